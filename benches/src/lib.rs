@@ -1,0 +1,1 @@
+//! Benches of our own code.

@@ -1,0 +1,1 @@
+//! The vmdisk command: lint, generate, facts, explain.

@@ -1,0 +1,1 @@
+//! Asks the running host for facts.

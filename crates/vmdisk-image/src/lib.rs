@@ -1,0 +1,1 @@
+//! Image headers (qcow2, raw guesses, and friends) from bytes handed to it.

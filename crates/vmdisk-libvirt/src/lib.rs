@@ -1,0 +1,1 @@
+//! libvirt domain XML, read with places and written back.

@@ -1,0 +1,1 @@
+//! What a VM disk is: typed, without syntax, positions or IO.

@@ -1,0 +1,1 @@
+//! From intent and facts to a disk: specs, choices with reasons, creation steps.

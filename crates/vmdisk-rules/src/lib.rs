@@ -1,0 +1,1 @@
+//! Rules over disks, host facts and a target.

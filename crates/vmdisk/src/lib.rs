@@ -1,0 +1,1 @@
+//! Reads, checks, generates and explains the disk configuration of QEMU/libvirt guests.
