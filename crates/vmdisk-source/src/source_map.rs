@@ -1,0 +1,111 @@
+//! Where each field of a model was written. Lives beside the model, never inside it.
+
+use std::collections::BTreeMap;
+
+use crate::Span;
+
+/// A typed name of a model field that knows what encloses it.
+pub trait SourcePath: Copy + Ord {
+    /// The enclosing field, used when the exact one was not written; `None` at the top.
+    fn parent(self) -> Option<Self>;
+}
+
+/// Where one field was written, and what it takes to edit it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What to show: an attribute's value, an element's start tag, an option's value.
+    pub span: Span,
+    /// What to remove to remove the field: an attribute with its name, a whole element.
+    pub whole: Span,
+    /// For an element: the offset at which a further attribute may be inserted.
+    pub attributes_end: Option<usize>,
+}
+
+/// Places of the fields of one document.
+#[derive(Clone, Debug)]
+pub struct SourceMap<P> {
+    places: BTreeMap<P, Place>,
+}
+
+impl<P> Default for SourceMap<P> {
+    fn default() -> Self {
+        SourceMap {
+            places: BTreeMap::new(),
+        }
+    }
+}
+
+impl<P: SourcePath> SourceMap<P> {
+    /// Notes where `path` was written; the first note of a path is kept.
+    pub fn record(&mut self, path: P, place: Place) {
+        self.places.entry(path).or_insert(place);
+    }
+
+    /// The place of exactly this field, if it was written.
+    pub fn place(&self, path: P) -> Option<&Place> {
+        self.places.get(&path)
+    }
+
+    /// The place of the field, or of the nearest enclosing field that was written.
+    pub fn resolve(&self, path: P) -> Option<(P, &Place)> {
+        let mut at = path;
+        loop {
+            if let Some(place) = self.places.get(&at) {
+                return Some((at, place));
+            }
+            at = at.parent()?;
+        }
+    }
+
+    /// All noted places, in path order.
+    pub fn iter(&self) -> impl Iterator<Item = (P, &Place)> {
+        self.places.iter().map(|(path, place)| (*path, place))
+    }
+
+    /// Number of noted places.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// True if nothing was noted.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    enum Path {
+        Disk,
+        Driver,
+        Cache,
+    }
+    impl SourcePath for Path {
+        fn parent(self) -> Option<Self> {
+            match self {
+                Path::Disk => None,
+                Path::Driver => Some(Path::Disk),
+                Path::Cache => Some(Path::Driver),
+            }
+        }
+    }
+
+    #[test]
+    fn an_unwritten_field_resolves_to_the_nearest_written_parent() {
+        let mut map = SourceMap::default();
+        assert!(map.resolve(Path::Cache).is_none());
+        let place = |start| Place {
+            span: Span::new(start, start + 1),
+            whole: Span::new(start, start + 1),
+            attributes_end: None,
+        };
+        map.record(Path::Disk, place(1));
+        assert_eq!(map.resolve(Path::Cache), Some((Path::Disk, &place(1))));
+        map.record(Path::Cache, place(5));
+        map.record(Path::Cache, place(9));
+        assert_eq!(map.resolve(Path::Cache), Some((Path::Cache, &place(5))));
+    }
+}
