@@ -15,10 +15,12 @@
 
 mod edit;
 mod line_index;
+mod problem;
 mod source_map;
 mod span;
 
 pub use edit::{Edit, EditConflict, apply_edits};
 pub use line_index::{LineIndex, Position};
+pub use problem::{Allowance, Problem, ProblemKind};
 pub use source_map::{Place, SourceMap, SourcePath};
 pub use span::Span;

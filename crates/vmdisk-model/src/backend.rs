@@ -1,0 +1,281 @@
+//! The host side of a disk.
+
+use crate::{
+    AioMode, Bytes, CacheMode, Creation, DetectZeroes, DevicePath, Discard, Iotune, Switch,
+    wire_enum::wire_enum,
+};
+
+wire_enum! {
+    /// Format of an image; libvirt `driver/@type`. QEMU's driver has the same name unless said.
+    pub enum Format {
+        /// The bytes are the disk.
+        Raw = "raw",
+        /// QEMU copy-on-write, version 2 or 3.
+        Qcow2 = "qcow2",
+        /// QEMU copy-on-write, version 1.
+        Qcow = "qcow",
+        /// QEMU enhanced disk.
+        Qed = "qed",
+        /// VMware.
+        Vmdk = "vmdk",
+        /// VirtualBox.
+        Vdi = "vdi",
+        /// Hyper-V; libvirt's word is `vhd` for QEMU `vhdx`.
+        Vhd = "vhd",
+        /// Virtual PC.
+        Vpc = "vpc",
+        /// A directory shown as a FAT file system, QEMU `vvfat`.
+        Fat = "fat",
+        /// LUKS container.
+        Luks = "luks",
+        /// Parallels, QEMU `parallels`.
+        Ploop = "ploop",
+        /// Bochs.
+        Bochs = "bochs",
+        /// Compressed loop.
+        Cloop = "cloop",
+        /// Apple disk image.
+        Dmg = "dmg",
+        /// A word libvirt knows and QEMU refuses; write `raw`.
+        Iso = "iso",
+        /// A word libvirt knows and QEMU refuses.
+        Cow = "cow",
+        /// A word libvirt knows and QEMU refuses; a directory is a source, not a format.
+        Dir = "dir",
+    }
+}
+
+impl Format {
+    /// True if images of this format may have a backing image.
+    pub const fn has_backing(self) -> bool {
+        match self {
+            Format::Qcow2 | Format::Qcow | Format::Qed | Format::Vmdk => true,
+            Format::Raw
+            | Format::Vdi
+            | Format::Vhd
+            | Format::Vpc
+            | Format::Fat
+            | Format::Luks
+            | Format::Ploop
+            | Format::Bochs
+            | Format::Cloop
+            | Format::Dmg
+            | Format::Iso
+            | Format::Cow
+            | Format::Dir => false,
+        }
+    }
+}
+
+/// The host side of a disk: what is opened, and how.
+///
+/// libvirt spreads it over `<driver>` and `<source>`; QEMU has it in a graph of `-blockdev` nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backend {
+    /// What is opened.
+    pub source: BackendSource,
+    /// Cache mode; its `write_cache` switch belongs to the frontend.
+    pub cache: Option<CacheMode>,
+    /// How requests reach the host kernel.
+    pub aio: Option<AioMode>,
+    /// What becomes of discard requests.
+    pub discard: Option<Discard>,
+    /// Whether written zeroes are turned into cheaper requests.
+    pub detect_zeroes: Option<DetectZeroes>,
+    /// Whether data read from the backing image is copied up; libvirt `driver/@copy_on_read`.
+    pub copy_on_read: Option<Switch>,
+    /// qcow2 keeps discarded clusters allocated; libvirt 9.5, QEMU 8.1.
+    pub discard_no_unref: Option<Switch>,
+    /// Largest qcow2 metadata cache; libvirt `driver/metadata_cache/max_size` (7.0), QEMU `cache-size`.
+    pub metadata_cache_size: Option<Bytes>,
+    /// Throttling.
+    pub iotune: Option<Iotune>,
+    /// The guest must not write; libvirt `<readonly/>`.
+    pub is_read_only: bool,
+    /// Other guests use it at the same time; libvirt `<shareable/>`, QEMU `share-rw`.
+    pub is_shareable: bool,
+    /// Writes vanish when the guest stops; libvirt `<transient/>`.
+    pub is_transient: bool,
+}
+
+impl Backend {
+    /// A backend with every option left open.
+    pub fn new(source: impl Into<BackendSource>) -> Self {
+        Backend {
+            source: source.into(),
+            cache: None,
+            aio: None,
+            discard: None,
+            detect_zeroes: None,
+            copy_on_read: None,
+            discard_no_unref: None,
+            metadata_cache_size: None,
+            iotune: None,
+            is_read_only: false,
+            is_shareable: false,
+            is_transient: false,
+        }
+    }
+
+    /// The image, if the backend is one.
+    pub fn image(&self) -> Option<&Image> {
+        match &self.source {
+            BackendSource::Image(image) => Some(image),
+            BackendSource::VhostUser(_) | BackendSource::Empty | BackendSource::Other(_) => None,
+        }
+    }
+
+    /// The cache mode in force: `writeback` where none is written, and `none` for a shareable disk
+    /// that can be written, which libvirt emits then (`qemuDomainPrepareDiskCachemode`).
+    pub fn effective_cache(&self) -> CacheMode {
+        self.cache
+            .unwrap_or(if self.is_shareable && !self.is_read_only {
+                CacheMode::None
+            } else {
+                CacheMode::Writeback
+            })
+    }
+
+    /// True if the image is opened with `O_DIRECT`.
+    pub fn is_direct(&self) -> bool {
+        self.effective_cache().switches().direct
+    }
+}
+
+/// What a backend opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackendSource {
+    /// An image: a format on a protocol, with its backing chain.
+    Image(Image),
+    /// A socket of a `VhostUserBackend`, which does the I/O itself; libvirt `disk/@type='vhostuser'`.
+    VhostUser(VhostUserSocket),
+    /// Nothing: an empty drive with removable media.
+    Empty,
+    /// A source that is not modelled yet; its text is kept by the reader.
+    Other(OtherSource),
+}
+
+impl From<Image> for BackendSource {
+    fn from(image: Image) -> Self {
+        BackendSource::Image(image)
+    }
+}
+
+impl From<VhostUserSocket> for BackendSource {
+    fn from(socket: VhostUserSocket) -> Self {
+        BackendSource::VhostUser(socket)
+    }
+}
+
+/// A source that is not modelled yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherSource {
+    /// libvirt's word for it, `disk/@type`: `network`, `volume`, `nvme`, `dir`, `vhostvdpa`, …
+    pub source_type: String,
+    /// Format, where one was written.
+    pub format: Option<Format>,
+}
+
+/// The socket of a `VhostUserBackend` (the daemon that serves the disk).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VhostUserSocket {
+    /// Path of the UNIX socket.
+    pub path: String,
+    /// Whether QEMU reconnects when the daemon goes away.
+    pub reconnect: Option<Switch>,
+    /// Seconds between attempts.
+    pub reconnect_timeout: Option<u32>,
+}
+
+impl VhostUserSocket {
+    /// A socket by its path.
+    pub fn new(path: impl Into<String>) -> Self {
+        VhostUserSocket {
+            path: path.into(),
+            reconnect: None,
+            reconnect_timeout: None,
+        }
+    }
+}
+
+/// An image: a format node on a protocol node, with what lies below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Format; unset is raw for libvirt and probed by QEMU's `-drive`.
+    pub format: Option<Format>,
+    /// Where the bytes are.
+    pub protocol: Protocol,
+    /// What lies below.
+    pub backing: Backing,
+    /// How the storage is made, where that is asked for.
+    pub creation: Option<Creation>,
+}
+
+impl Image {
+    /// An image in a file.
+    pub fn file(path: impl Into<String>, format: Format) -> Self {
+        Image {
+            format: Some(format),
+            protocol: Protocol::File { path: path.into() },
+            backing: Backing::Unspecified,
+            creation: None,
+        }
+    }
+
+    /// A raw image on a block device.
+    pub fn host_device(path: impl Into<String>) -> Self {
+        Image {
+            format: Some(Format::Raw),
+            protocol: Protocol::HostDevice {
+                path: DevicePath::new(path),
+            },
+            backing: Backing::Unspecified,
+            creation: None,
+        }
+    }
+
+    /// Path on the host, where the protocol has one.
+    pub fn host_path(&self) -> Option<&str> {
+        match &self.protocol {
+            Protocol::File { path } => Some(path),
+            Protocol::HostDevice { path } => Some(&path.0),
+            Protocol::Other(_) => None,
+        }
+    }
+
+    /// This image and those below it, top first.
+    pub fn chain(&self) -> impl Iterator<Item = &Image> {
+        std::iter::successors(Some(self), |image| match &image.backing {
+            Backing::Image(below) => Some(below),
+            Backing::Unspecified | Backing::Terminated => None,
+        })
+    }
+}
+
+/// Where the bytes of an image are; QEMU's protocol node, libvirt's `<source>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// A regular file; libvirt `type='file'`, QEMU driver `file`.
+    File {
+        /// Path on the host.
+        path: String,
+    },
+    /// A block device; libvirt `type='block'`, QEMU driver `host_device`.
+    HostDevice {
+        /// Path on the host.
+        path: DevicePath,
+    },
+    /// A protocol that is not modelled yet, by libvirt's word; its text is kept by the reader.
+    Other(String),
+}
+
+/// What lies below an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// Not said: the image's own header decides.
+    Unspecified,
+    /// Said to be nothing; libvirt `<backingStore/>`, QEMU `"backing": null`.
+    Terminated,
+    /// This image.
+    Image(Box<Image>),
+}

@@ -1,0 +1,124 @@
+//! Controllers that disks hang on.
+
+use crate::{Address, IoThreadId, IoThreadQueues, wire_enum::wire_enum};
+
+wire_enum! {
+    /// Kind of a disk controller; libvirt `controller/@type`.
+    pub enum ControllerType {
+        /// SCSI host bus adapter.
+        Scsi = "scsi",
+        /// AHCI.
+        Sata = "sata",
+        /// Parallel ATA.
+        Ide = "ide",
+        /// Floppy.
+        Fdc = "fdc",
+        /// USB host controller.
+        Usb = "usb",
+        /// Emulated NVMe controller (libvirt 11.5.0).
+        Nvme = "nvme",
+    }
+}
+
+wire_enum! {
+    /// Model of a SCSI controller; libvirt `controller/@model`. QEMU's device name differs, see each value.
+    pub enum ScsiControllerModel {
+        /// libvirt chooses.
+        Auto = "auto",
+        /// BusLogic (not in QEMU).
+        Buslogic = "buslogic",
+        /// LSI 53C895A, QEMU `lsi`; libvirt's default on x86, and slow.
+        Lsilogic = "lsilogic",
+        /// LSI SAS 1068, QEMU `mptsas1068`.
+        Lsisas1068 = "lsisas1068",
+        /// LSI SAS 1078, QEMU `megasas`.
+        Lsisas1078 = "lsisas1078",
+        /// VMware paravirtual, QEMU `pvscsi`.
+        Vmpvscsi = "vmpvscsi",
+        /// POWER virtual SCSI, QEMU `spapr-vscsi`.
+        Ibmvscsi = "ibmvscsi",
+        /// virtio-scsi, QEMU `virtio-scsi-pci` and kin.
+        VirtioScsi = "virtio-scsi",
+        /// virtio-scsi that speaks virtio 0.9 and 1.0.
+        VirtioTransitional = "virtio-transitional",
+        /// virtio-scsi that speaks virtio 1.0 only.
+        VirtioNonTransitional = "virtio-non-transitional",
+        /// NCR 53C90, QEMU `esp`.
+        Ncr53c90 = "ncr53c90",
+        /// Tekram DC-390, QEMU `dc390`.
+        Dc390 = "dc390",
+        /// AMD Am53C974, QEMU `am53c974`.
+        Am53c974 = "am53c974",
+    }
+}
+
+impl ScsiControllerModel {
+    /// True for the models that are virtio-scsi.
+    pub const fn is_virtio(self) -> bool {
+        match self {
+            ScsiControllerModel::VirtioScsi
+            | ScsiControllerModel::VirtioTransitional
+            | ScsiControllerModel::VirtioNonTransitional => true,
+            ScsiControllerModel::Auto
+            | ScsiControllerModel::Buslogic
+            | ScsiControllerModel::Lsilogic
+            | ScsiControllerModel::Lsisas1068
+            | ScsiControllerModel::Lsisas1078
+            | ScsiControllerModel::Vmpvscsi
+            | ScsiControllerModel::Ibmvscsi
+            | ScsiControllerModel::Ncr53c90
+            | ScsiControllerModel::Dc390
+            | ScsiControllerModel::Am53c974 => false,
+        }
+    }
+}
+
+/// A controller that disks hang on; libvirt `<controller>`, QEMU `-device virtio-scsi-pci` and kin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// Kind.
+    pub controller_type: ControllerType,
+    /// Number among the controllers of its kind; unset is the next free one.
+    pub index: Option<u32>,
+    /// Model, for SCSI controllers.
+    pub scsi_model: Option<ScsiControllerModel>,
+    /// Model word of another kind of controller, as written.
+    pub other_model: Option<String>,
+    /// Request queues; virtio-scsi only. QEMU `num_queues`, default one per vCPU since machine types 5.2.
+    pub queues: Option<u32>,
+    /// Commands in flight per LUN; virtio-scsi only.
+    pub cmd_per_lun: Option<u32>,
+    /// Largest request in sectors of 512 bytes; virtio-scsi only.
+    pub max_sectors: Option<u32>,
+    /// Event loop of all disks on this controller; virtio-scsi only.
+    pub iothread: Option<IoThreadId>,
+    /// Queue mapping; virtio-scsi only, libvirt 11.2.0, QEMU 10.0.
+    pub iothread_mapping: Vec<IoThreadQueues>,
+    /// Where it sits.
+    pub address: Option<Address>,
+}
+
+impl Controller {
+    /// A controller with nothing else set.
+    pub const fn new(controller_type: ControllerType, index: u32) -> Self {
+        Controller {
+            controller_type,
+            index: Some(index),
+            scsi_model: None,
+            other_model: None,
+            queues: None,
+            cmd_per_lun: None,
+            max_sectors: None,
+            iothread: None,
+            iothread_mapping: Vec::new(),
+            address: None,
+        }
+    }
+
+    /// A virtio-scsi controller with nothing else set.
+    pub const fn virtio_scsi(index: u32) -> Self {
+        let mut controller = Controller::new(ControllerType::Scsi, index);
+        controller.scsi_model = Some(ScsiControllerModel::VirtioScsi);
+        controller
+    }
+}

@@ -1,0 +1,123 @@
+//! The part of a guest that its disks depend on.
+
+use crate::{
+    Address, Architecture, BackendSource, Bytes, Controller, ControllerType, Disk, DomainType,
+    FrontendKind, IoThread, IoThreadId, MachineType, MemoryBacking, ScsiControllerModel, TargetBus,
+};
+
+/// How much of a guest is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// The whole guest: what is not there does not exist.
+    #[default]
+    WholeGuest,
+    /// Disks alone, as in a `<disk>` snippet: the machine around them is not known.
+    DisksOnly,
+}
+
+/// The part of a guest that its disks depend on; libvirt `<domain>`, one QEMU command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Domain {
+    /// How much of the guest is known.
+    pub scope: Scope,
+    /// Name.
+    pub name: Option<String>,
+    /// How CPUs run.
+    pub domain_type: Option<DomainType>,
+    /// Instruction set.
+    pub architecture: Option<Architecture>,
+    /// QEMU machine.
+    pub machine: Option<MachineType>,
+    /// Largest number of vCPUs; unset is 1.
+    pub vcpus: Option<u32>,
+    /// Memory of the guest.
+    pub memory: Option<Bytes>,
+    /// How memory is backed.
+    pub memory_backing: MemoryBacking,
+    /// Event-loop threads.
+    pub iothreads: Vec<IoThread>,
+    /// Disk controllers that are written down.
+    pub controllers: Vec<Controller>,
+    /// Disks, in order.
+    pub disks: Vec<Disk>,
+}
+
+impl Domain {
+    /// True if there is an iothread with this number.
+    pub fn has_iothread(&self, id: IoThreadId) -> bool {
+        self.iothreads.iter().any(|thread| thread.id == id)
+    }
+
+    /// Number of the SCSI controller that a disk hangs on: as addressed, else by its target's name.
+    ///
+    /// libvirt puts 7 disks on a controller with a narrow bus and 15 on a wide one
+    /// (`virDomainDiskDefAssignAddress`); without an address the first controller is taken here.
+    pub fn scsi_controller_of(&self, disk: &Disk) -> Option<&Controller> {
+        let index = match &disk.frontend.address {
+            Some(Address::Drive(drive)) => drive.controller,
+            Some(Address::Pci(_) | Address::Other(_)) | None => 0,
+        };
+        self.controllers
+            .iter()
+            .filter(|controller| controller.controller_type == ControllerType::Scsi)
+            .enumerate()
+            .find(|(nth, controller)| controller.index.unwrap_or(*nth as u32) == index)
+            .map(|(_, controller)| controller)
+    }
+
+    /// The device model that a disk's frontend comes to.
+    ///
+    /// A SCSI disk without a written controller counts as [`FrontendKind::Scsi`]: libvirt adds one,
+    /// and on x86 that is the emulated LSI 53C895A (`qemuDomainGetSCSIControllerModel`).
+    pub fn frontend_kind(&self, disk: &Disk) -> FrontendKind {
+        if matches!(disk.backend.source, BackendSource::VhostUser(_)) {
+            return FrontendKind::VhostUserBlk;
+        }
+        match disk.frontend.effective_bus() {
+            TargetBus::Virtio => FrontendKind::VirtioBlk,
+            TargetBus::Scsi => {
+                let is_virtio = self
+                    .scsi_controller_of(disk)
+                    .and_then(|controller| controller.scsi_model)
+                    .is_some_and(ScsiControllerModel::is_virtio);
+                if is_virtio {
+                    FrontendKind::VirtioScsi
+                } else {
+                    FrontendKind::Scsi
+                }
+            }
+            TargetBus::Sata => FrontendKind::Sata,
+            TargetBus::Ide => FrontendKind::Ide,
+            TargetBus::Usb => FrontendKind::Usb,
+            TargetBus::Fdc => FrontendKind::Fdc,
+            TargetBus::Nvme => FrontendKind::Nvme,
+            TargetBus::Sd => FrontendKind::Sd,
+            TargetBus::Xen | TargetBus::Uml => FrontendKind::Foreign,
+        }
+    }
+
+    /// Number of vCPUs in force.
+    pub fn effective_vcpus(&self) -> u32 {
+        self.vcpus.unwrap_or(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Frontend, Image};
+
+    #[test]
+    fn a_scsi_disk_is_what_its_controller_is() {
+        let disk = Disk::new(
+            Frontend::new("sda", TargetBus::Scsi),
+            Image::host_device("/dev/vg0/a"),
+        );
+        let mut domain = Domain::default();
+        assert_eq!(domain.frontend_kind(&disk), FrontendKind::Scsi);
+        domain.controllers.push(Controller::virtio_scsi(0));
+        assert_eq!(domain.frontend_kind(&disk), FrontendKind::VirtioScsi);
+        domain.controllers[0].index = Some(1);
+        assert_eq!(domain.frontend_kind(&disk), FrontendKind::Scsi);
+    }
+}

@@ -1,0 +1,320 @@
+//! Names of model fields, without reference to any text.
+//!
+//! A reader notes where each field was written in a source map keyed by [`FieldPath`]; a rule
+//! reports at a path and never sees a byte.
+
+use vmdisk_source::SourcePath;
+
+/// One field of a [`Domain`](crate::Domain), named by where it sits in the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FieldPath {
+    /// A field of the guest itself.
+    Domain(DomainField),
+    /// A field of the nth disk (from 0).
+    Disk(usize, DiskField),
+    /// A field of an image of the nth disk, by its depth in the chain (0 is the top image).
+    Image(usize, usize, ImageField),
+    /// A field of the nth controller (from 0).
+    Controller(usize, ControllerField),
+    /// A field of the nth iothread (from 0).
+    IoThread(usize, IoThreadField),
+}
+
+/// Declares a field enum whose every value names its parent; none means the top of its kind.
+macro_rules! field_enum {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident $(in $parent:ident)? = $label:literal,)+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$variant_meta])* $variant,)+ }
+
+        impl $name {
+            /// Every field.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+
+            /// The enclosing field of the same kind.
+            pub const fn parent(self) -> Option<Self> {
+                match self {
+                    $($name::$variant => field_enum!(@parent $name $($parent)?),)+
+                }
+            }
+
+            /// How the field is called in a breadcrumb: libvirt's element or attribute.
+            pub const fn label(self) -> &'static str {
+                match self { $($name::$variant => $label,)+ }
+            }
+        }
+    };
+    (@parent $name:ident $parent:ident) => { Some($name::$parent) };
+    (@parent $name:ident) => { None };
+}
+
+field_enum! {
+    /// Fields of the guest itself.
+    pub enum DomainField {
+        /// The guest.
+        Domain = "domain",
+        /// Its name.
+        Name in Domain = "name",
+        /// How CPUs run.
+        DomainType in Domain = "@type",
+        /// The operating system part.
+        Os in Domain = "os",
+        /// Instruction set.
+        Architecture in Os = "type/@arch",
+        /// Machine.
+        Machine in Os = "type/@machine",
+        /// vCPUs.
+        Vcpus in Domain = "vcpu",
+        /// Memory size.
+        Memory in Domain = "memory",
+        /// How memory is backed.
+        MemoryBacking in Domain = "memoryBacking",
+        /// Huge pages.
+        HugePages in MemoryBacking = "hugepages",
+        /// Kind of memory.
+        MemorySource in MemoryBacking = "source/@type",
+        /// Access of memory.
+        MemoryAccess in MemoryBacking = "access/@mode",
+        /// Number of iothreads.
+        IoThreads in Domain = "iothreads",
+        /// List of iothreads.
+        IoThreadIds in Domain = "iothreadids",
+        /// Devices.
+        Devices in Domain = "devices",
+    }
+}
+
+field_enum! {
+    /// Fields of a disk.
+    pub enum DiskField {
+        /// The disk.
+        Disk = "disk",
+        /// Kind of source.
+        SourceType in Disk = "@type",
+        /// Kind of device.
+        Device in Disk = "@device",
+        /// virtio standard.
+        Model in Disk = "@model",
+        /// The driver element.
+        Driver in Disk = "driver",
+        /// Name of the driver.
+        DriverName in Driver = "driver/@name",
+        /// Cache mode.
+        Cache in Driver = "driver/@cache",
+        /// Host I/O mode.
+        Aio in Driver = "driver/@io",
+        /// Discard mode.
+        Discard in Driver = "driver/@discard",
+        /// Zero detection.
+        DetectZeroes in Driver = "driver/@detect_zeroes",
+        /// Copy on read.
+        CopyOnRead in Driver = "driver/@copy_on_read",
+        /// Discard without unreferencing.
+        DiscardNoUnref in Driver = "driver/@discard_no_unref",
+        /// Write error policy.
+        ErrorPolicy in Driver = "driver/@error_policy",
+        /// Read error policy.
+        ReadErrorPolicy in Driver = "driver/@rerror_policy",
+        /// Queues.
+        Queues in Driver = "driver/@queues",
+        /// Queue size.
+        QueueSize in Driver = "driver/@queue_size",
+        /// Event loop.
+        IoThread in Driver = "driver/@iothread",
+        /// Queue mapping.
+        IoThreadMapping in Driver = "driver/iothreads",
+        /// Metadata cache.
+        MetadataCacheSize in Driver = "driver/metadata_cache",
+        /// The source element, also of a backend that is not an image.
+        Source in Disk = "source",
+        /// Socket of a `VhostUserBackend`.
+        SocketPath in Source = "source/@path",
+        /// Reconnection to the daemon.
+        Reconnect in Source = "source/reconnect",
+        /// The target element.
+        Target in Disk = "target",
+        /// Name of the target.
+        TargetDev in Target = "target/@dev",
+        /// Bus.
+        TargetBus in Target = "target/@bus",
+        /// Revolutions per minute.
+        RotationRate in Target = "target/@rotation_rate",
+        /// Removable.
+        Removable in Target = "target/@removable",
+        /// Block sizes.
+        BlockIo in Disk = "blockio",
+        /// Logical block size.
+        LogicalBlockSize in BlockIo = "blockio/@logical_block_size",
+        /// Physical block size.
+        PhysicalBlockSize in BlockIo = "blockio/@physical_block_size",
+        /// Discard granularity.
+        DiscardGranularity in BlockIo = "blockio/@discard_granularity",
+        /// Throttling.
+        Iotune in Disk = "iotune",
+        /// Read-only.
+        ReadOnly in Disk = "readonly",
+        /// Shareable.
+        Shareable in Disk = "shareable",
+        /// Transient.
+        Transient in Disk = "transient",
+        /// Serial number.
+        Serial in Disk = "serial",
+        /// World wide name.
+        Wwn in Disk = "wwn",
+        /// Vendor.
+        Vendor in Disk = "vendor",
+        /// Product.
+        Product in Disk = "product",
+        /// Boot order.
+        BootOrder in Disk = "boot/@order",
+        /// Address.
+        Address in Disk = "address",
+        /// Alias.
+        Alias in Disk = "alias",
+    }
+}
+
+field_enum! {
+    /// Fields of an image.
+    pub enum ImageField {
+        /// The image: the top one stands for the disk, one below for its `<backingStore>`.
+        Image = "image",
+        /// Format.
+        Format in Image = "format",
+        /// Where the bytes are.
+        Source in Image = "source",
+        /// Path of the file or device.
+        Path in Source = "source path",
+    }
+}
+
+field_enum! {
+    /// Fields of a controller.
+    pub enum ControllerField {
+        /// The controller.
+        Controller = "controller",
+        /// Kind.
+        ControllerType in Controller = "@type",
+        /// Number.
+        Index in Controller = "@index",
+        /// Model.
+        Model in Controller = "@model",
+        /// The driver element.
+        Driver in Controller = "driver",
+        /// Queues.
+        Queues in Driver = "driver/@queues",
+        /// Commands per LUN.
+        CmdPerLun in Driver = "driver/@cmd_per_lun",
+        /// Largest request.
+        MaxSectors in Driver = "driver/@max_sectors",
+        /// Event loop.
+        IoThread in Driver = "driver/@iothread",
+        /// Queue mapping.
+        IoThreadMapping in Driver = "driver/iothreads",
+        /// Address.
+        Address in Controller = "address",
+    }
+}
+
+field_enum! {
+    /// Fields of an iothread.
+    pub enum IoThreadField {
+        /// The iothread.
+        IoThread = "iothread",
+        /// Number.
+        Id in IoThread = "@id",
+    }
+}
+
+impl SourcePath for FieldPath {
+    fn parent(self) -> Option<Self> {
+        match self {
+            FieldPath::Domain(field) => field.parent().map(FieldPath::Domain),
+            FieldPath::Disk(disk, field) => Some(match field.parent() {
+                Some(parent) => FieldPath::Disk(disk, parent),
+                None => FieldPath::Domain(DomainField::Devices),
+            }),
+            FieldPath::Image(disk, depth, field) => Some(match (field, field.parent()) {
+                // The top image's format is written on the disk's driver element.
+                (ImageField::Format, _) if depth == 0 => FieldPath::Disk(disk, DiskField::Driver),
+                (_, Some(parent)) => FieldPath::Image(disk, depth, parent),
+                (_, None) if depth == 0 => FieldPath::Disk(disk, DiskField::Disk),
+                (_, None) => FieldPath::Image(disk, depth - 1, ImageField::Image),
+            }),
+            FieldPath::Controller(controller, field) => Some(match field.parent() {
+                Some(parent) => FieldPath::Controller(controller, parent),
+                None => FieldPath::Domain(DomainField::Devices),
+            }),
+            FieldPath::IoThread(iothread, field) => Some(match field.parent() {
+                Some(parent) => FieldPath::IoThread(iothread, parent),
+                None => FieldPath::Domain(DomainField::IoThreadIds),
+            }),
+        }
+    }
+}
+
+impl FieldPath {
+    /// Number of the disk that the field belongs to, if it belongs to one.
+    pub const fn disk(self) -> Option<usize> {
+        match self {
+            FieldPath::Disk(disk, _) | FieldPath::Image(disk, _, _) => Some(disk),
+            FieldPath::Domain(_) | FieldPath::Controller(..) | FieldPath::IoThread(..) => None,
+        }
+    }
+
+    /// How the field is called in a breadcrumb.
+    pub const fn label(self) -> &'static str {
+        match self {
+            FieldPath::Domain(field) => field.label(),
+            FieldPath::Disk(_, field) => field.label(),
+            FieldPath::Image(_, _, field) => field.label(),
+            FieldPath::Controller(_, field) => field.label(),
+            FieldPath::IoThread(_, field) => field.label(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_leads_to_the_guest_in_a_few_steps() {
+        let all = DiskField::ALL
+            .iter()
+            .map(|field| FieldPath::Disk(3, *field))
+            .chain(
+                ImageField::ALL
+                    .iter()
+                    .map(|field| FieldPath::Image(3, 2, *field)),
+            )
+            .chain(
+                ControllerField::ALL
+                    .iter()
+                    .map(|field| FieldPath::Controller(1, *field)),
+            )
+            .chain(
+                IoThreadField::ALL
+                    .iter()
+                    .map(|field| FieldPath::IoThread(0, *field)),
+            )
+            .chain(
+                DomainField::ALL
+                    .iter()
+                    .map(|field| FieldPath::Domain(*field)),
+            );
+        for path in all {
+            let chain: Vec<FieldPath> =
+                std::iter::successors(Some(path), |path| path.parent()).collect();
+            assert_eq!(
+                chain.last(),
+                Some(&FieldPath::Domain(DomainField::Domain)),
+                "{path:?}"
+            );
+            assert!(chain.len() < 12, "{path:?}");
+        }
+    }
+}

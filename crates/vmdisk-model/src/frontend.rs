@@ -1,0 +1,289 @@
+//! What the guest sees.
+
+use crate::{Address, Bytes, IoThreadId, IoThreadQueues, Switch, wire_enum::wire_enum};
+use crate::{ErrorPolicy, ReadErrorPolicy};
+
+wire_enum! {
+    /// Kind of device that the guest sees; libvirt `disk/@device`. Default: `disk`.
+    pub enum Device {
+        /// A disk.
+        Disk = "disk",
+        /// A CD or DVD drive.
+        Cdrom = "cdrom",
+        /// A floppy drive.
+        Floppy = "floppy",
+        /// A SCSI logical unit of the host, passed through with its commands; QEMU `scsi-block`.
+        Lun = "lun",
+    }
+}
+
+wire_enum! {
+    /// Bus that the disk hangs on; libvirt `target/@bus`.
+    pub enum TargetBus {
+        /// A virtio device of its own.
+        Virtio = "virtio",
+        /// A SCSI controller; which model decides what it is.
+        Scsi = "scsi",
+        /// AHCI.
+        Sata = "sata",
+        /// Parallel ATA.
+        Ide = "ide",
+        /// USB mass storage.
+        Usb = "usb",
+        /// Floppy controller.
+        Fdc = "fdc",
+        /// Emulated NVMe controller (libvirt 11.5.0).
+        Nvme = "nvme",
+        /// SD card.
+        Sd = "sd",
+        /// Xen paravirtual.
+        Xen = "xen",
+        /// User-mode Linux.
+        Uml = "uml",
+    }
+}
+
+impl TargetBus {
+    /// The bus that libvirt takes when none is written: by the prefix of the target's name, else IDE.
+    ///
+    /// Source: libvirt `src/conf/domain_postparse.c`, `virDomainDiskDefPostParse`.
+    pub fn default_for(device: Device, target: &str) -> Self {
+        match device {
+            Device::Floppy => TargetBus::Fdc,
+            Device::Disk | Device::Cdrom | Device::Lun => {
+                TargetBus::of_target_name(target).unwrap_or(TargetBus::Ide)
+            }
+        }
+    }
+
+    /// The bus that a target's name stands for: `vda` virtio, `sda` SCSI, `hda` IDE, `xvda` Xen, …
+    pub fn of_target_name(target: &str) -> Option<Self> {
+        const PREFIXES: [(&str, TargetBus); 7] = [
+            ("xvd", TargetBus::Xen),
+            ("ubd", TargetBus::Uml),
+            ("nvme", TargetBus::Nvme),
+            ("hd", TargetBus::Ide),
+            ("sd", TargetBus::Scsi),
+            ("vd", TargetBus::Virtio),
+            ("fd", TargetBus::Fdc),
+        ];
+        PREFIXES
+            .iter()
+            .find(|(prefix, _)| target.starts_with(prefix))
+            .map(|(_, bus)| *bus)
+    }
+
+    /// Prefix of target names that fit the bus; several buses share `sd`.
+    pub const fn target_prefix(self) -> &'static str {
+        match self {
+            TargetBus::Virtio => "vd",
+            TargetBus::Scsi | TargetBus::Sata | TargetBus::Usb | TargetBus::Sd => "sd",
+            TargetBus::Ide => "hd",
+            TargetBus::Fdc => "fd",
+            TargetBus::Nvme => "nvme",
+            TargetBus::Xen => "xvd",
+            TargetBus::Uml => "ubd",
+        }
+    }
+}
+
+wire_enum! {
+    /// Which virtio standard the device speaks; libvirt `disk/@model` (5.2.0).
+    pub enum VirtioModel {
+        /// Both where the slot allows it.
+        Virtio = "virtio",
+        /// 0.9 and 1.0.
+        Transitional = "virtio-transitional",
+        /// 1.0 only.
+        NonTransitional = "virtio-non-transitional",
+    }
+}
+
+/// The device model that a frontend comes to, once its controller is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrontendKind {
+    /// `virtio-blk-pci` and kin.
+    VirtioBlk,
+    /// `scsi-hd` and kin on a virtio-scsi controller.
+    VirtioScsi,
+    /// `vhost-user-blk-pci`.
+    VhostUserBlk,
+    /// `scsi-hd` and kin on another SCSI controller.
+    Scsi,
+    /// `ide-hd` on AHCI.
+    Sata,
+    /// `ide-hd` on parallel ATA.
+    Ide,
+    /// `usb-storage`.
+    Usb,
+    /// `floppy`.
+    Fdc,
+    /// `nvme-ns` on an emulated NVMe controller.
+    Nvme,
+    /// SD card.
+    Sd,
+    /// Not a QEMU device (Xen, UML).
+    Foreign,
+}
+
+impl FrontendKind {
+    /// The name people use for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FrontendKind::VirtioBlk => "virtio-blk",
+            FrontendKind::VirtioScsi => "virtio-scsi",
+            FrontendKind::VhostUserBlk => "vhost-user-blk",
+            FrontendKind::Scsi => "scsi",
+            FrontendKind::Sata => "sata",
+            FrontendKind::Ide => "ide",
+            FrontendKind::Usb => "usb",
+            FrontendKind::Fdc => "fdc",
+            FrontendKind::Nvme => "nvme",
+            FrontendKind::Sd => "sd",
+            FrontendKind::Foreign => "foreign",
+        }
+    }
+
+    /// True if requests pass through virtqueues.
+    pub const fn is_virtio(self) -> bool {
+        match self {
+            FrontendKind::VirtioBlk | FrontendKind::VirtioScsi | FrontendKind::VhostUserBlk => true,
+            FrontendKind::Scsi
+            | FrontendKind::Sata
+            | FrontendKind::Ide
+            | FrontendKind::Usb
+            | FrontendKind::Fdc
+            | FrontendKind::Nvme
+            | FrontendKind::Sd
+            | FrontendKind::Foreign => false,
+        }
+    }
+}
+
+/// What the guest sees of a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frontend {
+    /// Kind of device; unset is `disk`.
+    pub device: Option<Device>,
+    /// Name that identifies the disk in the configuration, such as `vda`; libvirt `target/@dev`. The
+    /// guest may call it something else.
+    pub target: Option<String>,
+    /// Bus; unset follows the target's name.
+    pub bus: Option<TargetBus>,
+    /// virtio standard; bus virtio only.
+    pub model: Option<VirtioModel>,
+    /// Virtqueues; libvirt `driver/@queues` (3.9), QEMU `num-queues`. Default: one per vCPU since machine types 5.2.
+    pub queues: Option<u32>,
+    /// Entries of a virtqueue; libvirt `driver/@queue_size` (7.8), QEMU `queue-size`. Default: 256 since QEMU 5.0.
+    pub queue_size: Option<u32>,
+    /// Event loop; libvirt `driver/@iothread`, QEMU `iothread`. Default: QEMU's main loop.
+    pub iothread: Option<IoThreadId>,
+    /// Queue mapping; libvirt `driver/iothreads` (10.0), QEMU `iothread-vq-mapping` (9.0).
+    pub iothread_mapping: Vec<IoThreadQueues>,
+    /// Sector size the guest sees, in bytes; libvirt `blockio/@logical_block_size`. Default: 512.
+    pub logical_block_size: Option<u32>,
+    /// Size below which the disk reads, changes and writes, in bytes; `blockio/@physical_block_size`. Default: 512.
+    pub physical_block_size: Option<u32>,
+    /// Smallest discard the disk advertises, in bytes; `blockio/@discard_granularity` (9.8).
+    pub discard_granularity: Option<u32>,
+    /// What a failed write does.
+    pub error_policy: Option<ErrorPolicy>,
+    /// What a failed read does.
+    pub read_error_policy: Option<ReadErrorPolicy>,
+    /// Serial number the guest reads; QEMU cuts it to 20 bytes (virtio, IDE) or 36 (SCSI).
+    pub serial: Option<String>,
+    /// World wide name, 16 hexadecimal digits; IDE and SCSI.
+    pub wwn: Option<String>,
+    /// Vendor, at most 8 characters; SCSI.
+    pub vendor: Option<String>,
+    /// Product, at most 16 characters on SCSI, 40 on IDE and SATA.
+    pub product: Option<String>,
+    /// Revolutions per minute, 1 for an SSD; SCSI, IDE, SATA (libvirt 7.3).
+    pub rotation_rate: Option<u32>,
+    /// Shown as removable; USB, SCSI.
+    pub removable: Option<Switch>,
+    /// Place in the boot order, from 1.
+    pub boot_order: Option<u32>,
+    /// Where it sits in the machine.
+    pub address: Option<Address>,
+    /// Name of the device; only `ua-…` survives in a persistent definition.
+    pub alias: Option<String>,
+}
+
+impl Frontend {
+    /// A disk called `target` on `bus`, with every option left open.
+    pub fn new(target: impl Into<String>, bus: TargetBus) -> Self {
+        Frontend {
+            target: Some(target.into()),
+            bus: Some(bus),
+            ..Frontend::unset()
+        }
+    }
+
+    /// A frontend with nothing set at all.
+    pub const fn unset() -> Self {
+        Frontend {
+            device: None,
+            target: None,
+            bus: None,
+            model: None,
+            queues: None,
+            queue_size: None,
+            iothread: None,
+            iothread_mapping: Vec::new(),
+            logical_block_size: None,
+            physical_block_size: None,
+            discard_granularity: None,
+            error_policy: None,
+            read_error_policy: None,
+            serial: None,
+            wwn: None,
+            vendor: None,
+            product: None,
+            rotation_rate: None,
+            removable: None,
+            boot_order: None,
+            address: None,
+            alias: None,
+        }
+    }
+
+    /// The kind of device in force: `disk` where none is written.
+    pub fn effective_device(&self) -> Device {
+        self.device.unwrap_or(Device::Disk)
+    }
+
+    /// The bus in force: where none is written, the one libvirt takes.
+    pub fn effective_bus(&self) -> TargetBus {
+        self.bus.unwrap_or_else(|| {
+            TargetBus::default_for(
+                self.effective_device(),
+                self.target.as_deref().unwrap_or_default(),
+            )
+        })
+    }
+
+    /// Size of the largest `blockio` value, for people: `512 bytes`.
+    pub fn effective_logical_block_size(&self) -> Bytes {
+        Bytes(self.logical_block_size.unwrap_or(512).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unwritten_bus_follows_the_targets_name_as_in_libvirt() {
+        for (target, device, bus) in [
+            ("vda", Device::Disk, TargetBus::Virtio),
+            ("sdb", Device::Disk, TargetBus::Scsi),
+            ("hdc", Device::Cdrom, TargetBus::Ide),
+            ("xvda", Device::Disk, TargetBus::Xen),
+            ("fda", Device::Floppy, TargetBus::Fdc),
+            ("whatever", Device::Disk, TargetBus::Ide),
+        ] {
+            assert_eq!(TargetBus::default_for(device, target), bus, "{target}");
+        }
+    }
+}

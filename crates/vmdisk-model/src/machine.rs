@@ -1,0 +1,140 @@
+//! The machine that the disks hang on.
+
+use crate::wire_enum::wire_enum;
+
+/// How the guest's CPUs run; libvirt `domain/@type`, QEMU `-accel`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DomainType {
+    /// Hardware virtualisation: `kvm`.
+    Kvm,
+    /// Emulation (TCG): `qemu`.
+    Qemu,
+    /// Another hypervisor or accelerator, by its libvirt word (`xen`, `lxc`, `hvf`, …).
+    Other(String),
+}
+
+impl DomainType {
+    /// The libvirt word.
+    pub fn as_wire(&self) -> &str {
+        match self {
+            DomainType::Kvm => "kvm",
+            DomainType::Qemu => "qemu",
+            DomainType::Other(word) => word,
+        }
+    }
+
+    /// The type with this libvirt word.
+    pub fn from_wire(word: &str) -> Self {
+        match word {
+            "kvm" => DomainType::Kvm,
+            "qemu" => DomainType::Qemu,
+            other => DomainType::Other(other.to_owned()),
+        }
+    }
+}
+
+wire_enum! {
+    /// Instruction set of the guest; libvirt `os/type/@arch`, and the suffix of `qemu-system-…`.
+    pub enum Architecture {
+        /// 64-bit x86.
+        X86_64 = "x86_64",
+        /// 32-bit x86 (`qemu-system-i386`).
+        I686 = "i686",
+        /// 64-bit Arm.
+        Aarch64 = "aarch64",
+        /// 32-bit Arm (`qemu-system-arm`).
+        Armv7l = "armv7l",
+        /// 64-bit PowerPC, big endian.
+        Ppc64 = "ppc64",
+        /// 64-bit PowerPC, little endian (`qemu-system-ppc64`).
+        Ppc64le = "ppc64le",
+        /// 32-bit PowerPC.
+        Ppc = "ppc",
+        /// IBM Z.
+        S390x = "s390x",
+        /// 64-bit RISC-V.
+        Riscv64 = "riscv64",
+        /// 32-bit RISC-V.
+        Riscv32 = "riscv32",
+        /// LoongArch.
+        Loongarch64 = "loongarch64",
+        /// 64-bit MIPS.
+        Mips64 = "mips64",
+        /// MIPS.
+        Mips = "mips",
+        /// Little-endian MIPS.
+        Mipsel = "mipsel",
+        /// SPARC.
+        Sparc = "sparc",
+        /// 64-bit SPARC.
+        Sparc64 = "sparc64",
+        /// Alpha.
+        Alpha = "alpha",
+        /// 32-bit Arm, version 6.
+        Armv6l = "armv6l",
+        /// Motorola 68000.
+        M68k = "m68k",
+        /// Itanium.
+        Itanium = "ia64",
+    }
+}
+
+/// Name of a QEMU machine; libvirt `os/type/@machine`, QEMU `-machine`.
+///
+/// Either an alias such as `q35`, or a version such as `pc-q35-10.0`, which pins guest-visible
+/// defaults.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MachineType(pub String);
+
+impl MachineType {
+    /// A machine type by its name.
+    pub fn new(name: impl Into<String>) -> Self {
+        MachineType(name.into())
+    }
+
+    /// The version that the name pins, `(major, minor)`; `None` for an alias.
+    pub fn version(&self) -> Option<(u32, u32)> {
+        let (_, tail) = self.0.rsplit_once('-')?;
+        let (major, rest) = tail.split_once('.')?;
+        let minor = rest.split('.').next()?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+
+    /// True for the PCI Express PC (`q35`, `pc-q35-…`), which has AHCI and no IDE controller.
+    pub fn is_q35(&self) -> bool {
+        self.0 == "q35" || self.0.starts_with("pc-q35-")
+    }
+
+    /// True for the older PC (`pc`, `pc-i440fx-…`), which has one IDE controller.
+    pub fn is_i440fx(&self) -> bool {
+        self.0 == "pc"
+            || self.0.starts_with("pc-i440fx-")
+            || self.0.starts_with("pc-0.")
+            || self.0.starts_with("pc-1.")
+    }
+}
+
+impl std::fmt::Display for MachineType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_version_is_the_last_part_of_its_name() {
+        for (name, version) in [
+            ("pc-q35-10.0", Some((10, 0))),
+            ("pc-i440fx-3.1", Some((3, 1))),
+            ("virt-7.2", Some((7, 2))),
+            ("q35", None),
+            ("pc", None),
+            ("pseries-rhel7.6.0", None),
+        ] {
+            assert_eq!(MachineType::new(name).version(), version, "{name}");
+        }
+    }
+}
