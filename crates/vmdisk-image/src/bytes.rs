@@ -1,0 +1,28 @@
+//! Integers out of byte slices; `None` where the slice is too short.
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+pub(crate) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+    array(bytes, at).map(u32::from_be_bytes)
+}
+
+pub(crate) fn be64(bytes: &[u8], at: usize) -> Option<u64> {
+    array(bytes, at).map(u64::from_be_bytes)
+}
+
+/// The bytes at `at`, when all of them are there.
+pub(crate) fn slice(bytes: &[u8], at: usize, length: usize) -> Option<&[u8]> {
+    bytes.get(at..at.checked_add(length)?)
+}
+
+/// Whether `magic` stands at `at`.
+pub(crate) fn has(bytes: &[u8], at: usize, magic: &[u8]) -> bool {
+    slice(bytes, at, magic.len()) == Some(magic)
+}
+
+/// A fixed field up to its first NUL, as C strings are kept.
+pub(crate) fn until_nul(field: &[u8]) -> &[u8] {
+    field.split(|byte| *byte == 0).next().unwrap_or_default()
+}

@@ -1,0 +1,313 @@
+//! What QEMU asks of a qcow2 header, and what the specification asks beyond that.
+
+use super::{BackingPlace, Qcow2Compression, Qcow2Encryption, Qcow2Header, V3_LENGTH};
+use crate::defect::{Defect, DefectKind};
+use crate::name::Name;
+use crate::qcow2::FeatureClass;
+
+/// QEMU's `QCOW_MAX_L1_SIZE`: 32 MiB.
+const MAX_L1_BYTES: u64 = 32 << 20;
+/// QEMU's `QCOW_MAX_REFTABLE_SIZE`: 8 MiB.
+const MAX_REFCOUNT_TABLE_BYTES: u64 = 8 << 20;
+/// QEMU's `QCOW_MAX_SNAPSHOTS`.
+const MAX_SNAPSHOTS: u64 = 65536;
+/// The shortest entry of the snapshot table, without its names and extra data.
+const SNAPSHOT_ENTRY_BYTES: u64 = 40;
+/// A reference to a cluster is 8 bytes in the L1 and in the reference count table.
+const ENTRY_BYTES: u64 = 8;
+
+/// A table by the places of its fields, for [`table`].
+struct Checked {
+    name: &'static str,
+    field: u64,
+    offset: u64,
+    bytes: u64,
+    maximum: u64,
+}
+
+/// Judges the fixed fields.
+pub(super) fn fields(header: &mut Qcow2Header, image_length: Option<u64>) {
+    let mut defects = Vec::new();
+    let mut found = |offset, kind| defects.push(Defect::at(offset, kind));
+    if header.incompatible.dirty() {
+        found(72, DefectKind::Dirty);
+    }
+    if header.incompatible.corrupt() {
+        found(72, DefectKind::Corrupt);
+    }
+    match header.encryption {
+        Qcow2Encryption::None | Qcow2Encryption::Luks => {}
+        Qcow2Encryption::Aes => found(32, DefectKind::LegacyEncryption),
+        Qcow2Encryption::Unknown(method) => {
+            found(32, DefectKind::UnknownEncryption { found: method })
+        }
+    }
+    let bit = header.incompatible.compression_type();
+    match header.compression {
+        Qcow2Compression::Zlib if bit => found(72, DefectKind::CompressionBit { found: 0, bit }),
+        Qcow2Compression::Zstd if !bit => found(104, DefectKind::CompressionBit { found: 1, bit }),
+        Qcow2Compression::Zlib | Qcow2Compression::Zstd => {}
+        Qcow2Compression::Unknown(kind) => {
+            found(104, DefectKind::UnknownCompression { found: kind })
+        }
+    }
+    if header.refcount_order > 6 {
+        found(
+            96,
+            DefectKind::RefcountOrder {
+                order: header.refcount_order,
+            },
+        );
+    }
+    if !header.virtual_size.is_multiple_of(512) {
+        found(
+            24,
+            DefectKind::VirtualSizeUnaligned {
+                size: header.virtual_size,
+            },
+        );
+    }
+    if header.version >= 3 && !header.header_length.is_multiple_of(8) {
+        found(
+            100,
+            DefectKind::HeaderLengthUnaligned {
+                found: header.header_length,
+            },
+        );
+    }
+    if header.autoclear.raw_external_data() && !header.incompatible.external_data_file() {
+        found(88, DefectKind::RawDataFileMissing);
+    }
+    match header.cluster_size() {
+        // Without a cluster size nothing can be said of the tables.
+        None => found(
+            20,
+            DefectKind::ClusterBits {
+                bits: header.cluster_bits,
+            },
+        ),
+        Some(cluster_size) => {
+            let minimum = if header.version == 2 {
+                super::V2_LENGTH
+            } else {
+                V3_LENGTH
+            };
+            if header.header_length < minimum || u64::from(header.header_length) > cluster_size {
+                let kind = DefectKind::HeaderLength {
+                    found: header.header_length,
+                    minimum,
+                    maximum: cluster_size,
+                };
+                found(100, kind);
+            }
+            if header.incompatible.extended_l2() && header.cluster_bits < 14 {
+                found(
+                    20,
+                    DefectKind::ClusterTooSmallForExtendedL2 {
+                        bits: header.cluster_bits,
+                    },
+                );
+            }
+            tables(header, cluster_size, image_length, &mut found);
+        }
+    }
+    header.defects.append(&mut defects);
+}
+
+fn tables(
+    header: &Qcow2Header,
+    cluster_size: u64,
+    image_length: Option<u64>,
+    found: &mut impl FnMut(u64, DefectKind),
+) {
+    if header.refcount_table.entries == 0 {
+        found(
+            56,
+            DefectKind::TableMissing {
+                table: "reference count table",
+            },
+        );
+    }
+    let checked = [
+        Checked {
+            name: "L1 table",
+            field: 40,
+            offset: header.l1_table.offset,
+            bytes: u64::from(header.l1_table.entries) * ENTRY_BYTES,
+            maximum: MAX_L1_BYTES,
+        },
+        Checked {
+            name: "reference count table",
+            field: 48,
+            offset: header.refcount_table.offset,
+            bytes: u64::from(header.refcount_table.entries) * cluster_size,
+            maximum: MAX_REFCOUNT_TABLE_BYTES,
+        },
+        Checked {
+            name: "snapshot table",
+            field: 64,
+            offset: header.snapshots.offset,
+            bytes: u64::from(header.snapshots.entries) * SNAPSHOT_ENTRY_BYTES,
+            maximum: MAX_SNAPSHOTS * SNAPSHOT_ENTRY_BYTES,
+        },
+    ];
+    for one in checked {
+        table(&one, cluster_size, image_length, found);
+    }
+    let Some(needed) = header.l1_entries_needed() else {
+        return;
+    };
+    // QEMU holds the number of L1 entries in a C int.
+    if needed > i32::MAX as u64 {
+        found(
+            24,
+            DefectKind::VirtualSizeTooLarge {
+                size: header.virtual_size,
+            },
+        );
+    } else if u64::from(header.l1_table.entries) < needed {
+        let entries = u64::from(header.l1_table.entries);
+        found(
+            36,
+            DefectKind::TableTooSmall {
+                table: "L1 table",
+                found: entries,
+                needed,
+            },
+        );
+    }
+}
+
+fn table(
+    one: &Checked,
+    cluster_size: u64,
+    image_length: Option<u64>,
+    found: &mut impl FnMut(u64, DefectKind),
+) {
+    let Checked {
+        name: table,
+        field,
+        offset,
+        bytes,
+        maximum,
+    } = *one;
+    if bytes > maximum {
+        found(
+            field,
+            DefectKind::TableTooLarge {
+                table,
+                bytes,
+                maximum,
+            },
+        );
+    }
+    if !offset.is_multiple_of(cluster_size) {
+        found(
+            field,
+            DefectKind::TableUnaligned {
+                table,
+                offset,
+                alignment: cluster_size,
+            },
+        );
+    }
+    // QEMU counts offsets in signed 64 bits.
+    let end = u128::from(offset) + u128::from(bytes);
+    if end > i64::MAX as u128 {
+        found(
+            field,
+            DefectKind::TableOverflows {
+                table,
+                offset,
+                bytes,
+            },
+        );
+    } else if bytes > 0 {
+        if offset < cluster_size {
+            found(field, DefectKind::TableOverHeader { table, offset });
+        }
+        if let Some(length) = image_length
+            && end > u128::from(length)
+        {
+            found(
+                field,
+                DefectKind::TableBeyondEnd {
+                    table,
+                    offset,
+                    bytes,
+                    length,
+                },
+            );
+        }
+    }
+}
+
+/// Judges where the backing file name is said to be.
+pub(super) fn backing_place(header: &mut Qcow2Header, place: BackingPlace, cluster_size: u64) {
+    if place.offset == 0 {
+        return;
+    }
+    let fields_end = u64::from(header.header_length);
+    if place.offset > cluster_size {
+        header.defects.push(Defect::at(
+            8,
+            DefectKind::BackingNameOutsideHeader {
+                offset: place.offset,
+            },
+        ));
+    } else if place.offset < fields_end {
+        let kind = DefectKind::BackingNameOverHeader {
+            offset: place.offset,
+            end: fields_end,
+        };
+        header.defects.push(Defect::at(8, kind));
+    }
+    let (length, maximum) = (u64::from(place.length), place.room(cluster_size));
+    if place.offset <= cluster_size && length > maximum {
+        header.defects.push(Defect::at(
+            16,
+            DefectKind::BackingNameTooLong { length, maximum },
+        ));
+    }
+}
+
+/// Judges what the fields and the extensions say together.
+pub(super) fn extensions(header: &mut Qcow2Header) {
+    let mut defects = Vec::new();
+    let mut found = |offset, kind| defects.push(Defect::at(offset, kind));
+    let unknown = header.incompatible.unknown();
+    if unknown != 0 {
+        let mut named: Vec<_> = header
+            .feature_names
+            .iter()
+            .filter(|feature| {
+                feature.class == FeatureClass::Incompatible && unknown >> feature.bit & 1 == 1
+            })
+            .collect();
+        named.sort_by_key(|feature| feature.bit);
+        let names: Vec<Name> = named
+            .into_iter()
+            .map(|feature| feature.name.clone())
+            .collect();
+        found(
+            72,
+            DefectKind::UnknownIncompatibleFeatures {
+                bits: unknown,
+                names,
+            },
+        );
+    }
+    let external = header.incompatible.external_data_file();
+    match (&header.data_file, external) {
+        (None, true) => found(72, DefectKind::DataFileMissing),
+        (Some(_), false) => found(72, DefectKind::DataFileUnused),
+        (Some(_), true) | (None, false) => {}
+    }
+    if external && header.autoclear.raw_external_data() && header.backing_file.is_some() {
+        found(88, DefectKind::BackingAndRawDataFile);
+    }
+    if header.encryption == Qcow2Encryption::Luks && header.encryption_header.is_none() {
+        found(32, DefectKind::EncryptionHeaderMissing);
+    }
+    header.defects.append(&mut defects);
+}

@@ -1,0 +1,324 @@
+//! The header extensions of qcow2: the list, and the five whose meaning is known.
+
+use super::{Qcow2Encryption, Qcow2Header, opened_name};
+use crate::bytes::{be32, be64, slice, until_nul};
+use crate::defect::{Defect, DefectKind};
+use crate::name::Name;
+use crate::read::{FetchError, ReadAt, Window};
+
+/// Ends the list.
+const END: u32 = 0;
+/// How many extensions are listed. QEMU writes at most six; a cluster of 2 MiB has room for 262144 empty ones.
+const MAX_EXTENSIONS: usize = 64;
+/// QEMU's buffer for the backing format's name is 16 bytes with its NUL.
+const MAX_BACKING_FORMAT: u32 = 15;
+/// A path's bound in Linux (`PATH_MAX`) bounds the data file's name, for which neither QEMU nor the specification has one.
+const MAX_DATA_FILE: u32 = 4096;
+/// One entry of the feature name table: class, bit, 46 bytes of name.
+const FEATURE_NAME_BYTES: usize = 48;
+/// Names for all 64 bits of all three classes.
+const MAX_FEATURE_TABLE: u32 = 3 * 64 * 48;
+
+/// A header extension as it stands in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Extension {
+    /// Its type.
+    pub id: u32,
+    /// The length of its data in bytes, without padding.
+    pub length: u32,
+    /// Where its data begins in the image.
+    pub offset: u64,
+}
+
+impl Extension {
+    /// The backing file's format, as text.
+    pub const BACKING_FORMAT: u32 = 0xe279_2aca;
+    /// The external data file's name, as text.
+    pub const DATA_FILE: u32 = 0x4441_5441;
+    /// Names for feature bits.
+    pub const FEATURE_NAMES: u32 = 0x6803_f857;
+    /// Where the LUKS header is.
+    pub const ENCRYPTION_HEADER: u32 = 0x0537_be77;
+    /// Persistent dirty bitmaps.
+    pub const BITMAPS: u32 = 0x2385_2875;
+
+    /// Whether this crate reads what is in it.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        matches!(
+            self.id,
+            Self::BACKING_FORMAT
+                | Self::DATA_FILE
+                | Self::FEATURE_NAMES
+                | Self::ENCRYPTION_HEADER
+                | Self::BITMAPS
+        )
+    }
+}
+
+/// Which feature bitmap a bit is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FeatureClass {
+    /// Must be known to open the image.
+    Incompatible,
+    /// May be ignored.
+    Compatible,
+    /// To be cleared by a writer who does not know it.
+    Autoclear,
+}
+
+/// A name the image has for a feature bit, so that programs older than the feature can say what they lack.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FeatureName {
+    /// The bitmap.
+    pub class: FeatureClass,
+    /// The bit, 0 to 63.
+    pub bit: u8,
+    /// Its name, at most 46 bytes.
+    pub name: Name,
+}
+
+/// Where the LUKS header of an encrypted image is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EncryptionHeader {
+    /// Where it begins, in bytes from the beginning of the image; a multiple of the cluster size.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+/// The persistent dirty bitmaps of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bitmaps {
+    /// How many there are.
+    pub count: u32,
+    /// The size of their directory in bytes.
+    pub directory_size: u64,
+    /// Where their directory begins.
+    pub directory_offset: u64,
+}
+
+/// Reads the extensions from the end of the header's fields up to `end`.
+pub(super) fn read_all<R: ReadAt + ?Sized>(
+    header: &mut Qcow2Header,
+    window: &mut Window<'_, R>,
+    end: u64,
+) {
+    let mut offset = u64::from(header.header_length);
+    if header.version >= 3 && header.header_length < super::V3_LENGTH {
+        // The fields would be read as extensions.
+        return;
+    }
+    while offset < end {
+        let bytes = match window.fetch(offset, 8) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                header
+                    .defects
+                    .push(Defect::unreadable(offset, "header extensions", &error));
+                return;
+            }
+        };
+        // QEMU reads zeros beyond the end of a file, which end the list.
+        let (id, length) = (be32(&bytes, 0).unwrap_or(END), be32(&bytes, 4).unwrap_or(0));
+        let data = offset + 8;
+        if data > end || u64::from(length) > end - data {
+            let kind = DefectKind::ExtensionOverrun {
+                id,
+                length,
+                room: end.saturating_sub(data),
+            };
+            header.defects.push(Defect::at(offset, kind));
+            return;
+        }
+        if id == END {
+            return;
+        }
+        if header.extensions.len() == MAX_EXTENSIONS {
+            let kind = DefectKind::TooManyExtensions {
+                limit: MAX_EXTENSIONS as u64,
+            };
+            header.defects.push(Defect::at(offset, kind));
+            return;
+        }
+        let extension = Extension {
+            id,
+            length,
+            offset: data,
+        };
+        let repeated = extension.is_known() && header.extensions.iter().any(|known| known.id == id);
+        header.extensions.push(extension);
+        if repeated {
+            header
+                .defects
+                .push(Defect::at(offset, DefectKind::ExtensionRepeated { id }));
+        }
+        if let Err(error) = read_one(header, window, extension) {
+            header
+                .defects
+                .push(Defect::unreadable(data, "header extension", &error));
+        }
+        offset = data + u64::from(length).next_multiple_of(8);
+    }
+}
+
+fn read_one<R: ReadAt + ?Sized>(
+    header: &mut Qcow2Header,
+    window: &mut Window<'_, R>,
+    extension: Extension,
+) -> Result<(), FetchError> {
+    let Extension { id, length, offset } = extension;
+    let wrong = |expected| {
+        Defect::at(
+            offset - 4,
+            DefectKind::ExtensionLength {
+                id,
+                length,
+                expected,
+            },
+        )
+    };
+    match id {
+        Extension::BACKING_FORMAT => {
+            if length > MAX_BACKING_FORMAT {
+                header.defects.push(wrong("and QEMU takes at most 15"));
+                return Ok(());
+            }
+            let bytes = window.fetch(offset, length as usize)?;
+            header.backing_format =
+                Some(Name::from(until_nul(&bytes))).filter(|name| !name.is_empty());
+        }
+        Extension::DATA_FILE => {
+            if length > MAX_DATA_FILE {
+                let kind = DefectKind::NotRead {
+                    part: "data file name",
+                    length: u64::from(length),
+                    limit: u64::from(MAX_DATA_FILE),
+                };
+                header.defects.push(Defect::at(offset, kind));
+            }
+            let bytes = window.fetch(offset, length.min(MAX_DATA_FILE) as usize)?;
+            header.data_file = opened_name(&mut header.defects, offset, "data file name", &bytes);
+        }
+        Extension::FEATURE_NAMES => {
+            let bytes = window.fetch(offset, length.min(MAX_FEATURE_TABLE) as usize)?;
+            read_feature_names(header, offset, &bytes);
+        }
+        Extension::ENCRYPTION_HEADER => {
+            if header.encryption != Qcow2Encryption::Luks {
+                header.defects.push(Defect::at(
+                    offset - 8,
+                    DefectKind::EncryptionHeaderUnexpected,
+                ));
+            }
+            if length != 16 {
+                header.defects.push(wrong("and has to be 16"));
+                return Ok(());
+            }
+            let bytes = window.fetch(offset, 16)?;
+            read_encryption_header(header, offset, &bytes);
+        }
+        Extension::BITMAPS => {
+            if length != 24 {
+                header.defects.push(wrong("and has to be 24"));
+                return Ok(());
+            }
+            let bytes = window.fetch(offset, 24)?;
+            read_bitmaps(header, offset, &bytes);
+        }
+        // Kept in the list; what QEMU does not know it carries along, too.
+        _ => {}
+    }
+    Ok(())
+}
+
+fn read_feature_names(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {
+    header.feature_names.clear();
+    for (index, entry) in bytes.chunks(FEATURE_NAME_BYTES).enumerate() {
+        let class = match entry[0] {
+            0 => Some(FeatureClass::Incompatible),
+            1 => Some(FeatureClass::Compatible),
+            2 => Some(FeatureClass::Autoclear),
+            _ => None,
+        };
+        match (class, entry.get(1)) {
+            (Some(class), Some(&bit)) if bit < 64 && entry.len() == FEATURE_NAME_BYTES => {
+                header.feature_names.push(FeatureName {
+                    class,
+                    bit,
+                    name: Name::from(until_nul(&entry[2..])),
+                });
+            }
+            _ => {
+                let at = offset + (index * FEATURE_NAME_BYTES) as u64;
+                header.defects.push(Defect::at(at, DefectKind::FeatureName));
+            }
+        }
+    }
+}
+
+fn read_encryption_header(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {
+    let (Some(begin), Some(length)) = (be64(bytes, 0), be64(bytes, 8)) else {
+        return;
+    };
+    header.encryption_header = Some(EncryptionHeader {
+        offset: begin,
+        length,
+    });
+    if let Some(alignment) = header.cluster_size()
+        && !begin.is_multiple_of(alignment)
+    {
+        let kind = DefectKind::TableUnaligned {
+            table: "LUKS header",
+            offset: begin,
+            alignment,
+        };
+        header.defects.push(Defect::at(offset, kind));
+    }
+}
+
+/// QEMU's `QCOW2_MAX_BITMAPS`.
+const MAX_BITMAPS: u32 = 65535;
+/// QEMU's `QCOW2_MAX_BITMAP_DIRECTORY_SIZE`: 1024 bytes of each bitmap.
+const MAX_BITMAP_DIRECTORY: u64 = 65535 * 1024;
+
+fn read_bitmaps(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {
+    let (Some(count), Some(directory_size), Some(directory_offset)) =
+        (be32(bytes, 0), be64(bytes, 8), be64(bytes, 16))
+    else {
+        return;
+    };
+    header.bitmaps = Some(Bitmaps {
+        count,
+        directory_size,
+        directory_offset,
+    });
+    if !header.autoclear.bitmaps() {
+        // QEMU looks no further either.
+        header
+            .defects
+            .push(Defect::at(88, DefectKind::BitmapsInconsistent));
+        return;
+    }
+    let mut found = |at, problem| {
+        header
+            .defects
+            .push(Defect::at(offset + at, DefectKind::Bitmaps { problem }))
+    };
+    if slice(bytes, 4, 4) != Some(&[0; 4]) {
+        found(4, "has a reserved field that is not zero");
+    }
+    if count == 0 {
+        found(0, "has no bitmaps");
+    }
+    if count > MAX_BITMAPS {
+        found(0, "has more than 65535 bitmaps");
+    }
+    if directory_size > MAX_BITMAP_DIRECTORY {
+        found(8, "has a directory larger than QEMU reads");
+    }
+    let cluster_mask = (1u64 << header.cluster_bits.min(63)) - 1;
+    if directory_offset & cluster_mask != 0 {
+        found(16, "has a directory that does not begin at a cluster");
+    }
+}

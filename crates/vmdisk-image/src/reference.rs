@@ -1,0 +1,100 @@
+//! What a name in a header points to, by its form alone; nothing is followed.
+
+use crate::name::Name;
+
+/// A reference to another file as an image records it: a backing file, a data file, an extent, a parent.
+///
+/// The forms are QEMU's (`path_has_protocol`, `path_is_absolute`): a colon before the first slash makes a protocol, so
+/// that a file called `a:b` is none of a local file to QEMU either.
+///
+/// ```
+/// use vmdisk_image::BackingReference;
+///
+/// assert!(matches!(BackingReference::from_bytes(b"base.img"), BackingReference::Relative(_)));
+/// assert!(matches!(BackingReference::from_bytes(b"/srv/a:b.img"), BackingReference::Absolute(_)));
+/// assert!(matches!(BackingReference::from_bytes(b"json:{\"driver\":\"qcow2\"}"), BackingReference::Json(_)));
+/// let remote = BackingReference::from_bytes(b"nbd+tcp://example.org:6000/blah");
+/// assert!(matches!(&remote, BackingReference::Protocol { scheme, .. } if scheme.as_bytes() == b"nbd+tcp"));
+/// assert_eq!(remote.name().as_bytes(), b"nbd+tcp://example.org:6000/blah");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BackingReference {
+    /// A path that does not begin with `/`: it counts from the directory of the image that names it.
+    Relative(Name),
+    /// A path that begins with `/`.
+    Absolute(Name),
+    /// `json:` and a QEMU block device tree: it can name any file, host or driver.
+    Json(Name),
+    /// Something with a colon before its first slash: `nbd://…`, `http://…`, `file:…`, `fat:…`.
+    Protocol {
+        /// What stands before the colon.
+        scheme: Name,
+        /// The whole name, scheme included.
+        name: Name,
+    },
+}
+
+impl BackingReference {
+    /// Sorts a name into its form.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let name = Name::from(bytes);
+        if bytes.starts_with(b"json:") {
+            return Self::Json(name);
+        }
+        match bytes.iter().position(|byte| matches!(byte, b':' | b'/')) {
+            Some(at) if bytes[at] == b':' => Self::Protocol {
+                scheme: Name::from(&bytes[..at]),
+                name,
+            },
+            Some(0) => Self::Absolute(name),
+            Some(_) | None => Self::Relative(name),
+        }
+    }
+
+    /// The whole name as the image has it.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        match self {
+            Self::Relative(name)
+            | Self::Absolute(name)
+            | Self::Json(name)
+            | Self::Protocol { scheme: _, name } => name,
+        }
+    }
+}
+
+impl std::fmt::Display for BackingReference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.name().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colon_counts_only_before_the_first_slash() {
+        assert!(matches!(
+            BackingReference::from_bytes(b"dir/a:b"),
+            BackingReference::Relative(_)
+        ));
+        assert!(matches!(
+            BackingReference::from_bytes(b"a:b/c"),
+            BackingReference::Protocol { .. }
+        ));
+        assert!(matches!(
+            BackingReference::from_bytes(b":"),
+            BackingReference::Protocol { .. }
+        ));
+        assert!(matches!(
+            BackingReference::from_bytes(b""),
+            BackingReference::Relative(_)
+        ));
+        assert!(matches!(
+            BackingReference::from_bytes(b"JSON:{}"),
+            BackingReference::Protocol { .. }
+        ));
+    }
+}
