@@ -15,12 +15,14 @@
 
 mod edit;
 mod line_index;
+mod nearest;
 mod problem;
 mod source_map;
 mod span;
 
 pub use edit::{Edit, EditConflict, apply_edits};
 pub use line_index::{LineIndex, Position};
+pub use nearest::nearest;
 pub use problem::{Allowance, Problem, ProblemKind};
 pub use source_map::{Place, SourceMap, SourcePath};
 pub use span::Span;
