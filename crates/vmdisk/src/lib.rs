@@ -1,1 +1,127 @@
 //! Reads, checks, generates and explains the disk configuration of QEMU/libvirt guests.
+//!
+//! This crate is the whole public API; nothing in it reads a file, starts a program or looks at the
+//! machine it runs on. Everything is plain data with public fields.
+//!
+//! # Lint a text
+//!
+//! ```
+//! use vmdisk::{LintOptions, Severity, lint, read};
+//!
+//! let text = "\
+//! <disk type='file' device='disk'>
+//!   <driver name='qemu' type='qcow2' cache='unsafe'/>
+//!   <source file='/srv/web1.qcow2'/>
+//!   <target dev='vda' bus='virtio'/>
+//! </disk>
+//! ";
+//! let document = read(text)?;
+//! let report = lint(&document, &LintOptions::default());
+//!
+//! let diagnostic = &report.diagnostics[0];
+//! assert_eq!(diagnostic.rule.name, "cache-unsafe");
+//! assert_eq!(diagnostic.severity, Severity::Error);
+//! assert_eq!((diagnostic.place.start.line, diagnostic.place.start.column), (2, 43));
+//! // Rules that need to know the host say so instead of staying silent.
+//! assert!(!report.not_checked.is_empty());
+//! # Ok::<(), vmdisk::ReadFailure>(())
+//! ```
+//!
+//! # Build a disk in code and write it both ways
+//!
+//! ```
+//! use vmdisk::model::{AioMode, CacheMode, Disk, Domain, Format, Frontend, Image, MachineType, TargetBus};
+//! use vmdisk::write;
+//!
+//! let mut disk = Disk::new(
+//!     Frontend::new("vda", TargetBus::Virtio),
+//!     Image::file("/srv/web1.qcow2", Format::Qcow2),
+//! );
+//! disk.backend.cache = Some(CacheMode::None);
+//! disk.backend.aio = Some(AioMode::Native);
+//! let domain = Domain {
+//!     name: Some("web1".to_owned()),
+//!     machine: Some(MachineType::new("q35")),
+//!     disks: vec![disk],
+//!     ..Domain::default()
+//! };
+//!
+//! let xml = write::libvirt_xml(&domain);
+//! assert!(xml.contains("<driver name='qemu' type='qcow2' cache='none' io='native'/>"));
+//!
+//! let command = write::qemu_command_line(&domain, &vmdisk::Target::default()).expect("QEMU can say this");
+//! assert!(command.argv().iter().any(|argument| argument.contains("\"filename\":\"/srv/web1.qcow2\"")));
+//! ```
+//!
+//! # A check of one's own
+//!
+//! Policies of a site are functions over the same model, and their findings get their places from the
+//! same source map:
+//!
+//! ```
+//! use vmdisk::model::{Discard, DiskField, FieldPath};
+//! use vmdisk::read;
+//!
+//! let text = "<disk type='file'>\n  <driver name='qemu' type='raw'/>\n  <source file='/a'/>\n  <target dev='vda'/>\n</disk>";
+//! let document = read(text)?;
+//! let complaints: Vec<String> = document
+//!     .domain
+//!     .disks
+//!     .iter()
+//!     .enumerate()
+//!     .filter(|(_, disk)| disk.backend.discard != Some(Discard::Unmap))
+//!     .map(|(index, disk)| {
+//!         let place = document.place(FieldPath::Disk(index, DiskField::Discard));
+//!         format!("{}:{}: our disks all trim, {} does not", place.start.line, place.start.column, disk.name())
+//!     })
+//!     .collect();
+//! // The attribute is not written, so the place is the element it belongs on.
+//! assert_eq!(complaints, ["2:3: our disks all trim, vda does not"]);
+//! # Ok::<(), vmdisk::ReadFailure>(())
+//! ```
+//!
+//! The modules [`model`], [`facts`], [`rules`], [`plan`] and [`image`] re-export the crates below;
+//! each documents itself.
+
+mod diagnostic;
+mod document;
+mod fix;
+mod lint;
+pub mod write;
+
+/// The model: what a disk is.
+pub use vmdisk_model as model;
+
+/// Facts about a host, and targets.
+pub use vmdisk_facts as facts;
+
+/// Image headers.
+pub use vmdisk_image as image;
+
+/// Specs, plans and creation scripts.
+pub use vmdisk_plan as plan;
+
+/// The rules themselves, their pages and their evidence.
+pub use vmdisk_rules as rules;
+
+/// Spans, line numbers and edits.
+pub use vmdisk_source as source;
+
+pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, Place, RelatedPlace, ResolvedFix};
+pub use document::{Document, read, read_bytes};
+pub use fix::{Fixed, FixScope, fix};
+pub use lint::{LintOptions, LintReport, lint};
+pub use vmdisk_facts::{Facts, HostIndex, Target};
+pub use vmdisk_libvirt::{ReadFailure, RootKind, sniff};
+pub use vmdisk_rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
+
+/// The manual page of a rule, in Markdown.
+///
+/// ```
+/// let page = vmdisk::explain("cache-unsafe").unwrap();
+/// assert!(page.starts_with("# cache-unsafe\n"));
+/// assert!(vmdisk::explain("no-such-rule").is_none());
+/// ```
+pub fn explain(rule: &str) -> Option<String> {
+    vmdisk_rules::find(rule).map(Rule::explain)
+}

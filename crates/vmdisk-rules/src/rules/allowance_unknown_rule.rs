@@ -1,0 +1,44 @@
+//! `allowance-unknown-rule`
+
+use super::reported_with_the_allowances;
+use crate::rule::declare_rule;
+use crate::{Evidence, Group, Severity};
+
+declare_rule! {
+    /// An allowance names a rule that does not exist.
+    ///
+    /// ## What it does
+    /// Reports a name in `vmdisk: allow(…)` that is no rule, with the nearest name that is one.
+    ///
+    /// ## Why it matters
+    /// The finding that was meant to be allowed is still reported, or comes back one day unseen.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <!-- vmdisk: allow(cache-unsave) this guest is built anew each night -->
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='unsafe'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <!-- vmdisk: allow(cache-unsafe) this guest is built anew each night -->
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='unsafe'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "allowance-unknown-rule",
+        group: Group::Clarity,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[Evidence::Source("the allowance itself")],
+        supersedes: &[],
+        check: reported_with_the_allowances,
+    }
+}

@@ -1,0 +1,52 @@
+//! `duplicate-value`
+
+use vmdisk_source::ProblemKind;
+
+use super::report_problems;
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// The same thing is written twice, and only one of the two counts.
+    ///
+    /// ## What it does
+    /// Reports a second element where libvirt reads only one, such as two `<driver>` elements in a disk.
+    ///
+    /// ## Why it matters
+    /// libvirt takes one and drops the other without a word; which one differs from element to element. A
+    /// reader cannot tell which was meant.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <driver name='qemu' type='raw' cache='writeback'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "duplicate-value",
+        group: Group::Clarity,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskDefParseXML: one node per name is read"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    report_problems(context, report, ProblemKind::Duplicate);
+}

@@ -1,0 +1,63 @@
+//! All rules, one file each, sorted by name.
+
+mod allowance_unknown_rule;
+mod allowance_unused;
+mod allowance_without_reason;
+mod cache_unsafe;
+mod duplicate_value;
+mod invalid_value;
+mod missing_value;
+mod undeclared_prefix;
+mod unknown_attribute;
+mod unknown_element;
+
+use vmdisk_source::ProblemKind;
+
+use crate::{Applicability, Context, Fix, Report, Rule};
+
+/// Every rule, sorted by name.
+pub static RULES: &[&Rule] = &[
+    &allowance_unknown_rule::RULE,
+    &allowance_unused::RULE,
+    &allowance_without_reason::RULE,
+    &cache_unsafe::RULE,
+    &duplicate_value::RULE,
+    &invalid_value::RULE,
+    &missing_value::RULE,
+    &undeclared_prefix::RULE,
+    &unknown_attribute::RULE,
+    &unknown_element::RULE,
+];
+
+/// The rule with this name.
+pub fn find(name: &str) -> Option<&'static Rule> {
+    RULES
+        .binary_search_by(|rule| rule.name.cmp(name))
+        .ok()
+        .map(|at| RULES[at])
+}
+
+/// Reports what the reader stumbled over, one finding for each.
+fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind) {
+    for problem in context.problems {
+        if problem.kind != kind {
+            continue;
+        }
+        let finding = report.finding(problem.at, problem.message.clone());
+        finding.span(problem.span);
+        if let Some(help) = &problem.help {
+            finding.help(help.clone());
+        }
+        if !problem.fix.is_empty() {
+            finding.fix(Fix {
+                changes: Vec::new(),
+                edits: problem.fix.clone(),
+                applicability: Applicability::Safe,
+            });
+        }
+    }
+}
+
+/// The check of a rule about allowances: they belong to the file and not to the disks, so whoever
+/// holds the file reports them.
+fn reported_with_the_allowances(_context: &Context<'_>, _report: &mut Report) {}

@@ -1,0 +1,89 @@
+//! A finding with its places in a text.
+
+use vmdisk_rules::{Applicability, Confidence, Rule, Severity};
+use vmdisk_source::{Edit, Position, Span};
+
+/// A place in a text, for people and for programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Bytes.
+    pub span: Span,
+    /// Line and column of the first character.
+    pub start: Position,
+    /// Line and column just past the last character.
+    pub end: Position,
+    /// False if the field itself is not written and this is the nearest one around it.
+    pub is_exact: bool,
+    /// The field in words: `disk vda › driver/@cache`.
+    pub breadcrumb: String,
+}
+
+/// A further place that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelatedPlace {
+    /// The place.
+    pub place: Place,
+    /// What it has to do with it.
+    pub label: String,
+}
+
+/// Which disk a finding is about, in a way that survives edits elsewhere in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskIdentity {
+    /// Number of the disk in the document, from 0.
+    pub index: usize,
+    /// Name of its target, if it has one.
+    pub target: Option<String>,
+}
+
+/// A fix as byte edits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedFix {
+    /// The edits.
+    pub edits: Vec<Edit>,
+    /// Whether they may be applied without asking.
+    pub applicability: Applicability,
+}
+
+/// Why a finding does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AllowedBy {
+    /// An allowance in the file.
+    InFile {
+        /// The reason given there.
+        reason: Option<String>,
+        /// Where it stands.
+        span: Span,
+    },
+    /// The caller asked for the rule to be ignored.
+    Ignored,
+}
+
+/// A finding with its places in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// How much it matters here.
+    pub severity: Severity,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Which disk, if it is about one.
+    pub disk: Option<DiskIdentity>,
+    /// What is wrong, naming the disk by its target.
+    pub title: String,
+    /// Where.
+    pub place: Place,
+    /// What is to be seen there.
+    pub label: Option<String>,
+    /// Further places.
+    pub related: Vec<RelatedPlace>,
+    /// Why it matters here: the facts that decided.
+    pub notes: Vec<String>,
+    /// What to write instead.
+    pub help: Option<String>,
+    /// A mechanical way to mend it.
+    pub fix: Option<ResolvedFix>,
+    /// Why it does not count, for the ones in [`LintReport::allowed`](crate::LintReport::allowed).
+    pub allowed_by: Option<AllowedBy>,
+}

@@ -1,0 +1,241 @@
+//! Runs the rules over a document, and settles what its author allows.
+
+use std::collections::BTreeSet;
+
+use vmdisk_facts::{HostIndex, Target};
+use vmdisk_model::{DomainField, FieldPath};
+use vmdisk_rules::{Confidence, Context, Finding, NotChecked, Policy, Rule, Severity};
+use vmdisk_source::{Edit, Span};
+
+use crate::{
+    AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, RelatedPlace, ResolvedFix,
+};
+
+/// What a document is checked against.
+#[derive(Clone, Debug, Default)]
+pub struct LintOptions<'a> {
+    /// What is known of the host; without it, rules about the host are not checked.
+    pub host: Option<&'a HostIndex<'a>>,
+    /// What the configuration is meant to run on.
+    pub target: Target,
+    /// Who shares the host.
+    pub policy: Policy,
+    /// Names of rules whose findings do not count.
+    pub ignored: BTreeSet<String>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct LintReport {
+    /// Findings that count, in the order of their places.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Findings that do not count, each with the reason.
+    pub allowed: Vec<Diagnostic>,
+    /// What rules could not look at, and why.
+    pub not_checked: Vec<NotChecked>,
+}
+
+impl LintReport {
+    /// The worst severity among the findings that count.
+    pub fn worst(&self) -> Option<Severity> {
+        self.diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.severity)
+            .max()
+    }
+
+    /// Names of the rules that could not look at something, each once.
+    pub fn rules_not_checked(&self) -> BTreeSet<&'static str> {
+        self.not_checked
+            .iter()
+            .map(|missed| missed.rule.name)
+            .collect()
+    }
+}
+
+/// Runs all rules over `document`.
+pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
+    let context = Context {
+        domain: &document.domain,
+        target: &options.target,
+        host: options.host,
+        policy: options.policy,
+        problems: &document.source.problems,
+    };
+    let outcome = vmdisk_rules::check(&context);
+    let mut report = LintReport {
+        not_checked: outcome
+            .not_checked
+            .into_iter()
+            .filter(|missed| !options.ignored.contains(missed.rule.name))
+            .collect(),
+        ..LintReport::default()
+    };
+    let mut used = vec![false; document.source.allowances.len()];
+    for finding in outcome.findings {
+        let mut diagnostic = resolve(document, finding);
+        diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
+        match diagnostic.allowed_by {
+            Some(_) => report.allowed.push(diagnostic),
+            None => report.diagnostics.push(diagnostic),
+        }
+    }
+    for diagnostic in complaints_about_allowances(document, &used) {
+        if options.ignored.contains(diagnostic.rule.name) {
+            report.allowed.push(Diagnostic {
+                allowed_by: Some(AllowedBy::Ignored),
+                ..diagnostic
+            });
+        } else {
+            report.diagnostics.push(diagnostic);
+        }
+    }
+    let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
+    report.diagnostics.sort_by_key(order);
+    report.allowed.sort_by_key(order);
+    report
+}
+
+fn resolve(document: &Document, finding: Finding) -> Diagnostic {
+    let Finding {
+        rule,
+        severity,
+        confidence,
+        at,
+        span,
+        title,
+        label,
+        related,
+        notes,
+        help,
+        fix,
+    } = finding;
+    let place = match span {
+        Some(span) => document.place_of_span(at, span, true),
+        None => document.place(at),
+    };
+    Diagnostic {
+        rule,
+        severity,
+        confidence,
+        disk: at.disk().map(|index| DiskIdentity {
+            index,
+            target: document
+                .domain
+                .disks
+                .get(index)
+                .and_then(|disk| disk.frontend.target.clone()),
+        }),
+        title,
+        place,
+        label,
+        related: related
+            .into_iter()
+            .map(|related| RelatedPlace {
+                place: document.place(related.at),
+                label: related.label,
+            })
+            .collect(),
+        notes,
+        help,
+        fix: fix.and_then(|fix| {
+            Some(ResolvedFix {
+                edits: document.edits_of(&fix)?,
+                applicability: fix.applicability,
+            })
+        }),
+        allowed_by: None,
+    }
+}
+
+fn allowed_by(
+    document: &Document,
+    options: &LintOptions<'_>,
+    diagnostic: &Diagnostic,
+    used: &mut [bool],
+) -> Option<AllowedBy> {
+    let mut found = None;
+    for (allowance, used) in document.source.allowances.iter().zip(used) {
+        let names_rule = allowance
+            .rules
+            .iter()
+            .any(|(name, _)| name == diagnostic.rule.name);
+        if names_rule && allowance.covers(diagnostic.place.span) {
+            *used = true;
+            found.get_or_insert_with(|| AllowedBy::InFile {
+                reason: allowance.reason.clone(),
+                span: allowance.span,
+            });
+        }
+    }
+    found.or_else(|| {
+        options
+            .ignored
+            .contains(diagnostic.rule.name)
+            .then_some(AllowedBy::Ignored)
+    })
+}
+
+/// An allowance must name rules that exist, give a reason, and still be needed.
+fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagnostic> {
+    let mut complaints = Vec::new();
+    let mut complain = |rule: &str, span: Span, title: String, help: &str, edits: Vec<Edit>| {
+        let rule = vmdisk_rules::find(rule).expect("rules about allowances are in the table");
+        complaints.push(Diagnostic {
+            rule,
+            severity: rule.severity,
+            confidence: Confidence::Certain,
+            disk: None,
+            title,
+            place: document.place_of_span(FieldPath::Domain(DomainField::Domain), span, true),
+            label: None,
+            related: Vec::new(),
+            notes: Vec::new(),
+            help: Some(help.to_owned()),
+            fix: (!edits.is_empty()).then_some(ResolvedFix {
+                edits,
+                applicability: Applicability::Safe,
+            }),
+            allowed_by: None,
+        });
+    };
+    for (allowance, used) in document.source.allowances.iter().zip(used) {
+        let mut all_known = true;
+        for (name, span) in &allowance.rules {
+            if vmdisk_rules::find(name).is_none() {
+                all_known = false;
+                let known = vmdisk_rules::RULES.iter().map(|rule: &&Rule| rule.name);
+                let help = match vmdisk_source::nearest(name, known) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`vmdisk rules` lists the rules".to_owned(),
+                };
+                complain(
+                    "allowance-unknown-rule",
+                    *span,
+                    format!("there is no rule called `{name}`"),
+                    &help,
+                    Vec::new(),
+                );
+            }
+        }
+        if allowance.reason.is_none() {
+            complain(
+                "allowance-without-reason",
+                allowance.span,
+                "an allowance does not say why".to_owned(),
+                "write the reason behind the closing bracket: <!-- vmdisk: allow(rule) because … -->",
+                Vec::new(),
+            );
+        }
+        if !used && all_known {
+            complain(
+                "allowance-unused",
+                allowance.span,
+                "an allowance allows nothing".to_owned(),
+                "remove it",
+                vec![Edit::delete(allowance.span)],
+            );
+        }
+    }
+    complaints
+}
