@@ -1,0 +1,5 @@
+//! The `vmdisk` command as tests run it.
+
+fn main() -> std::process::ExitCode {
+    vmdisk_cli::main()
+}

@@ -1,0 +1,4 @@
+//! Tests across crates, in one binary.
+
+#[path = "integration/architecture.rs"]
+mod architecture;

@@ -1,0 +1,141 @@
+//! Holds the manifests to the layer table of ARCHITECTURE.md.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use vmdisk_tests::repository;
+
+/// Layer, crate, and the crates of ours that it may depend on.
+const LAYERS: &[(u8, &str, &[&str])] = &[
+    (1, "vmdisk-source", &[]),
+    // Field paths implement the trait that source maps are generic over.
+    (1, "vmdisk-model", &["vmdisk-source"]),
+    (1, "vmdisk-facts", &[]),
+    (1, "vmdisk-image", &[]),
+    (2, "vmdisk-libvirt", &["vmdisk-model", "vmdisk-source", "vmdisk-facts"]),
+    (2, "vmdisk-qemu", &["vmdisk-model", "vmdisk-source", "vmdisk-facts"]),
+    (2, "vmdisk-rules", &["vmdisk-model", "vmdisk-source", "vmdisk-facts"]),
+    (2, "vmdisk-plan", &["vmdisk-model", "vmdisk-source", "vmdisk-facts"]),
+    (
+        3,
+        "vmdisk",
+        &[
+            "vmdisk-model",
+            "vmdisk-source",
+            "vmdisk-facts",
+            "vmdisk-image",
+            "vmdisk-libvirt",
+            "vmdisk-qemu",
+            "vmdisk-rules",
+            "vmdisk-plan",
+        ],
+    ),
+    (3, "vmdisk-collect", &["vmdisk-facts", "vmdisk-image"]),
+    (
+        4,
+        "vmdisk-cli",
+        &["vmdisk", "vmdisk-collect", "vmdisk-facts", "vmdisk-source", "vmdisk-image"],
+    ),
+];
+
+/// Our packages and, for each, those of ours that it depends on outside of tests.
+fn manifests() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(repository())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|package| {
+            let ours = package["dependencies"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|dependency| dependency["kind"] != "dev")
+                .map(|dependency| text(&dependency["name"]))
+                .filter(|name| name.starts_with("vmdisk"))
+                .collect();
+            (text(&package["name"]), ours)
+        })
+        .collect()
+}
+
+#[test]
+fn dependencies_point_downward_as_the_table_says() {
+    let mut manifests = manifests();
+    for (layer, name, allowed) in LAYERS {
+        let found = manifests.remove(*name).unwrap_or_else(|| panic!("{name} is not in the workspace"));
+        for dependency in &found {
+            assert!(allowed.contains(&dependency.as_str()), "{name} (layer {layer}) depends on {dependency}");
+        }
+    }
+    for outside in ["vmdisk-tests", "vmdisk-benches", "xtask"] {
+        manifests.remove(outside).unwrap_or_else(|| panic!("{outside} is not in the workspace"));
+    }
+    assert!(manifests.is_empty(), "not in the layer table: {:?}", manifests.keys());
+}
+
+#[test]
+fn layers_1_and_2_forbid_io_with_the_same_words() {
+    let mut texts = BTreeSet::new();
+    for (layer, name, _) in LAYERS {
+        let path = repository().join("crates").join(name).join("clippy.toml");
+        if *layer <= 2 || *name == "vmdisk" {
+            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert!(text.contains("std::fs::read_to_string"), "{name} does not forbid reading files");
+            texts.insert(text);
+        }
+    }
+    assert_eq!(texts.len(), 1, "the clippy.toml files of the pure crates differ");
+}
+
+#[test]
+fn layers_1_and_2_name_no_module_that_does_io() {
+    const FORBIDDEN: [&str; 5] = ["std::fs", "std::process", "std::env", "std::net", "std::thread::sleep"];
+    for (layer, name, _) in LAYERS {
+        if *layer > 2 && *name != "vmdisk" {
+            continue;
+        }
+        for file in rust_files(&repository().join("crates").join(name).join("src")) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            // What stands behind the tests of a file is the tests' business.
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for word in FORBIDDEN {
+                let used = code.lines().any(|line| line.contains(word) && !line.trim_start().starts_with("//"));
+                assert!(!used, "{} uses {word}", file.display());
+            }
+        }
+    }
+}
+
+fn rust_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+#[test]
+fn no_file_in_the_repository_names_the_machine_it_was_written_on() {
+    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(repository()).output();
+    let Ok(output) = output else { return };
+    for file in output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let name = String::from_utf8_lossy(file).into_owned();
+        let Ok(text) = std::fs::read_to_string(repository().join(&name)) else { continue };
+        // Spelt apart, so that this file does not name what it looks for.
+        let home = ["/wo", "rk/"].concat();
+        assert!(!text.contains(&home), "{name} names a path of one machine");
+    }
+}

@@ -1,0 +1,119 @@
+//! `vmdisk lint -j1` beside `xmllint`, in one run, as ratios.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+use crate::{domains, repository};
+
+/// Where distributions install libvirt's schema.
+const SCHEMA: &str = "/usr/share/libvirt/schemas/domain.rng";
+
+struct Runner {
+    name: &'static str,
+    program: PathBuf,
+    arguments: Vec<String>,
+    times: Vec<Duration>,
+}
+
+/// Builds the release binary, generates the domains, times every command in turn and prints ratios.
+pub(crate) fn run(rounds: u32, count: u32, seed: u64) -> anyhow::Result<()> {
+    let status = Command::new("cargo")
+        .args(["build", "--release", "--quiet", "--package", "vmdisk-cli"])
+        .current_dir(repository())
+        .status()?;
+    if !status.success() {
+        bail!("the release build failed");
+    }
+    let folder = tempfile::tempdir()?;
+    let bytes = domains::write_all(folder.path(), count, seed)?;
+    let files: Vec<String> = sorted_files(folder.path())?;
+    let one = vec![one_small_file(&files)?];
+    let vmdisk = target_folder().join("release/vmdisk");
+    let with = |first: &[&str], files: &[String]| -> Vec<String> {
+        first.iter().map(|word| (*word).to_owned()).chain(files.iter().cloned()).collect()
+    };
+    let mut runners = vec![
+        Runner { name: "vmdisk lint -j1", program: vmdisk.clone(), arguments: with(&["lint", "-j1", "--fail-on", "error", "--format", "concise"], &files), times: vec![] },
+        Runner { name: "vmdisk lint -j1 --format json", program: vmdisk.clone(), arguments: with(&["lint", "-j1", "--format", "json"], &files), times: vec![] },
+        Runner { name: "vmdisk lint, one small file", program: vmdisk, arguments: with(&["lint"], &one), times: vec![] },
+    ];
+    if which("xmllint") {
+        runners.push(Runner { name: "xmllint --noout", program: "xmllint".into(), arguments: with(&["--noout"], &files), times: vec![] });
+        if Path::new(SCHEMA).exists() {
+            runners.push(Runner { name: "xmllint --noout --relaxng", program: "xmllint".into(), arguments: with(&["--noout", "--relaxng", SCHEMA], &files), times: vec![] });
+        }
+    } else {
+        println!("xmllint is not installed: nothing to compare with");
+    }
+    for round in 0..=rounds {
+        for runner in &mut runners {
+            let took = time(&runner.program, &runner.arguments)?;
+            // The first round warms the page cache and does not count.
+            if round > 0 {
+                runner.times.push(took);
+            }
+        }
+    }
+    let base = runners.iter().find(|runner| runner.name == "xmllint --noout").map(|runner| median(&runner.times));
+    println!("{count} domains, {bytes} bytes, seed {seed}, {rounds} rounds in turn; median, minimum, ratio of medians to xmllint --noout");
+    for runner in &runners {
+        let minimum = runner.times.iter().min().context("at least one round")?;
+        let median = median(&runner.times);
+        let ratio = base.map_or(String::from("-"), |base| format!("{:.2}", median.as_secs_f64() / base.as_secs_f64()));
+        println!("{:32} {:>8.2} ms {:>8.2} ms {ratio:>6}", runner.name, milliseconds(median), milliseconds(*minimum));
+    }
+    Ok(())
+}
+
+fn time(program: &Path, arguments: &[String]) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .with_context(|| program.display().to_string())?;
+    Ok(start.elapsed())
+}
+
+fn sorted_files(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        files.push(entry?.path().to_str().context("our own names are UTF-8")?.to_owned());
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The file nearest to 1.4 KB of content that people write by hand: the smallest of the fleet.
+fn one_small_file(files: &[String]) -> anyhow::Result<String> {
+    let mut sized: Vec<(u64, &String)> = Vec::new();
+    for file in files {
+        sized.push((std::fs::metadata(file)?.len(), file));
+    }
+    sized.sort();
+    Ok(sized.first().context("at least one file")?.1.clone())
+}
+
+fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
+}
+
+fn which(program: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+}
+
+fn median(times: &[Duration]) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort();
+    sorted[sorted.len() / 2]
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
