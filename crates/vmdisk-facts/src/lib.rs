@@ -1,1 +1,35 @@
 //! What is known of a host, and of the target it is checked for, as data.
+//!
+//! [`Facts`] is the facts file; [`HostIndex`] answers questions about paths over it;
+//! [`DirectIo`] is the conclusion about O_DIRECT; [`Target`] and [`Capability`] say what the QEMU,
+//! libvirt and kernel a configuration is for can do. Nothing here looks at the machine it runs on.
+
+pub mod blockdev;
+pub mod btrfs_regime;
+pub mod capability;
+mod check;
+pub mod direct_io;
+mod fact;
+mod facts;
+pub mod filesystem;
+pub mod host;
+mod index;
+pub mod mount;
+pub mod path;
+mod read;
+mod target;
+mod tree;
+mod version;
+
+pub use blockdev::{BlockDevice, BlockKind, DeviceNumber};
+pub use capability::{Answer, Basis, Capability};
+pub use direct_io::{Buffered, Confidence, DirectIo, Verdict};
+pub use fact::{Fact, Reason, Unknown};
+pub use facts::{CollectError, Collector, Facts, Host, Redaction, SCHEMA, SCHEMA_VERSION};
+pub use filesystem::{Filesystem, FsKind};
+pub use index::{HostIndex, Identity};
+pub use mount::{Mount, OptionValue};
+pub use path::{Directory, File, FileKind, ImageHeader};
+pub use read::{MAX_BYTES, Read, ReadError, Warning};
+pub use target::{Target, TargetError, machine_version};
+pub use version::{Version, VersionError};

@@ -1,0 +1,558 @@
+//! Block devices: the graph from a disk's source down to the drives.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+use crate::fact::Fact;
+use crate::path::as_text;
+
+/// One block device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockDevice {
+    /// Its local id (`b1`).
+    pub id: String,
+    /// Its number.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub dev: Fact<DeviceNumber>,
+    /// What it is.
+    pub kind: BlockKind,
+    /// Every path it is known by: `/dev/dm-5`, `/dev/vg/lv`, `/dev/mapper/vg-lv`, `/dev/disk/by-id/…`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// Its paths under `/dev/disk/by-id`; absent when udev made none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub by_id: Fact<Vec<String>>,
+    /// Its size in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub size: Fact<u64>,
+    /// Whether the host refuses writes to it.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub read_only: Fact<bool>,
+    /// Whether its medium can be taken out.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub removable: Fact<bool>,
+    /// Where the host has it mounted; empty when it does not.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub mounted_at: Fact<Vec<String>>,
+    /// Whether the host swaps to it.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub swap: Fact<bool>,
+    /// The ids of the devices on top of it; empty when nothing holds it.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub holders: Fact<Vec<String>>,
+    /// The ids of its partitions; empty when it has none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub partitions: Fact<Vec<String>>,
+    /// The ids of the devices below it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slaves: Vec<String>,
+    /// Its place on the disk it is a part of; absent when it is not a partition.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub partition: Fact<Partition>,
+    /// What the block layer says of it. For a partition, the queue of its disk.
+    #[serde(default, skip_serializing_if = "Queue::is_empty")]
+    pub queue: Queue,
+    /// The device mapper's names for it; absent when it is no such device.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub dm: Fact<Dm>,
+    /// What LVM says of it; absent when it is no logical volume.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub lvm: Fact<Lvm>,
+    /// What the software RAID driver says of it; absent when it is none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub md: Fact<Md>,
+    /// The file behind it; absent when it is no loop device.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    #[serde(rename = "loop")]
+    pub loop_file: Fact<LoopFile>,
+    /// The drive's vendor and model.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub model: Fact<String>,
+    /// The NUMA node it is attached to; absent when it belongs to none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub numa_node: Fact<u32>,
+    /// Paths of a multipath device that are in use, of all it has (`slaves`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub paths_up: Fact<u32>,
+}
+
+impl BlockDevice {
+    /// A name for messages: its first path, or its number, or its id.
+    pub fn name(&self) -> Cow<'_, str> {
+        match (self.paths.first(), &self.dev) {
+            (Some(path), _) => path.into(),
+            (None, Fact::Known(dev)) => dev.to_string().into(),
+            (None, Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => self.id.as_str().into(),
+        }
+    }
+}
+
+/// What the block layer says of a device, from `/sys/block/*/queue`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Queue {
+    /// The smallest addressable block in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub logical: Fact<u64>,
+    /// The smallest block written without reading first, in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub physical: Fact<u64>,
+    /// The preferred minimum request in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub io_min: Fact<u64>,
+    /// The preferred request in bytes; 0 is none. A thin volume shows its chunk here.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub io_opt: Fact<u64>,
+    /// The smallest range a discard frees, in bytes; 0 when it discards nothing.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub discard_granularity: Fact<u64>,
+    /// The largest discard in bytes; 0 means discards do not get through.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub discard_max: Fact<u64>,
+    /// The largest request to write zeroes in bytes; 0 means the device cannot.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub write_zeroes_max: Fact<u64>,
+    /// Memory alignment for direct I/O, less one.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub dma_alignment: Fact<u64>,
+    /// Whether it claims to be a spinning disk. Virtual and loop devices claim so without meaning it.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub rotational: Fact<bool>,
+    /// The I/O scheduler in use; absent for devices that have none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub scheduler: Fact<String>,
+    /// Read-ahead in KiB.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub read_ahead_kb: Fact<u64>,
+    /// `write back` or `write through`.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub write_cache: Fact<String>,
+    /// Whether it can force single writes to the medium.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub fua: Fact<bool>,
+    /// `none`, `host-aware` or `host-managed`.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub zoned: Fact<String>,
+    /// Requests that may wait.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub nr_requests: Fact<u64>,
+    /// The latency goal of the writeback throttle in microseconds; 0 is off.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub wbt_lat_usec: Fact<u64>,
+}
+
+impl Queue {
+    /// Whether nothing was collected.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A partition's place on its disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Partition {
+    /// Its number.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub number: Fact<u32>,
+    /// The id of the disk.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub parent: Fact<String>,
+    /// Where it starts, in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub start: Fact<u64>,
+    /// By how many bytes its start misses the device's natural alignment.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub alignment_offset: Fact<u64>,
+}
+
+/// The device mapper's names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Dm {
+    /// The name under `/dev/mapper`.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub name: Fact<String>,
+    /// Who made it: the part of its UUID before the first dash, or `CRYPT-LUKS2`.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub uuid_prefix: Fact<String>,
+}
+
+/// What LVM says of a logical volume. For a thin volume, the pool's values are repeated here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lvm {
+    /// The volume group.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub vg: Fact<String>,
+    /// The logical volume.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub lv: Fact<String>,
+    /// The segment type (`linear`, `striped`, `raid1`, `thin`, `thin-pool`, `snapshot`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub segtype: Fact<String>,
+    /// The thin pool it is in; absent when it is in none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub pool: Fact<String>,
+    /// The volume it is a snapshot of; absent when it is none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub origin: Fact<String>,
+    /// Chunk size in bytes, of a pool or a snapshot.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub chunk: Fact<u64>,
+    /// Whether the pool zeroes a chunk before a new volume sees it. If not, deleted data can be read.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub zero: Fact<bool>,
+    /// What the pool does with discards: `ignore`, `nopassdown`, `passdown`.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub discards: Fact<String>,
+    /// How full the pool's data, or the snapshot, is.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub data_percent: Fact<Percent>,
+    /// How full the pool's metadata is.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub metadata_percent: Fact<Percent>,
+    /// What writes do when the pool is full: `queue` or `error`.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub when_full: Fact<String>,
+    /// Volumes in the pool.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub thin_count: Fact<u32>,
+    /// Snapshots: of this volume, or of all volumes in this pool.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub snapshots: Fact<u32>,
+    /// The sum of the sizes of all volumes in the pool, in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub virtual_bytes: Fact<u64>,
+    /// At which fullness LVM extends the pool by itself; 100 is never.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub autoextend_threshold: Fact<u32>,
+    /// The volume group's extent size in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub extent_size: Fact<u64>,
+    /// What is wrong with it (`partial`); absent when nothing is.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub health: Fact<String>,
+}
+
+/// What the software RAID driver says of an array.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Md {
+    /// The level (`raid1`, `raid0`, `linear`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub level: Fact<String>,
+    /// The array's state (`clean`, `active`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub state: Fact<String>,
+    /// Missing members; absent for levels without redundancy.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub degraded: Fact<u32>,
+    /// Members it should have.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub raid_disks: Fact<u32>,
+    /// Chunk size in bytes; 0 for mirrors.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub chunk: Fact<u64>,
+    /// What it is busy with (`idle`, `resync`, `recover`, `check`); absent for levels without redundancy.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub sync: Fact<String>,
+}
+
+/// The file behind a loop device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoopFile {
+    /// The file's path, as the kernel gives it.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub backing_file: Fact<String>,
+    /// Whether the file was deleted while in use.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub deleted: Fact<bool>,
+    /// Whether the loop driver uses direct I/O on the file.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub dio: Fact<bool>,
+    /// Where in the file the device begins, in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub offset: Fact<u64>,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
+        /// What a block device is.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(from = "String", into = "String")]
+        pub enum BlockKind {
+            $($(#[$doc])* $name,)*
+            /// A device this version has no word for.
+            Other(String),
+        }
+
+        impl BlockKind {
+            /// Every kind that has a word of its own here.
+            pub const NAMED: &[Self] = &[$(Self::$name,)*];
+
+            /// The word used in files and messages.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$name => $word,)*
+                    Self::Other(name) => name,
+                }
+            }
+        }
+
+        impl From<String> for BlockKind {
+            fn from(name: String) -> Self {
+                match name.as_str() {
+                    $($word => Self::$name,)*
+                    _ => Self::Other(name),
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A disk, whole; SCSI, SATA, virtio and the like.
+    Disk = "disk",
+    /// An NVMe namespace, whole.
+    Nvme = "nvme",
+    /// A part of a disk.
+    Partition = "partition",
+    /// A logical volume that is neither thin nor a snapshot nor part of one.
+    Lvm = "lvm",
+    /// A thin logical volume.
+    LvmThin = "lvm-thin",
+    /// A thin pool, in any of its layers.
+    LvmThinPool = "lvm-thin-pool",
+    /// The data of a thin pool.
+    LvmThinData = "lvm-thin-data",
+    /// The metadata of a thin pool.
+    LvmThinMetadata = "lvm-thin-metadata",
+    /// A copy-on-write snapshot of a thick volume.
+    LvmSnapshot = "lvm-snapshot",
+    /// A thick volume that has copy-on-write snapshots.
+    LvmOrigin = "lvm-origin",
+    /// A part inside a logical volume (`-real`, `-cow`, a mirror's leg).
+    LvmPart = "lvm-part",
+    /// LUKS version 1.
+    CryptLuks1 = "crypt-luks1",
+    /// LUKS version 2.
+    CryptLuks2 = "crypt-luks2",
+    /// Encrypted without LUKS.
+    Crypt = "crypt",
+    /// Several paths to one drive.
+    Multipath = "multipath",
+    /// A part of a multipath device.
+    MultipathPartition = "multipath-partition",
+    /// A device mapper device of another maker.
+    DeviceMapper = "device-mapper",
+    /// Software RAID.
+    Md = "md",
+    /// A file shown as a device.
+    Loop = "loop",
+    /// A ZFS volume.
+    Zvol = "zvol",
+    /// A Ceph image.
+    Rbd = "rbd",
+    /// A network block device.
+    Nbd = "nbd",
+    /// A replicated device.
+    Drbd = "drbd",
+    /// A cache in front of a disk.
+    Bcache = "bcache",
+    /// Compressed memory.
+    Zram = "zram",
+    /// Memory.
+    Ram = "ram",
+    /// An optical drive.
+    Cdrom = "cdrom",
+}
+
+impl BlockKind {
+    /// Whether the device mapper made it.
+    pub fn is_device_mapper(&self) -> bool {
+        self.is_lvm()
+            || matches!(
+                self,
+                Self::CryptLuks1
+                    | Self::CryptLuks2
+                    | Self::Crypt
+                    | Self::Multipath
+                    | Self::MultipathPartition
+                    | Self::DeviceMapper
+            )
+    }
+
+    /// Whether LVM made it.
+    pub fn is_lvm(&self) -> bool {
+        matches!(
+            self,
+            Self::Lvm
+                | Self::LvmThin
+                | Self::LvmThinPool
+                | Self::LvmThinData
+                | Self::LvmThinMetadata
+                | Self::LvmSnapshot
+                | Self::LvmOrigin
+                | Self::LvmPart
+        )
+    }
+
+    /// Whether what is written to it is encrypted.
+    pub fn is_crypt(&self) -> bool {
+        matches!(self, Self::CryptLuks1 | Self::CryptLuks2 | Self::Crypt)
+    }
+}
+
+impl Default for BlockKind {
+    fn default() -> Self {
+        Self::Other(String::new())
+    }
+}
+
+impl From<BlockKind> for String {
+    fn from(kind: BlockKind) -> Self {
+        kind.as_str().to_owned()
+    }
+}
+
+impl fmt::Display for BlockKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl JsonSchema for BlockKind {
+    fn schema_name() -> Cow<'static, str> {
+        "BlockKind".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> = Self::NAMED.iter().map(Self::as_str).collect();
+        json_schema!({ "description": "what a block device is", "type": "string", "examples": names })
+    }
+}
+
+/// A device's number, as `"253:5"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceNumber {
+    /// The driver's number; 0 for filesystems without a device of their own.
+    pub major: u32,
+    /// The driver's device.
+    pub minor: u32,
+}
+
+impl DeviceNumber {
+    /// Reads `253:5`; `None` when it is something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (major, minor) = text.trim_end().split_once(':')?;
+        // `parse` alone would let a sign through.
+        let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        if !digits(major) || !digits(minor) {
+            return None;
+        }
+        Some(Self {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for DeviceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+as_text!(DeviceNumber, "a device number", "253:5");
+
+/// A percentage in hundredths, so that it can be compared; written as a number (`87.5`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Percent(pub u32);
+
+impl Percent {
+    /// Reads what LVM prints (`87.53`); `None` when it is something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.trim().parse().ok().and_then(Self::from_float)
+    }
+
+    fn from_float(value: f64) -> Option<Self> {
+        // Far more than 100 is nonsense, and the bound makes the cast below exact.
+        (0.0..=1_000_000.0)
+            .contains(&value)
+            .then(|| Self((value * 100.0).round() as u32))
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, hundredths) = (self.0 / 100, self.0 % 100);
+        if hundredths == 0 {
+            write!(f, "{whole} %")
+        } else {
+            write!(f, "{whole}.{hundredths:02} %")
+        }
+    }
+}
+
+impl Serialize for Percent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(f64::from(self.0) / 100.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = f64::deserialize(deserializer)?;
+        Self::from_float(value)
+            .ok_or_else(|| D::Error::custom(format_args!("{value} is not a percentage")))
+    }
+}
+
+impl JsonSchema for Percent {
+    fn schema_name() -> Cow<'static, str> {
+        "Percent".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "a percentage", "type": "number", "minimum": 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_reads_back_from_its_own_word() {
+        for kind in BlockKind::NAMED {
+            assert_eq!(BlockKind::from(kind.as_str().to_owned()), *kind);
+        }
+        assert_eq!(
+            BlockKind::from("dasd".to_owned()),
+            BlockKind::Other("dasd".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_device_number_is_two_numbers() {
+        assert_eq!(
+            DeviceNumber::parse("253:5\n"),
+            Some(DeviceNumber {
+                major: 253,
+                minor: 5
+            })
+        );
+        for bad in ["", ":", "253", "253:", "+1:2", "a:b", "99999999999:1"] {
+            assert_eq!(DeviceNumber::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_percentage_keeps_two_digits() {
+        let percent = Percent::parse("87.53").unwrap();
+        assert_eq!(percent, Percent(8753));
+        assert_eq!(serde_json::to_string(&percent).unwrap(), "87.53");
+        assert_eq!(percent.to_string(), "87.53 %");
+        assert!(serde_json::from_str::<Percent>("-1").is_err());
+        assert!(serde_json::from_str::<Percent>("1e300").is_err());
+    }
+}

@@ -1,0 +1,319 @@
+//! What O_DIRECT writes do on btrfs, by kernel version: a table, because no single "since" describes it.
+//!
+//! The answer changed in 6.15 and 7.0 and was carried back into two long-term lines, so that a plain comparison
+//! misjudges both of them. Sources: btrfs commits 968f19c5b1b7 (fall back to buffered writes when the inode has
+//! checksums, 6.15) and 7c2830f00c3e (the same when the data profile duplicates, 7.0); the announcement of Linux
+//! 6.6.130; the Debian changelog of 6.12.75 and 6.12.77. Booted and measured: 6.1.192, 6.12.117 and 6.18.44.
+
+use crate::fact::{Fact, Reason};
+use crate::version::Version;
+
+/// What one O_DIRECT write does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// open(2) refuses O_DIRECT.
+    Refused,
+    /// The guest's buffer goes to the device; if the guest changes it meanwhile, checksum or mirror do not match.
+    Direct,
+    /// The write goes through the page cache and waits for it to be written back.
+    Buffered,
+    /// The guest's buffer is copied first, and the copy goes to the device past the page cache.
+    Bounced,
+    /// Nobody has looked yet.
+    NotVerified,
+}
+
+/// One range of upstream kernels that behave alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The first kernel of the range.
+    pub from: Version,
+    /// The first kernel after the range.
+    pub until: Version,
+    /// The name of the behaviour, R0 to R4.
+    pub name: &'static str,
+    /// Files with data checksums: all but NOCOW and nodatasum.
+    pub checksummed: Write,
+    /// Files without data checksums, on data profiles with one copy (single, raid0).
+    pub plain: Write,
+    /// Files without data checksums, on data profiles with redundancy (dup, raid1, raid10, raid5, raid6).
+    pub plain_redundant: Write,
+    /// Where the row comes from.
+    pub source: &'static str,
+}
+
+const R1: &str =
+    "true direct I/O; btrfs commit 4b46fce23349 (2.6.35), checksum errors measured on 6.1.192";
+const R2: &str =
+    "btrfs commit 968f19c5b1b7, in the 6.15 pull request and the announcement of 6.6.130";
+const R3: &str = "btrfs commits 968f19c5b1b7 and 7c2830f00c3e; measured on 6.12.117 and 6.18.44";
+
+/// The ranges, in order and without gaps, each up to but not including the next.
+pub const TABLE: &[Row] = &[
+    Row {
+        from: Version(0, 0, 0),
+        until: Version(2, 6, 35),
+        name: "R0",
+        checksummed: Write::Refused,
+        plain: Write::Refused,
+        plain_redundant: Write::Refused,
+        source: "btrfs commit 4b46fce23349 added direct I/O in 2.6.35",
+    },
+    // Every long-term line up to 6.1 stays here for good.
+    row(
+        Version(2, 6, 35),
+        Version(6, 6, 130),
+        "R1",
+        Write::Direct,
+        Write::Direct,
+        R1,
+    ),
+    row(
+        Version(6, 6, 130),
+        Version(6, 7, 0),
+        "R2",
+        Write::Buffered,
+        Write::Direct,
+        R2,
+    ),
+    row(
+        Version(6, 7, 0),
+        Version(6, 12, 75),
+        "R1",
+        Write::Direct,
+        Write::Direct,
+        R1,
+    ),
+    row(
+        Version(6, 12, 75),
+        Version(6, 12, 77),
+        "R1 with R3's fallback",
+        Write::Direct,
+        Write::Buffered,
+        "the changelog of Debian's 6.12 names 7c2830f00c3e under 6.12.75 and 968f19c5b1b7 under 6.12.77",
+    ),
+    row(
+        Version(6, 12, 77),
+        Version(6, 13, 0),
+        "R3",
+        Write::Buffered,
+        Write::Buffered,
+        R3,
+    ),
+    row(
+        Version(6, 13, 0),
+        Version(6, 15, 0),
+        "R1",
+        Write::Direct,
+        Write::Direct,
+        R1,
+    ),
+    row(
+        Version(6, 15, 0),
+        Version(6, 18, 0),
+        "R2",
+        Write::Buffered,
+        Write::Direct,
+        R2,
+    ),
+    row(
+        Version(6, 18, 0),
+        Version(6, 18, 44),
+        "R2 or R3",
+        Write::Buffered,
+        Write::NotVerified,
+        "6.18.44 has 7c2830f00c3e; which earlier 6.18 brought it was not looked up",
+    ),
+    row(
+        Version(6, 18, 44),
+        Version(6, 19, 0),
+        "R3",
+        Write::Buffered,
+        Write::Buffered,
+        R3,
+    ),
+    row(
+        Version(6, 19, 0),
+        Version(7, 0, 0),
+        "R2 or R3",
+        Write::Buffered,
+        Write::NotVerified,
+        "whether 6.19 received 7c2830f00c3e was not looked up",
+    ),
+    row(
+        Version(7, 0, 0),
+        Version(7, 3, 0),
+        "R3",
+        Write::Buffered,
+        Write::Buffered,
+        R3,
+    ),
+    row(
+        Version(7, 3, 0),
+        Version(u32::MAX, 0, 0),
+        "R4",
+        Write::Bounced,
+        Write::NotVerified,
+        "btrfs commit e9b7b9d9e78e uses IOMAP_DIO_BOUNCE since 7.3; not booted here",
+    ),
+];
+
+const fn row(
+    from: Version,
+    until: Version,
+    name: &'static str,
+    checksummed: Write,
+    plain_redundant: Write,
+    source: &'static str,
+) -> Row {
+    Row {
+        from,
+        until,
+        name,
+        checksummed,
+        plain: Write::Direct,
+        plain_redundant,
+        source,
+    }
+}
+
+/// Kernels of a vendor who carries patches back without the version number showing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VendorRow {
+    /// The vendor, as `ID` in os-release spells it.
+    pub vendor: &'static str,
+    /// The first kernel of the range.
+    pub from: Version,
+    /// The first kernel after the range.
+    pub until: Version,
+    /// Why the table above does not hold for them.
+    pub why: &'static str,
+}
+
+/// Where the upstream table must not be used: no claim is better than a wrong one.
+///
+/// Below 6.4 the fallback was carried back by nobody upstream, so that the table stands there for every vendor.
+pub const VENDORS: &[VendorRow] = &[
+    VendorRow {
+        vendor: "ubuntu",
+        from: Version(6, 6, 0),
+        until: Version(6, 15, 0),
+        why: "Ubuntu's kernels take patches from stable lines while their version stays (6.8.0-…)",
+    },
+    VendorRow {
+        vendor: "sles",
+        from: Version(6, 4, 0),
+        until: Version(6, 15, 0),
+        why: "SUSE's kernels carry btrfs patches back while their version stays",
+    },
+    VendorRow {
+        vendor: "opensuse-leap",
+        from: Version(6, 4, 0),
+        until: Version(6, 15, 0),
+        why: "SUSE's kernels carry btrfs patches back while their version stays",
+    },
+    VendorRow {
+        vendor: "ol",
+        from: Version(6, 6, 0),
+        until: Version(6, 15, 0),
+        why: "Oracle's kernels take patches from stable lines while their version stays",
+    },
+];
+
+/// The row for a kernel, or why none can be named.
+pub fn regime(kernel: Version, vendor: Option<&str>) -> Fact<&'static Row> {
+    let theirs = VENDORS
+        .iter()
+        .find(|row| Some(row.vendor) == vendor && (row.from..row.until).contains(&kernel));
+    if let Some(VendorRow { why, .. }) = theirs {
+        return Fact::unknown(
+            Reason::Undecided,
+            format!("{why}, so that {kernel} does not tell what O_DIRECT does on btrfs"),
+        );
+    }
+    // The last row whose range has begun: the table is sorted and has no gaps.
+    let begun = TABLE.partition_point(|row| row.from <= kernel);
+    match begun.checked_sub(1).and_then(|index| TABLE.get(index)) {
+        Some(row) => Fact::Known(row),
+        None => Fact::unknown(Reason::Parse, format!("{kernel} is no kernel version")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> &'static Row {
+        regime(text.parse().unwrap(), None).known().unwrap()
+    }
+
+    #[test]
+    fn the_ranges_are_sorted_without_gap_or_overlap() {
+        assert_eq!(TABLE[0].from, Version(0, 0, 0));
+        for pair in TABLE.windows(2) {
+            assert!(pair[0].from < pair[0].until, "{:?}", pair[0]);
+            assert_eq!(pair[0].until, pair[1].from);
+            assert_ne!(
+                (pair[0].checksummed, pair[0].plain, pair[0].plain_redundant),
+                (pair[1].checksummed, pair[1].plain, pair[1].plain_redundant),
+                "two rows that say the same are one row"
+            );
+        }
+        assert!(TABLE.iter().all(|row| !row.source.is_empty()));
+        assert!(
+            VENDORS
+                .iter()
+                .all(|row| row.from < row.until && !row.why.is_empty())
+        );
+    }
+
+    #[test]
+    fn each_boundary_is_where_the_kernels_changed() {
+        use Write::{Bounced, Buffered, Direct, NotVerified, Refused};
+        let expected = [
+            ("2.6.34", Refused, Refused, Refused),
+            ("2.6.35", Direct, Direct, Direct),
+            ("5.15", Direct, Direct, Direct),
+            ("6.1.192", Direct, Direct, Direct),
+            ("6.5", Direct, Direct, Direct),
+            ("6.6.129", Direct, Direct, Direct),
+            ("6.6.130", Buffered, Direct, Direct),
+            ("6.7", Direct, Direct, Direct),
+            ("6.11", Direct, Direct, Direct),
+            ("6.12.74", Direct, Direct, Direct),
+            ("6.12.75", Direct, Direct, Buffered),
+            ("6.12.76", Direct, Direct, Buffered),
+            ("6.12.77", Buffered, Direct, Buffered),
+            ("6.12.117", Buffered, Direct, Buffered),
+            ("6.13", Direct, Direct, Direct),
+            ("6.14", Direct, Direct, Direct),
+            ("6.15", Buffered, Direct, Direct),
+            ("6.17.99", Buffered, Direct, Direct),
+            ("6.18.43", Buffered, Direct, NotVerified),
+            ("6.18.44", Buffered, Direct, Buffered),
+            ("6.19", Buffered, Direct, NotVerified),
+            ("7.0", Buffered, Direct, Buffered),
+            ("7.2.99", Buffered, Direct, Buffered),
+            ("7.3", Bounced, Direct, NotVerified),
+            ("8.0", Bounced, Direct, NotVerified),
+        ];
+        for (kernel, checksummed, plain, plain_redundant) in expected {
+            let row = at(kernel);
+            assert_eq!(
+                (row.checksummed, row.plain, row.plain_redundant),
+                (checksummed, plain, plain_redundant),
+                "{kernel}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_vendor_who_hides_backports_makes_the_answer_unknown() {
+        assert!(regime(Version(6, 8, 0), Some("ubuntu")).is_unknown());
+        assert!(regime(Version(6, 4, 0), Some("sles")).is_unknown());
+        // Where nobody carried anything back, the table stands for them too.
+        assert!(regime(Version(5, 15, 0), Some("ubuntu")).is_known());
+        assert!(regime(Version(6, 17, 0), Some("ubuntu")).is_known());
+        assert!(regime(Version(6, 12, 77), Some("debian")).is_known());
+    }
+}

@@ -1,0 +1,373 @@
+//! Which QEMU, libvirt, kernel or machine type can do what: a table with sources, and no version test outside it.
+
+use crate::target::Target;
+use crate::version::Version;
+
+/// Whose version a capability hangs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Component {
+    /// QEMU.
+    Qemu,
+    /// libvirt.
+    Libvirt,
+    /// The host's kernel.
+    Kernel,
+    /// The machine type, whatever QEMU runs it.
+    Machine,
+}
+
+/// How a capability can be asked of the program itself, which beats its version: builds differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// Where it is in the answer of `query-qmp-schema`.
+    QmpSchema(&'static str),
+    /// A property in `device-list-properties`.
+    DeviceProperty {
+        /// The device's type.
+        device: &'static str,
+        /// The property.
+        property: &'static str,
+    },
+    /// A type in `qom-list-types`.
+    QomType(&'static str),
+    /// Only trying tells.
+    Trial,
+}
+
+/// One capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Which one.
+    pub capability: Capability,
+    /// Its name in facts and messages.
+    pub name: &'static str,
+    /// Whose version it hangs on.
+    pub component: Component,
+    /// The first version that has it.
+    pub since: Version,
+    /// The first version that no longer has it.
+    pub until: Option<Version>,
+    /// How to ask.
+    pub probe: Probe,
+    /// Where the row comes from.
+    pub source: &'static str,
+}
+
+/// Whether a target can do something, and how that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It can.
+    Yes(Basis),
+    /// It cannot.
+    No(Basis),
+    /// The target does not say enough.
+    Unknown,
+}
+
+/// What an answer rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The program was asked.
+    Probed,
+    /// Its version implies it.
+    Assumed(Version),
+}
+
+impl Answer {
+    /// Whether it can, by whatever evidence.
+    pub const fn is_yes(self) -> bool {
+        matches!(self, Self::Yes(_))
+    }
+
+    /// Whether it cannot, by whatever evidence.
+    pub const fn is_no(self) -> bool {
+        matches!(self, Self::No(_))
+    }
+}
+
+impl Target {
+    /// Whether this target can do something: what was probed, else what the version implies.
+    ///
+    /// ```
+    /// use vmdisk_facts::{Answer, Basis, Capability, Target, Version};
+    /// let target: Target = "qemu=7.2".parse()?;
+    /// assert_eq!(target.can(Capability::IothreadVqMappingBlk), Answer::No(Basis::Assumed(Version(7, 2, 0))));
+    /// assert_eq!(target.can(Capability::LibvirtIothreadMapping), Answer::Unknown);
+    /// # Ok::<(), vmdisk_facts::TargetError>(())
+    /// ```
+    pub fn can(&self, capability: Capability) -> Answer {
+        if let Some(has) = self.probed.get(&capability) {
+            return if *has {
+                Answer::Yes(Basis::Probed)
+            } else {
+                Answer::No(Basis::Probed)
+            };
+        }
+        let row = capability.row();
+        let version = match row.component {
+            Component::Qemu => self.qemu,
+            Component::Libvirt => self.libvirt,
+            Component::Kernel => self.kernel,
+            Component::Machine => self.machine_version(),
+        };
+        match version {
+            None => Answer::Unknown,
+            Some(version)
+                if version >= row.since && row.until.is_none_or(|until| version < until) =>
+            {
+                Answer::Yes(Basis::Assumed(version))
+            }
+            Some(version) => Answer::No(Basis::Assumed(version)),
+        }
+    }
+}
+
+impl Capability {
+    /// Its row in the table.
+    pub fn row(self) -> &'static Row {
+        // The table is in the order of the enum; a test holds it to that.
+        &TABLE[self as usize]
+    }
+
+    /// Its name in facts and messages.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The capability of a name; `None` when there is none.
+    pub fn from_name(name: &str) -> Option<Self> {
+        TABLE
+            .iter()
+            .find(|row| row.name == name)
+            .map(|row| row.capability)
+    }
+}
+
+macro_rules! capabilities {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident = $name:literal, $component:ident $since:tt $(until $until:tt)?, $probe:expr, $source:literal;
+    )*) => {
+        /// Something a target can do or not.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Capability {
+            $($(#[$doc])* $variant,)*
+        }
+
+        /// One row per capability, in the order of [`Capability`].
+        pub const TABLE: &[Row] = &[
+            $(Row {
+                capability: Capability::$variant,
+                name: $name,
+                component: Component::$component,
+                since: Version $since,
+                until: until!($($until)?),
+                probe: $probe,
+                source: $source,
+            },)*
+        ];
+    };
+}
+
+macro_rules! until {
+    () => {
+        None
+    };
+    ($until:tt) => {
+        Some(Version $until)
+    };
+}
+
+const fn property(device: &'static str, property: &'static str) -> Probe {
+    Probe::DeviceProperty { device, property }
+}
+
+capabilities! {
+    /// `-blockdev` on the command line.
+    Blockdev = "blockdev", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add"), "QEMU commit 42e5f39378";
+    /// `-object` takes JSON.
+    ObjectJson = "object-json", Qemu (6, 0, 0), Probe::QmpSchema("object-add/arg-type/qom-type"), "QEMU QAPI docs";
+    /// `-device` takes JSON.
+    DeviceJson = "device-json", Qemu (6, 2, 0), Probe::Trial, "QEMU docs/about; tried on 5.2 and 7.2";
+    /// `aio=io_uring`, when it was built in.
+    AioIoUring = "aio-io-uring", Qemu (5, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/aio/^io_uring"), "QEMU commit c644751069";
+    /// The `file` driver refuses devices, so that they need `host_device`.
+    FileDriverRefusesDevices = "file-driver-refuses-devices", Qemu (6, 0, 0), Probe::Trial, "QEMU docs/about/removed-features; tried";
+    /// qemu-img refuses a backing file without a format.
+    BackingFormatRequired = "backing-format-required", Qemu (6, 1, 0), Probe::Trial, "QEMU docs/about/removed-features; tried";
+    /// Image locks, and `locking=`.
+    ImageLocking = "image-locking", Qemu (2, 10, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/locking"), "QEMU QAPI docs";
+    /// Images dropped from the page cache on migration, so that cached modes can migrate.
+    DropCache = "drop-cache", Qemu (4, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/drop-cache"), "QEMU QAPI docs";
+    /// qcow2 with an external data file.
+    Qcow2DataFile = "qcow2-data-file", Qemu (4, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+qcow2/data-file"), "QEMU QAPI docs";
+    /// qcow2 with zstd, when it was built in.
+    Qcow2Zstd = "qcow2-zstd", Qemu (5, 1, 0), Probe::QmpSchema("blockdev-create/arg-type/options/+qcow2/compression-type/^zstd"), "QEMU QAPI docs; Debian's 5.2 lacks it";
+    /// qcow2 with subclusters.
+    Qcow2ExtendedL2 = "qcow2-extended-l2", Qemu (5, 2, 0), Probe::QmpSchema("blockdev-create/arg-type/options/+qcow2/extended-l2"), "QEMU QAPI docs";
+    /// qcow2 `discard-no-unref`.
+    DiscardNoUnref = "discard-no-unref", Qemu (8, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+qcow2/discard-no-unref"), "QEMU QAPI docs; libvirt's recorded replies";
+    /// LUKS with a detached header.
+    LuksDetachedHeader = "luks-detached-header", Qemu (9, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+luks/header"), "QEMU QAPI docs";
+    /// `aio-max-batch` on file nodes.
+    AioMaxBatch = "aio-max-batch", Qemu (6, 2, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/aio-max-batch"), "QEMU QAPI docs";
+    /// The throttle filter and its groups.
+    ThrottleFilter = "throttle-filter", Qemu (2, 11, 0), Probe::QomType("throttle-group"), "QEMU git history";
+    /// The block drivers of libblkio, when they were built in.
+    Libblkio = "libblkio", Qemu (7, 2, 0), Probe::QmpSchema("blockdev-add/arg-type/+virtio-blk-vhost-user"), "QEMU QAPI docs; Debian's 7.2 lacks them";
+    /// nbd `open-timeout`.
+    NbdOpenTimeout = "nbd-open-timeout", Qemu (7, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/open-timeout"), "QEMU QAPI docs";
+    /// The gluster driver.
+    Gluster = "gluster", Qemu (1, 3, 0) until (11, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+gluster"), "QEMU docs/about/removed-features";
+    /// The chardev option `reconnect`, in seconds.
+    Reconnect = "reconnect", Qemu (1, 5, 0) until (10, 2, 0), Probe::QmpSchema("chardev-add/arg-type/backend/+socket/data/reconnect"), "QEMU docs/about/removed-features; tried";
+    /// The chardev option `reconnect-ms`.
+    ReconnectMs = "reconnect-ms", Qemu (9, 2, 0), Probe::QmpSchema("chardev-add/arg-type/backend/+socket/data/reconnect-ms"), "libvirt's recorded replies";
+    /// The vhost-user-blk device.
+    VhostUserBlk = "vhost-user-blk", Qemu (2, 12, 0), Probe::QomType("vhost-user-blk"), "QEMU commit 00343e4b54";
+    /// virtio-blk `discard` and `write-zeroes`.
+    VirtioBlkDiscard = "virtio-blk-discard", Qemu (4, 0, 0), property("virtio-blk-pci", "discard"), "QEMU commit 37b06f8d46";
+    /// virtio-blk `queue-size`.
+    VirtioBlkQueueSize = "virtio-blk-queue-size", Qemu (2, 12, 0), property("virtio-blk-pci", "queue-size"), "QEMU git history";
+    /// virtio-blk with queues mapped to several iothreads.
+    IothreadVqMappingBlk = "iothread-vq-mapping-blk", Qemu (9, 0, 0), property("virtio-blk-pci", "iothread-vq-mapping"), "QEMU QAPI docs; libvirt's recorded replies";
+    /// virtio-scsi with queues mapped to several iothreads.
+    IothreadVqMappingScsi = "iothread-vq-mapping-scsi", Qemu (10, 0, 0), property("virtio-scsi-pci", "iothread-vq-mapping"), "libvirt's recorded replies: absent in 9.2, present in 10.0";
+    /// iothread `thread-pool-min` and `thread-pool-max`.
+    IothreadThreadPool = "iothread-thread-pool", Qemu (7, 1, 0), Probe::QmpSchema("object-add/arg-type/+iothread/thread-pool-min"), "QEMU QAPI docs";
+    /// nvme namespaces as devices of their own.
+    NvmeNamespaceDevice = "nvme-ns", Qemu (5, 2, 0), Probe::QomType("nvme-ns"), "tried on 5.2 and later";
+    /// scsi-hd `dpofua`, off until machine type 10.0.
+    ScsiDpofua = "scsi-dpofua", Qemu (1, 0, 0), property("scsi-hd", "dpofua"), "QEMU hw/core/machine.c hw_compat_10_0";
+
+    /// `io='io_uring'`.
+    LibvirtIoUring = "libvirt-io-uring", Libvirt (6, 3, 0), Probe::Trial, "libvirt formatdomain";
+    /// The iothreads of one disk (`<driver><iothreads>`).
+    LibvirtIothreadMapping = "libvirt-iothread-mapping", Libvirt (10, 0, 0), Probe::Trial, "libvirt formatdomain";
+    /// The iothreads of one virtio-scsi controller.
+    LibvirtScsiIothreadMapping = "libvirt-scsi-iothread-mapping", Libvirt (11, 2, 0), Probe::Trial, "libvirt formatdomain";
+    /// libvirt leaves out the raw format node when QEMU is 9.0 or newer.
+    LibvirtDropsRawLayer = "libvirt-drops-raw-layer", Libvirt (11, 3, 0), Probe::Trial, "absent in libvirt 10.0's expected command lines, present in 11.3's; which release between was not looked up";
+    /// `discard_no_unref`.
+    LibvirtDiscardNoUnref = "libvirt-discard-no-unref", Libvirt (9, 5, 0), Probe::Trial, "libvirt formatdomain";
+    /// `queue_size`.
+    LibvirtQueueSize = "libvirt-queue-size", Libvirt (7, 8, 0), Probe::Trial, "libvirt formatdomain";
+    /// `<metadata_cache>`.
+    LibvirtMetadataCache = "libvirt-metadata-cache", Libvirt (7, 0, 0), Probe::Trial, "libvirt formatdomain";
+    /// `type='vhostuser'`.
+    LibvirtVhostUser = "libvirt-vhost-user", Libvirt (7, 1, 0), Probe::Trial, "libvirt formatdomain";
+    /// `type='vhostvdpa'`.
+    LibvirtVhostVdpa = "libvirt-vhost-vdpa", Libvirt (9, 8, 0), Probe::Trial, "libvirt formatdomain";
+    /// `type='nvme'`.
+    LibvirtNvmeSource = "libvirt-nvme-source", Libvirt (6, 0, 0), Probe::Trial, "libvirt formatdomain";
+    /// `bus='nvme'`.
+    LibvirtNvmeBus = "libvirt-nvme-bus", Libvirt (11, 5, 0), Probe::Trial, "libvirt NEWS 11.5.0";
+    /// `<dataStore>`.
+    LibvirtDataStore = "libvirt-data-store", Libvirt (10, 10, 0), Probe::Trial, "libvirt formatdomain";
+    /// `<slices>`.
+    LibvirtSlices = "libvirt-slices", Libvirt (6, 1, 0), Probe::Trial, "libvirt formatdomain";
+    /// `discard_granularity`.
+    LibvirtDiscardGranularity = "libvirt-discard-granularity", Libvirt (9, 8, 0), Probe::Trial, "absent in the schema of 9.0, in libvirt-go-xml between 9.7 and 9.8";
+    /// `rotation_rate`.
+    LibvirtRotationRate = "libvirt-rotation-rate", Libvirt (7, 3, 0), Probe::Trial, "libvirt formatdomain";
+    /// `<transient/>` disks on QEMU.
+    LibvirtTransient = "libvirt-transient", Libvirt (6, 9, 0), Probe::Trial, "libvirt formatdomain";
+    /// `<throttlefilters>`.
+    LibvirtThrottleFilters = "libvirt-throttle-filters", Libvirt (11, 2, 0), Probe::Trial, "libvirt formatdomain";
+    /// `<statistics>`.
+    LibvirtStatistics = "libvirt-statistics", Libvirt (11, 9, 0), Probe::Trial, "libvirt NEWS 11.9.0";
+    /// NOCOW set on new directories of storage pools.
+    LibvirtPoolsNocow = "libvirt-pools-nocow", Libvirt (6, 6, 0), Probe::Trial, "libvirt NEWS 6.6.0";
+
+    /// io_uring.
+    KernelIoUring = "kernel-io-uring", Kernel (5, 1, 0), Probe::Trial, "Linux 5.1";
+    /// statx(2) tells the alignment of direct I/O.
+    KernelStatxDioalign = "kernel-statx-dioalign", Kernel (6, 1, 0), Probe::Trial, "statx(2)";
+    /// tmpfs takes O_DIRECT.
+    KernelTmpfsDirect = "kernel-tmpfs-direct", Kernel (6, 6, 0), Probe::Trial, "Linux commit e88e0d366f9c";
+
+    /// virtio-blk passes discards on.
+    MachineVirtioBlkDiscard = "machine-virtio-blk-discard", Machine (4, 0, 0), property("virtio-blk-pci", "discard"), "QEMU hw/core/machine.c hw_compat_3_1";
+    /// virtio queues hold 256 requests instead of 128.
+    MachineQueueSize256 = "machine-queue-size-256", Machine (5, 0, 0), property("virtio-blk-pci", "queue-size"), "QEMU hw/core/machine.c hw_compat_4_2";
+    /// virtio-blk and virtio-scsi get one queue per vCPU.
+    MachineQueuePerVcpu = "machine-queue-per-vcpu", Machine (5, 2, 0), property("virtio-blk-pci", "num-queues"), "QEMU hw/core/machine.c hw_compat_5_1";
+    /// virtio-blk tells the guest the discard granularity.
+    MachineReportDiscardGranularity = "machine-report-discard-granularity", Machine (6, 0, 0), property("virtio-blk-pci", "report-discard-granularity"), "QEMU hw/core/machine.c hw_compat_5_2";
+    /// scsi-hd announces DPO and FUA.
+    MachineScsiDpofua = "machine-scsi-dpofua", Machine (10, 1, 0), property("scsi-hd", "dpofua"), "QEMU hw/core/machine.c hw_compat_10_0";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_row_per_capability_in_order_with_a_name_of_its_own() {
+        let mut names = std::collections::HashSet::new();
+        for (index, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.capability as usize, index);
+            assert_eq!(row.capability.row(), row);
+            assert_eq!(Capability::from_name(row.name), Some(row.capability));
+            assert!(names.insert(row.name), "{}", row.name);
+            assert!(
+                row.until.is_none_or(|until| row.since < until),
+                "{}",
+                row.name
+            );
+            assert!(!row.source.is_empty());
+        }
+        assert_eq!(Capability::from_name("teleport"), None);
+    }
+
+    #[test]
+    fn the_first_version_has_it_and_the_one_before_does_not() {
+        let at = |text: &str| text.parse::<Target>().unwrap();
+        assert!(
+            at("qemu=8.2.9")
+                .can(Capability::IothreadVqMappingBlk)
+                .is_no()
+        );
+        assert!(
+            at("qemu=9.0")
+                .can(Capability::IothreadVqMappingBlk)
+                .is_yes()
+        );
+        assert!(
+            at("qemu=9.2")
+                .can(Capability::IothreadVqMappingScsi)
+                .is_no()
+        );
+        assert!(at("qemu=10.1").can(Capability::Reconnect).is_yes());
+        assert!(at("qemu=10.2").can(Capability::Reconnect).is_no());
+        assert!(
+            at("machine=pc-q35-5.1")
+                .can(Capability::MachineQueuePerVcpu)
+                .is_no()
+        );
+        assert!(
+            at("machine=pc-q35-5.2")
+                .can(Capability::MachineQueuePerVcpu)
+                .is_yes()
+        );
+        assert_eq!(
+            at("machine=q35").can(Capability::MachineQueuePerVcpu),
+            Answer::Unknown
+        );
+        assert_eq!(
+            at("qemu=9.0").can(Capability::KernelIoUring),
+            Answer::Unknown
+        );
+    }
+
+    #[test]
+    fn what_was_probed_beats_the_version() {
+        let mut target: Target = "qemu=10.0".parse().unwrap();
+        assert!(target.can(Capability::AioIoUring).is_yes());
+        target.probed.insert(Capability::AioIoUring, false);
+        assert_eq!(
+            target.can(Capability::AioIoUring),
+            Answer::No(Basis::Probed)
+        );
+    }
+}

@@ -1,0 +1,524 @@
+//! What O_DIRECT does on one path: the conclusion from what was probed, observed, or is known of the kernel.
+//!
+//! Three layers of evidence, the strongest first: a trial write into a nameless file, what statx(2) and the
+//! mount say, and a table of kernels. What stays open stays unknown with its reason.
+
+use std::fmt;
+
+use crate::btrfs_regime::{self, Write};
+use crate::fact::{Fact, Reason, Unknown};
+use crate::filesystem::{Filesystem, FsKind};
+use crate::host::Kernel;
+use crate::mount::Mount;
+use crate::path::{DeclaredVerdict, Dio, DioAlign, Outcome};
+use crate::version::Version;
+
+/// What O_DIRECT does on one path, and why that is believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectIo {
+    /// What it does.
+    pub verdict: Verdict,
+    /// What the verdict rests on.
+    pub confidence: Confidence,
+    /// The alignment that requests need, when statx(2) gave it.
+    pub alignment: Option<Alignment>,
+    /// The facts that decided, as a clause for a message (`statx gives alignment 0 on ext4 with data=journal`).
+    pub because: String,
+}
+
+/// What O_DIRECT does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// open(2) refuses it, and QEMU does not start.
+    Unsupported,
+    /// open(2) takes it, and writes go through the page cache all the same.
+    AcceptedButBuffered(Buffered),
+    /// Writes bypass the page cache.
+    Direct,
+    /// Writes bypass the page cache, and a buffer the guest changes in flight leaves a wrong checksum: later reads fail.
+    DirectUnstableChecksums,
+    /// Writes bypass the page cache, and a buffer the guest changes in flight leaves mirrors that differ, without a
+    /// checksum to tell which is right.
+    DirectUnstableMirrors,
+}
+
+/// Why writes go through the page cache although O_DIRECT was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Buffered {
+    /// ext3 or ext4 mounted with data=journal.
+    Ext4DataJournal,
+    /// The filesystem says through statx(2) that it does not do it for this file.
+    SaysNo,
+    /// tmpfs is the page cache.
+    Tmpfs,
+    /// btrfs falls back for files with checksums, so that the checksum is right.
+    BtrfsChecksums,
+    /// btrfs falls back for files without checksums on a redundant data profile, so that the mirrors agree.
+    BtrfsRedundant,
+    /// ZFS before 2.3 takes the flag and ignores it.
+    ZfsIgnored,
+    /// ZFS with direct=disabled.
+    ZfsDisabled,
+    /// A person declared it so.
+    Declared,
+}
+
+/// What a verdict rests on, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confidence {
+    /// It was tried there.
+    Probed,
+    /// The kernel or the mount says so.
+    Observed,
+    /// The filesystem and the kernel's version imply it.
+    FromVersionTable,
+    /// A person wrote it into the facts.
+    Declared,
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Probed => "probed",
+            Self::Observed => "observed",
+            Self::FromVersionTable => "from the kernel's version",
+            Self::Declared => "declared",
+        })
+    }
+}
+
+/// The alignment of direct I/O, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Alignment {
+    /// Of memory.
+    pub memory: u64,
+    /// Of offsets and lengths.
+    pub offset: u64,
+}
+
+/// Everything the conclusion may rest on, for one path.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// What was seen of direct I/O on the path.
+    pub dio: &'a Dio,
+    /// Its mount, when that is collected.
+    pub mount: Option<&'a Mount>,
+    /// Its filesystem.
+    pub filesystem: &'a Filesystem,
+    /// Whether copy-on-write is off for it.
+    pub nocow: &'a Fact<bool>,
+    /// Whether the file exists; if not, the directory predicts it.
+    pub exists: bool,
+    /// The kernel.
+    pub kernel: &'a Kernel,
+}
+
+/// Concludes for a path on a filesystem.
+pub fn on_filesystem(evidence: Evidence<'_>) -> Fact<DirectIo> {
+    let concluded = seen(evidence.dio, Some(evidence)).unwrap_or_else(|| by_kind(evidence));
+    with_declared(concluded, evidence.dio)
+}
+
+/// Concludes for a block device, which does direct I/O unless it was seen not to.
+pub fn on_block_device(dio: &Dio) -> Fact<DirectIo> {
+    let concluded = seen(dio, None).unwrap_or_else(|| {
+        concluded(
+            Verdict::Direct,
+            Confidence::FromVersionTable,
+            "block devices do direct I/O".to_owned(),
+        )
+    });
+    with_declared(concluded, dio)
+}
+
+fn concluded(verdict: Verdict, confidence: Confidence, because: String) -> Fact<DirectIo> {
+    Fact::Known(DirectIo {
+        verdict,
+        confidence,
+        alignment: None,
+        because,
+    })
+}
+
+fn undecided(why: impl Into<String>) -> Fact<DirectIo> {
+    Fact::unknown(Reason::Undecided, why)
+}
+
+/// What trial and statx(2) settle by themselves, whatever the filesystem.
+fn seen(dio: &Dio, evidence: Option<Evidence<'_>>) -> Option<Fact<DirectIo>> {
+    if let Fact::Known(outcome) = &dio.open
+        && outcome.failed_with("EINVAL")
+    {
+        return Some(concluded(
+            Verdict::Unsupported,
+            Confidence::Probed,
+            "open with O_DIRECT gave EINVAL there".to_owned(),
+        ));
+    }
+    match (&dio.dioalign, &dio.mem, &dio.off) {
+        (Fact::Known(DioAlign::Set), Fact::Known(0), Fact::Known(0)) => {
+            let journal = evidence.is_some_and(|evidence| data_journal(evidence).is_true());
+            let (why, because) = if journal {
+                (
+                    Buffered::Ext4DataJournal,
+                    "statx gives direct I/O alignment 0, and the mount has data=journal",
+                )
+            } else {
+                (Buffered::SaysNo, "statx gives direct I/O alignment 0")
+            };
+            Some(concluded(
+                Verdict::AcceptedButBuffered(why),
+                Confidence::Observed,
+                because.to_owned(),
+            ))
+        }
+        (Fact::Known(DioAlign::Set), Fact::Known(memory), Fact::Known(offset)) => {
+            Some(Fact::Known(DirectIo {
+                verdict: Verdict::Direct,
+                confidence: Confidence::Observed,
+                alignment: Some(Alignment {
+                    memory: *memory,
+                    offset: *offset,
+                }),
+                because: format!(
+                    "statx gives direct I/O alignment {memory} for memory and {offset} for offsets"
+                ),
+            }))
+        }
+        _ => None,
+    }
+}
+
+fn by_kind(evidence: Evidence<'_>) -> Fact<DirectIo> {
+    let Filesystem { kind, .. } = evidence.filesystem;
+    let direct = || {
+        concluded(
+            Verdict::Direct,
+            Confidence::FromVersionTable,
+            format!("{kind} does direct I/O"),
+        )
+    };
+    let refused = || {
+        concluded(
+            Verdict::Unsupported,
+            Confidence::FromVersionTable,
+            format!("{kind} has no direct I/O"),
+        )
+    };
+    match kind {
+        FsKind::Btrfs => on_btrfs(evidence),
+        FsKind::Ext2 | FsKind::Ext3 | FsKind::Ext4 => on_ext(evidence),
+        FsKind::Tmpfs => on_tmpfs(evidence.kernel),
+        FsKind::Zfs => on_zfs(evidence.filesystem),
+        FsKind::Xfs
+        | FsKind::Bcachefs
+        | FsKind::F2fs
+        | FsKind::Vfat
+        | FsKind::Nfs
+        | FsKind::Nfs4
+        | FsKind::Ceph
+        | FsKind::Gfs2
+        | FsKind::Ocfs2 => direct(),
+        FsKind::Ramfs
+        | FsKind::Hugetlbfs
+        | FsKind::Squashfs
+        | FsKind::Ecryptfs
+        | FsKind::Devtmpfs => refused(),
+        FsKind::Overlay => {
+            undecided("an overlay does what its upper directory does, and that was not collected")
+        }
+        FsKind::Cifs | FsKind::Plan9 => {
+            undecided(format!("on {kind} it depends on the mount's cache option"))
+        }
+        FsKind::Virtiofs | FsKind::Fuse(_) => undecided(format!(
+            "on {kind} it depends on the program that serves the files"
+        )),
+        FsKind::Erofs => undecided("on erofs it depends on whether the file is compressed"),
+        FsKind::Iso9660 | FsKind::Other(_) => {
+            undecided(format!("nothing is known of direct I/O on {kind}"))
+        }
+    }
+}
+
+/// Whether ext3 or ext4 journals data.
+fn data_journal(evidence: Evidence<'_>) -> Fact<bool> {
+    let from_fs = evidence
+        .filesystem
+        .ext4
+        .as_ref()
+        .and_then(|ext4| ext4.data_mode.as_str().map(|mode| mode == "journal"));
+    let from_mount = match evidence
+        .mount
+        .map_or(Fact::NotCollected, |mount| mount.option("data"))
+    {
+        Fact::Known(value) => Fact::Known(value.is_text("journal")),
+        Fact::Absent => Fact::Known(false),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+        Fact::NotCollected => Fact::NotCollected,
+    };
+    match from_fs {
+        Fact::Known(journal) => Fact::Known(journal),
+        Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => from_mount,
+    }
+}
+
+fn on_ext(evidence: Evidence<'_>) -> Fact<DirectIo> {
+    let kind = &evidence.filesystem.kind;
+    match data_journal(evidence) {
+        Fact::Known(true) => concluded(
+            Verdict::AcceptedButBuffered(Buffered::Ext4DataJournal),
+            Confidence::Observed,
+            format!("{kind} is mounted with data=journal"),
+        ),
+        Fact::Known(false) | Fact::Absent => concluded(
+            Verdict::Direct,
+            Confidence::FromVersionTable,
+            format!("{kind} does direct I/O unless it is mounted with data=journal"),
+        ),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+        Fact::NotCollected => Fact::NotCollected,
+    }
+}
+
+fn on_tmpfs(kernel: &Kernel) -> Fact<DirectIo> {
+    kernel.version.clone().and_then(|version| {
+        if version >= Version(6, 6, 0) {
+            concluded(
+                Verdict::AcceptedButBuffered(Buffered::Tmpfs),
+                Confidence::FromVersionTable,
+                format!("tmpfs takes O_DIRECT since Linux 6.6 and is itself the page cache (Linux {version})"),
+            )
+        } else {
+            concluded(
+                Verdict::Unsupported,
+                Confidence::FromVersionTable,
+                format!("tmpfs refuses O_DIRECT before Linux 6.6 (Linux {version})"),
+            )
+        }
+    })
+}
+
+fn on_zfs(filesystem: &Filesystem) -> Fact<DirectIo> {
+    let zfs = filesystem.zfs.as_ref();
+    let version = zfs.clone().and_then(|zfs| zfs.version.clone());
+    let direct = zfs.and_then(|zfs| zfs.direct.clone());
+    match (version, direct) {
+        (_, Fact::Known(direct)) if direct == "disabled" => concluded(
+            Verdict::AcceptedButBuffered(Buffered::ZfsDisabled),
+            Confidence::Observed,
+            "the ZFS dataset has direct=disabled".to_owned(),
+        ),
+        (Fact::Known(version), _) if version < Version(2, 3, 0) => concluded(
+            Verdict::AcceptedButBuffered(Buffered::ZfsIgnored),
+            Confidence::FromVersionTable,
+            format!("ZFS before 2.3 ignores O_DIRECT (ZFS {version})"),
+        ),
+        (Fact::Known(_), Fact::Known(direct)) => concluded(
+            Verdict::Direct,
+            Confidence::FromVersionTable,
+            format!(
+                "ZFS does direct I/O for aligned requests since 2.3, and the dataset has direct={direct}"
+            ),
+        ),
+        (Fact::Unknown(unknown), _) | (_, Fact::Unknown(unknown)) => Fact::Unknown(unknown),
+        (
+            Fact::Known(_) | Fact::Absent | Fact::NotCollected,
+            Fact::Known(_) | Fact::Absent | Fact::NotCollected,
+        ) => undecided("on ZFS it depends on its version and on the dataset's direct property"),
+    }
+}
+
+/// Whether a file on btrfs has data checksums.
+fn checksummed(evidence: Evidence<'_>) -> Fact<bool> {
+    let nocow = match evidence.nocow {
+        Fact::Known(nocow) => *nocow,
+        Fact::Absent => {
+            return Fact::unknown(
+                Reason::Conflict,
+                "btrfs has a NOCOW flag, and the facts say it has none",
+            );
+        }
+        Fact::Unknown(unknown) => return Fact::Unknown(unknown.clone()),
+        Fact::NotCollected => return Fact::NotCollected,
+    };
+    if nocow {
+        return Fact::Known(false);
+    }
+    let option = |name| {
+        evidence
+            .mount
+            .map_or(Fact::NotCollected, |mount| mount.has_option(name))
+    };
+    if option("nodatasum").is_true() || option("nodatacow").is_true() {
+        return if evidence.exists {
+            Fact::unknown(
+                Reason::Undecided,
+                "the mount has nodatasum or nodatacow, which a file has or has not since it was created",
+            )
+        } else {
+            Fact::Known(false)
+        };
+    }
+    Fact::Known(true)
+}
+
+/// Whether the data profile keeps more than one copy or parity.
+fn redundant(filesystem: &Filesystem) -> Fact<bool> {
+    filesystem
+        .btrfs
+        .as_ref()
+        .and_then(|btrfs| btrfs.data_profile.as_ref())
+        .and_then(|profiles| {
+            if profiles.is_empty() {
+                return Fact::unknown(Reason::Parse, "no btrfs data profile was found");
+            }
+            // During a balance there are two: the kernel goes by the one that new data is written with, which cannot be seen.
+            Fact::Known(
+                profiles
+                    .iter()
+                    .any(|profile| !matches!(profile.as_str(), "single" | "raid0")),
+            )
+        })
+}
+
+fn on_btrfs(evidence: Evidence<'_>) -> Fact<DirectIo> {
+    let checksums = checksummed(evidence);
+    let redundant = redundant(evidence.filesystem);
+    // The trial write tells the two apart only when it did not have to wait.
+    if evidence.dio.nowait_overwrite.is(&Outcome::Ok) {
+        let verdict = match (&checksums, &redundant) {
+            (Fact::Known(false), Fact::Known(true)) => Some(Verdict::DirectUnstableMirrors),
+            (Fact::Known(true), _) | (Fact::Known(false), Fact::Known(false)) => {
+                Some(Verdict::Direct)
+            }
+            _ => None,
+        };
+        if let Some(verdict) = verdict {
+            return concluded(
+                verdict,
+                Confidence::Probed,
+                "a direct overwrite there did not have to wait (RWF_NOWAIT succeeded)".to_owned(),
+            );
+        }
+    }
+    let row = match evidence.kernel.version.clone().and_then(|version| {
+        let vendor = evidence.kernel.vendor.as_ref().known().map(String::as_str);
+        btrfs_regime::regime(version, vendor).map(|row| (version, row))
+    }) {
+        Fact::Known(row) => row,
+        Fact::Absent => return Fact::unknown(Reason::Conflict, "the kernel has no version"),
+        Fact::Unknown(unknown) => return Fact::Unknown(unknown),
+        Fact::NotCollected => return Fact::NotCollected,
+    };
+    let (version, row) = row;
+    if row.checksummed == Write::Refused {
+        let because = format!("btrfs has direct I/O since Linux 2.6.35 (Linux {version})");
+        return concluded(Verdict::Unsupported, Confidence::FromVersionTable, because);
+    }
+    let because = |what: String| format!("{what} on btrfs, Linux {version} ({})", row.name);
+    let (verdict, what) = match (checksums, redundant) {
+        (Fact::Known(true), _) => match row.checksummed {
+            Write::Direct => (
+                Verdict::DirectUnstableChecksums,
+                "the file has checksums".to_owned(),
+            ),
+            Write::Buffered => (
+                Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums),
+                "the file has checksums".to_owned(),
+            ),
+            Write::Bounced => (
+                Verdict::Direct,
+                "the file has checksums and writes are copied first".to_owned(),
+            ),
+            Write::Refused | Write::NotVerified => return not_verified(version, row),
+        },
+        (Fact::Known(false), Fact::Known(true)) => match row.plain_redundant {
+            Write::Direct => (
+                Verdict::DirectUnstableMirrors,
+                no_checksums(evidence.filesystem),
+            ),
+            Write::Buffered => (
+                Verdict::AcceptedButBuffered(Buffered::BtrfsRedundant),
+                no_checksums(evidence.filesystem),
+            ),
+            Write::Bounced => (Verdict::Direct, no_checksums(evidence.filesystem)),
+            Write::Refused | Write::NotVerified => return not_verified(version, row),
+        },
+        (Fact::Known(false), Fact::Known(false)) => {
+            (Verdict::Direct, no_checksums(evidence.filesystem))
+        }
+        (Fact::Known(false), profile) => {
+            return profile
+                .and_then(|_| not_verified(version, row))
+                .or_excuse("the btrfs data profile");
+        }
+        (checksums, _) => {
+            return checksums
+                .and_then(|_| not_verified(version, row))
+                .or_excuse("the NOCOW flag");
+        }
+    };
+    concluded(verdict, Confidence::FromVersionTable, because(what))
+}
+
+fn no_checksums(filesystem: &Filesystem) -> String {
+    let profile = filesystem
+        .btrfs
+        .as_ref()
+        .and_then(|btrfs| btrfs.data_profile.clone())
+        .known()
+        .map_or_else(String::new, |profiles| profiles.join("+"));
+    format!("the file has no checksums and the data profile is {profile}")
+}
+
+fn not_verified(version: Version, row: &btrfs_regime::Row) -> Fact<DirectIo> {
+    undecided(format!(
+        "what btrfs does here on Linux {version} is not verified ({})",
+        row.source
+    ))
+}
+
+impl Fact<DirectIo> {
+    /// Says which fact is missing where the reason alone would not.
+    fn or_excuse(self, what: &str) -> Self {
+        match self {
+            Self::Unknown(Unknown { reason, detail }) if detail.is_empty() => {
+                Self::unknown(reason, what)
+            }
+            known @ (Self::Known(_) | Self::Absent | Self::Unknown(_) | Self::NotCollected) => {
+                known
+            }
+        }
+    }
+}
+
+/// Lets a declaration stand where nothing was concluded, and never against what was tried or observed.
+fn with_declared(concluded_fact: Fact<DirectIo>, dio: &Dio) -> Fact<DirectIo> {
+    let Fact::Known(declared) = &dio.verdict else {
+        return concluded_fact;
+    };
+    let declared = match declared {
+        DeclaredVerdict::Unsupported => Verdict::Unsupported,
+        DeclaredVerdict::AcceptedButBuffered => Verdict::AcceptedButBuffered(Buffered::Declared),
+        DeclaredVerdict::Direct => Verdict::Direct,
+        DeclaredVerdict::DirectUnstableChecksums => Verdict::DirectUnstableChecksums,
+        DeclaredVerdict::DirectUnstableMirrors => Verdict::DirectUnstableMirrors,
+        DeclaredVerdict::DirectCowOrBuffered => return concluded_fact,
+    };
+    let agrees = |found: Verdict| match (found, declared) {
+        (Verdict::AcceptedButBuffered(_), Verdict::AcceptedButBuffered(_)) => true,
+        _ => found == declared,
+    };
+    match concluded_fact {
+        Fact::Known(found) if agrees(found.verdict) => Fact::Known(found),
+        Fact::Known(found) if found.confidence <= Confidence::Observed => Fact::unknown(
+            Reason::Conflict,
+            format!("the facts declare another verdict, but {}", found.because),
+        ),
+        Fact::Known(_) | Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => concluded(
+            declared,
+            Confidence::Declared,
+            "the facts declare it".to_owned(),
+        ),
+    }
+}

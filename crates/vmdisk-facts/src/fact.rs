@@ -1,0 +1,564 @@
+//! One fact: known, absent, unknown with a reason, or never asked for.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{
+    DeserializeSeed, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What is known of one value, in four states that must not be collapsed into each other.
+///
+/// In JSON: the plain value, `null`, `{"unknown": "permission", "detail": "…"}`, and a key that is not there.
+/// A value that is an object must not itself have a first key `unknown` or `detail`; no type in this crate does.
+///
+/// ```
+/// use vmdisk_facts::{Fact, Reason};
+/// let sector = Fact::Known(4096);
+/// assert_eq!(sector.map(|bytes| bytes / 512), Fact::Known(8));
+/// let hidden: Fact<u32> = Fact::unknown(Reason::Permission, "the image belongs to libvirt-qemu");
+/// assert_eq!(hidden.known(), None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fact<T> {
+    /// It was looked at, and this is what was seen.
+    Known(T),
+    /// It was looked at, and there is no such thing here (no partition, no such file on this kernel).
+    Absent,
+    /// It was asked for, and no answer came back.
+    Unknown(Unknown),
+    /// Nobody asked: an older collector, or a group that was not requested.
+    #[default]
+    NotCollected,
+}
+
+/// A question without an answer, and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Unknown {
+    /// The class of the obstacle; what a person could do about it follows from it.
+    pub reason: Reason,
+    /// What exactly went wrong, for a person; empty when there is nothing to add.
+    pub detail: String,
+}
+
+impl Unknown {
+    /// An unanswered question with its reason and what exactly went wrong.
+    pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        Self {
+            reason,
+            detail: detail.into(),
+        }
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.detail.is_empty() {
+            write!(f, "{}", self.reason)
+        } else {
+            write!(f, "{}: {}", self.reason, self.detail)
+        }
+    }
+}
+
+/// The class of obstacle that kept an answer away.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The collector was not allowed to look.
+    Permission,
+    /// A program or interface that would answer is not installed.
+    ToolMissing,
+    /// The running kernel has no interface that answers this.
+    UnsupportedKernel,
+    /// The answer did not come in time, as on a hung network mount.
+    Timeout,
+    /// The answer could not be understood.
+    Parse,
+    /// The answer belongs to another mount namespace than the collector's.
+    Namespace,
+    /// Two sources contradict each other.
+    Conflict,
+    /// The answer was removed before the facts were shared.
+    Redacted,
+    /// Everything there is to see was seen, and it does not decide the question.
+    Undecided,
+    /// Nobody asked. Shown for a missing key; never written into a file.
+    NotCollected,
+    /// A reason that a newer collector wrote and this version has no word for.
+    Other(String),
+}
+
+impl Reason {
+    /// The word used in files and messages.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Permission => "permission",
+            Self::ToolMissing => "tool-missing",
+            Self::UnsupportedKernel => "unsupported-kernel",
+            Self::Timeout => "timeout",
+            Self::Parse => "parse",
+            Self::Namespace => "namespace",
+            Self::Conflict => "conflict",
+            Self::Redacted => "redacted",
+            Self::Undecided => "undecided",
+            Self::NotCollected => "not-collected",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(word: &str) -> Self {
+        match word {
+            "permission" => Self::Permission,
+            "tool-missing" => Self::ToolMissing,
+            "unsupported-kernel" => Self::UnsupportedKernel,
+            "timeout" => Self::Timeout,
+            "parse" => Self::Parse,
+            "namespace" => Self::Namespace,
+            "conflict" => Self::Conflict,
+            "redacted" => Self::Redacted,
+            "undecided" => Self::Undecided,
+            "not-collected" => Self::NotCollected,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl<T> Fact<T> {
+    /// An unanswered question with its reason and what exactly went wrong.
+    pub fn unknown(reason: Reason, detail: impl Into<String>) -> Self {
+        Self::Unknown(Unknown::new(reason, detail))
+    }
+
+    /// The value, when it is known.
+    pub fn known(self) -> Option<T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Absent | Self::Unknown(_) | Self::NotCollected => None,
+        }
+    }
+
+    /// Whether the value is known.
+    pub const fn is_known(&self) -> bool {
+        matches!(self, Self::Known(_))
+    }
+
+    /// Whether it was looked at and found not to exist.
+    pub const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
+    /// Whether it was asked for in vain.
+    pub const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown(_))
+    }
+
+    /// Whether nobody asked.
+    pub const fn is_not_collected(&self) -> bool {
+        matches!(self, Self::NotCollected)
+    }
+
+    /// Whether a rule can use it: known, or known to be absent.
+    pub const fn is_settled(&self) -> bool {
+        matches!(self, Self::Known(_) | Self::Absent)
+    }
+
+    /// The same fact with a borrowed value.
+    pub fn as_ref(&self) -> Fact<&T> {
+        match self {
+            Self::Known(value) => Fact::Known(value),
+            Self::Absent => Fact::Absent,
+            Self::Unknown(unknown) => Fact::Unknown(unknown.clone()),
+            Self::NotCollected => Fact::NotCollected,
+        }
+    }
+
+    /// Another value from a known one; every other state stays what it is.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Fact<U> {
+        self.and_then(|value| Fact::Known(f(value)))
+    }
+
+    /// Another fact from a known value; every other state stays what it is.
+    pub fn and_then<U>(self, f: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
+        match self {
+            Self::Known(value) => f(value),
+            Self::Absent => Fact::Absent,
+            Self::Unknown(unknown) => Fact::Unknown(unknown),
+            Self::NotCollected => Fact::NotCollected,
+        }
+    }
+
+    /// This fact when it settles the question, otherwise the other one when that does; else the better excuse.
+    pub fn or(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Known(_) | Self::Absent, _) => self,
+            (Self::Unknown(_) | Self::NotCollected, Self::Known(_) | Self::Absent) => other,
+            (Self::NotCollected, Self::Unknown(_)) => other,
+            (Self::Unknown(_) | Self::NotCollected, Self::Unknown(_) | Self::NotCollected) => self,
+        }
+    }
+
+    /// Yes and no as an option, or why there is neither: what a rule asks first.
+    ///
+    /// `Ok(Some(value))` is known, `Ok(None)` is absent, `Err` says why the rule cannot be checked.
+    pub fn settled(self) -> Result<Option<T>, Unknown> {
+        match self {
+            Self::Known(value) => Ok(Some(value)),
+            Self::Absent => Ok(None),
+            Self::Unknown(unknown) => Err(unknown),
+            Self::NotCollected => Err(Unknown::new(Reason::NotCollected, "")),
+        }
+    }
+}
+
+impl<T: Copy> Fact<&T> {
+    /// The same fact with its value copied out.
+    pub fn copied(self) -> Fact<T> {
+        self.map(|value| *value)
+    }
+}
+
+impl<T: Clone> Fact<&T> {
+    /// The same fact with its value cloned out.
+    pub fn cloned(self) -> Fact<T> {
+        self.map(Clone::clone)
+    }
+}
+
+impl Fact<String> {
+    /// The same fact with the text borrowed.
+    pub fn as_str(&self) -> Fact<&str> {
+        self.as_ref().map(String::as_str)
+    }
+}
+
+impl<T: PartialEq> Fact<T> {
+    /// Whether the value is known and is this one.
+    pub fn is(&self, value: &T) -> bool {
+        match self {
+            Self::Known(known) => known == value,
+            Self::Absent | Self::Unknown(_) | Self::NotCollected => false,
+        }
+    }
+}
+
+impl Fact<bool> {
+    /// Whether it is known to be so.
+    pub const fn is_true(&self) -> bool {
+        matches!(self, Self::Known(true))
+    }
+
+    /// Whether it is known not to be so; absent counts as no.
+    pub const fn is_false(&self) -> bool {
+        matches!(self, Self::Known(false) | Self::Absent)
+    }
+}
+
+impl<T> From<T> for Fact<T> {
+    fn from(value: T) -> Self {
+        Self::Known(value)
+    }
+}
+
+impl<T: Serialize> Serialize for Fact<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(value) => value.serialize(serializer),
+            Self::Absent => serializer.serialize_unit(),
+            Self::Unknown(Unknown { reason, detail }) => {
+                let mut map = serializer.serialize_map(None)?;
+                if !detail.is_empty() {
+                    map.serialize_entry("detail", detail)?;
+                }
+                map.serialize_entry("unknown", reason.as_str())?;
+                map.end()
+            }
+            // Every field of this type is skipped while nobody asked, so a place that cannot be skipped
+            // (an element of a list) is the only way here.
+            Self::NotCollected => {
+                let mut map = serializer.serialize_map(Some(1))?;
+                map.serialize_entry("unknown", Reason::NotCollected.as_str())?;
+                map.end()
+            }
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fact<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FactVisitor(PhantomData))
+    }
+}
+
+struct FactVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FactVisitor<T> {
+    type Value = Fact<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value, null, or {\"unknown\": reason}")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Fact::Absent)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Fact::Absent)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
+        T::deserialize(value.into_deserializer()).map(Fact::Known)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
+        T::deserialize(value.into_deserializer()).map(Fact::Known)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
+        T::deserialize(value.into_deserializer()).map(Fact::Known)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
+        T::deserialize(value.into_deserializer()).map(Fact::Known)
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {
+        T::deserialize(value.into_deserializer()).map(Fact::Known)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(ListOnly(seq)).map(Fact::Known)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let first = map.next_key::<String>()?;
+        match first.as_deref() {
+            Some("unknown" | "detail") => read_unknown(first, map).map(Fact::Unknown),
+            Some(_) | None => {
+                T::deserialize(MapAccessDeserializer::new(Replay { first, map })).map(Fact::Known)
+            }
+        }
+    }
+}
+
+/// Reads `{"unknown": reason, "detail": text}` in any order, its first key already taken.
+fn read_unknown<'de, A: MapAccess<'de>>(
+    first: Option<String>,
+    mut map: A,
+) -> Result<Unknown, A::Error> {
+    let mut reason: Option<String> = None;
+    let mut detail = String::new();
+    let mut key = first;
+    while let Some(name) = key {
+        match name.as_str() {
+            "unknown" => reason = Some(map.next_value()?),
+            "detail" => detail = map.next_value()?,
+            _ => {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        key = map.next_key()?;
+    }
+    match reason {
+        Some(word) => Ok(Unknown {
+            reason: Reason::from(word.as_str()),
+            detail,
+        }),
+        None => Err(A::Error::custom(
+            "a detail without the reason it explains (add \"unknown\": \"…\")",
+        )),
+    }
+}
+
+/// A list that is not taken for the fields of a struct in order, which a derived reader would do.
+struct ListOnly<A>(A);
+
+impl<'de, A: SeqAccess<'de>> Deserializer<'de> for ListOnly<A> {
+    type Error = A::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, A::Error> {
+        visitor.visit_seq(self.0)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        Err(A::Error::invalid_type(Unexpected::Seq, &visitor))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// A map whose first key was looked at and is handed out again, so that nothing has to be buffered.
+struct Replay<A> {
+    first: Option<String>,
+    map: A,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Replay<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        match self.first.take() {
+            Some(key) => seed.deserialize(key.into_deserializer()).map(Some),
+            None => self.map.next_key_seed(seed),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Fact<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Fact_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<T>();
+        let unknown = generator.subschema_for::<UnknownShape>();
+        json_schema!({ "anyOf": [value, { "type": "null" }, unknown] })
+    }
+}
+
+/// How an unanswered question is written.
+#[derive(JsonSchema)]
+#[schemars(rename = "Unknown")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct UnknownShape {
+    /// permission, tool-missing, unsupported-kernel, timeout, parse, namespace, conflict, redacted or undecided.
+    unknown: String,
+    /// What exactly went wrong, for a person.
+    detail: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Pair {
+        a: u32,
+        b: String,
+    }
+
+    fn read<T: for<'de> Deserialize<'de>>(text: &str) -> Fact<T> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn each_state_has_its_own_spelling() {
+        assert_eq!(read::<u32>("7"), Fact::Known(7));
+        assert_eq!(read::<u32>("null"), Fact::Absent);
+        assert_eq!(
+            read::<u32>(r#"{"detail":"0600","unknown":"permission"}"#),
+            Fact::unknown(Reason::Permission, "0600")
+        );
+        assert_eq!(serde_json::to_string(&Fact::<u32>::Absent).unwrap(), "null");
+        assert_eq!(
+            serde_json::to_string(&Fact::<u32>::unknown(Reason::Timeout, "")).unwrap(),
+            r#"{"unknown":"timeout"}"#
+        );
+    }
+
+    #[test]
+    fn an_object_value_keeps_its_first_key() {
+        assert_eq!(
+            read::<Pair>(r#"{"a":1,"b":"x"}"#),
+            Fact::Known(Pair {
+                a: 1,
+                b: "x".to_owned()
+            })
+        );
+        assert_eq!(
+            read::<Pair>(r#"{"unknown":"redacted"}"#),
+            Fact::unknown(Reason::Redacted, "")
+        );
+    }
+
+    #[test]
+    fn a_reason_from_the_future_is_kept_word_for_word() {
+        let fact = read::<u32>(r#"{"unknown":"solar-flare"}"#);
+        assert_eq!(
+            fact,
+            Fact::unknown(Reason::Other("solar-flare".to_owned()), "")
+        );
+        assert_eq!(
+            serde_json::to_string(&fact).unwrap(),
+            r#"{"unknown":"solar-flare"}"#
+        );
+    }
+
+    #[test]
+    fn every_reason_reads_back_from_its_own_word() {
+        for reason in [
+            Reason::Permission,
+            Reason::ToolMissing,
+            Reason::UnsupportedKernel,
+            Reason::Timeout,
+            Reason::Parse,
+            Reason::Namespace,
+            Reason::Conflict,
+            Reason::Redacted,
+            Reason::Undecided,
+            Reason::NotCollected,
+        ] {
+            assert_eq!(Reason::from(reason.as_str()), reason);
+        }
+    }
+
+    #[test]
+    fn a_detail_alone_is_refused() {
+        let error = serde_json::from_str::<Fact<u32>>(r#"{"detail":"x"}"#).unwrap_err();
+        assert!(error.to_string().contains("without the reason"), "{error}");
+    }
+
+    #[test]
+    fn the_settled_fact_wins_over_the_excuse() {
+        let excuse: Fact<u32> = Fact::unknown(Reason::Permission, "x");
+        assert_eq!(excuse.clone().or(Fact::Known(1)), Fact::Known(1));
+        assert_eq!(Fact::Known(1).or(excuse.clone()), Fact::Known(1));
+        assert_eq!(Fact::NotCollected.or(excuse.clone()), excuse);
+        assert_eq!(Fact::Absent.or(Fact::Known(1)), Fact::Absent);
+    }
+
+    #[test]
+    fn what_nobody_asked_is_a_reason_when_a_rule_asks() {
+        assert_eq!(
+            Fact::<u32>::NotCollected.settled().unwrap_err().reason,
+            Reason::NotCollected
+        );
+        assert_eq!(Fact::<u32>::Absent.settled(), Ok(None));
+    }
+}

@@ -1,0 +1,234 @@
+//! The facts file: everything known of one host, as plain data.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::blockdev::BlockDevice;
+use crate::fact::{Fact, Reason};
+use crate::filesystem::Filesystem;
+use crate::host::{Cpu, Kernel, Kvm, Libvirt, Limits, Memory, Qemu};
+use crate::mount::Mount;
+use crate::path::{Directory, File};
+use crate::version::Version;
+
+/// The identifier written into `schema`; its last part is the major version.
+pub const SCHEMA: &str = "https://github.com/vmdisk/vmdisk/facts/1";
+
+/// The version of the shape that this crate writes: a reader of the same major number can read it.
+pub const SCHEMA_VERSION: &str = "1.0";
+
+/// Everything known of one host: the facts a rule, a plan or a person reasons with.
+///
+/// Mounts, filesystems and block devices form a graph through short local ids (`m1`, `f1`, `b1`), so that
+/// one fact is written once. Sizes are bytes, versions are arrays, and a list holds what was looked at:
+/// a path that is not in `files` is not collected, a path that does not exist is in `files` with `"present": false`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Facts {
+    /// The identifier of the shape, [`SCHEMA`].
+    #[serde(default = "our_schema")]
+    pub schema: String,
+    /// The version of the shape: another minor number adds keys, another major number is refused.
+    #[serde(default = "our_schema_version")]
+    pub schema_version: String,
+    /// Who collected the facts, with which rights.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub collector: Collector,
+    /// When they were collected, RFC 3339 in UTC (`2026-11-20T05:00:00Z`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub collected_at: Fact<String>,
+    /// Which host, or class of hosts, they describe.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub host: Host,
+    /// What was removed before sharing; absent when nothing was.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub redaction: Fact<Redaction>,
+    /// The running kernel.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kernel: Kernel,
+    /// The processors, as far as disks care.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cpu: Cpu,
+    /// Hardware virtualisation.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kvm: Kvm,
+    /// Limits that asynchronous I/O runs into.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub limits: Limits,
+    /// Memory and huge pages.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub memory: Memory,
+    /// The QEMU programs found; an empty list means none is installed.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub qemu: Fact<Vec<Qemu>>,
+    /// libvirt; absent means it is not installed.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub libvirt: Fact<Libvirt>,
+    /// The active security modules (`apparmor`, `selinux`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub lsm: Fact<Vec<String>>,
+    /// Maintenance units by name (`fstrim.timer`): `enabled`, `disabled`, `static`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<String, Fact<String>>,
+    /// The mounts that hold the paths in question.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mounts: Vec<Mount>,
+    /// The filesystems those mounts show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filesystems: Vec<Filesystem>,
+    /// Directories that hold images, or will.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dirs: Vec<Directory>,
+    /// Images and device nodes, present or missed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<File>,
+    /// Block devices, from those in question down to the disks under them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blockdevs: Vec<BlockDevice>,
+    /// What the collector could not do at all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<CollectError>,
+}
+
+fn our_schema() -> String {
+    SCHEMA.to_owned()
+}
+
+fn our_schema_version() -> String {
+    SCHEMA_VERSION.to_owned()
+}
+
+/// Whether a group holds nothing, so that its key is left out.
+fn is_default<T: Default + PartialEq>(group: &T) -> bool {
+    *group == T::default()
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self {
+            schema: our_schema(),
+            schema_version: our_schema_version(),
+            collector: Collector::default(),
+            collected_at: Fact::default(),
+            host: Host::default(),
+            redaction: Fact::default(),
+            kernel: Kernel::default(),
+            cpu: Cpu::default(),
+            kvm: Kvm::default(),
+            limits: Limits::default(),
+            memory: Memory::default(),
+            qemu: Fact::default(),
+            libvirt: Fact::default(),
+            lsm: Fact::default(),
+            services: BTreeMap::default(),
+            mounts: Vec::default(),
+            filesystems: Vec::default(),
+            dirs: Vec::default(),
+            files: Vec::default(),
+            blockdevs: Vec::default(),
+            errors: Vec::default(),
+        }
+    }
+}
+
+impl Facts {
+    /// The QEMU that libvirt would most likely run: the newest of those found.
+    pub fn newest_qemu(&self) -> Fact<&Qemu> {
+        self.qemu.as_ref().and_then(|all| {
+            match all.iter().max_by_key(|qemu| qemu.version.as_ref().known()) {
+                Some(qemu) => Fact::Known(qemu),
+                None => Fact::Absent,
+            }
+        })
+    }
+
+    /// The version of the QEMU from [`Facts::newest_qemu`].
+    pub fn qemu_version(&self) -> Fact<Version> {
+        self.newest_qemu().and_then(|qemu| qemu.version.clone())
+    }
+}
+
+/// Who collected the facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Collector {
+    /// The program's name.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub name: Fact<String>,
+    /// The program's version, as it writes it.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub version: Fact<String>,
+    /// Whether it ran with the rights of root.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub privileged: Fact<bool>,
+    /// The groups that were asked for (`core`, `lvm`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub groups: Fact<Vec<String>>,
+    /// Whether direct I/O was tried with a nameless file, rather than only asked about.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub probed_dio: Fact<bool>,
+    /// Whose mount namespace was seen: `self`, `libvirtd`, `container`.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub namespace: Fact<String>,
+}
+
+/// Which host, or class of hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// A stable name or token of the host.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub id: Fact<String>,
+    /// The class of hosts it stands for, when a file describes many.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub class: Fact<String>,
+    /// A token of the boot the facts were collected in.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub boot: Fact<String>,
+}
+
+/// What was removed from the facts before they were shared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Redaction {
+    /// `full`, `shareable` or `minimal`.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub level: Fact<String>,
+    /// How tokens were made (`hmac-sha256/6`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub tokens: Fact<String>,
+    /// Which salt was used; never the salt.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub salt_id: Fact<String>,
+}
+
+/// Something the collector could not do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CollectError {
+    /// What it tried (`lvs`, `/proc/self/mountinfo`).
+    pub what: String,
+    /// The class of the obstacle, in the words of [`Reason`].
+    #[serde(with = "reason_word")]
+    #[schemars(with = "String")]
+    pub reason: Reason,
+    /// What exactly went wrong.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}
+
+mod reason_word {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::fact::Reason;
+
+    pub(super) fn serialize<S: Serializer>(
+        reason: &Reason,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(reason.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Reason, D::Error> {
+        String::deserialize(deserializer).map(|word| Reason::from(word.as_str()))
+    }
+}

@@ -1,0 +1,274 @@
+//! Filesystems: what kind, how full, and what decides over O_DIRECT.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::fact::Fact;
+use crate::version::Version;
+
+/// One filesystem; several mounts may show it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Filesystem {
+    /// Its local id (`f1`).
+    pub id: String,
+    /// Which filesystem it is.
+    pub kind: FsKind,
+    /// The number statfs(2) gives, in hexadecimal (`0x9123683e`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub magic: Fact<String>,
+    /// Bytes an unprivileged writer may still use.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub free_bytes: Fact<u64>,
+    /// Its whole size in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub total_bytes: Fact<u64>,
+    /// The ids of the block devices it is on.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub devices: Fact<Vec<String>>,
+    /// What only btrfs has.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub btrfs: Fact<Btrfs>,
+    /// What only ext3 and ext4 have.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub ext4: Fact<Ext4>,
+    /// What only ZFS has.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub zfs: Fact<Zfs>,
+    /// What only overlay mounts have.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub overlay: Fact<Overlay>,
+}
+
+/// btrfs: profiles and checksums.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Btrfs {
+    /// The profiles data is stored with (`single`, `raid1`); two during a balance.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub data_profile: Fact<Vec<String>>,
+    /// The profiles metadata is stored with.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub meta_profile: Fact<Vec<String>>,
+    /// The checksum algorithm (`crc32c`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub checksum: Fact<String>,
+    /// The smallest block in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub sectorsize: Fact<u64>,
+}
+
+/// ext3 and ext4: the data mode.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ext4 {
+    /// `ordered`, `writeback` or `journal`. With `journal` O_DIRECT is accepted and ignored.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub data_mode: Fact<String>,
+}
+
+/// ZFS: what decides over O_DIRECT and write sizes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Zfs {
+    /// The version of OpenZFS.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub version: Fact<Version>,
+    /// The `direct` property: `standard`, `always`, `disabled`; absent before 2.3.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub direct: Fact<String>,
+    /// The `sync` property.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub sync: Fact<String>,
+    /// The `recordsize` property in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub recordsize: Fact<u64>,
+    /// The `primarycache` property.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub primarycache: Fact<String>,
+}
+
+/// An overlay mount.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Overlay {
+    /// The directory that takes the writes; absent on a read-only overlay.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub upper: Fact<String>,
+    /// The directories below, topmost first.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub lower: Fact<Vec<String>>,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
+        /// Which filesystem it is, by the kernel's name.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(from = "String", into = "String")]
+        pub enum FsKind {
+            $($(#[$doc])* $name,)*
+            /// A FUSE filesystem and its subtype (`sshfs`), empty when it has none.
+            Fuse(String),
+            /// A filesystem this version has no word for.
+            Other(String),
+        }
+
+        impl FsKind {
+            /// Every filesystem that has a word of its own here.
+            pub const NAMED: &[Self] = &[$(Self::$name,)*];
+
+            /// The kernel's name (`ext4`, `fuse.sshfs`).
+            pub fn name(&self) -> Cow<'_, str> {
+                match self {
+                    $(Self::$name => $word.into(),)*
+                    Self::Fuse(subtype) if subtype.is_empty() => "fuse".into(),
+                    Self::Fuse(subtype) => format!("fuse.{subtype}").into(),
+                    Self::Other(name) => name.into(),
+                }
+            }
+        }
+
+        impl From<&str> for FsKind {
+            fn from(name: &str) -> Self {
+                match name {
+                    $($word => Self::$name,)*
+                    "fuse" | "fuseblk" => Self::Fuse(String::new()),
+                    _ => match name.strip_prefix("fuse.") {
+                        Some(subtype) => Self::Fuse(subtype.to_owned()),
+                        None => Self::Other(name.to_owned()),
+                    },
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// ext2, which today's kernels serve with the ext4 driver.
+    Ext2 = "ext2",
+    /// ext3, which today's kernels serve with the ext4 driver.
+    Ext3 = "ext3",
+    /// ext4.
+    Ext4 = "ext4",
+    /// XFS.
+    Xfs = "xfs",
+    /// btrfs.
+    Btrfs = "btrfs",
+    /// bcachefs.
+    Bcachefs = "bcachefs",
+    /// F2FS.
+    F2fs = "f2fs",
+    /// OpenZFS.
+    Zfs = "zfs",
+    /// Memory that can be swapped.
+    Tmpfs = "tmpfs",
+    /// Memory that cannot be swapped.
+    Ramfs = "ramfs",
+    /// Huge pages shown as files.
+    Hugetlbfs = "hugetlbfs",
+    /// The file system of device nodes.
+    Devtmpfs = "devtmpfs",
+    /// Compressed and read-only.
+    Squashfs = "squashfs",
+    /// Read-only, compressed or not.
+    Erofs = "erofs",
+    /// CDs and their images.
+    Iso9660 = "iso9660",
+    /// FAT.
+    Vfat = "vfat",
+    /// One tree laid over others.
+    Overlay = "overlay",
+    /// Encryption stacked on another filesystem.
+    Ecryptfs = "ecryptfs",
+    /// NFS up to version 3.
+    Nfs = "nfs",
+    /// NFS version 4.
+    Nfs4 = "nfs4",
+    /// SMB.
+    Cifs = "cifs",
+    /// Plan 9, as between host and guest.
+    Plan9 = "9p",
+    /// virtio-fs, as between host and guest.
+    Virtiofs = "virtiofs",
+    /// CephFS.
+    Ceph = "ceph",
+    /// GFS2.
+    Gfs2 = "gfs2",
+    /// OCFS2.
+    Ocfs2 = "ocfs2",
+}
+
+impl FsKind {
+    /// Whether its files vanish when the host stops.
+    pub fn is_volatile(&self) -> bool {
+        matches!(
+            self,
+            Self::Tmpfs | Self::Ramfs | Self::Hugetlbfs | Self::Devtmpfs
+        )
+    }
+
+    /// Whether other hosts can see the same files.
+    pub fn is_network(&self) -> bool {
+        matches!(
+            self,
+            Self::Nfs
+                | Self::Nfs4
+                | Self::Cifs
+                | Self::Ceph
+                | Self::Gfs2
+                | Self::Ocfs2
+                | Self::Plan9
+        )
+    }
+}
+
+impl Default for FsKind {
+    fn default() -> Self {
+        Self::Other(String::new())
+    }
+}
+
+impl From<String> for FsKind {
+    fn from(name: String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
+impl From<FsKind> for String {
+    fn from(kind: FsKind) -> Self {
+        kind.name().into_owned()
+    }
+}
+
+impl fmt::Display for FsKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+impl JsonSchema for FsKind {
+    fn schema_name() -> Cow<'static, str> {
+        "FsKind".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        let names: Vec<String> = Self::NAMED
+            .iter()
+            .map(|kind| kind.name().into_owned())
+            .collect();
+        json_schema!({ "description": "the kernel's name of the filesystem", "type": "string", "examples": names })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_reads_back_from_its_own_name() {
+        for kind in FsKind::NAMED {
+            assert_eq!(FsKind::from(&*kind.name()), *kind);
+        }
+        assert_eq!(FsKind::from("fuse.sshfs"), FsKind::Fuse("sshfs".to_owned()));
+        assert_eq!(FsKind::from("fuse").name(), "fuse");
+        assert_eq!(FsKind::from("nilfs2"), FsKind::Other("nilfs2".to_owned()));
+    }
+}

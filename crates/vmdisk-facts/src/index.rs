@@ -1,0 +1,511 @@
+//! Questions about paths and devices, answered over the facts without searching them each time.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use crate::blockdev::{BlockDevice, DeviceNumber};
+use crate::direct_io::{self, DirectIo, Evidence};
+use crate::fact::{Fact, Reason};
+use crate::facts::Facts;
+use crate::filesystem::{Filesystem, FsKind};
+use crate::mount::Mount;
+use crate::path::{Dio, Directory, File, Inode};
+
+/// The facts, with everything a rule looks up prepared: built once for a run, then every question is cheap.
+#[derive(Debug)]
+pub struct HostIndex<'a> {
+    facts: &'a Facts,
+    files: HashMap<&'a str, &'a File>,
+    directories: HashMap<&'a str, &'a Directory>,
+    mounts: HashMap<&'a str, &'a Mount>,
+    /// By mount point; of several on one point, the one that covers the others.
+    points: HashMap<&'a str, &'a Mount>,
+    filesystems: HashMap<&'a str, &'a Filesystem>,
+    devices: HashMap<&'a str, &'a BlockDevice>,
+    devices_by_path: HashMap<&'a str, &'a BlockDevice>,
+    devices_by_number: HashMap<DeviceNumber, &'a BlockDevice>,
+}
+
+/// Which file or device a path leads to: two paths with equal identities share their data.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Identity {
+    /// A block device.
+    Device(DeviceNumber),
+    /// A file on this host.
+    Inode(Inode),
+    /// A path with every symbolic link followed, where nothing better is known.
+    RealPath(String),
+}
+
+impl<'a> HostIndex<'a> {
+    /// Prepares the facts. Of two entries with one id or path, the first is found.
+    pub fn new(facts: &'a Facts) -> Self {
+        let mut index = Self {
+            facts,
+            files: HashMap::with_capacity(facts.files.len()),
+            directories: HashMap::with_capacity(facts.dirs.len()),
+            mounts: HashMap::with_capacity(facts.mounts.len()),
+            points: HashMap::with_capacity(facts.mounts.len()),
+            filesystems: HashMap::with_capacity(facts.filesystems.len()),
+            devices: HashMap::with_capacity(facts.blockdevs.len()),
+            devices_by_path: HashMap::new(),
+            devices_by_number: HashMap::with_capacity(facts.blockdevs.len()),
+        };
+        for file in &facts.files {
+            index.files.entry(without_slash(&file.path)).or_insert(file);
+        }
+        for directory in &facts.dirs {
+            index
+                .directories
+                .entry(without_slash(&directory.path))
+                .or_insert(directory);
+        }
+        // A file that is only known under its real name is found by it too; a name that was asked for goes first.
+        for file in &facts.files {
+            if let Fact::Known(real) = &file.real_path {
+                index.files.entry(without_slash(real)).or_insert(file);
+            }
+        }
+        for directory in &facts.dirs {
+            if let Fact::Known(real) = &directory.real_path {
+                index
+                    .directories
+                    .entry(without_slash(real))
+                    .or_insert(directory);
+            }
+        }
+        for mount in &facts.mounts {
+            index.mounts.entry(&mount.id).or_insert(mount);
+            // In mountinfo a later line covers an earlier one on the same point.
+            index.points.insert(without_slash(&mount.point), mount);
+        }
+        for filesystem in &facts.filesystems {
+            index
+                .filesystems
+                .entry(&filesystem.id)
+                .or_insert(filesystem);
+        }
+        for device in &facts.blockdevs {
+            index.devices.entry(&device.id).or_insert(device);
+            if let Fact::Known(number) = device.dev {
+                index.devices_by_number.entry(number).or_insert(device);
+            }
+            for path in &device.paths {
+                index.devices_by_path.entry(path).or_insert(device);
+            }
+        }
+        index
+    }
+
+    /// The facts themselves, for what belongs to no path.
+    pub const fn facts(&self) -> &'a Facts {
+        self.facts
+    }
+
+    /// What is known of a path itself; `None` when it was not collected. It may be known to be missing.
+    pub fn file(&self, path: &str) -> Option<&'a File> {
+        self.files.get(&*tidy(path)).copied()
+    }
+
+    /// The collected directory that predicts what a file at this path is like: the nearest one above it.
+    ///
+    /// `None` when none was collected, or when a mount lies between, so that the directory says nothing.
+    pub fn directory(&self, path: &str) -> Option<&'a Directory> {
+        let path = tidy(path);
+        for ancestor in ancestors(&path) {
+            if let Some(directory) = self
+                .directories
+                .get(ancestor)
+                .filter(|directory| !directory.present.is_false())
+            {
+                return Some(directory);
+            }
+            // What is above a mount point is another filesystem.
+            if self.points.contains_key(ancestor) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// A mount by its id.
+    pub fn mount(&self, id: &str) -> Option<&'a Mount> {
+        self.mounts.get(id).copied()
+    }
+
+    /// A filesystem by its id.
+    pub fn filesystem(&self, id: &str) -> Option<&'a Filesystem> {
+        self.filesystems.get(id).copied()
+    }
+
+    /// A block device by its id.
+    pub fn device(&self, id: &str) -> Option<&'a BlockDevice> {
+        self.devices.get(id).copied()
+    }
+
+    /// The mount a path is on: the one the file or its directory names, else the nearest mount point above it.
+    pub fn mount_of(&self, path: &str) -> Fact<&'a Mount> {
+        let path = tidy(path);
+        let named = match self.files.get(&*path).filter(|file| !file.is_missing()) {
+            Some(file) => file.mount.as_str(),
+            None => Fact::NotCollected,
+        };
+        let named = match named {
+            Fact::NotCollected => self
+                .directory(&path)
+                .map_or(Fact::NotCollected, |directory| directory.mount.as_str()),
+            settled @ (Fact::Known(_) | Fact::Absent | Fact::Unknown(_)) => settled,
+        };
+        match named {
+            Fact::Known(id) => match self.mounts.get(id) {
+                Some(mount) => Fact::Known(mount),
+                None => Fact::unknown(
+                    Reason::Parse,
+                    format!("the facts name a mount '{id}' and do not describe it"),
+                ),
+            },
+            Fact::Absent | Fact::NotCollected => {
+                let real = self.real_path(&path);
+                match ancestors(&real).find_map(|ancestor| self.points.get(ancestor)) {
+                    Some(mount) => Fact::Known(mount),
+                    None => Fact::NotCollected,
+                }
+            }
+            Fact::Unknown(unknown) => Fact::Unknown(unknown),
+        }
+    }
+
+    /// The filesystem a path is on.
+    pub fn filesystem_of(&self, path: &str) -> Fact<&'a Filesystem> {
+        self.mount_of(path).and_then(|mount| {
+            mount
+                .fs
+                .as_str()
+                .and_then(|id| match self.filesystems.get(id) {
+                    Some(filesystem) => Fact::Known(*filesystem),
+                    None => Fact::unknown(
+                        Reason::Parse,
+                        format!("the facts name a filesystem '{id}' and do not describe it"),
+                    ),
+                })
+        })
+    }
+
+    /// The block device at a path, under any of its names or as `253:5`; absent when the path is something else.
+    pub fn block_device(&self, path: &str) -> Fact<&'a BlockDevice> {
+        let path = tidy(path);
+        if let Some(device) = self.devices_by_path.get(&*path) {
+            return Fact::Known(device);
+        }
+        if let Some(device) =
+            DeviceNumber::parse(&path).and_then(|number| self.devices_by_number.get(&number))
+        {
+            return Fact::Known(device);
+        }
+        match self.files.get(&*path) {
+            Some(file) if file.is_missing() => Fact::Absent,
+            Some(file) => match (&file.device, file.real_path.as_ref().known()) {
+                (Fact::Known(number), _) if self.devices_by_number.contains_key(number) => {
+                    Fact::Known(self.devices_by_number[number])
+                }
+                (_, Some(real)) if self.devices_by_path.contains_key(real.as_str()) => {
+                    Fact::Known(self.devices_by_path[real.as_str()])
+                }
+                (Fact::Absent, _) => Fact::Absent,
+                (Fact::Unknown(unknown), _) => Fact::Unknown(unknown.clone()),
+                (Fact::Known(_) | Fact::NotCollected, _) => match &file.kind {
+                    Fact::Known(crate::path::FileKind::Block) => Fact::NotCollected,
+                    Fact::Known(_) | Fact::Absent => Fact::Absent,
+                    Fact::Unknown(unknown) => Fact::Unknown(unknown.clone()),
+                    Fact::NotCollected => Fact::NotCollected,
+                },
+            },
+            None => Fact::NotCollected,
+        }
+    }
+
+    /// The device and everything below it, nearest first, each once: a cycle in the facts ends the walk.
+    ///
+    /// Below are the devices it is made of, the disk a partition is on, and the devices under a loop device's file.
+    pub fn walk_down(&self, device: &'a BlockDevice) -> Vec<&'a BlockDevice> {
+        let mut seen: HashSet<&str> = HashSet::from([device.id.as_str()]);
+        let mut found = vec![device];
+        let mut next = 0;
+        while let Some(device) = found.get(next).copied() {
+            next += 1;
+            for below in self.below(device) {
+                if seen.insert(&below.id) {
+                    found.push(below);
+                }
+            }
+        }
+        found
+    }
+
+    /// The devices at the bottom: those that are made of no other.
+    pub fn leaves(&self, device: &'a BlockDevice) -> Vec<&'a BlockDevice> {
+        self.walk_down(device)
+            .into_iter()
+            .filter(|device| self.below(device).is_empty())
+            .collect()
+    }
+
+    fn below(&self, device: &'a BlockDevice) -> Vec<&'a BlockDevice> {
+        let mut ids: Vec<&str> = device.slaves.iter().map(String::as_str).collect();
+        if let Fact::Known(partition) = &device.partition
+            && let Fact::Known(parent) = &partition.parent
+            && !ids.contains(&parent.as_str())
+        {
+            ids.push(parent);
+        }
+        let mut below: Vec<&BlockDevice> =
+            ids.into_iter().filter_map(|id| self.device(id)).collect();
+        if let Fact::Known(file) = &device.loop_file
+            && let Fact::Known(path) = &file.backing_file
+            && let Fact::Known(filesystem) = self.filesystem_of(path)
+        {
+            below.extend(self.devices_of(filesystem));
+        }
+        below
+    }
+
+    /// The devices a filesystem is on, as far as they are collected.
+    pub fn devices_of(&self, filesystem: &'a Filesystem) -> Vec<&'a BlockDevice> {
+        filesystem
+            .devices
+            .as_ref()
+            .known()
+            .into_iter()
+            .flatten()
+            .filter_map(|id| self.device(id))
+            .collect()
+    }
+
+    /// The devices at the bottom under a path: of the device it is, or of the filesystem it is on.
+    pub fn leaves_of(&self, path: &str) -> Fact<Vec<&'a BlockDevice>> {
+        match self.block_device(path) {
+            Fact::Known(device) => Fact::Known(self.leaves(device)),
+            Fact::Absent | Fact::NotCollected => self.filesystem_of(path).and_then(|filesystem| {
+                filesystem.devices.as_ref().map(|_| {
+                    let mut seen = HashSet::new();
+                    let mut leaves = Vec::new();
+                    for device in self.devices_of(filesystem) {
+                        leaves.extend(
+                            self.leaves(device)
+                                .into_iter()
+                                .filter(|leaf| seen.insert(leaf.id.as_str())),
+                        );
+                    }
+                    leaves
+                })
+            }),
+            Fact::Unknown(unknown) => Fact::Unknown(unknown),
+        }
+    }
+
+    /// Whether copy-on-write is off at a path: for the file, or for its directory when the file does not exist yet.
+    pub fn nocow(&self, path: &str) -> Fact<bool> {
+        self.nocow_fact(path)
+            .map_or(Fact::NotCollected, Clone::clone)
+    }
+
+    /// Whether the compression flag is on at a path: for the file, or for its directory when it does not exist yet.
+    pub fn compressed(&self, path: &str) -> Fact<bool> {
+        match self.file(path).filter(|file| !file.is_missing()) {
+            Some(file) => file.compressed.clone(),
+            None => self
+                .directory(path)
+                .map_or(Fact::NotCollected, |directory| directory.compressed.clone()),
+        }
+    }
+
+    fn nocow_fact(&self, path: &str) -> Option<&'a Fact<bool>> {
+        match self.file(path).filter(|file| !file.is_missing()) {
+            // A file whose own flag was never looked at says nothing; the directory only speaks for new files.
+            Some(file) => Some(&file.nocow),
+            None => self.directory(path).map(|directory| &directory.nocow),
+        }
+    }
+
+    /// What O_DIRECT does at a path: on the file, or on a new one in its directory when it does not exist yet.
+    pub fn direct_io(&self, path: &str) -> Fact<DirectIo> {
+        self.direct_io_within(path, 0)
+    }
+
+    fn direct_io_within(&self, path: &str, depth: usize) -> Fact<DirectIo> {
+        let file = self.file(path).filter(|file| !file.is_missing());
+        let directory = self.directory(path);
+        let nothing = Dio::default();
+        let own = file.map(|file| &file.dio);
+        let around = directory.map(|directory| &directory.dio);
+        match self.block_device(path) {
+            Fact::Known(_) => return direct_io::on_block_device(own.unwrap_or(&nothing)),
+            Fact::Unknown(unknown) => return Fact::Unknown(unknown),
+            Fact::Absent | Fact::NotCollected => {}
+        }
+        // A trial was made in the directory and speaks for a file only if both share the NOCOW flag.
+        let not_collected = Fact::NotCollected;
+        let nocow = self.nocow_fact(path).unwrap_or(&not_collected);
+        let alike = file.is_none() || directory.is_some_and(|directory| directory.nocow == *nocow);
+        let dio = match (own, around) {
+            (Some(own), Some(around)) => Cow::Owned(merged(own, around, alike)),
+            (Some(own), None) => Cow::Borrowed(own),
+            (None, Some(around)) => Cow::Borrowed(around),
+            (None, None) => Cow::Borrowed(&nothing),
+        };
+        let mount = self.mount_of(path);
+        self.filesystem_of(path).and_then(|filesystem| {
+            let concluded = direct_io::on_filesystem(Evidence {
+                dio: &dio,
+                mount: mount.known(),
+                filesystem,
+                nocow,
+                exists: file.is_some(),
+                kernel: &self.facts.kernel,
+            });
+            // An overlay on an overlay is possible, a chain of facts without end is not.
+            match (&concluded, &filesystem.kind, upper(filesystem)) {
+                (Fact::Unknown(_), FsKind::Overlay, Some(upper)) if depth < 4 => {
+                    match self.direct_io_within(upper, depth + 1) {
+                        Fact::Known(mut below) => {
+                            below.because =
+                                format!("the overlay's upper directory decides: {}", below.because);
+                            Fact::Known(below)
+                        }
+                        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+                        Fact::Absent | Fact::NotCollected => concluded,
+                    }
+                }
+                _ => concluded,
+            }
+        })
+    }
+
+    /// Which file or device a path leads to, to notice one disk under two names.
+    pub fn identity(&self, path: &str) -> Fact<Identity> {
+        if let Fact::Known(BlockDevice {
+            dev: Fact::Known(number),
+            ..
+        }) = self.block_device(path)
+        {
+            return Fact::Known(Identity::Device(*number));
+        }
+        match self.file(path) {
+            Some(file) if file.is_missing() => Fact::Absent,
+            Some(File {
+                device: Fact::Known(number),
+                ..
+            }) => Fact::Known(Identity::Device(*number)),
+            Some(File {
+                inode: Fact::Known(inode),
+                ..
+            }) => Fact::Known(Identity::Inode(*inode)),
+            Some(File {
+                real_path: Fact::Known(real),
+                ..
+            }) => Fact::Known(Identity::RealPath(real.clone())),
+            Some(File {
+                inode: Fact::Unknown(unknown),
+                ..
+            }) => Fact::Unknown(unknown.clone()),
+            Some(_) | None => Fact::NotCollected,
+        }
+    }
+
+    /// The path with the symbolic links of its nearest collected directory followed.
+    fn real_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        if let Some(File {
+            real_path: Fact::Known(real),
+            ..
+        }) = self.files.get(path)
+        {
+            return real.clone().into();
+        }
+        for ancestor in ancestors(path) {
+            if let Some(Directory {
+                real_path: Fact::Known(real),
+                ..
+            }) = self.directories.get(ancestor)
+            {
+                return format!("{}{}", without_slash(real), &path[ancestor.len()..]).into();
+            }
+        }
+        path.into()
+    }
+}
+
+fn upper(filesystem: &Filesystem) -> Option<&str> {
+    match &filesystem.overlay {
+        Fact::Known(overlay) => overlay.upper.as_str().known(),
+        Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => None,
+    }
+}
+
+/// What was seen of the file itself, and of its directory where the file was not asked.
+fn merged(own: &Dio, around: &Dio, alike: bool) -> Dio {
+    let Dio {
+        dioalign,
+        mem,
+        off,
+        read_off,
+        open,
+        nowait_overwrite,
+        w512,
+        verdict,
+    } = own;
+    let trial = |own: &Fact<crate::path::Outcome>, around: &Fact<crate::path::Outcome>| {
+        if alike {
+            own.clone().or(around.clone())
+        } else {
+            own.clone()
+        }
+    };
+    Dio {
+        // Alignment can differ from file to file, so that only the file's own counts.
+        dioalign: dioalign.clone(),
+        mem: mem.clone(),
+        off: off.clone(),
+        read_off: read_off.clone(),
+        open: trial(open, &around.open),
+        nowait_overwrite: trial(nowait_overwrite, &around.nowait_overwrite),
+        w512: trial(w512, &around.w512),
+        verdict: verdict.clone().or(around.verdict.clone()),
+    }
+}
+
+/// A path without doubled slashes, `/./` and a slash at the end. `..` stays: what it means depends on links.
+fn tidy(path: &str) -> Cow<'_, str> {
+    if !path.contains("//") && !path.contains("/./") && !path.ends_with("/.") {
+        return Cow::Borrowed(without_slash(path));
+    }
+    let mut tidied = String::with_capacity(path.len());
+    for part in path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+    {
+        if !tidied.is_empty() || path.starts_with('/') {
+            tidied.push('/');
+        }
+        tidied.push_str(part);
+    }
+    if tidied.is_empty() && path.starts_with('/') {
+        tidied.push('/');
+    }
+    Cow::Owned(tidied)
+}
+
+fn without_slash(path: &str) -> &str {
+    match path.trim_end_matches('/') {
+        "" if !path.is_empty() => "/",
+        trimmed => trimmed,
+    }
+}
+
+/// A path and every directory above it, nearest first.
+fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| match path.rfind('/') {
+        Some(0) if path.len() > 1 => Some("/"),
+        Some(0) | None => None,
+        Some(slash) => Some(&path[..slash]),
+    })
+}

@@ -1,0 +1,103 @@
+//! Mounts: which filesystem a path shows, with which options.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::blockdev::DeviceNumber;
+use crate::fact::{Fact, Reason};
+
+/// One mount, as a line of `/proc/self/mountinfo` tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Mount {
+    /// Its local id (`m1`).
+    pub id: String,
+    /// Where it is mounted.
+    pub point: String,
+    /// The kernel's name of the filesystem (`ext4`, `fuse.sshfs`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub fstype: Fact<String>,
+    /// What was mounted, as the mounter wrote it (`/dev/vda1`, `server:/export`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub source: Fact<String>,
+    /// The device number of the mount. On btrfs it is neither a block device nor what stat(2) shows for files.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub source_dev: Fact<DeviceNumber>,
+    /// Which directory of the filesystem is shown; a btrfs subvolume or the origin of a bind mount.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub subvol: Fact<String>,
+    /// The id of the filesystem it shows.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub fs: Fact<String>,
+    /// Options, of the mount and of the filesystem together. `true` is an option without a value, null one that
+    /// was looked for and is not set, a key that is missing was not looked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, Fact<OptionValue>>,
+}
+
+impl Mount {
+    /// One option: its value, absent when it is not set, or why that is not known.
+    pub fn option(&self, name: &str) -> Fact<&OptionValue> {
+        match self.options.get(name) {
+            // `"ro": false` is how a person writes that it is not set.
+            Some(Fact::Known(OptionValue::Flag(false))) => Fact::Absent,
+            Some(fact) => fact.as_ref(),
+            None => Fact::NotCollected,
+        }
+    }
+
+    /// Whether an option is set, whatever its value.
+    pub fn has_option(&self, name: &str) -> Fact<bool> {
+        match self.option(name) {
+            Fact::Known(_) => Fact::Known(true),
+            Fact::Absent => Fact::Known(false),
+            Fact::Unknown(unknown) => Fact::Unknown(unknown),
+            Fact::NotCollected => Fact::NotCollected,
+        }
+    }
+
+    /// Whether it is mounted read-only.
+    pub fn read_only(&self) -> Fact<bool> {
+        match (self.has_option("ro"), self.has_option("rw")) {
+            (Fact::Known(ro), Fact::Known(rw)) if ro == rw => Fact::unknown(
+                Reason::Conflict,
+                format!("{}: neither or both of ro and rw", self.point),
+            ),
+            (Fact::Known(ro), _) => Fact::Known(ro),
+            (_, Fact::Known(rw)) => Fact::Known(!rw),
+            (ro, _) => ro,
+        }
+    }
+}
+
+/// The value of a mount option.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected true, false, a number or text")]
+pub enum OptionValue {
+    /// An option without a value that is set (`true`) or not (`false`).
+    Flag(bool),
+    /// A number a person wrote without quotes.
+    Number(i64),
+    /// The text after `=`.
+    Text(String),
+}
+
+impl OptionValue {
+    /// Whether the option's value is this text.
+    pub fn is_text(&self, text: &str) -> bool {
+        match self {
+            Self::Text(value) => value == text,
+            Self::Number(value) => value.to_string() == text,
+            Self::Flag(_) => false,
+        }
+    }
+
+    /// The text, when it is one.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(value) => Some(value),
+            Self::Flag(_) | Self::Number(_) => None,
+        }
+    }
+}

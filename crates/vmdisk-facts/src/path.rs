@@ -1,0 +1,450 @@
+//! Directories and files in question: presence, flags, direct I/O, image header.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+use crate::blockdev::DeviceNumber;
+use crate::fact::Fact;
+
+/// A directory that holds images, or will: it predicts what a new file in it will be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Directory {
+    /// The path as it was asked for.
+    pub path: String,
+    /// Whether it exists.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub present: Fact<bool>,
+    /// The path with every symbolic link followed.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub real_path: Fact<String>,
+    /// The id of the mount it is on.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub mount: Fact<String>,
+    /// Permission bits.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub mode: Fact<Mode>,
+    /// Numeric owner.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub uid: Fact<u32>,
+    /// Numeric group.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub gid: Fact<u32>,
+    /// Whether copy-on-write is off (`chattr +C`), which new files inherit; absent on filesystems that have no such flag.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub nocow: Fact<bool>,
+    /// Whether the compression flag is on (`chattr +c`), which new files inherit.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub compressed: Fact<bool>,
+    /// What was seen of direct I/O there.
+    #[serde(default, skip_serializing_if = "Dio::is_empty")]
+    pub dio: Dio,
+}
+
+/// A file or device node that a disk names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct File {
+    /// The path as it was asked for.
+    pub path: String,
+    /// Whether it exists; a path that was looked for and is missing says false.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub present: Fact<bool>,
+    /// What it is, with every symbolic link followed.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub kind: Fact<FileKind>,
+    /// The path with every symbolic link followed.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub real_path: Fact<String>,
+    /// The id of the mount it is on.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub mount: Fact<String>,
+    /// Which file it is on this host, whatever its name: two equal ones are the same file.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub inode: Fact<Inode>,
+    /// The device it stands for, when it is a device node.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub device: Fact<DeviceNumber>,
+    /// Permission bits.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub mode: Fact<Mode>,
+    /// Numeric owner.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub uid: Fact<u32>,
+    /// Numeric group.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub gid: Fact<u32>,
+    /// Apparent size in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub size: Fact<u64>,
+    /// Bytes allocated for it.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub alloc: Fact<u64>,
+    /// Whether copy-on-write is off for it; absent on filesystems that have no such flag.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub nocow: Fact<bool>,
+    /// Whether the compression flag is on for it.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub compressed: Fact<bool>,
+    /// In how many pieces it is stored.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub extents: Fact<u64>,
+    /// Whether counting pieces stopped early.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub extents_capped: Fact<bool>,
+    /// Whether pieces are shared with another file or a snapshot, so that the next write copies them.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub shared_extents: Fact<bool>,
+    /// What was seen of direct I/O on it.
+    #[serde(default, skip_serializing_if = "Dio::is_empty")]
+    pub dio: Dio,
+    /// Who has it open.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub lock: Fact<Lock>,
+    /// What its first bytes say; absent when it holds no image.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub image: Fact<ImageHeader>,
+}
+
+impl File {
+    /// Whether it was looked for and is missing.
+    pub fn is_missing(&self) -> bool {
+        self.present.is_false()
+    }
+}
+
+/// What a path is.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileKind {
+    /// A regular file.
+    Regular,
+    /// A directory.
+    Directory,
+    /// A block device node.
+    Block,
+    /// A character device node.
+    Character,
+    /// A socket, as of a vhost-user daemon.
+    Socket,
+    /// A named pipe.
+    Fifo,
+    /// Something else.
+    Other,
+}
+
+/// What was seen of direct I/O on one path: observations, from which [`crate::direct_io`] concludes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Dio {
+    /// Whether statx(2) answered STATX_DIOALIGN: `set` or `unset`. Unset means unknown, not unsupported.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub dioalign: Fact<DioAlign>,
+    /// Alignment of memory in bytes; 0 together with `off` 0 means direct I/O is not done.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub mem: Fact<u64>,
+    /// Alignment of offsets and lengths in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub off: Fact<u64>,
+    /// Alignment of offsets for reads, when it is another one (Linux 6.14).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub read_off: Fact<u64>,
+    /// Whether open(2) took O_DIRECT.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub open: Fact<Outcome>,
+    /// What overwriting a written range with RWF_NOWAIT and O_DIRECT gave.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub nowait_overwrite: Fact<Outcome>,
+    /// What a 512-byte write with O_DIRECT gave.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub w512: Fact<Outcome>,
+    /// The conclusion as a person declares it; what was observed is never overridden by it.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub verdict: Fact<DeclaredVerdict>,
+}
+
+impl Dio {
+    /// Whether nothing was collected.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whether statx(2) answered STATX_DIOALIGN.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum DioAlign {
+    /// It answered: the alignments are meaningful.
+    Set,
+    /// It did not: nothing is known from it.
+    Unset,
+}
+
+/// How a trial ended: `ok` or the error's name (`EINVAL`, `EAGAIN`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Outcome {
+    /// It succeeded.
+    Ok,
+    /// The name of the error it failed with.
+    Failed(String),
+}
+
+impl Outcome {
+    /// Whether it failed with this error.
+    pub fn failed_with(&self, name: &str) -> bool {
+        matches!(self, Self::Failed(error) if error == name)
+    }
+}
+
+impl From<String> for Outcome {
+    fn from(word: String) -> Self {
+        if word == "ok" {
+            Self::Ok
+        } else {
+            Self::Failed(word)
+        }
+    }
+}
+
+impl From<Outcome> for String {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Ok => "ok".to_owned(),
+            Outcome::Failed(name) => name,
+        }
+    }
+}
+
+impl JsonSchema for Outcome {
+    fn schema_name() -> Cow<'static, str> {
+        "Outcome".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "ok, or the name of the error (EINVAL)", "type": "string" })
+    }
+}
+
+/// A verdict on direct I/O that a person wrote.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeclaredVerdict {
+    /// open(2) refuses O_DIRECT.
+    Unsupported,
+    /// O_DIRECT is taken and ignored.
+    AcceptedButBuffered,
+    /// O_DIRECT bypasses the page cache.
+    Direct,
+    /// O_DIRECT bypasses the page cache, and checksums may not match what was written.
+    DirectUnstableChecksums,
+    /// O_DIRECT bypasses the page cache, and mirrors may differ.
+    DirectUnstableMirrors,
+    /// A probe could not tell buffered from direct with copy-on-write; it decides nothing.
+    DirectCowOrBuffered,
+}
+
+/// Who has a file open, as its locks tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lock {
+    /// Whether somebody holds it for writing, as QEMU's image locks show.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub writer: Fact<bool>,
+}
+
+/// What an image's first bytes say. Nothing it names was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ImageHeader {
+    /// The format (`qcow2`, `luks`, `vmdk`); `raw` when no known format was recognised.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub format: Fact<String>,
+    /// The version of the format.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub version: Fact<u32>,
+    /// The size the guest sees, in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub virtual_size: Fact<u64>,
+    /// Cluster size in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub cluster: Fact<u64>,
+    /// qcow2 with subclusters.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub ext_l2: Fact<bool>,
+    /// Marked as not closed properly.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub dirty: Fact<bool>,
+    /// Marked as corrupt.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub corrupt: Fact<bool>,
+    /// qcow2 with lazy reference counts.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub lazy: Fact<bool>,
+    /// How it is encrypted (`aes`, `luks`); absent when it is not.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub encryption: Fact<String>,
+    /// How it is compressed (`zlib`, `zstd`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub compression: Fact<String>,
+    /// How many snapshots it holds inside.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub snapshots: Fact<u32>,
+    /// Bits in one reference count.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub refcount_bits: Fact<u32>,
+    /// Whether it holds persistent dirty bitmaps that are marked consistent.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub bitmaps: Fact<bool>,
+    /// The external file that holds the data, as the header names it; absent when there is none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub data_file: Fact<String>,
+    /// Whether the external data file can be read as a raw image.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub data_file_raw: Fact<bool>,
+    /// The image below; absent when there is none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub backing: Fact<Backing>,
+}
+
+/// The image below another, as the upper one names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Backing {
+    /// Its name, exactly as it is written: relative, absolute, or with a protocol.
+    pub path: String,
+    /// Its format; absent when the header does not say, so that QEMU would have to guess.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub format: Fact<String>,
+}
+
+macro_rules! as_text {
+    ($name:ident, $description:literal, $example:literal) => {
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::parse(&text).ok_or_else(|| {
+                    D::Error::custom(format_args!("'{text}' is not {}, such as \"{}\"", $description, $example))
+                })
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "description": $description, "type": "string", "examples": [$example] })
+            }
+        }
+    };
+}
+pub(crate) use as_text;
+
+/// Permission bits, written in octal (`"0600"`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mode(pub u32);
+
+impl Mode {
+    fn parse(text: &str) -> Option<Self> {
+        // `from_str_radix` alone would let a sign through.
+        let octal = !text.is_empty() && text.bytes().all(|b| (b'0'..=b'7').contains(&b));
+        if !octal {
+            return None;
+        }
+        u32::from_str_radix(text, 8)
+            .ok()
+            .filter(|bits| *bits <= 0o7777)
+            .map(Self)
+    }
+
+    /// Whether everybody may read.
+    pub const fn world_readable(self) -> bool {
+        self.0 & 0o004 != 0
+    }
+
+    /// Whether everybody may write.
+    pub const fn world_writable(self) -> bool {
+        self.0 & 0o002 != 0
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04o}", self.0)
+    }
+}
+
+as_text!(Mode, "permission bits in octal", "0600");
+
+/// Which file it is: the device of its filesystem (as stat(2) shows it) and its inode number, as `"0:45/257"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Inode {
+    /// The device stat(2) shows; every btrfs subvolume has its own.
+    pub device: DeviceNumber,
+    /// The inode number.
+    pub number: u64,
+}
+
+impl Inode {
+    fn parse(text: &str) -> Option<Self> {
+        let (device, number) = text.split_once('/')?;
+        let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        if !digits {
+            return None;
+        }
+        Some(Self {
+            device: DeviceNumber::parse(device)?,
+            number: number.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for Inode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.device, self.number)
+    }
+}
+
+as_text!(Inode, "a device and an inode number", "0:45/257");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permission_bits_are_octal_text() {
+        assert_eq!(Mode::parse("0600"), Some(Mode(0o600)));
+        assert_eq!(Mode(0o600).to_string(), "0600");
+        assert!(Mode(0o644).world_readable());
+        for bad in ["", "+600", "0800", "77777", "rw"] {
+            assert_eq!(Mode::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_inode_reads_back_from_its_own_text() {
+        let inode = Inode {
+            device: DeviceNumber {
+                major: 0,
+                minor: 45,
+            },
+            number: 257,
+        };
+        assert_eq!(inode.to_string(), "0:45/257");
+        assert_eq!(Inode::parse("0:45/257"), Some(inode));
+        for bad in ["0:45", "0:45/", "0:45/+1", "x/1"] {
+            assert_eq!(Inode::parse(bad), None, "{bad}");
+        }
+    }
+}

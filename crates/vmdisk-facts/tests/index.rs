@@ -1,0 +1,198 @@
+//! Questions about paths get the answer of the right file, directory, mount or device.
+
+use vmdisk_facts::{DeviceNumber, Fact, Facts, HostIndex, Identity, Reason};
+
+const HOST: &str = r#"
+schema_version: "1.0"
+kernel: {version: [6, 12, 77], vendor: debian}
+mounts:
+  - {id: m1, point: /, fstype: ext4, fs: f1, options: {data: null}}
+  - {id: m2, point: /srv/images, fstype: btrfs, fs: f2, options: {nodatasum: null, nodatacow: null}}
+  - {id: m3, point: /srv/images, fstype: xfs, fs: f3}
+filesystems:
+  - {id: f1, kind: ext4, devices: [part]}
+  - {id: f2, kind: btrfs, btrfs: {data_profile: [single]}, devices: [thin]}
+  - {id: f3, kind: xfs, devices: [loop]}
+dirs:
+  - {path: /srv, mount: m1, real_path: /srv}
+  - {path: /vm, mount: m2, real_path: /srv/images/vm, nocow: true}
+  - {path: /gone, present: false}
+files:
+  - {path: /vm/a.img, present: true, kind: regular, mount: m2, nocow: false, inode: "0:45/257"}
+  - {path: /vm/b.img, present: true, kind: regular, mount: m2, inode: "0:45/257"}
+  - {path: /vm/missing.img, present: false}
+  - {path: /dev/disk/by-path/x, present: true, kind: block, device: "253:5", real_path: /dev/dm-5}
+  - {path: /dev/vanished, present: false}
+blockdevs:
+  - {id: thin, kind: lvm-thin, dev: "253:5", paths: [/dev/dm-5, /dev/vg/thin1], slaves: [pool]}
+  - {id: pool, kind: lvm-thin-pool, dev: "253:3", slaves: [data, meta]}
+  - {id: data, kind: lvm-thin-data, slaves: [part]}
+  - {id: meta, kind: lvm-thin-metadata, slaves: [part, thin]}
+  - {id: part, kind: partition, dev: "8:1", paths: [/dev/sda1], partition: {parent: disk, start: 1048576}}
+  - {id: disk, kind: disk, dev: "8:0", paths: [/dev/sda]}
+  - {id: loop, kind: loop, dev: "7:0", paths: [/dev/loop0], loop: {backing_file: /srv/disk.img}}
+"#;
+
+fn ids(devices: &[&vmdisk_facts::BlockDevice]) -> Vec<String> {
+    devices.iter().map(|device| device.id.clone()).collect()
+}
+
+#[test]
+fn a_file_is_found_whatever_the_slashes() {
+    let facts = Facts::parse(HOST).unwrap();
+    assert_eq!(facts.warnings, []);
+    let index = HostIndex::new(&facts.facts);
+    for path in ["/vm/a.img", "/vm//a.img", "/vm/./a.img", "//vm/a.img"] {
+        assert_eq!(
+            index.file(path).map(|file| file.path.as_str()),
+            Some("/vm/a.img"),
+            "{path}"
+        );
+    }
+    assert!(index.file("/vm/other.img").is_none());
+    assert!(index.file("").is_none());
+    assert!(index.file("vm/a.img").is_none());
+}
+
+#[test]
+fn the_nearest_directory_predicts_until_a_mount_lies_between() {
+    let read = Facts::parse(HOST).unwrap();
+    let index = HostIndex::new(&read.facts);
+    let directory = |path| {
+        index
+            .directory(path)
+            .map(|directory| directory.path.as_str())
+    };
+    assert_eq!(directory("/vm/new/deep/x.img"), Some("/vm"));
+    assert_eq!(directory("/srv/other/x.img"), Some("/srv"));
+    assert_eq!(
+        directory("/srv/images/x.img"),
+        None,
+        "the mount at /srv/images hides what /srv says"
+    );
+    assert_eq!(directory("/srv/images"), None);
+    assert_eq!(directory("/gone/x.img"), None);
+    assert_eq!(directory("relative/x.img"), None);
+}
+
+#[test]
+fn a_path_is_on_the_mount_that_covers_it() {
+    let read = Facts::parse(HOST).unwrap();
+    let index = HostIndex::new(&read.facts);
+    let mount = |path| index.mount_of(path).map(|mount| mount.id.clone());
+    assert_eq!(mount("/etc/passwd"), Fact::Known("m1".to_owned()));
+    assert_eq!(
+        mount("/srv/images/x.img"),
+        Fact::Known("m3".to_owned()),
+        "the later mount covers the earlier"
+    );
+    assert_eq!(
+        mount("/srv/imagesque"),
+        Fact::Known("m1".to_owned()),
+        "a name that only starts alike is elsewhere"
+    );
+    assert_eq!(
+        mount("/vm/a.img"),
+        Fact::Known("m2".to_owned()),
+        "what the file names beats the mount points"
+    );
+    assert_eq!(
+        mount("/vm/new.img"),
+        Fact::Known("m2".to_owned()),
+        "so does what its directory names"
+    );
+    assert_eq!(mount("relative"), Fact::NotCollected);
+    assert_eq!(
+        index.filesystem_of("/vm/new.img").map(|fs| fs.id.clone()),
+        Fact::Known("f2".to_owned())
+    );
+}
+
+#[test]
+fn a_device_is_found_by_any_of_its_names() {
+    let read = Facts::parse(HOST).unwrap();
+    let index = HostIndex::new(&read.facts);
+    for path in ["/dev/dm-5", "/dev/vg/thin1", "253:5", "/dev/disk/by-path/x"] {
+        assert_eq!(
+            index.block_device(path).map(|device| device.id.clone()),
+            Fact::Known("thin".to_owned()),
+            "{path}"
+        );
+    }
+    assert_eq!(index.block_device("/vm/a.img").known(), None);
+    assert!(
+        index.block_device("/vm/a.img").is_absent(),
+        "a file is no device"
+    );
+    assert!(index.block_device("/dev/vanished").is_absent());
+    assert!(index.block_device("/dev/never-asked").is_not_collected());
+}
+
+#[test]
+fn walking_down_ends_although_the_facts_have_a_cycle() {
+    let read = Facts::parse(HOST).unwrap();
+    let index = HostIndex::new(&read.facts);
+    let thin = index.device("thin").unwrap();
+    assert_eq!(
+        ids(&index.walk_down(thin)),
+        ["thin", "pool", "data", "meta", "part", "disk"]
+    );
+    assert_eq!(ids(&index.leaves(thin)), ["disk"]);
+}
+
+#[test]
+fn under_a_loop_device_is_what_holds_its_file() {
+    let read = Facts::parse(HOST).unwrap();
+    let index = HostIndex::new(&read.facts);
+    let device = index.device("loop").unwrap();
+    assert_eq!(ids(&index.walk_down(device)), ["loop", "part", "disk"]);
+    assert_eq!(
+        index
+            .leaves_of("/srv/images/x.img")
+            .map(|leaves| ids(&leaves)),
+        Fact::Known(vec!["disk".to_owned()])
+    );
+}
+
+#[test]
+fn a_file_speaks_for_itself_and_a_directory_for_new_files() {
+    let read = Facts::parse(HOST).unwrap();
+    let index = HostIndex::new(&read.facts);
+    assert_eq!(index.nocow("/vm/a.img"), Fact::Known(false));
+    assert_eq!(
+        index.nocow("/vm/b.img"),
+        Fact::NotCollected,
+        "an old file need not have its directory's flag"
+    );
+    assert_eq!(index.nocow("/vm/missing.img"), Fact::Known(true));
+    assert_eq!(index.nocow("/vm/new.img"), Fact::Known(true));
+    assert_eq!(index.nocow("/elsewhere/x"), Fact::NotCollected);
+}
+
+#[test]
+fn two_names_of_one_thing_have_one_identity() {
+    let read = Facts::parse(HOST).unwrap();
+    let index = HostIndex::new(&read.facts);
+    assert_eq!(index.identity("/vm/a.img"), index.identity("/vm/b.img"));
+    assert!(index.identity("/vm/a.img").is_known());
+    let thin = Identity::Device(DeviceNumber {
+        major: 253,
+        minor: 5,
+    });
+    assert_eq!(index.identity("/dev/vg/thin1"), Fact::Known(thin.clone()));
+    assert_eq!(index.identity("/dev/disk/by-path/x"), Fact::Known(thin));
+    assert_eq!(index.identity("/vm/missing.img"), Fact::Absent);
+    assert_eq!(index.identity("/vm/new.img"), Fact::NotCollected);
+}
+
+#[test]
+fn a_mount_that_is_named_and_not_described_is_a_reason_and_no_guess() {
+    let read = Facts::parse(
+        r#"{"schema_version":"1.0","mounts":[{"id":"m1","point":"/"}],"files":[{"path":"/a","mount":"m9"}]}"#,
+    );
+    let read = read.unwrap();
+    let index = HostIndex::new(&read.facts);
+    assert!(
+        matches!(index.mount_of("/a"), Fact::Unknown(unknown) if unknown.reason == Reason::Parse)
+    );
+}

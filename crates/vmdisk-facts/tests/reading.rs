@@ -1,0 +1,321 @@
+//! A facts file is read in both syntaxes, mistakes have places, and nothing is lost without a word.
+
+use vmdisk_facts::{Fact, Facts, FsKind, MAX_BYTES, ReadError, Reason, Version};
+
+const SAMPLE: &str = r#"{
+  "schema_version": "1.0",
+  "_note": "written by hand",
+  "kernel": {"release": "6.18.44", "version": [6, 18, 44], "vendor": "debian"},
+  "kvm": {"dev_kvm": true, "access": {"unknown": "permission"}, "nested": null},
+  "limits": {"io_uring_disabled": 0, "aio_max_nr": 65536},
+  "memory": {"thp": "madvise", "hugepages": {"2048": {"nr": 0, "free": 0}, "1048576": {"nr": 4, "free": 1}}},
+  "qemu": [{"path": "/usr/bin/qemu-system-x86_64", "version": [7, 2, 22], "aio": ["threads", "io_uring"]}],
+  "libvirt": {"version": [9, 0, 0]},
+  "services": {"fstrim.timer": "enabled", "dmeventd": {"unknown": "tool-missing"}},
+  "mounts": [{"id": "m1", "fstype": "btrfs", "point": "/srv/images", "source_dev": "0:44", "subvol": "/", "fs": "f1",
+              "options": {"compress": null, "discard": "async", "ro": false, "noatime": true}}],
+  "filesystems": [{"id": "f1", "kind": "btrfs", "magic": "0x9123683e", "free_bytes": 936000000,
+                   "btrfs": {"data_profile": ["single"], "checksum": "crc32c", "sectorsize": 4096}, "devices": ["b1"]}],
+  "dirs": [{"path": "/srv/images", "mount": "m1", "nocow": false,
+            "dio": {"open": "ok", "dioalign": "unset", "nowait_overwrite": "EAGAIN", "w512": "ok", "_how": "probed"}}],
+  "files": [{"path": "/srv/images/a.qcow2", "mount": "m1", "mode": "0600", "size": 196624, "nocow": false,
+             "image": {"format": "qcow2", "version": 3, "virtual_size": 1073741824, "backing": {"path": "base.img", "format": null}}},
+            {"path": "/srv/images/gone.img", "present": false}],
+  "blockdevs": [{"id": "b1", "dev": "253:5", "kind": "lvm-thin", "paths": ["/dev/dm-5", "/dev/vg/thin1"],
+                 "queue": {"logical": 512, "rotational": true, "scheduler": null},
+                 "lvm": {"zero": false, "chunk": 4194304, "data_percent": 87.53}, "slaves": [], "by_id": null}],
+  "errors": [{"what": "lvs", "reason": "permission", "detail": "open failed"}]
+}"#;
+
+fn sample() -> Facts {
+    let read = Facts::from_json(SAMPLE).expect("the sample is valid");
+    assert_eq!(read.warnings, []);
+    read.facts
+}
+
+#[test]
+fn every_state_of_a_value_arrives_as_itself() {
+    let facts = sample();
+    assert_eq!(facts.kernel.version, Fact::Known(Version(6, 18, 44)));
+    assert_eq!(facts.kvm.nested, Fact::Absent);
+    assert_eq!(facts.kvm.access, Fact::unknown(Reason::Permission, ""));
+    assert_eq!(facts.kvm.proven, Fact::NotCollected);
+    assert_eq!(facts.filesystems[0].kind, FsKind::Btrfs);
+    assert_eq!(facts.memory.hugepages[&1_048_576].nr, Fact::Known(4));
+    assert_eq!(facts.errors[0].reason, Reason::Permission);
+    assert!(facts.files[1].is_missing());
+    assert!(!facts.files[0].is_missing());
+}
+
+#[test]
+fn a_mount_option_is_set_not_set_or_not_looked_for() {
+    let facts = sample();
+    let mount = &facts.mounts[0];
+    assert_eq!(mount.has_option("noatime"), Fact::Known(true));
+    assert_eq!(mount.has_option("compress"), Fact::Known(false));
+    assert_eq!(mount.has_option("ro"), Fact::Known(false));
+    assert_eq!(mount.has_option("nodatasum"), Fact::NotCollected);
+    assert!(mount.option("discard").known().unwrap().is_text("async"));
+    assert_eq!(mount.read_only(), Fact::Known(false));
+}
+
+#[test]
+fn json_and_yaml_carry_the_same_facts() {
+    let facts = sample();
+    assert_eq!(Facts::from_json(&facts.to_json()).unwrap().facts, facts);
+    assert_eq!(Facts::from_yaml(&facts.to_yaml()).unwrap().facts, facts);
+    assert_eq!(Facts::parse(&facts.to_yaml()).unwrap().facts, facts);
+    assert_eq!(Facts::parse(&facts.to_json()).unwrap().facts, facts);
+}
+
+#[test]
+fn keys_are_written_in_order_and_twice_the_same() {
+    let text = sample().to_json();
+    assert_eq!(text, sample().to_json());
+    let top: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("  \"")?.split('"').next())
+        .collect();
+    assert!(top.len() > 10);
+    assert!(top.is_sorted(), "{top:?}");
+    assert!(text.ends_with("}\n"));
+}
+
+#[test]
+fn a_wrong_value_is_reported_by_its_path() {
+    let cases = [
+        (
+            r#"{"files":[{"path":"/a"},{"path":"/b","size":"big"}]}"#,
+            "files[1].size",
+            "invalid type: string \"big\", expected u64",
+        ),
+        (
+            r#"{"files":[{"size":1}]}"#,
+            "files[0]",
+            "missing field `path`",
+        ),
+        (
+            r#"{"kernel":{"version":"6.18"}}"#,
+            "kernel.version",
+            "expected a sequence",
+        ),
+        (
+            r#"{"kernel":{"version":[1,2,3,4]}}"#,
+            "kernel.version",
+            "one to three numbers",
+        ),
+        (
+            r#"{"memory":{"hugepages":{"2M":{}}}}"#,
+            "memory.hugepages.2M",
+            "expected a number as the key",
+        ),
+        (
+            r#"{"files":[{"path":"/a","mode":"rw"}]}"#,
+            "files[0].mode",
+            "'rw' is not permission bits in octal",
+        ),
+        (
+            r#"{"blockdevs":[{"id":"b","kind":"disk","dev":"8"}]}"#,
+            "blockdevs[0].dev",
+            "'8' is not a device number",
+        ),
+        (
+            r#"{"dirs":[{"path":"/","dio":{"dioalign":"maybe"}}]}"#,
+            "dirs[0].dio.dioalign",
+            "unknown variant `maybe`",
+        ),
+        (
+            r#"{"kvm":{"dev_kvm":{"detail":"x"}}}"#,
+            "kvm.dev_kvm",
+            "a detail without the reason",
+        ),
+        (
+            r#"{"services":{"a b.timer":7}}"#,
+            "services[\"a b.timer\"]",
+            "expected a string",
+        ),
+        (r"[1]", "the facts file", "invalid type: sequence"),
+        (
+            r#"{"filesystems":[{"id":"f","kind":"btrfs","btrfs":[["single"]]}]}"#,
+            "filesystems[0].btrfs",
+            "invalid type: sequence",
+        ),
+        (
+            r#"{"schema_version":"one"}"#,
+            "schema_version",
+            "'one' is not a version",
+        ),
+        (
+            r#"{"schema_version":null}"#,
+            "schema_version",
+            "expected a version",
+        ),
+    ];
+    for (text, place, complaint) in cases {
+        match Facts::from_json(text) {
+            Err(ReadError::Value { path, message }) => {
+                assert_eq!(path, place, "{text}: {message}");
+                assert!(message.contains(complaint), "{text}: {message}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+        // The same mistake has the same place in YAML, of which JSON is a part.
+        let error = Facts::from_yaml(text).unwrap_err();
+        assert!(
+            matches!(&error, ReadError::Value { path, .. } if path == place),
+            "{text}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_newer_major_version_is_refused_with_both_numbers() {
+    // Nothing else in it is complained about: its shape may be entirely different.
+    let error = Facts::from_json(r#"{"schema_version":"2.0","files":7}"#).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the facts file has schema version 2.0, and this program reads 1.0: use a newer vmdisk, or collect the facts with this one"
+    );
+    assert!(matches!(
+        Facts::from_yaml("schema_version: 2.0\n").unwrap_err(),
+        ReadError::Version { .. }
+    ));
+    assert!(matches!(
+        Facts::from_yaml("schema_version: 0.9\n").unwrap_err(),
+        ReadError::Version { .. }
+    ));
+}
+
+#[test]
+fn a_newer_minor_version_is_read_with_a_warning() {
+    let read =
+        Facts::from_json(r#"{"schema_version":"1.7","kernel":{"flavour":"rt","release":"7.1"}}"#)
+            .unwrap();
+    assert_eq!(read.facts.kernel.release, Fact::Known("7.1".to_owned()));
+    let warnings: Vec<String> = read.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "schema_version: 1.7 is newer than 1.0: what it added is not read",
+            "kernel.flavour: this key is not known and was not read"
+        ]
+    );
+}
+
+#[test]
+fn a_key_nobody_reads_is_warned_about_wherever_it_is() {
+    let text = r#"{"schema_version":"1.0","files":[{"path":"/a","sise":1,"image":{"fromat":"raw","_how":"read"}}],
+                   "libvirt":{"unknown":"permission","whose":"root"}}"#;
+    let mut paths: Vec<String> = Facts::from_json(text)
+        .unwrap()
+        .warnings
+        .into_iter()
+        .map(|warning| warning.path)
+        .collect();
+    paths.sort();
+    assert_eq!(
+        paths,
+        ["files[0].image.fromat", "files[0].sise", "libvirt.whose"]
+    );
+}
+
+#[test]
+fn an_id_that_leads_nowhere_is_warned_about() {
+    let text = r#"{"schema_version":"1.0","mounts":[{"id":"m1","point":"/","fs":"f9"},{"id":"m1","point":"/b"}],
+                   "files":[{"path":"/a","mount":"m7"}],
+                   "blockdevs":[{"id":"b1","kind":"md","slaves":["b8"],"holders":["b9"],"partition":{"parent":"b7"}}]}"#;
+    let paths: Vec<String> = Facts::from_json(text)
+        .unwrap()
+        .warnings
+        .into_iter()
+        .map(|warning| warning.path)
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "mounts[1].id",
+            "mounts[0].fs",
+            "files[0].mount",
+            "blockdevs[0].slaves",
+            "blockdevs[0].holders",
+            "blockdevs[0].partition.parent"
+        ]
+    );
+}
+
+#[test]
+fn broken_text_is_an_error_with_a_line() {
+    let message = Facts::from_json("{\n \"kernel\": {,}\n}")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("not valid JSON") && message.contains("line 2"),
+        "{message}"
+    );
+    assert!(
+        Facts::from_yaml("a: [1")
+            .unwrap_err()
+            .to_string()
+            .contains("not valid YAML")
+    );
+    assert!(Facts::from_json("{} {}").is_err());
+    assert!(
+        Facts::from_json(r#"{"kernel":{},"kernel":{}}"#)
+            .unwrap_err()
+            .to_string()
+            .contains("written twice")
+    );
+    for text in [
+        "",
+        "\u{feff}",
+        "null",
+        "7",
+        "\"text\"",
+        "---\n---\n",
+        "{",
+        "[",
+        "\0",
+        "!tag x",
+    ] {
+        assert!(Facts::parse(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_file_without_limits_is_stopped_early() {
+    let long = " ".repeat(MAX_BYTES + 1);
+    assert_eq!(
+        Facts::parse(&long),
+        Err(ReadError::TooLarge {
+            bytes: MAX_BYTES + 1
+        })
+    );
+    let deep = "[".repeat(200_000);
+    assert!(Facts::from_json(&deep).is_err());
+    assert!(Facts::from_yaml(&deep).is_err());
+    // Nine lines that describe a thousand million values.
+    let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
+    for level in 1..9 {
+        let before = format!("*a{}", level - 1);
+        bomb.push_str(&format!(
+            "a{level}: &a{level} [{}]\n",
+            vec![before; 10].join(",")
+        ));
+    }
+    assert!(Facts::from_yaml(&bomb).is_err());
+}
+
+#[test]
+fn a_byte_order_mark_is_read_past() {
+    assert!(Facts::parse("\u{feff}{\"schema_version\":\"1.0\"}").is_ok());
+}
+
+#[test]
+fn the_schema_describes_every_state_of_a_value() {
+    let schema = serde_json::to_string(&Facts::json_schema()).unwrap();
+    assert!(
+        schema.contains("\"blockdevs\"")
+            && schema.contains("\"unknown\"")
+            && schema.contains("\"null\"")
+    );
+}
