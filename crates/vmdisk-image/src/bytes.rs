@@ -4,12 +4,28 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
+pub(crate) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    array(bytes, at).map(u16::from_be_bytes)
+}
+
 pub(crate) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
     array(bytes, at).map(u32::from_be_bytes)
 }
 
 pub(crate) fn be64(bytes: &[u8], at: usize) -> Option<u64> {
     array(bytes, at).map(u64::from_be_bytes)
+}
+
+pub(crate) fn le16(bytes: &[u8], at: usize) -> Option<u16> {
+    array(bytes, at).map(u16::from_le_bytes)
+}
+
+pub(crate) fn le32(bytes: &[u8], at: usize) -> Option<u32> {
+    array(bytes, at).map(u32::from_le_bytes)
+}
+
+pub(crate) fn le64(bytes: &[u8], at: usize) -> Option<u64> {
+    array(bytes, at).map(u64::from_le_bytes)
 }
 
 /// The bytes at `at`, when all of them are there.
@@ -25,4 +41,11 @@ pub(crate) fn has(bytes: &[u8], at: usize, magic: &[u8]) -> bool {
 /// A fixed field up to its first NUL, as C strings are kept.
 pub(crate) fn until_nul(field: &[u8]) -> &[u8] {
     field.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// UTF-16 up to its first NUL as UTF-8, with the replacement character where it is none.
+pub(crate) fn utf16(units: impl Iterator<Item = u16>) -> String {
+    char::decode_utf16(units.take_while(|unit| *unit != 0))
+        .map(|unit| unit.unwrap_or('\u{fffd}'))
+        .collect()
 }

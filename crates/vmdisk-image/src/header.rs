@@ -1,45 +1,333 @@
 //! The one entry: which format an image is in, and what its header says.
 
-use crate::bytes::{be32, has};
+use crate::bytes::{be32, has, le32};
 use crate::defect::Defect;
-use crate::qcow2::{self, Qcow2Header};
+use crate::format::ImageFormat;
+use crate::luks::{self, Luks, Luks1Header, Luks2Header};
+use crate::name::Name;
+use crate::parallels::{self, ParallelsHeader};
+use crate::qcow::{self, QcowHeader};
+use crate::qcow2::{self, Qcow2Encryption, Qcow2Header};
+use crate::qed::{self, QedHeader};
 use crate::raw::{self, RawGuess};
 use crate::read::{ReadAt, ReadError, Window};
+use crate::reference::BackingReference;
+use crate::vdi::{self, VdiHeader};
+use crate::vhdx::{self, VhdxHeader};
+use crate::vmdk::{self, VmdkHeader};
+use crate::vpc::{self, VpcHeader};
 
 /// An image's header, by its format.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one per image, and matching it beats the bytes"
-)]
 pub enum Header {
     /// qcow2, versions 2 and 3.
     Qcow2(Qcow2Header),
+    /// qcow, version 1.
+    Qcow(QcowHeader),
+    /// QED.
+    Qed(QedHeader),
+    /// VMware's.
+    Vmdk(VmdkHeader),
+    /// Hyper-V's.
+    Vhdx(VhdxHeader),
+    /// VHD, Virtual PC's.
+    Vpc(VpcHeader),
+    /// VirtualBox's.
+    Vdi(VdiHeader),
+    /// LUKS version 1.
+    Luks1(Luks1Header),
+    /// LUKS version 2.
+    Luks2(Luks2Header),
+    /// Parallels'.
+    Parallels(ParallelsHeader),
+    /// A format that is recognised by its signature and not read: Bochs' or a compressed loop device.
+    Other(ImageFormat),
     /// No header of an image format: raw, as far as one can know.
     Raw(RawGuess),
 }
 
+/// A backing file, or parent, as a header records it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backing<'a> {
+    /// The file.
+    pub reference: &'a BackingReference,
+    /// Its recorded format; QEMU probes where there is none, and libvirt (6.0) refuses.
+    pub format: Option<&'a Name>,
+    /// Whether the header says that the backing file is raw without a name for it, as QED does.
+    pub is_raw: bool,
+}
+
+/// What a file that a header names is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileRole {
+    /// A backing file or parent.
+    Backing,
+    /// The guest's data: qcow2's external data file, VMDK's extents.
+    Data,
+}
+
 impl Header {
+    /// The format.
+    #[must_use]
+    pub fn format(&self) -> ImageFormat {
+        match self {
+            Self::Qcow2(_) => ImageFormat::Qcow2,
+            Self::Qcow(_) => ImageFormat::Qcow,
+            Self::Qed(_) => ImageFormat::Qed,
+            Self::Vmdk(_) => ImageFormat::Vmdk,
+            Self::Vhdx(_) => ImageFormat::Vhdx,
+            Self::Vpc(_) => ImageFormat::Vpc,
+            Self::Vdi(_) => ImageFormat::Vdi,
+            Self::Luks1(_) => ImageFormat::Luks,
+            Self::Luks2(_) => ImageFormat::Luks2,
+            Self::Parallels(_) => ImageFormat::Parallels,
+            Self::Other(format) => *format,
+            Self::Raw(_) => ImageFormat::Raw,
+        }
+    }
+
+    /// The format QEMU takes the image for when nobody tells it.
+    ///
+    /// Differs from [`Header::format`] where QEMU's probing looks less closely: a fixed VHD, LUKS version 2, versions it
+    /// does not know. Whoever can write the beginning of a raw disk decides what this says, the guest first of all.
+    #[must_use]
+    pub fn probed_by_qemu(&self) -> ImageFormat {
+        let is_probed = match self {
+            Self::Qcow2(header) => header.version >= 2,
+            Self::Vpc(header) => !header.footer_at_end_only,
+            Self::Parallels(header) => header.version == 2,
+            Self::Luks2(_) => false,
+            Self::Qcow(_)
+            | Self::Qed(_)
+            | Self::Vmdk(_)
+            | Self::Vhdx(_)
+            | Self::Vdi(_)
+            | Self::Luks1(_)
+            | Self::Other(_)
+            | Self::Raw(_) => true,
+        };
+        if is_probed {
+            self.format()
+        } else {
+            ImageFormat::Raw
+        }
+    }
+
     /// What is wrong with the header.
     #[must_use]
     pub fn defects(&self) -> &[Defect] {
         match self {
             Self::Qcow2(header) => &header.defects,
+            Self::Qcow(header) => &header.defects,
+            Self::Qed(header) => &header.defects,
+            Self::Vmdk(header) => &header.defects,
+            Self::Vhdx(header) => &header.defects,
+            Self::Vpc(header) => &header.defects,
+            Self::Vdi(header) => &header.defects,
+            Self::Luks1(header) => &header.defects,
+            Self::Luks2(header) => &header.defects,
+            Self::Parallels(header) => &header.defects,
             Self::Raw(guess) => &guess.defects,
+            Self::Other(_) => &[],
+        }
+    }
+
+    /// The disk's size as a guest of QEMU sees it, in bytes, where the header or the image's length tells.
+    ///
+    /// Where a size is no multiple of a sector, this is what QEMU makes of it.
+    #[must_use]
+    pub fn virtual_size(&self) -> Option<u64> {
+        match self {
+            Self::Qcow2(header) => Some(header.virtual_size / 512 * 512),
+            Self::Qcow(header) => Some(header.virtual_size / 512 * 512),
+            Self::Qed(header) => Some(header.virtual_size),
+            Self::Vmdk(header) => header.virtual_size,
+            Self::Vhdx(header) => header.virtual_size,
+            Self::Vpc(header) => Some(header.virtual_size()),
+            Self::Vdi(header) => header.virtual_size.checked_next_multiple_of(512),
+            Self::Luks1(header) => header.virtual_size(),
+            Self::Parallels(header) => header.sectors.checked_mul(512),
+            Self::Raw(guess) => guess.length,
+            Self::Luks2(_) | Self::Other(_) => None,
+        }
+    }
+
+    /// The unit of allocation in bytes: cluster, grain or block. `None` where there is none or the field is unsound.
+    #[must_use]
+    pub fn cluster_size(&self) -> Option<u64> {
+        match self {
+            Self::Qcow2(header) => header.cluster_size(),
+            Self::Qcow(header) => header.cluster_size(),
+            Self::Qed(header) => Some(u64::from(header.cluster_size)),
+            Self::Vmdk(header) => header.grain_size,
+            Self::Vhdx(header) => header.block_size.map(u64::from),
+            Self::Vpc(header) => header.block_size.map(u64::from),
+            Self::Vdi(header) => Some(u64::from(header.block_size)),
+            Self::Parallels(header) => Some(u64::from(header.cluster_sectors) * 512),
+            Self::Luks1(_) | Self::Luks2(_) | Self::Other(_) | Self::Raw(_) => None,
+        }
+    }
+
+    /// The backing file, as QEMU would open it, or the parent QEMU does not support.
+    #[must_use]
+    pub fn backing(&self) -> Option<Backing<'_>> {
+        let (reference, format, is_raw) = match self {
+            Self::Qcow2(header) => (&header.backing_file, header.backing_format.as_ref(), false),
+            Self::Qcow(header) => (&header.backing_file, None, false),
+            Self::Qed(header) => (&header.backing_file, None, header.backing_is_raw),
+            Self::Vmdk(header) => (&header.parent, None, false),
+            Self::Vhdx(header) => (&header.parent, None, false),
+            Self::Vpc(header) => (&header.parent, None, false),
+            Self::Vdi(_)
+            | Self::Luks1(_)
+            | Self::Luks2(_)
+            | Self::Parallels(_)
+            | Self::Other(_)
+            | Self::Raw(_) => return None,
+        };
+        reference.as_ref().map(|reference| Backing {
+            reference,
+            format,
+            is_raw,
+        })
+    }
+
+    /// Every other file the header names: what a hostile image would have QEMU open.
+    pub fn files(&self) -> impl Iterator<Item = (FileRole, &BackingReference)> {
+        let backing = self
+            .backing()
+            .map(|backing| (FileRole::Backing, backing.reference));
+        let (data_file, extents) = match self {
+            Self::Qcow2(header) => (header.data_file.as_ref(), [].as_slice()),
+            Self::Vmdk(header) => (None, header.opened_extents()),
+            Self::Qcow(_)
+            | Self::Qed(_)
+            | Self::Vhdx(_)
+            | Self::Vpc(_)
+            | Self::Vdi(_)
+            | Self::Luks1(_)
+            | Self::Luks2(_)
+            | Self::Parallels(_)
+            | Self::Other(_)
+            | Self::Raw(_) => (None, [].as_slice()),
+        };
+        let data = data_file
+            .into_iter()
+            .chain(extents.iter().filter_map(|extent| extent.file.as_ref()));
+        backing
+            .into_iter()
+            .chain(data.map(|reference| (FileRole::Data, reference)))
+    }
+
+    /// Whether the guest's data is encrypted by the format.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        match self {
+            Self::Qcow2(header) => header.encryption != Qcow2Encryption::None,
+            Self::Qcow(header) => header.encryption_method != 0,
+            Self::Luks1(_) | Self::Luks2(_) => true,
+            Self::Qed(_)
+            | Self::Vmdk(_)
+            | Self::Vhdx(_)
+            | Self::Vpc(_)
+            | Self::Vdi(_)
+            | Self::Parallels(_)
+            | Self::Other(_)
+            | Self::Raw(_) => false,
         }
     }
 }
 
+/// Bochs' growing image: signature, type and subtype of its header.
+const BOCHS: [(usize, &[u8]); 3] = [
+    (0, b"Bochs Virtual HD Image\0"),
+    (32, b"Redolog\0"),
+    (48, b"Growing\0"),
+];
+/// The versions of Bochs' image that exist, behind the subtype.
+const BOCHS_VERSIONS: [u32; 2] = [0x1_0000, 0x2_0000];
+/// A compressed loop device is a shell script that mounts itself.
+const CLOOP: &[u8] = b"#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0";
+
 /// Reads an image's header, whatever format it is in.
+///
+/// ```
+/// use vmdisk_image::{Header, ImageFormat, probe};
+///
+/// let mut image: &[u8] = b"LUKS\xba\xbe\x00\x02";
+/// let header = probe(&mut image)?;
+/// assert_eq!(header.format(), ImageFormat::Luks2);
+/// assert_eq!(header.probed_by_qemu(), ImageFormat::Raw);
+/// assert_eq!(header.defects().len(), 1, "eight bytes are no whole header");
+/// # Ok::<(), vmdisk_image::ReadError>(())
+/// ```
 ///
 /// # Errors
 ///
 /// Only when the first page cannot be read. Whatever else is wrong is in the header's defects.
 pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
     let mut window = Window::open(input)?;
+    let length = window.image_length();
     let head = window.head();
-    if has(head, 0, qcow2::MAGIC) && be32(head, 4) != Some(1) {
-        return Ok(Header::Qcow2(qcow2::read(&mut window)));
+    let begins_with = |magic| has(head, 0, magic);
+    let header = if begins_with(qcow2::MAGIC) {
+        if be32(head, 4) == Some(1) {
+            Header::Qcow(qcow::read(&mut window))
+        } else {
+            Header::Qcow2(qcow2::read(&mut window))
+        }
+    } else if begins_with(qed::MAGIC) {
+        Header::Qed(qed::read(&mut window))
+    } else if begins_with(vhdx::MAGIC) {
+        Header::Vhdx(vhdx::read(&mut window))
+    } else if begins_with(vpc::MAGIC) {
+        let footer = head[..head.len().min(vpc::FOOTER_LENGTH)].to_vec();
+        Header::Vpc(vpc::read(&mut window, 0, &footer))
+    } else if begins_with(parallels::MAGIC) || begins_with(parallels::MAGIC_OLD) {
+        Header::Parallels(parallels::read(head, length))
+    } else if let Some(luks) = begins_with(luks::MAGIC)
+        .then(|| luks::read(head, length))
+        .flatten()
+    {
+        match luks {
+            Luks::One(header) => Header::Luks1(header),
+            Luks::Two(header) => Header::Luks2(header),
+        }
+    } else if begins_with(vmdk::MAGIC_SPARSE)
+        || begins_with(vmdk::MAGIC_COWD)
+        || vmdk::is_descriptor(head)
+    {
+        Header::Vmdk(vmdk::read(&mut window))
+    } else if has(head, vdi::MAGIC_OFFSET, vdi::MAGIC) {
+        Header::Vdi(vdi::read(head, length))
+    } else if BOCHS.iter().all(|(at, magic)| has(head, *at, magic))
+        && le32(head, 64).is_some_and(|version| BOCHS_VERSIONS.contains(&version))
+    {
+        Header::Other(ImageFormat::Bochs)
+    } else if begins_with(CLOOP) {
+        Header::Other(ImageFormat::Cloop)
+    } else {
+        raw_or_fixed_vpc(&mut window)
+    };
+    Ok(header)
+}
+
+/// What has no header may have a footer: the last sector of a fixed VHD.
+fn raw_or_fixed_vpc<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> Header {
+    let place = window
+        .image_length()
+        .and_then(|length| length.checked_sub(vpc::FOOTER_LENGTH as u64));
+    let mut unreadable = None;
+    if let Some(offset) = place.filter(|offset| *offset > 0) {
+        match window.fetch(offset, vpc::FOOTER_LENGTH) {
+            Ok(footer) if has(&footer, 0, vpc::MAGIC) => {
+                return Header::Vpc(vpc::read(window, offset, &footer));
+            }
+            Ok(_) => {}
+            Err(error) => unreadable = Some(Defect::unreadable(offset, "end of the image", &error)),
+        }
     }
-    Ok(Header::Raw(raw::read(&mut window)?))
+    let mut guess = raw::read(window);
+    guess.defects.extend(unreadable);
+    Header::Raw(guess)
 }

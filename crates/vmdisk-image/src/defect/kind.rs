@@ -1,67 +1,6 @@
-//! What is wrong with a header, each with the place of the field that says so.
+//! The kinds of defects, and the sentence of each.
 
 use crate::name::Name;
-
-/// One thing wrong with an image's header.
-///
-/// ```
-/// use vmdisk_image::{DefectKind, Effect, Header, probe};
-///
-/// let mut image: &[u8] = b"QFI\xfb\x00\x00\x00\x09";
-/// let Header::Qcow2(header) = probe(&mut image).unwrap() else { panic!("the signature is qcow2's") };
-/// let defect = &header.defects[0];
-/// assert_eq!(defect.kind, DefectKind::UnsupportedVersion { found: 9 });
-/// assert_eq!(defect.effect(), Effect::Refused);
-/// assert_eq!(defect.to_string(), "version 9 is not one that QEMU opens (at byte 4)");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} (at byte {offset})")]
-pub struct Defect {
-    /// Where in the image the field stands that shows it, in bytes from its beginning.
-    pub offset: u64,
-    /// What is wrong.
-    pub kind: DefectKind,
-}
-
-impl Defect {
-    pub(crate) fn at(offset: u64, kind: DefectKind) -> Self {
-        Self { offset, kind }
-    }
-
-    pub(crate) fn unreadable(
-        offset: u64,
-        part: &'static str,
-        error: &crate::read::FetchError,
-    ) -> Self {
-        Self {
-            offset,
-            kind: DefectKind::Unreadable {
-                part,
-                reason: error.to_string(),
-            },
-        }
-    }
-
-    /// What QEMU makes of it.
-    #[must_use]
-    pub fn effect(&self) -> Effect {
-        self.kind.effect()
-    }
-}
-
-/// What follows from a defect when QEMU opens the image with the format's own driver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Effect {
-    /// QEMU opens the image; something is odd, out of the format's rules, or not known here.
-    Noted,
-    /// QEMU opens the image for reading only.
-    ReadOnly,
-    /// QEMU opens the image, and what the guest reads is not what was written: QEMU reads zeros beyond the end of a
-    /// file and trusts tables that overlap.
-    Damaged,
-    /// QEMU does not open the image.
-    Refused,
-}
 
 /// The kinds of defects; `Display` is the sentence.
 ///
@@ -137,11 +76,15 @@ pub enum DefectKind {
         /// What the image itself calls them (qcow2's feature name table), lowest bit first.
         names: Vec<Name>,
     },
-    /// qcow2: the dirty bit; reference counts may be wrong, and QEMU repairs them when it opens the image for writing.
-    #[error(
-        "the image was not closed: its reference counts are repaired when it is opened for writing"
-    )]
+    /// The image was opened for writing and not closed; QEMU checks or repairs it when it opens it for writing.
+    #[error("the image was not closed: it is checked and repaired when it is opened for writing")]
     Dirty,
+    /// VHDX: a log that was not replayed; QEMU replays it when it opens the image for writing, and refuses to open it
+    /// for reading only.
+    #[error(
+        "the image was not closed: its log has to be replayed, which needs it opened for writing"
+    )]
+    LogNotReplayed,
     /// qcow2: the corrupt bit; QEMU opens the image for reading only.
     #[error("the image is marked corrupt")]
     Corrupt,
@@ -228,7 +171,7 @@ pub enum DefectKind {
         /// Its size in bytes.
         bytes: u64,
     },
-    /// A table beyond the end of the image: the file was cut, or the field is wrong.
+    /// A table beyond the end of the image, in a format whose driver reads zeros there.
     #[error(
         "the {table} of {bytes} bytes at {offset} lies beyond the end of the image at {length}"
     )]
@@ -341,6 +284,106 @@ pub enum DefectKind {
     /// qcow2: a raw external data file has to hold the whole disk, which contradicts a backing file.
     #[error("the external data file is said to be raw, which a backing file contradicts")]
     BackingAndRawDataFile,
+    /// A block, cluster or sector size the format or QEMU does not allow.
+    #[error("the {part} of {bytes} bytes is not {expected}")]
+    UnitSize {
+        /// Which unit: cluster size, block size, table size, sector size.
+        part: &'static str,
+        /// Its size in bytes, as the field says.
+        bytes: u64,
+        /// What is allowed, as a clause.
+        expected: &'static str,
+    },
+    /// A checksum that does not fit what it covers, in a format whose checksum QEMU verifies.
+    #[error("the checksum of the {part} is wrong")]
+    Checksum {
+        /// What it covers.
+        part: &'static str,
+    },
+    /// A checksum that does not fit what it covers, which QEMU does not verify.
+    #[error("the checksum of the {part} is wrong, which QEMU does not look at")]
+    ChecksumUnverified {
+        /// What it covers.
+        part: &'static str,
+    },
+    /// A part that lies beyond the end of the image, in a format whose driver looks: the file was cut.
+    #[error(
+        "the {table} of {bytes} bytes at {offset} lies beyond the end of the image at {length}"
+    )]
+    TableEndsImage {
+        /// The table's name.
+        table: &'static str,
+        /// Where it is said to begin.
+        offset: u64,
+        /// Its size in bytes.
+        bytes: u64,
+        /// The length of the image.
+        length: u64,
+    },
+    /// A part the header points to does not begin with its signature.
+    #[error("the {part} does not begin with its signature")]
+    Signature {
+        /// Which part.
+        part: &'static str,
+    },
+    /// A part the format cannot do without.
+    #[error("there is no {part}")]
+    PartMissing {
+        /// Which part.
+        part: &'static str,
+    },
+    /// A part that may be there once.
+    #[error("there is more than one {part}")]
+    PartRepeated {
+        /// Which part.
+        part: &'static str,
+    },
+    /// VHDX: a region or metadata item that has to be understood and whose meaning is unknown.
+    #[error("a {part} that must be understood is unknown")]
+    UnknownRequiredPart {
+        /// Which kind of part.
+        part: &'static str,
+    },
+    /// The image depends on a parent, which QEMU does not support for this format.
+    #[error("the image depends on a parent, which QEMU does not support for this format")]
+    ParentUnsupported,
+    /// VHD: the image holds differences to a parent, and QEMU shows it as if it were all.
+    #[error("the image holds the differences to a parent, which QEMU leaves out without a word")]
+    ParentIgnored,
+    /// VMDK: the descriptor is not one QEMU takes.
+    #[error("the descriptor {problem}")]
+    Descriptor {
+        /// What is wrong, as a clause.
+        problem: &'static str,
+    },
+    /// VMDK: a kind of image QEMU has no code for.
+    #[error("the image type {found} is not one that QEMU opens")]
+    UnsupportedType {
+        /// The type's name.
+        found: Name,
+    },
+    /// A map with fewer entries than the disk has blocks, in a format whose driver opens that all the same: the rest
+    /// reads as zeros and cannot be written.
+    #[error("{found} blocks are mapped, and the disk has {needed}")]
+    BlocksUnmapped {
+        /// Entries there are.
+        found: u64,
+        /// Blocks the disk has.
+        needed: u64,
+    },
+    /// LUKS: no key slot holds a key, so that nothing opens the volume.
+    #[error("no key slot holds a key")]
+    NoKey,
+    /// A field that has to hold a fixed value or be within bounds, and does not.
+    #[error("the {field} is {found}, {expected}")]
+    Field {
+        /// The field's name.
+        field: &'static str,
+        /// Its value.
+        found: u64,
+        /// What is right, as a clause.
+        expected: &'static str,
+    },
     /// The virtual size is no multiple of a sector; QEMU rounds it down.
     #[error("the virtual size of {size} bytes is no multiple of 512, and QEMU cuts the rest off")]
     VirtualSizeUnaligned {
@@ -361,55 +404,4 @@ fn named(names: &[Name]) -> String {
     }
     let names: Vec<String> = names.iter().map(Name::to_string).collect();
     format!(" ({})", names.join(", "))
-}
-
-impl DefectKind {
-    /// What QEMU makes of it; measured against `qemu-img info` by this crate's tests where it is installed.
-    #[must_use]
-    pub fn effect(&self) -> Effect {
-        match self {
-            Self::TruncatedHeader { .. }
-            | Self::UnsupportedVersion { .. }
-            | Self::ClusterBits { .. }
-            | Self::ClusterTooSmallForExtendedL2 { .. }
-            | Self::HeaderLength { .. }
-            | Self::UnknownIncompatibleFeatures { .. }
-            | Self::LegacyEncryption
-            | Self::UnknownEncryption { .. }
-            | Self::EncryptionHeaderMissing
-            | Self::EncryptionHeaderUnexpected
-            | Self::CompressionBit { .. }
-            | Self::UnknownCompression { .. }
-            | Self::RefcountOrder { .. }
-            | Self::TableMissing { .. }
-            | Self::TableTooLarge { .. }
-            | Self::TableTooSmall { .. }
-            | Self::TableUnaligned { .. }
-            | Self::TableOverflows { .. }
-            | Self::BackingNameTooLong { .. }
-            | Self::BackingNameOutsideHeader { .. }
-            | Self::ExtensionOverrun { .. }
-            | Self::ExtensionLength { .. }
-            | Self::Bitmaps { .. }
-            | Self::DataFileMissing
-            | Self::RawDataFileMissing
-            | Self::VirtualSizeTooLarge { .. } => Effect::Refused,
-            Self::TableBeyondEnd { .. } | Self::TableOverHeader { .. } => Effect::Damaged,
-            Self::Corrupt => Effect::ReadOnly,
-            Self::Unreadable { .. }
-            | Self::NotRead { .. }
-            | Self::HeaderLengthUnaligned { .. }
-            | Self::Dirty
-            | Self::VirtualSizeUnaligned { .. }
-            | Self::BackingNameOverHeader { .. }
-            | Self::BackingNameEmpty
-            | Self::NameWithNul { .. }
-            | Self::ExtensionRepeated { .. }
-            | Self::TooManyExtensions { .. }
-            | Self::FeatureName
-            | Self::BitmapsInconsistent
-            | Self::BackingAndRawDataFile
-            | Self::DataFileUnused => Effect::Noted,
-        }
-    }
 }

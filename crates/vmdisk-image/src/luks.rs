@@ -1,0 +1,165 @@
+//! The headers of LUKS, versions 1 and 2.
+//!
+//! Version 1 is QEMU's `luks` driver and the kernel's; version 2 is the kernel's only, so that QEMU takes such an image
+//! for raw. Fields are big endian.
+
+use crate::bytes::{be16, be32, be64, slice, until_nul};
+use crate::defect::{Defect, DefectKind};
+use crate::name::Name;
+
+pub(crate) const MAGIC: &[u8] = b"LUKS\xba\xbe";
+
+const V1_LENGTH: usize = 592;
+/// The binary part of a version 2 header; its description follows as JSON and is not read here.
+const V2_LENGTH: usize = 4096;
+const KEY_SLOTS: usize = 8;
+const KEY_SLOT_BYTES: usize = 48;
+const SLOT_ENABLED: u32 = 0x00ac_71f3;
+const SLOT_DISABLED: u32 = 0x0000_dead;
+
+/// What a LUKS version 1 header says; nothing secret is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Luks1Header {
+    /// The cipher, as `aes`.
+    pub cipher: Name,
+    /// Its mode, as `xts-plain64`.
+    pub mode: Name,
+    /// The hash of key derivation, as `sha256`.
+    pub hash: Name,
+    /// The length of the volume key in bytes; for XTS that is two keys.
+    pub key_bytes: u32,
+    /// Where the encrypted disk begins, in bytes.
+    pub payload_offset: u64,
+    /// The volume's identity, as text.
+    pub uuid: Name,
+    /// Which of the eight key slots hold a key.
+    pub active_slots: [bool; KEY_SLOTS],
+    /// The length of the image, where known.
+    image_length: Option<u64>,
+    /// What is wrong, in the order it was found.
+    pub defects: Vec<Defect>,
+}
+
+impl Luks1Header {
+    /// The disk's size as the guest sees it, in bytes: all that follows the payload offset.
+    #[must_use]
+    pub fn virtual_size(&self) -> Option<u64> {
+        self.image_length
+            .map(|length| length.saturating_sub(self.payload_offset))
+    }
+}
+
+/// What the binary part of a LUKS version 2 header says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Luks2Header {
+    /// The size of the header with its description, in bytes.
+    pub header_size: u64,
+    /// Counts the header's updates.
+    pub sequence: u64,
+    /// A label its owner gave.
+    pub label: Name,
+    /// A second label, for udev.
+    pub subsystem: Name,
+    /// The hash that guards the header, as `sha256`.
+    pub checksum_algorithm: Name,
+    /// The volume's identity, as text.
+    pub uuid: Name,
+    /// What is wrong, in the order it was found.
+    pub defects: Vec<Defect>,
+}
+
+/// A LUKS header of either version.
+pub(crate) enum Luks {
+    One(Luks1Header),
+    Two(Luks2Header),
+}
+
+/// Reads a header that begins with [`MAGIC`]; `None` where its version is neither 1 nor 2.
+pub(crate) fn read(head: &[u8], image_length: Option<u64>) -> Option<Luks> {
+    match be16(head, MAGIC.len())? {
+        1 => Some(Luks::One(read_one(head, image_length))),
+        2 => Some(Luks::Two(read_two(head))),
+        _ => None,
+    }
+}
+
+fn text(head: &[u8], at: usize, length: usize) -> Name {
+    slice(head, at, length)
+        .map(|field| Name::from(until_nul(field)))
+        .unwrap_or_default()
+}
+
+fn read_one(head: &[u8], image_length: Option<u64>) -> Luks1Header {
+    let word = |at| be32(head, at).unwrap_or(0);
+    let mut header = Luks1Header {
+        cipher: text(head, 8, 32),
+        mode: text(head, 40, 32),
+        hash: text(head, 72, 32),
+        key_bytes: word(108),
+        payload_offset: u64::from(word(104)) * 512,
+        uuid: text(head, 168, 40),
+        active_slots: [false; KEY_SLOTS],
+        image_length,
+        defects: Vec::new(),
+    };
+    if head.len() < V1_LENGTH {
+        let kind = DefectKind::TruncatedHeader {
+            needed: V1_LENGTH as u64,
+            found: head.len() as u64,
+        };
+        header.defects.push(Defect::at(head.len() as u64, kind));
+        return header;
+    }
+    for slot in 0..KEY_SLOTS {
+        let at = 208 + slot * KEY_SLOT_BYTES;
+        match word(at) {
+            SLOT_ENABLED => header.active_slots[slot] = true,
+            SLOT_DISABLED => {}
+            state => {
+                let expected = "neither enabled nor disabled";
+                let kind = DefectKind::Field {
+                    field: "state of a key slot",
+                    found: u64::from(state),
+                    expected,
+                };
+                header.defects.push(Defect::at(at as u64, kind));
+            }
+        }
+    }
+    if !header.active_slots.contains(&true) {
+        header.defects.push(Defect::at(208, DefectKind::NoKey));
+    }
+    if let Some(length) = image_length
+        && header.payload_offset > length
+    {
+        let (offset, bytes) = (header.payload_offset, 0);
+        let kind = DefectKind::TableBeyondEnd {
+            table: "encrypted disk",
+            offset,
+            bytes,
+            length,
+        };
+        header.defects.push(Defect::at(104, kind));
+    }
+    header
+}
+
+fn read_two(head: &[u8]) -> Luks2Header {
+    let mut header = Luks2Header {
+        header_size: be64(head, 8).unwrap_or(0),
+        sequence: be64(head, 16).unwrap_or(0),
+        label: text(head, 24, 48),
+        checksum_algorithm: text(head, 72, 32),
+        uuid: text(head, 168, 40),
+        subsystem: text(head, 208, 48),
+        defects: Vec::new(),
+    };
+    if head.len() < V2_LENGTH {
+        let kind = DefectKind::TruncatedHeader {
+            needed: V2_LENGTH as u64,
+            found: head.len() as u64,
+        };
+        header.defects.push(Defect::at(head.len() as u64, kind));
+    }
+    header
+}

@@ -1,0 +1,323 @@
+//! The headers of VMDK: sparse extents, and the descriptor that holds an image together.
+//!
+//! The layout is VMware's *Virtual Disk Format* specification; what is opened is what `block/vmdk.c` of QEMU opens.
+//! Binary fields are little endian.
+
+mod descriptor;
+
+pub use descriptor::VmdkExtent;
+
+use crate::bytes::{has, le32, le64};
+use crate::defect::{Defect, DefectKind};
+use crate::name::Name;
+use crate::read::{ReadAt, Window};
+use crate::reference::BackingReference;
+
+/// A hosted sparse extent.
+pub(crate) const MAGIC_SPARSE: &[u8] = b"KDMV";
+/// An ESX Server sparse extent.
+pub(crate) const MAGIC_COWD: &[u8] = b"COWD";
+
+/// A sector holds each of the binary headers.
+const HEADER_LENGTH: usize = 512;
+/// How much of a descriptor is read: QEMU writes at most 20 sectors, and an extent's line takes about 50 bytes, so that
+/// this holds an image of a thousand extents.
+const MAX_DESCRIPTOR: usize = 64 * 1024;
+/// Says that the grain directory is at the end, and a footer with it.
+const AT_END: u64 = u64::MAX;
+/// QEMU's bounds: 1 GiB in a grain, 512 entries in a grain table, 512 Mi entries in the grain directory.
+const MAX_GRAIN_SECTORS: u64 = 0x20_0000;
+const MAX_TABLE_ENTRIES: u32 = 512;
+const MAX_DIRECTORY_ENTRIES: u64 = 512 << 20;
+
+/// What a VMDK says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VmdkHeader {
+    /// What the file begins with.
+    pub kind: VmdkKind,
+    /// The version of the binary header, or of the descriptor where there is none.
+    pub version: u32,
+    /// The disk's size as the guest sees it, in bytes: the capacity, or the sum of the extents.
+    pub virtual_size: Option<u64>,
+    /// The size of a grain in bytes, the unit of allocation.
+    pub grain_size: Option<u64>,
+    /// Whether grains are compressed, which makes the image one for transport.
+    pub compressed: bool,
+    /// The `createType` of the descriptor.
+    pub create_type: Option<Name>,
+    /// The content's identity, which changes with every writer.
+    pub content_id: Option<u32>,
+    /// The parent's identity when the image was made; `0xffffffff` without a parent.
+    pub parent_content_id: Option<u32>,
+    /// The parent as QEMU would open it: `parentFileNameHint`.
+    pub parent: Option<BackingReference>,
+    /// The files that hold the data, as far as the descriptor names them.
+    pub extents: Vec<VmdkExtent>,
+    /// What is wrong, in the order it was found.
+    pub defects: Vec<Defect>,
+}
+
+/// What a VMDK file begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VmdkKind {
+    /// `KDMV`: a hosted sparse extent, usually with a descriptor in it.
+    Sparse,
+    /// `COWD`: an ESX Server sparse extent.
+    Cowd,
+    /// Text: a descriptor alone, whose data is in other files.
+    Descriptor,
+}
+
+impl VmdkHeader {
+    fn new(kind: VmdkKind) -> Self {
+        Self {
+            kind,
+            version: 0,
+            virtual_size: None,
+            grain_size: None,
+            compressed: false,
+            create_type: None,
+            content_id: None,
+            parent_content_id: None,
+            parent: None,
+            extents: Vec::new(),
+            defects: Vec::new(),
+        }
+    }
+
+    /// The extents whose files QEMU opens: none where a sparse file holds the disk itself, whatever its descriptor says.
+    #[must_use]
+    pub fn opened_extents(&self) -> &[VmdkExtent] {
+        if self.kind == VmdkKind::Descriptor || self.grain_size.is_none() {
+            &self.extents
+        } else {
+            &[]
+        }
+    }
+
+    fn found(&mut self, offset: u64, kind: DefectKind) {
+        self.defects.push(Defect::at(offset, kind));
+    }
+}
+
+/// Whether `head` is what QEMU takes for a descriptor: comments and blank lines, then a line `version=1`, 2 or 3.
+pub(crate) fn is_descriptor(head: &[u8]) -> bool {
+    // QEMU's probe sees no more than this.
+    let head = &head[..head.len().min(HEADER_LENGTH)];
+    for line in head.split_inclusive(|byte| *byte == b'\n') {
+        let Some(line) = line.strip_suffix(b"\n") else {
+            return false;
+        };
+        match line.first() {
+            Some(b'#') => {}
+            Some(b' ') => {
+                let rest = line
+                    .iter()
+                    .position(|byte| *byte != b' ')
+                    .map_or(&line[..0], |at| &line[at..]);
+                if !matches!(rest, [] | [b'\r']) {
+                    return false;
+                }
+            }
+            Some(_) | None => {
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                return matches!(line, b"version=1" | b"version=2" | b"version=3");
+            }
+        }
+    }
+    false
+}
+
+/// Reads an image that begins with one of the signatures or is a descriptor.
+pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader {
+    if has(window.head(), 0, MAGIC_SPARSE) {
+        read_sparse(window)
+    } else if has(window.head(), 0, MAGIC_COWD) {
+        read_cowd(window)
+    } else {
+        let mut header = VmdkHeader::new(VmdkKind::Descriptor);
+        let length = window.image_length().unwrap_or(u64::MAX);
+        read_descriptor(&mut header, window, 0, length);
+        header.virtual_size = descriptor::sum_of_extents(&header.extents);
+        header
+    }
+}
+
+fn first_sector<R: ReadAt + ?Sized>(
+    header: &mut VmdkHeader,
+    window: &Window<'_, R>,
+) -> [u8; HEADER_LENGTH] {
+    let mut fields = [0; HEADER_LENGTH];
+    let have = window.head().len().min(HEADER_LENGTH);
+    fields[..have].copy_from_slice(&window.head()[..have]);
+    if have < HEADER_LENGTH {
+        let kind = DefectKind::TruncatedHeader {
+            needed: HEADER_LENGTH as u64,
+            found: have as u64,
+        };
+        header.found(have as u64, kind);
+    }
+    fields
+}
+
+fn read_cowd<R: ReadAt + ?Sized>(window: &Window<'_, R>) -> VmdkHeader {
+    let mut header = VmdkHeader::new(VmdkKind::Cowd);
+    let fields = first_sector(&mut header, window);
+    let word = |at| le32(&fields, at).unwrap_or(0);
+    header.version = word(4);
+    header.virtual_size = Some(u64::from(word(12)) * 512);
+    header.grain_size = Some(u64::from(word(16)) * 512);
+    check_grain(&mut header, 16, u64::from(word(16)));
+    header
+}
+
+fn read_sparse<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader {
+    let mut header = VmdkHeader::new(VmdkKind::Sparse);
+    let mut fields = first_sector(&mut header, window);
+    if !header.defects.is_empty() {
+        return header;
+    }
+    let long = |fields: &[u8], at| le64(fields, at).unwrap_or(0);
+    let (descriptor_sector, descriptor_sectors) = (long(&fields, 28), long(&fields, 36));
+    if descriptor_sector != 0 {
+        let bytes = descriptor_sectors.saturating_mul(512);
+        read_descriptor(
+            &mut header,
+            window,
+            descriptor_sector.saturating_mul(512),
+            bytes,
+        );
+    }
+    if long(&fields, 12) == 0 && descriptor_sector != 0 {
+        // A descriptor in a sparse file without capacity: QEMU takes it for the whole image.
+        header.version = le32(&fields, 4).unwrap_or(0);
+        header.virtual_size = descriptor::sum_of_extents(&header.extents);
+        return header;
+    }
+    if long(&fields, 56) == AT_END {
+        read_footer(&mut header, window, &mut fields);
+    }
+    let (capacity, grain) = (long(&fields, 12), long(&fields, 20));
+    header.version = le32(&fields, 4).unwrap_or(0);
+    header.virtual_size = capacity.checked_mul(512);
+    header.grain_size = grain.checked_mul(512);
+    header.compressed = le16_is(&fields, 77, 1);
+    if header.version > 3 {
+        header.found(
+            4,
+            DefectKind::UnsupportedVersion {
+                found: header.version,
+            },
+        );
+    }
+    let entries = le32(&fields, 44).unwrap_or(0);
+    if entries == 0 || entries > MAX_TABLE_ENTRIES {
+        let expected = "not between 1 and 512";
+        let field = "number of grain table entries";
+        header.found(
+            44,
+            DefectKind::Field {
+                field,
+                found: u64::from(entries),
+                expected,
+            },
+        );
+    }
+    if check_grain(&mut header, 20, grain)
+        && entries != 0
+        && capacity.div_ceil(grain * u64::from(entries)) > MAX_DIRECTORY_ENTRIES
+    {
+        header.found(
+            12,
+            DefectKind::VirtualSizeTooLarge {
+                size: capacity.saturating_mul(512),
+            },
+        );
+    }
+    let data = long(&fields, 64).saturating_mul(512);
+    if let Some(length) = window.image_length()
+        && data > length
+    {
+        header.found(
+            64,
+            DefectKind::TableEndsImage {
+                table: "data area",
+                offset: data,
+                bytes: 0,
+                length,
+            },
+        );
+    }
+    header
+}
+
+fn le16_is(fields: &[u8], at: usize, value: u16) -> bool {
+    crate::bytes::le16(fields, at) == Some(value)
+}
+
+/// The footer takes the header's place where the grain directory was not known when the header was written.
+fn read_footer<R: ReadAt + ?Sized>(
+    header: &mut VmdkHeader,
+    window: &mut Window<'_, R>,
+    fields: &mut [u8; HEADER_LENGTH],
+) {
+    let part = "footer";
+    // Before the end: the footer, and the sector that marks the end of the stream.
+    let Some(offset) = window
+        .image_length()
+        .and_then(|length| length.checked_sub(1024))
+    else {
+        header.found(56, DefectKind::PartMissing { part });
+        return;
+    };
+    match window.fetch(offset, HEADER_LENGTH) {
+        Ok(footer) if has(&footer, 0, MAGIC_SPARSE) && footer.len() == HEADER_LENGTH => {
+            fields.copy_from_slice(&footer);
+        }
+        Ok(_) => header.found(offset, DefectKind::Signature { part }),
+        Err(error) => header
+            .defects
+            .push(Defect::unreadable(offset, part, &error)),
+    }
+}
+
+fn check_grain(header: &mut VmdkHeader, field: u64, sectors: u64) -> bool {
+    let sound = (1..=MAX_GRAIN_SECTORS).contains(&sectors);
+    if !sound {
+        let bytes = sectors.saturating_mul(512);
+        header.found(
+            field,
+            DefectKind::UnitSize {
+                part: "grain size",
+                bytes,
+                expected: "between 512 bytes and 1 GiB",
+            },
+        );
+    }
+    sound
+}
+
+fn read_descriptor<R: ReadAt + ?Sized>(
+    header: &mut VmdkHeader,
+    window: &mut Window<'_, R>,
+    offset: u64,
+    length: u64,
+) {
+    let part = "descriptor";
+    if header.kind == VmdkKind::Descriptor && length > MAX_DESCRIPTOR as u64 && length != u64::MAX {
+        header.found(
+            offset,
+            DefectKind::NotRead {
+                part,
+                length,
+                limit: MAX_DESCRIPTOR as u64,
+            },
+        );
+    }
+    match window.fetch(offset, length.min(MAX_DESCRIPTOR as u64) as usize) {
+        Ok(bytes) => descriptor::read(header, offset, &bytes),
+        Err(error) => header
+            .defects
+            .push(Defect::unreadable(offset, part, &error)),
+    }
+}
