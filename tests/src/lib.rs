@@ -54,3 +54,78 @@ pub fn has_program(program: &str) -> bool {
         std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
     })
 }
+
+/// Compares `found` with a golden file; `VMDISK_BLESS=yes` writes the file instead, for a person to read.
+///
+/// # Panics
+/// If the file differs, with the first line that does.
+pub fn assert_golden(path: &Path, found: &str) {
+    if std::env::var_os("VMDISK_BLESS").is_some_and(|value| value == "yes") {
+        std::fs::write(path, found).expect("golden files can be written");
+        return;
+    }
+    let expected = std::fs::read_to_string(path)
+        .unwrap_or_else(|error| panic!("{}: {error} (VMDISK_BLESS=yes writes it)", path.display()));
+    if expected == found {
+        return;
+    }
+    let line = expected
+        .lines()
+        .zip(found.lines())
+        .position(|(expected, found)| expected != found)
+        .unwrap_or_else(|| expected.lines().count().min(found.lines().count()));
+    panic!(
+        "{} differs from line {} on\nexpected: {}\nfound:    {}\n\nall that was found:\n{found}",
+        path.display(),
+        line + 1,
+        expected.lines().nth(line).unwrap_or("(the end)"),
+        found.lines().nth(line).unwrap_or("(the end)"),
+    );
+}
+
+/// What a run of the command came to.
+#[derive(Debug)]
+pub struct Run {
+    /// Exit code.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// Runs a command in the repository's root with `stdin` as its input.
+///
+/// # Panics
+/// If the program cannot be started, is killed, or prints something that is not UTF-8.
+pub fn run(program: &str, arguments: &[&str], stdin: &str) -> Run {
+    run_in(repository(), program, arguments, stdin)
+}
+
+/// Runs a command in `folder`.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_in(folder: &Path, program: &str, arguments: &[&str], stdin: &str) -> Run {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    let mut input = child.stdin.take().expect("it was piped");
+    // A program that does not want its input may close it.
+    let _ = input.write_all(stdin.as_bytes());
+    drop(input);
+    let output = child.wait_with_output().expect("it was started");
+    Run {
+        code: output.status.code().unwrap_or_else(|| panic!("{program} was killed")),
+        stdout: String::from_utf8(output.stdout).expect("output is UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("output is UTF-8"),
+    }
+}

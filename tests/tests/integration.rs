@@ -1,4 +1,19 @@
 //! Tests across crates, in one binary.
 
+/// Path of the command under test.
+const VMDISK: &str = env!("CARGO_BIN_EXE_vmdisk-under-test");
+
+#[path = "integration/allowances.rs"]
+mod allowances;
 #[path = "integration/architecture.rs"]
 mod architecture;
+#[path = "integration/articles.rs"]
+mod articles;
+#[path = "integration/corpus.rs"]
+mod corpus;
+#[path = "integration/mistakes.rs"]
+mod mistakes;
+#[path = "integration/packaged_facade.rs"]
+mod packaged_facade;
+#[path = "integration/readme.rs"]
+mod readme;

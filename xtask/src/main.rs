@@ -2,9 +2,8 @@
 #![allow(clippy::print_stdout, reason = "chores talk to whoever runs them")]
 
 mod codegen;
-mod domains;
+mod fleet;
 mod race;
-mod random;
 
 use std::path::PathBuf;
 
@@ -58,7 +57,7 @@ fn main() -> anyhow::Result<()> {
             count,
             seed,
         } => {
-            let bytes = domains::write_all(&folder, count, seed)?;
+            let bytes = fleet::write_all(&folder, count, seed)?;
             println!("{count} domains, {bytes} bytes, in {}", folder.display());
             Ok(())
         }

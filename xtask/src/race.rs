@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use crate::{domains, repository};
+use crate::{fleet, repository};
 
 /// Where distributions install libvirt's schema.
 const SCHEMA: &str = "/usr/share/libvirt/schemas/domain.rng";
@@ -28,7 +28,7 @@ pub(crate) fn run(rounds: u32, count: u32, seed: u64) -> anyhow::Result<()> {
         bail!("the release build failed");
     }
     let folder = tempfile::tempdir()?;
-    let bytes = domains::write_all(folder.path(), count, seed)?;
+    let bytes = fleet::write_all(folder.path(), count, seed)?;
     let files: Vec<String> = sorted_files(folder.path())?;
     let one = vec![one_small_file(&files)?];
     let vmdisk = target_folder().join("release/vmdisk");

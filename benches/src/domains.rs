@@ -1,27 +1,11 @@
 //! Realistic domain files from a seed: what `virsh dumpxml` of a mixed fleet looks like.
 
 use std::fmt::Write as _;
-use std::path::Path;
-
-use anyhow::Context as _;
 
 use crate::random::Random;
 
-/// Writes `count` domains into `folder` and returns their size in bytes.
-pub(crate) fn write_all(folder: &Path, count: u32, seed: u64) -> anyhow::Result<u64> {
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let mut bytes = 0;
-    for number in 0..count {
-        let text = domain(number, seed);
-        bytes += text.len() as u64;
-        let path = folder.join(format!("guest-{number:05}.xml"));
-        std::fs::write(&path, text).with_context(|| path.display().to_string())?;
-    }
-    Ok(bytes)
-}
-
 /// The `number`th domain of the fleet that `seed` determines; 1 to 30 KB.
-fn domain(number: u32, seed: u64) -> String {
+pub fn domain(number: u32, seed: u64) -> String {
     let mut random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number.into()));
     let vcpus = 1 << random.below(5);
     let memory_kib = (1 + random.below(64)) * 1024 * 1024;

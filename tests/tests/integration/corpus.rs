@@ -1,0 +1,38 @@
+//! libvirt's own test data: everything reads, and nothing that works is called an error.
+
+use std::collections::BTreeMap;
+
+use vmdisk::{LintOptions, ReadFailure, Severity, lint, read_bytes};
+use vmdisk_tests::{corpus, real};
+
+/// Cases that libvirt's own suite accepts and that are unsafe or cannot start all the same.
+const REALLY_UNSAFE: &[(&str, &str, &str)] = &[];
+
+#[test]
+fn every_case_reads_and_no_working_case_is_called_an_error_without_facts() {
+    let Some(folder) = corpus("corpus", "qemuxmlconf") else { return };
+    let mut read_cases = 0;
+    let mut errors: BTreeMap<(String, String), String> = BTreeMap::new();
+    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "xml")) {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        let document = match read_bytes(&std::fs::read(file).unwrap()) {
+            Ok(document) => document,
+            Err(failure @ ReadFailure { .. }) => panic!("{name}: {failure:?}"),
+        };
+        read_cases += 1;
+        for diagnostic in lint(&document, &LintOptions::default()).diagnostics {
+            if diagnostic.severity == Severity::Error {
+                errors.insert((name.clone(), diagnostic.rule.name.to_owned()), diagnostic.title);
+            }
+        }
+    }
+    assert!(real(read_cases > 500, "corpus", "more than 500 cases in qemuxmlconf"), "only {read_cases} cases");
+    for (case, rule, _reason) in REALLY_UNSAFE {
+        let key = ((*case).to_owned(), (*rule).to_owned());
+        assert!(errors.remove(&key).is_some(), "{case} no longer has {rule}: take it off the list");
+    }
+    let left: Vec<String> = errors.iter().map(|((case, rule), title)| format!("{case}: {rule}: {title}")).collect();
+    assert!(left.is_empty(), "{read_cases} cases, {} errors that are not on the list:\n{}", left.len(), left.join("\n"));
+}

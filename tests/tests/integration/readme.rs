@@ -1,0 +1,91 @@
+//! Runs what the README and the guides show, and compares what comes out.
+
+use vmdisk_tests::{assert_golden, repository, run};
+
+/// The command as the pages write it.
+const AS_WRITTEN: [&str; 2] = ["cargo run --release --quiet -- ", "vmdisk "];
+
+/// Console blocks of a page: each command with the output shown below it.
+fn commands(page: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut inside = false;
+    for line in page.lines() {
+        match (inside, line) {
+            (false, "```console") => inside = true,
+            (true, "```") => inside = false,
+            (true, line) => match (line.strip_prefix("$ "), found.last_mut()) {
+                (Some(command), _) => found.push((command.to_owned(), String::new())),
+                (None, Some((_, output))) => {
+                    output.push_str(line);
+                    output.push('\n');
+                }
+                (None, None) => panic!("a console block begins with output: {line}"),
+            },
+            (false, _) => {}
+        }
+    }
+    found
+}
+
+/// Splits a command as the pages write them: words, and 'quoted words'.
+fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let (mut quoted, mut started) = (false, false);
+    for letter in command.chars() {
+        match letter {
+            '\'' => (quoted, started) = (!quoted, true),
+            ' ' if !quoted => {
+                if started || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                started = false;
+            }
+            letter => word.push(letter),
+        }
+    }
+    if started || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// Rewrites a page with what its commands print now.
+fn with_real_output(page: &str) -> String {
+    let mut out = page.to_owned();
+    for (command, shown) in commands(page) {
+        let Some(arguments) = AS_WRITTEN.iter().find_map(|prefix| command.strip_prefix(prefix)) else {
+            panic!("a console block runs something else than vmdisk: {command}");
+        };
+        let words = words(arguments);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let result = run(crate::VMDISK, &words, "");
+        let real = format!("{}{}", result.stdout, result.stderr);
+        let before = format!("$ {command}\n{shown}");
+        assert!(out.contains(&before), "{command}");
+        out = out.replacen(&before, &format!("$ {command}\n{real}"), 1);
+    }
+    out
+}
+
+#[test]
+fn the_commands_of_the_readme_print_what_it_shows() {
+    let path = repository().join("README.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(!commands(&page).is_empty(), "the README shows the tool working");
+    assert_golden(&path, &with_real_output(&page));
+}
+
+#[test]
+fn the_commands_of_the_guides_print_what_they_show() {
+    let mut executed = 0;
+    for entry in std::fs::read_dir(repository().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let page = std::fs::read_to_string(&path).unwrap();
+            executed += commands(&page).len();
+            assert_golden(&path, &with_real_output(&page));
+        }
+    }
+    assert!(executed > 0, "the guides show commands");
+}
