@@ -89,10 +89,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// If the fact is unknown or was not collected.
-    pub fn known<T>(
-        fact: Fact<T>,
-        what: impl FnOnce() -> String,
-    ) -> Result<Option<T>, Missing> {
+    pub fn known<T>(fact: Fact<T>, what: impl FnOnce() -> String) -> Result<Option<T>, Missing> {
         match fact {
             Fact::Known(value) => Ok(Some(value)),
             Fact::Absent => Ok(None),

@@ -36,7 +36,11 @@ fn drop_superseded(outcome: &mut Outcome) {
         .iter()
         .flat_map(|finding| {
             let disk = finding.at.disk();
-            finding.rule.supersedes.iter().map(move |name| (*name, disk))
+            finding
+                .rule
+                .supersedes
+                .iter()
+                .map(move |name| (*name, disk))
         })
         .collect();
     if silenced.is_empty() {

@@ -27,7 +27,8 @@ impl Example {
 
 /// Lines of a doc comment, without the space behind `///`.
 fn lines(page: &str) -> impl Iterator<Item = &str> {
-    page.lines().map(|line| line.strip_prefix(' ').unwrap_or(line))
+    page.lines()
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
 }
 
 pub(crate) fn summary(page: &'static str) -> &'static str {

@@ -20,8 +20,14 @@ fn facts_of(example: &Example) -> Option<Facts> {
     let path = fixtures().join(format!("facts/{name}.json"));
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let read = Facts::from_json(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert!(read.warnings.is_empty(), "{}: {:?}", path.display(), read.warnings);
+    let read =
+        Facts::from_json(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(
+        read.warnings.is_empty(),
+        "{}: {:?}",
+        path.display(),
+        read.warnings
+    );
     Some(read.facts)
 }
 
@@ -33,7 +39,10 @@ fn target_of(example: &Example) -> Target {
     if words.is_empty() {
         return Target::default();
     }
-    words.join(",").parse().expect("a fence names a valid target")
+    words
+        .join(",")
+        .parse()
+        .expect("a fence names a valid target")
 }
 
 fn policy_of(example: &Example) -> Policy {
@@ -106,59 +115,123 @@ fn every_example_does_what_its_fence_says() {
         for example in rule.examples() {
             let shown = format!("{}: {:?}\n{}", rule.name, example.words, example.text);
             if example.says("fixed") {
-                let (source, result) = last.take().unwrap_or_else(|| panic!("nothing to fix before {shown}"));
+                let (source, result) = last
+                    .take()
+                    .unwrap_or_else(|| panic!("nothing to fix before {shown}"));
                 assert_eq!(result, example.text, "{shown}");
                 let (_, outcome) = run(rule, &source, &example.text);
-                assert_eq!(count(rule, &outcome), 0, "still reported after the fix: {shown}");
+                assert_eq!(
+                    count(rule, &outcome),
+                    0,
+                    "still reported after the fix: {shown}"
+                );
                 continue;
             }
             let (document, outcome) = run(rule, &example, &example.text);
-            let missed: Vec<_> = outcome.not_checked.iter().filter(|missed| missed.rule == *rule).collect();
+            let missed: Vec<_> = outcome
+                .not_checked
+                .iter()
+                .filter(|missed| missed.rule == *rule)
+                .collect();
             if example.says("reported") {
                 reported += 1;
                 assert_eq!(count(rule, &outcome), 1, "{shown}{:#?}", outcome);
-                let finding = outcome.findings.iter().find(|finding| finding.rule == *rule).unwrap();
-                assert!(finding.span.is_some() || document.source_map.resolve(finding.at).is_some(), "{shown}");
-                assert!(finding.help.is_some(), "says nothing about what to write instead: {shown}");
+                let finding = outcome
+                    .findings
+                    .iter()
+                    .find(|finding| finding.rule == *rule)
+                    .unwrap();
+                assert!(
+                    finding.span.is_some() || document.source_map.resolve(finding.at).is_some(),
+                    "{shown}"
+                );
+                assert!(
+                    finding.help.is_some(),
+                    "says nothing about what to write instead: {shown}"
+                );
                 if finding.fix.is_some() {
                     let result = mended(rule, &example.text, &document, &outcome);
                     last = Some((example, result));
                 }
             } else if example.says("not-checked") {
-                assert_eq!((count(rule, &outcome), missed.is_empty()), (0, false), "{shown}");
+                assert_eq!(
+                    (count(rule, &outcome), missed.is_empty()),
+                    (0, false),
+                    "{shown}"
+                );
             } else if example.says("not-reported") {
                 silent += 1;
                 assert_eq!(count(rule, &outcome), 0, "{shown}{:#?}", outcome.findings);
-                assert!(missed.is_empty(), "silence must mean checked: {shown}{missed:?}");
+                assert!(
+                    missed.is_empty(),
+                    "silence must mean checked: {shown}{missed:?}"
+                );
             } else {
                 panic!("a fence says none of reported, not-reported, not-checked, fixed: {shown}");
             }
         }
-        assert!(reported > 0 && silent > 0, "{} needs examples of both kinds", rule.name);
+        assert!(
+            reported > 0 && silent > 0,
+            "{} needs examples of both kinds",
+            rule.name
+        );
     }
 }
 
 #[test]
 fn rules_are_sorted_unique_and_named_as_their_files() {
-    assert!(RULES.windows(2).all(|pair| pair[0].name < pair[1].name), "sorted by name");
+    assert!(
+        RULES.windows(2).all(|pair| pair[0].name < pair[1].name),
+        "sorted by name"
+    );
     for rule in RULES {
         let file = format!("/{}.rs", rule.name.replace('-', "_"));
-        assert!(rule.file.ends_with(&file), "{} is declared in {}", rule.name, rule.file);
+        assert!(
+            rule.file.ends_with(&file),
+            "{} is declared in {}",
+            rule.name,
+            rule.file
+        );
     }
 }
 
 #[test]
 fn every_page_has_the_same_shape() {
     for rule in RULES {
-        let headings: Vec<&str> = rule.page.lines().map(str::trim).filter(|line| line.starts_with("## ")).collect();
-        let expected = ["## What it does", "## Why it matters", "## Reported", "## Not reported"];
+        let headings: Vec<&str> = rule
+            .page
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.starts_with("## "))
+            .collect();
+        let expected = [
+            "## What it does",
+            "## Why it matters",
+            "## Reported",
+            "## Not reported",
+        ];
         assert_eq!(headings, expected, "{}", rule.name);
         let summary = rule.summary();
-        assert!(summary.ends_with('.') && summary.matches(". ").count() == 0, "{}: one sentence: {summary}", rule.name);
-        assert!(rule.page.lines().nth(1).is_some_and(|line| line.trim().is_empty()), "{}: a blank line after the summary", rule.name);
+        assert!(
+            summary.ends_with('.') && summary.matches(". ").count() == 0,
+            "{}: one sentence: {summary}",
+            rule.name
+        );
+        assert!(
+            rule.page
+                .lines()
+                .nth(1)
+                .is_some_and(|line| line.trim().is_empty()),
+            "{}: a blank line after the summary",
+            rule.name
+        );
         assert!(!rule.evidence.is_empty(), "{} stands on nothing", rule.name);
         for other in rule.supersedes {
-            assert!(vmdisk_rules::find(other).is_some_and(|other| other != *rule), "{} supersedes {other}", rule.name);
+            assert!(
+                vmdisk_rules::find(other).is_some_and(|other| other != *rule),
+                "{} supersedes {other}",
+                rule.name
+            );
         }
     }
 }
@@ -167,7 +240,10 @@ fn every_page_has_the_same_shape() {
 fn a_performance_rule_has_figures_or_says_that_it_has_none() {
     for rule in RULES.iter().filter(|rule| rule.group == Group::Performance) {
         let has = rule.evidence.iter().any(|evidence| {
-            matches!(evidence, Evidence::Measured { .. } | Evidence::NotMeasuredHere(_))
+            matches!(
+                evidence,
+                Evidence::Measured { .. } | Evidence::NotMeasuredHere(_)
+            )
         });
         assert!(has, "{} claims speed without figures", rule.name);
     }
