@@ -1,1 +1,10 @@
 //! From intent and facts to a disk: specs, choices with reasons, creation steps.
+
+mod spec;
+
+pub use spec::{
+    BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, GuestSpec, GuestType,
+    HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES,
+    MediaSpec, Qcow2Spec, RawSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, SpecVersion,
+    VhostUserBlkSpec,
+};

@@ -1,0 +1,259 @@
+//! What a disk is made of: the backend of a spec.
+
+use vmdisk_model::{Bytes, Format, LogicalVolumeName, Preallocation, Qcow2Preallocation};
+
+use super::node::Node;
+use super::section::{GroupSchema, Keys, Noted, Slot, SpecValue, list_of, section};
+use super::value::spec_words;
+
+section! {
+    /// A raw file: the bytes are the disk.
+    pub struct RawSpec {
+        /// Absolute path on the host.
+        path: String = "path",
+        /// Size that the guest sees; with it the file is to be made, without it the file exists.
+        size: Option<Bytes> = "size",
+        /// Preallocation; default `off`.
+        preallocation: Option<Preallocation> = "preallocation",
+        /// Whether the file is made without copy-on-write, so without checksums (btrfs only).
+        nocow: Option<bool> = "nocow",
+    }
+}
+
+section! {
+    /// A qcow2 image.
+    pub struct Qcow2Spec {
+        /// Absolute path on the host.
+        path: String = "path",
+        /// Size that the guest sees; with it, or with a backing image, the image is to be made.
+        size: Option<Bytes> = "size",
+        /// Preallocation; default `off`.
+        preallocation: Option<Qcow2Preallocation> = "preallocation",
+        /// Unit of allocation, a power of two from 512 bytes to 2 MiB; default 64 KiB.
+        cluster_size: Option<Bytes> = "cluster-size",
+        /// Subclusters, 32 per cluster; needs clusters of 16 KiB or more (QEMU 5.2).
+        extended_l2: Option<bool> = "extended-l2",
+        /// Postponed reference counts: faster with cache writethrough, and a crash then needs a repair.
+        lazy_refcounts: Option<bool> = "lazy-refcounts",
+        /// The image below this one, which is not changed.
+        backing: Option<BackingSpec> = "backing",
+        /// Whether the file is made without copy-on-write, so without checksums (btrfs only).
+        nocow: Option<bool> = "nocow",
+    }
+}
+
+section! {
+    /// The image below another one.
+    pub struct BackingSpec {
+        /// Absolute path on the host.
+        path: String = "path",
+        /// Its format, which is never guessed: a guest can write a header of its choice to a raw disk.
+        format: Format = "format",
+    }
+}
+
+section! {
+    /// A thick logical volume.
+    pub struct LvmSpec {
+        /// Volume group.
+        group: String = "group",
+        /// Logical volume.
+        volume: String = "volume",
+        /// Size; with it the volume is to be made, without it the volume exists.
+        size: Option<Bytes> = "size",
+    }
+}
+
+section! {
+    /// A thin logical volume.
+    pub struct LvmThinSpec {
+        /// Volume group.
+        group: String = "group",
+        /// Logical volume.
+        volume: String = "volume",
+        /// Size that the guest sees; with it the volume is to be made, without it the volume exists.
+        size: Option<Bytes> = "size",
+        /// Thin pool in the same group; needed to make something.
+        pool: Option<String> = "pool",
+        /// Size of the pool; with it the pool is to be made too.
+        pool_size: Option<Bytes> = "pool-size",
+        /// Unit of allocation of a pool to be made: a multiple of 64 KiB up to 1 GiB.
+        chunk_size: Option<Bytes> = "chunk-size",
+        /// Whether the pool zeroes a chunk before it hands it out; default `true`.
+        zero: Option<bool> = "zero",
+    }
+}
+
+section! {
+    /// A block device of the host: a whole disk, a partition, or anything else that exists.
+    pub struct DeviceSpec {
+        /// Path of the device; best a name that lasts, such as one below /dev/disk/by-id.
+        path: String = "path",
+        /// Whether the guest sees an emulated disk or the device's own SCSI commands; default `emulated`.
+        access: Option<DeviceAccess> = "as",
+    }
+}
+
+section! {
+    /// A disk served by another process over a socket.
+    pub struct VhostUserBlkSpec {
+        /// Absolute path of the UNIX socket.
+        socket: String = "socket",
+        /// Whether QEMU connects again when the daemon comes back.
+        reconnect: Option<bool> = "reconnect",
+        /// Seconds between attempts; default 10.
+        reconnect_timeout: Option<u32> = "reconnect-timeout",
+    }
+}
+
+spec_words! {
+    /// What the guest sees of a block device.
+    pub enum DeviceAccess {
+        /// A disk that QEMU emulates on it.
+        Emulated = "emulated",
+        /// The device itself, SCSI commands included; libvirt `device='lun'`, QEMU `scsi-block`.
+        Lun = "lun",
+    }
+}
+
+impl LvmSpec {
+    /// Group and volume.
+    pub fn name(&self) -> LogicalVolumeName {
+        LogicalVolumeName {
+            group: self.group.clone(),
+            volume: self.volume.clone(),
+        }
+    }
+}
+
+impl LvmThinSpec {
+    /// Group and volume.
+    pub fn name(&self) -> LogicalVolumeName {
+        LogicalVolumeName {
+            group: self.group.clone(),
+            volume: self.volume.clone(),
+        }
+    }
+}
+
+/// Declares the kinds of backend: one key each, of which a disk has exactly one.
+macro_rules! backends {
+    ($( $(#[doc = $doc:literal])+ $variant:ident($type:ty) = $key:literal, )+) => {
+        /// What a disk is made of; exactly one key of a disk says it.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum BackendSpec {
+            $( $(#[doc = $doc])+ $variant($type), )+
+        }
+
+        $( impl From<$type> for BackendSpec {
+            fn from(backend: $type) -> Self {
+                BackendSpec::$variant(backend)
+            }
+        } )+
+
+        impl BackendSpec {
+            /// The keys that say which backend it is.
+            pub const KINDS: &'static [&'static str] = &[$($key,)+];
+
+            /// The key that says which backend it is.
+            pub const fn kind(&self) -> &'static str {
+                match self { $( BackendSpec::$variant(_) => $key, )+ }
+            }
+
+            /// The keys that a kind of backend has.
+            pub(crate) fn keys_of(kind: &str) -> Vec<&'static str> {
+                match kind { $( $key => <$type>::keys(), )+ _ => Vec::new() }
+            }
+
+            fn read_kind(kind: &str, keys: &mut Keys<'_>) -> Result<Option<Self>, Noted> {
+                match kind {
+                    $( $key => Ok(keys.read::<$type>($key)?.map(BackendSpec::$variant)), )+
+                    _ => Ok(None),
+                }
+            }
+
+            fn written(&self) -> Node {
+                match self { $( BackendSpec::$variant(backend) => backend.write(), )+ }
+            }
+
+            fn describe_kinds(group: &mut GroupSchema) {
+                $( group.property::<$type>($key, concat!($($doc),+)); )+
+                $( group.one_of.push(serde_json::json!({ "required": [$key] })); )+
+            }
+        }
+    };
+}
+
+backends! {
+    /// A raw file.
+    Raw(RawSpec) = "raw",
+    /// A qcow2 image.
+    Qcow2(Qcow2Spec) = "qcow2",
+    /// A thick logical volume.
+    Lvm(LvmSpec) = "lvm",
+    /// A thin logical volume.
+    LvmThin(LvmThinSpec) = "lvm-thin",
+    /// A block device of the host.
+    Device(DeviceSpec) = "device",
+    /// A disk served by another process over a socket.
+    VhostUserBlk(VhostUserBlkSpec) = "vhost-user-blk",
+}
+
+impl Slot for BackendSpec {
+    fn keys(_: &'static str) -> Vec<&'static str> {
+        BackendSpec::KINDS.to_vec()
+    }
+
+    fn take(keys: &mut Keys<'_>, _: &'static str) -> Option<Self> {
+        let written: Vec<&str> = BackendSpec::KINDS
+            .iter()
+            .copied()
+            .filter(|kind| keys.has(kind))
+            .collect();
+        match written[..] {
+            [kind] => match BackendSpec::read_kind(kind, keys) {
+                Ok(Some(backend)) => Some(backend),
+                Ok(None) => {
+                    let known = BackendSpec::keys_of(kind);
+                    let at = keys.reader.at().key(kind);
+                    let below = format!("nothing is written below `{kind}`");
+                    let help = format!("its keys are {}", list_of(&known));
+                    keys.reader
+                        .inside(at, |reader| reader.refuse(below).help = Some(help));
+                    None
+                }
+                Err(Noted) => None,
+            },
+            [] => {
+                let kinds = list_of(BackendSpec::KINDS);
+                keys.reader
+                    .refuse("nothing says what the disk is made of")
+                    .help = Some(format!("write one of {kinds}"));
+                None
+            }
+            [ref first, ref rest @ ..] => {
+                let message = format!(
+                    "a disk is made of one thing, and this one of {}",
+                    list_of(&written).replace(" or ", " and ")
+                );
+                let at = keys.reader.at().key(rest[0]);
+                let help = format!("keep `{first}`, or make it two disks");
+                keys.reader
+                    .refuse_as(super::SpecError::key(at, message))
+                    .help = Some(help);
+                for kind in &written {
+                    keys.take(kind);
+                }
+                None
+            }
+        }
+    }
+
+    fn put(&self, _: &'static str, map: &mut Vec<(String, Node)>) {
+        map.push((self.kind().to_owned(), self.written()));
+    }
+
+    fn describe(_: &'static str, _: &str, group: &mut GroupSchema) {
+        BackendSpec::describe_kinds(group);
+    }
+}

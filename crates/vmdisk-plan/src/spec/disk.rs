@@ -1,0 +1,249 @@
+//! One disk of a spec.
+
+use schemars::{Schema, json_schema};
+use vmdisk_model::{
+    AioMode, Bytes, CacheMode, DetectZeroes, Device, Discard, ErrorPolicy, ReadErrorPolicy,
+};
+
+use super::backend::BackendSpec;
+use super::iotune::IotuneSpec;
+use super::node::Node;
+use super::section::{Reader, SpecValue, list_of, section};
+use super::value::spec_words;
+
+section! {
+    /// One disk: what it is made of, and how the guest sees it. What is not written is chosen.
+    pub struct DiskSpec {
+        /// What the disk is made of.
+        backend: BackendSpec = "",
+        /// Bus; default `virtio`, and `scsi` for a LUN, `sata` or `ide` for a CD drive.
+        bus: Option<BusSpec> = "bus",
+        /// Name of the disk in the configuration, such as `vda`; default: the next free one of the bus.
+        target: Option<String> = "target",
+        /// Kind of drive; default `disk`.
+        media: Option<MediaSpec> = "media",
+        /// Cache mode; default: what the host's storage takes without harm.
+        cache: Option<CacheMode> = "cache",
+        /// How requests reach the host's kernel; default: what fits the cache mode and the host.
+        io: Option<AioMode> = "io",
+        /// What becomes of the guest's discards; default `unmap` where that gives space back.
+        discard: Option<Discard> = "discard",
+        /// Whether written zeroes are turned into cheaper requests; left to QEMU (`off`).
+        detect_zeroes: Option<DetectZeroes> = "detect-zeroes",
+        /// Whether data read from the backing image is copied up; left to QEMU (`off`).
+        copy_on_read: Option<bool> = "copy-on-read",
+        /// Whether qcow2 keeps discarded clusters (libvirt 9.5, QEMU 8.1).
+        discard_no_unref: Option<bool> = "discard-no-unref",
+        /// Largest qcow2 metadata cache (libvirt 7.0).
+        metadata_cache_size: Option<Bytes> = "metadata-cache-size",
+        /// Virtqueues; left to QEMU (one per vCPU) where the machine allows that.
+        queues: Option<u32> = "queues",
+        /// Entries of a virtqueue; left to QEMU (256).
+        queue_size: Option<u32> = "queue-size",
+        /// Event loop: a number, several numbers, or `auto`.
+        iothread: Option<IoThreadSpec> = "iothread",
+        /// Sector size that the guest sees, in bytes.
+        logical_block_size: Option<Bytes> = "logical-block-size",
+        /// Size below which the disk reads, changes and writes, in bytes.
+        physical_block_size: Option<Bytes> = "physical-block-size",
+        /// Smallest discard that the disk offers, in bytes (libvirt 9.8).
+        discard_granularity: Option<Bytes> = "discard-granularity",
+        /// What a failed write does; left to QEMU (`enospace`).
+        error_policy: Option<ErrorPolicy> = "error-policy",
+        /// What a failed read does; left to QEMU (`report`).
+        read_error_policy: Option<ReadErrorPolicy> = "read-error-policy",
+        /// Serial number that the guest reads; never invented.
+        serial: Option<String> = "serial",
+        /// World wide name, 16 hexadecimal digits.
+        wwn: Option<String> = "wwn",
+        /// Vendor, at most 8 characters; SCSI only.
+        vendor: Option<String> = "vendor",
+        /// Product, at most 16 characters on SCSI, 40 on IDE and SATA.
+        product: Option<String> = "product",
+        /// Revolutions per minute, 1 for an SSD; SCSI, IDE and SATA only.
+        rotation_rate: Option<u32> = "rotation-rate",
+        /// Whether it is shown as removable; USB and SCSI only.
+        removable: Option<bool> = "removable",
+        /// Place in the boot order, from 1.
+        boot: Option<u32> = "boot",
+        /// Whether the guest must not write; default `false`, and a CD drive never writes.
+        readonly: Option<bool> = "readonly",
+        /// Whether other guests use it at the same time; default `false`.
+        shareable: Option<bool> = "shareable",
+        /// Whether writes vanish when the guest stops; default `false`.
+        transient: Option<bool> = "transient",
+        /// Throttling.
+        iotune: Option<IotuneSpec> = "iotune",
+    }
+    unknown keys: explain_unknown_key;
+}
+
+/// What a key in the wrong place, or from another tool, was meant to say.
+fn explain_unknown_key(key: &str, value: &Node) -> Option<String> {
+    if let Node::Map(_) = value {
+        return None;
+    }
+    if key == "format" || key == "type" {
+        let kinds = list_of(BackendSpec::KINDS);
+        return Some(format!("the key of the backend says that: {kinds}"));
+    }
+    let kinds: Vec<&str> = BackendSpec::KINDS
+        .iter()
+        .copied()
+        .filter(|kind| BackendSpec::keys_of(kind).contains(&key))
+        .collect();
+    (!kinds.is_empty()).then(|| format!("`{key}` belongs to the keys of {}", list_of(&kinds)))
+}
+
+impl DiskSpec {
+    /// A disk with every option left open.
+    pub fn new(backend: impl Into<BackendSpec>) -> Self {
+        DiskSpec {
+            backend: backend.into(),
+            bus: None,
+            target: None,
+            media: None,
+            cache: None,
+            io: None,
+            discard: None,
+            detect_zeroes: None,
+            copy_on_read: None,
+            discard_no_unref: None,
+            metadata_cache_size: None,
+            queues: None,
+            queue_size: None,
+            iothread: None,
+            logical_block_size: None,
+            physical_block_size: None,
+            discard_granularity: None,
+            error_policy: None,
+            read_error_policy: None,
+            serial: None,
+            wwn: None,
+            vendor: None,
+            product: None,
+            rotation_rate: None,
+            removable: None,
+            boot: None,
+            readonly: None,
+            shareable: None,
+            transient: None,
+            iotune: None,
+        }
+    }
+}
+
+spec_words! {
+    /// Bus of a disk.
+    pub enum BusSpec {
+        /// A virtio-blk device of its own.
+        Virtio = "virtio" | "virtio-blk",
+        /// A virtio-scsi controller.
+        VirtioScsi = "virtio-scsi",
+        /// A SCSI controller; which one is chosen.
+        Scsi = "scsi",
+        /// AHCI.
+        Sata = "sata",
+        /// Parallel ATA.
+        Ide = "ide",
+        /// USB mass storage.
+        Usb = "usb",
+        /// Emulated NVMe (libvirt 11.5).
+        Nvme = "nvme",
+        /// Floppy controller.
+        Fdc = "fdc",
+        /// SD card.
+        Sd = "sd",
+    }
+}
+
+spec_words! {
+    /// Kind of drive.
+    pub enum MediaSpec {
+        /// A disk.
+        Disk = "disk",
+        /// A CD or DVD drive.
+        Cdrom = "cdrom",
+        /// A floppy drive.
+        Floppy = "floppy",
+    }
+}
+
+impl MediaSpec {
+    /// The kind of device of the model.
+    pub const fn device(self) -> Device {
+        match self {
+            MediaSpec::Disk => Device::Disk,
+            MediaSpec::Cdrom => Device::Cdrom,
+            MediaSpec::Floppy => Device::Floppy,
+        }
+    }
+}
+
+/// Which event loop serves a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IoThreadSpec {
+    /// One of its own, as far as there are enough.
+    Auto,
+    /// The iothread of this number.
+    Number(u32),
+    /// These iothreads, which share the queues (QEMU 9.0, libvirt 10.0).
+    Several(Vec<u32>),
+}
+
+impl SpecValue for IoThreadSpec {
+    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+        match node {
+            Node::Text(word) if word == "auto" => Some(IoThreadSpec::Auto),
+            Node::List(items) => {
+                if items.is_empty() {
+                    reader.refuse("the list of iothreads is empty");
+                    return None;
+                }
+                let mut numbers = Vec::with_capacity(items.len());
+                for (at, item) in items.into_iter().enumerate() {
+                    let below = reader.at().index(at);
+                    numbers.push(reader.inside(below, |reader| u32::read(item, reader)));
+                }
+                numbers
+                    .into_iter()
+                    .collect::<Option<_>>()
+                    .map(IoThreadSpec::Several)
+            }
+            Node::Text(text) if !text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                let found = Node::Text(text).describe();
+                reader.refuse(format!(
+                    "expected a number, a list of numbers or `auto`, found {found}"
+                ));
+                None
+            }
+            Node::Integer(_)
+            | Node::Text(_)
+            | Node::Null
+            | Node::Bool(_)
+            | Node::OtherNumber
+            | Node::Map(_) => u32::read(node, reader).map(IoThreadSpec::Number),
+        }
+    }
+
+    fn write(&self) -> Node {
+        match self {
+            IoThreadSpec::Auto => Node::Text("auto".to_owned()),
+            IoThreadSpec::Number(number) => number.write(),
+            IoThreadSpec::Several(numbers) => {
+                Node::List(numbers.iter().map(SpecValue::write).collect())
+            }
+        }
+    }
+
+    fn schema() -> Schema {
+        let number = u32::schema();
+        json_schema!({
+            "anyOf": [
+                { "const": "auto" },
+                number,
+                { "type": "array", "items": number, "minItems": 1 }
+            ]
+        })
+    }
+}

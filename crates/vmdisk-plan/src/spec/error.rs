@@ -1,0 +1,79 @@
+//! What is wrong with a spec, and where.
+
+use super::SpecPath;
+
+/// A place in the text of a spec; both numbers start at 1, the column counts characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpecPlace {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+impl std::fmt::Display for SpecPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// One thing that is wrong with a spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    /// The value it is about; the top where the text could not be taken apart at all.
+    pub at: SpecPath,
+    /// True if the key is wrong, false if what stands behind it is.
+    pub is_about_key: bool,
+    /// Where that is written, if the spec was text.
+    pub place: Option<SpecPlace>,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl SpecError {
+    /// An error about the value at a path.
+    pub fn value(at: SpecPath, message: impl Into<String>) -> Self {
+        SpecError {
+            at,
+            is_about_key: false,
+            place: None,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// An error about the key at a path.
+    pub fn key(at: SpecPath, message: impl Into<String>) -> Self {
+        SpecError {
+            is_about_key: true,
+            ..SpecError::value(at, message)
+        }
+    }
+
+    /// The same error with what to write instead.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl std::fmt::Display for SpecError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(place) = self.place {
+            write!(f, "{place}: ")?;
+        }
+        if !self.at.is_top() {
+            write!(f, "{}: ", self.at)?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(help) = &self.help {
+            write!(f, "; {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SpecError {}

@@ -1,0 +1,132 @@
+//! The machine around the disks of a spec.
+
+use schemars::{Schema, json_schema};
+use vmdisk_model::{Architecture, Bytes, DomainType};
+
+use super::node::Node;
+use super::section::{Reader, SpecValue, section};
+use super::value::spec_words;
+
+section! {
+    /// The machine around the disks; everything has a default.
+    #[derive(Default)]
+    pub struct GuestSpec {
+        /// Name; default `guest`.
+        name: Option<String> = "name",
+        /// UUID; default: libvirt makes one.
+        uuid: Option<String> = "uuid",
+        /// How CPUs run; default `kvm`.
+        guest_type: Option<GuestType> = "type",
+        /// Instruction set; default `x86_64`.
+        arch: Option<Architecture> = "arch",
+        /// QEMU machine; default `q35`.
+        machine: Option<String> = "machine",
+        /// Number of vCPUs; default 1.
+        vcpus: Option<u32> = "vcpus",
+        /// Memory; default 1 GiB.
+        memory: Option<Bytes> = "memory",
+        /// Event-loop threads: a number, or `auto` for as many as the disks need.
+        iothreads: Option<IoThreadCount> = "iothreads",
+        /// Huge pages: `true` for the host's default size, or a size; default `false`.
+        hugepages: Option<HugePagesSpec> = "hugepages",
+    }
+}
+
+spec_words! {
+    /// How the guest's CPUs run.
+    pub enum GuestType {
+        /// Hardware virtualisation.
+        Kvm = "kvm",
+        /// Emulation (TCG).
+        Qemu = "qemu",
+    }
+}
+
+impl From<GuestType> for DomainType {
+    fn from(guest_type: GuestType) -> Self {
+        match guest_type {
+            GuestType::Kvm => DomainType::Kvm,
+            GuestType::Qemu => DomainType::Qemu,
+        }
+    }
+}
+
+/// How many event-loop threads a guest has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoThreadCount {
+    /// As many as the disks need.
+    Auto,
+    /// This many, and no disk is given one unless it asks.
+    Number(u32),
+}
+
+impl SpecValue for IoThreadCount {
+    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+        match &node {
+            Node::Text(word) if word == "auto" => Some(IoThreadCount::Auto),
+            Node::Text(_)
+            | Node::Null
+            | Node::Bool(_)
+            | Node::Integer(_)
+            | Node::OtherNumber
+            | Node::List(_)
+            | Node::Map(_) => u32::read(node, reader).map(IoThreadCount::Number),
+        }
+    }
+
+    fn write(&self) -> Node {
+        match self {
+            IoThreadCount::Auto => Node::Text("auto".to_owned()),
+            IoThreadCount::Number(number) => number.write(),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "anyOf": [{ "const": "auto" }, u32::schema()] })
+    }
+}
+
+/// Whether guest memory comes from huge pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HugePagesSpec {
+    /// No.
+    No,
+    /// Pages of the host's default size.
+    DefaultSize,
+    /// Pages of this size.
+    Size(Bytes),
+}
+
+impl SpecValue for HugePagesSpec {
+    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+        const SWITCHES: [&str; 6] = ["true", "on", "yes", "false", "off", "no"];
+        let is_switch = match &node {
+            Node::Bool(_) => true,
+            Node::Text(text) => SWITCHES.contains(&text.as_str()),
+            Node::Null | Node::Integer(_) | Node::OtherNumber | Node::List(_) | Node::Map(_) => {
+                false
+            }
+        };
+        if is_switch {
+            let is_on = bool::read(node, reader)?;
+            return Some(if is_on {
+                HugePagesSpec::DefaultSize
+            } else {
+                HugePagesSpec::No
+            });
+        }
+        Bytes::read(node, reader).map(HugePagesSpec::Size)
+    }
+
+    fn write(&self) -> Node {
+        match self {
+            HugePagesSpec::No => Node::Bool(false),
+            HugePagesSpec::DefaultSize => Node::Bool(true),
+            HugePagesSpec::Size(size) => size.write(),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "anyOf": [bool::schema(), Bytes::schema()] })
+    }
+}

@@ -1,0 +1,352 @@
+//! A disk in one line: `qcow2:/srv/web1.qcow2,size=40G,bus=virtio`.
+//!
+//! The kind of backend and where it is come first, then any keys of the disk and of the backend,
+//! which stand side by side here. Two commas are one comma of a value, as QEMU has it; a dot goes into
+//! a group of keys (`iotune.total-iops-sec=500`) or to an element of a list (`iothread.0=1`).
+
+use std::collections::BTreeMap;
+
+use super::node::{Node, shortened};
+use super::section::{Reader, SpecValue, list_of};
+use super::suggest::nearest;
+use super::{BackendSpec, DiskSpec, MAX_SPEC_BYTES, SpecError, SpecPath, SpecPlace, SpecSegment};
+
+/// The words that a one-liner can begin with; `lun` is a `device` as a SCSI LUN.
+const KINDS: [&str; 7] = [
+    "raw",
+    "qcow2",
+    "lvm",
+    "lvm-thin",
+    "device",
+    "lun",
+    "vhost-user-blk",
+];
+
+impl DiskSpec {
+    /// What a one-liner looks like, for help texts.
+    pub const ONE_LINER: &'static str = "KIND:PLACE[,KEY=VALUE]…, such as \
+        qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio";
+
+    /// Reads a disk from one line.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with its column.
+    ///
+    /// ```
+    /// use vmdisk_plan::{BackendSpec, DiskSpec};
+    ///
+    /// let disk = DiskSpec::from_one_liner("lvm:vg0/data,bus=virtio,cache=none")?;
+    /// assert!(matches!(disk.backend, BackendSpec::Lvm(_)));
+    ///
+    /// let errors = DiskSpec::from_one_liner("raw:/srv/a.img,sise=1G").unwrap_err();
+    /// assert_eq!(
+    ///     errors[0].to_string(),
+    ///     "line 1, column 16: sise: unknown key `sise`; did you mean `size`?"
+    /// );
+    /// # Ok::<(), Vec<vmdisk_plan::SpecError>>(())
+    /// ```
+    pub fn from_one_liner(text: &str) -> Result<Self, Vec<SpecError>> {
+        let mut tree = Tree::default();
+        let Some(kind) = tree.read(text) else {
+            return Err(tree.errors);
+        };
+        let mut reader = Reader::new(BackendSpec::keys_of(kind));
+        reader.errors = tree.errors;
+        let disk = DiskSpec::read(tree.root.into_node(), &mut reader);
+        let mut errors = reader.errors;
+        if let Some(disk) = disk {
+            if errors.is_empty() {
+                errors = disk.check(&SpecPath::default());
+            }
+            if errors.is_empty() {
+                return Ok(disk);
+            }
+        }
+        for error in &mut errors {
+            if error.place.is_none() {
+                error.place = tree.places.find(&error.at, error.is_about_key);
+            }
+        }
+        errors.sort_by_key(|error| (error.place.is_none(), error.place));
+        Err(errors)
+    }
+}
+
+/// A tree of keys as it grows.
+#[derive(Debug)]
+enum Branch {
+    Leaf(String),
+    Inner(Vec<(String, Branch)>),
+}
+
+impl Branch {
+    fn into_node(self) -> Node {
+        match self {
+            Branch::Leaf(text) => Node::Text(text),
+            Branch::Inner(entries) => {
+                let is_list = !entries.is_empty()
+                    && entries
+                        .iter()
+                        .enumerate()
+                        .all(|(at, (key, _))| *key == at.to_string());
+                if is_list {
+                    return Node::List(
+                        entries
+                            .into_iter()
+                            .map(|(_, below)| below.into_node())
+                            .collect(),
+                    );
+                }
+                Node::Map(
+                    entries
+                        .into_iter()
+                        .map(|(key, below)| (key, below.into_node()))
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    /// Puts a text at a path; false if something is there already.
+    fn put(&mut self, path: &[&str], text: String) -> bool {
+        let Branch::Inner(entries) = self else {
+            return false;
+        };
+        let Some((first, rest)) = path.split_first() else {
+            return false;
+        };
+        let at = entries.iter().position(|(key, _)| key == first);
+        match (at, rest) {
+            (Some(_), []) => false,
+            (Some(at), rest) => entries[at].1.put(rest, text),
+            (None, []) => {
+                entries.push(((*first).to_owned(), Branch::Leaf(text)));
+                true
+            }
+            (None, rest) => {
+                let mut below = Branch::Inner(Vec::new());
+                let is_put = below.put(rest, text);
+                entries.push(((*first).to_owned(), below));
+                is_put
+            }
+        }
+    }
+}
+
+/// The tree of a one-liner, where everything stands, and what was wrong.
+struct Tree {
+    root: Branch,
+    places: Places,
+    errors: Vec<SpecError>,
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Tree {
+            root: Branch::Inner(Vec::new()),
+            places: Places::default(),
+            errors: Vec::new(),
+        }
+    }
+}
+
+/// Columns of keys and of values.
+#[derive(Default)]
+struct Places(BTreeMap<SpecPath, (usize, usize)>);
+
+impl Places {
+    fn find(&self, at: &SpecPath, is_about_key: bool) -> Option<SpecPlace> {
+        let mut at = at.clone();
+        let mut is_about_key = is_about_key;
+        loop {
+            if let Some((key, value)) = self.0.get(&at) {
+                let column = if is_about_key { *key } else { *value };
+                return Some(SpecPlace { line: 1, column });
+            }
+            at = at.parent()?;
+            is_about_key = false;
+        }
+    }
+}
+
+/// A part between two single commas, with its double commas made one.
+struct Part {
+    text: String,
+    /// Column of its first character, from 1.
+    column: usize,
+    /// Columns by which the text is shorter than what was written, up to each of its characters.
+    doubled: Vec<usize>,
+}
+
+impl Part {
+    /// The column of the nth character of the text, from 0.
+    fn column_of(&self, nth: usize) -> usize {
+        self.column + nth + self.doubled.partition_point(|at| *at < nth)
+    }
+}
+
+/// Splits at single commas.
+fn parts(text: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut part = Part {
+        text: String::new(),
+        column: 1,
+        doubled: Vec::new(),
+    };
+    let mut length = 0;
+    let mut characters = text.chars().enumerate().peekable();
+    while let Some((at, character)) = characters.next() {
+        if character != ',' {
+            part.text.push(character);
+            length += 1;
+        } else if characters.next_if(|(_, next)| *next == ',').is_some() {
+            part.doubled.push(length);
+            part.text.push(',');
+            length += 1;
+        } else {
+            let next = Part {
+                text: String::new(),
+                column: at + 2,
+                doubled: Vec::new(),
+            };
+            parts.push(std::mem::replace(&mut part, next));
+            length = 0;
+        }
+    }
+    parts.push(part);
+    parts
+}
+
+impl Tree {
+    fn refuse(&mut self, column: usize, message: impl Into<String>) -> &mut SpecError {
+        let mut error = SpecError::value(SpecPath::default(), message);
+        error.place = Some(SpecPlace { line: 1, column });
+        let at = self.errors.len();
+        self.errors.push(error);
+        &mut self.errors[at]
+    }
+
+    /// Fills the tree; gives the key of the backend unless the beginning makes no sense.
+    fn read(&mut self, text: &str) -> Option<&'static str> {
+        if text.len() > MAX_SPEC_BYTES {
+            let message = format!("{} bytes are too many for one disk", text.len());
+            self.refuse(1, message);
+            return None;
+        }
+        let parts = parts(text);
+        let (first, options) = parts.split_first()?;
+        let kind = self.read_kind(first)?;
+        let keys = BackendSpec::keys_of(kind);
+        for part in options {
+            self.read_option(part, kind, &keys);
+        }
+        Some(kind)
+    }
+
+    fn read_kind(&mut self, part: &Part) -> Option<&'static str> {
+        let help = format!("write {}", DiskSpec::ONE_LINER);
+        let Some((word, place)) = part.text.split_once(':') else {
+            let message = match part.text.as_str() {
+                "" => "a disk is written as KIND:PLACE, and nothing is there".to_owned(),
+                text => format!("`{}` does not say what kind of disk it is", shortened(text)),
+            };
+            self.refuse(part.column, message).help = Some(help);
+            return None;
+        };
+        let Some(known) = KINDS.iter().find(|kind| **kind == word) else {
+            let message = format!("unknown kind of disk `{}`", shortened(word));
+            let help = match nearest(word, &KINDS) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the kinds are {}", list_of(&KINDS)),
+            };
+            self.refuse(part.column, message).help = Some(help);
+            return None;
+        };
+        let column = part.column_of(word.chars().count() + 1);
+        if place.is_empty() {
+            self.refuse(column, format!("`{known}:` needs to know where"))
+                .help = Some(help);
+            return None;
+        }
+        let kind = if *known == "lun" { "device" } else { known };
+        let at = SpecPath::default().key(kind);
+        self.places.0.insert(at.clone(), (part.column, column));
+        let mut put = |key: &str, value: &str, column: usize| {
+            self.places.0.insert(at.key(key), (column, column));
+            self.root.put(&[kind, key], value.to_owned());
+        };
+        match kind {
+            "lvm" | "lvm-thin" => match place.split_once('/') {
+                Some((group, volume)) => {
+                    put("group", group, column);
+                    let behind = word.chars().count() + group.chars().count() + 2;
+                    put("volume", volume, part.column_of(behind));
+                }
+                None => {
+                    let message = format!("`{}` names no group and volume", shortened(place));
+                    self.refuse(column, message).help = Some("write GROUP/VOLUME".to_owned());
+                    return None;
+                }
+            },
+            "vhost-user-blk" => put("socket", place, column),
+            _ => put("path", place, column),
+        }
+        if *known == "lun" {
+            put("as", "lun", part.column);
+        }
+        BackendSpec::KINDS
+            .iter()
+            .copied()
+            .find(|name| *name == kind)
+    }
+
+    fn read_option(&mut self, part: &Part, kind: &'static str, keys: &[&str]) {
+        let Some((key, value)) = part.text.split_once('=') else {
+            let text = shortened(&part.text);
+            let (message, help) = if part.text.is_empty() {
+                let help = "a comma inside a value is written twice";
+                (
+                    "nothing stands between the commas".to_owned(),
+                    help.to_owned(),
+                )
+            } else {
+                (
+                    format!("`{text}` has no value"),
+                    format!("write `{text}=…`, or `{text}=on` for a switch"),
+                )
+            };
+            self.refuse(part.column, message).help = Some(help);
+            return;
+        };
+        let mut path: Vec<&str> = key.split('.').collect();
+        if BackendSpec::KINDS.contains(&path[0]) {
+            let message = format!("unknown key `{}`", shortened(key));
+            self.refuse(part.column, message).help =
+                Some("the keys of the backend stand beside those of the disk".to_owned());
+            return;
+        }
+        // Deeper than any key, so that no text makes a tree too deep to walk.
+        if path.len() > 3 || path.iter().any(|segment| segment.is_empty()) {
+            self.refuse(part.column, format!("unknown key `{}`", shortened(key)));
+            return;
+        }
+        if keys.contains(&path[0]) {
+            path.insert(0, kind);
+        }
+        let mut at = SpecPath::default();
+        for (depth, segment) in path.iter().enumerate() {
+            at = match segment.parse::<usize>() {
+                Ok(index) if depth > 0 => {
+                    SpecPath([at.0, vec![SpecSegment::Index(index)]].concat())
+                }
+                Ok(_) | Err(_) => at.key(*segment),
+            };
+            let columns = (part.column, part.column_of(key.chars().count() + 1));
+            self.places.0.entry(at.clone()).or_insert(columns);
+        }
+        if !self.root.put(&path, value.to_owned()) {
+            let message = format!("`{}` is written twice", shortened(key));
+            self.refuse(part.column, message);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! One list of keys per group of a spec: the type, its reader, its writer and its schema come from it.
+
+use schemars::{Schema, json_schema};
+use serde_json::{Map, Value as Json};
+
+use super::node::{Node, shortened};
+use super::suggest::nearest;
+use super::{SpecError, SpecPath};
+
+/// What is known while a spec is read: where the reader is, and what was wrong so far.
+pub(crate) struct Reader {
+    /// What was wrong so far.
+    pub(crate) errors: Vec<SpecError>,
+    /// Keys that may stand beside those at the top: in a one-liner, those of the backend.
+    beside: Vec<&'static str>,
+    at: SpecPath,
+}
+
+impl Reader {
+    /// A reader at the top, where these keys may stand beside the others.
+    pub(crate) fn new(beside: Vec<&'static str>) -> Self {
+        Reader {
+            errors: Vec::new(),
+            beside,
+            at: SpecPath::default(),
+        }
+    }
+
+    /// Where the reader is.
+    pub(crate) fn at(&self) -> &SpecPath {
+        &self.at
+    }
+
+    /// Reads something one step further down.
+    pub(crate) fn inside<T>(&mut self, below: SpecPath, read: impl FnOnce(&mut Self) -> T) -> T {
+        let above = std::mem::replace(&mut self.at, below);
+        let value = read(self);
+        self.at = above;
+        value
+    }
+
+    /// Notes that the value here is wrong.
+    pub(crate) fn refuse(&mut self, message: impl Into<String>) -> &mut SpecError {
+        self.refuse_as(SpecError::value(self.at.clone(), message))
+    }
+
+    /// Notes an error.
+    pub(crate) fn refuse_as(&mut self, error: SpecError) -> &mut SpecError {
+        let at = self.errors.len();
+        self.errors.push(error);
+        &mut self.errors[at]
+    }
+}
+
+/// A value that a key of a spec can have.
+pub(crate) trait SpecValue: Sized {
+    /// Reads it; `None` after an error was noted.
+    fn read(node: Node, reader: &mut Reader) -> Option<Self>;
+
+    /// Writes it.
+    fn write(&self) -> Node;
+
+    /// Its JSON Schema.
+    fn schema() -> Schema;
+}
+
+/// The keys of one group that nobody has read yet.
+pub(crate) struct Keys<'a> {
+    entries: Vec<(String, Option<Node>)>,
+    pub(crate) reader: &'a mut Reader,
+}
+
+impl<'a> Keys<'a> {
+    /// The keys of a group; `None` after an error was noted that it is no group.
+    pub(crate) fn new(node: Node, reader: &'a mut Reader, known: &[&str]) -> Option<Self> {
+        match node {
+            Node::Map(map) => {
+                let mut entries: Vec<(String, Option<Node>)> = Vec::with_capacity(map.len());
+                let mut seen = std::collections::BTreeSet::new();
+                for (key, value) in map {
+                    if !seen.insert(key.clone()) {
+                        let at = reader.at().key(key.as_str());
+                        let message = format!("`{}` is written twice", shortened(&key));
+                        reader.refuse_as(SpecError::key(at, message));
+                        continue;
+                    }
+                    entries.push((key, Some(value)));
+                }
+                Some(Keys { entries, reader })
+            }
+            Node::Null
+            | Node::Bool(_)
+            | Node::Integer(_)
+            | Node::OtherNumber
+            | Node::Text(_)
+            | Node::List(_) => {
+                let message = format!("expected a group of keys, found {}", node.describe());
+                let help = format!("its keys are {}", list_of(known));
+                reader.refuse(message).help = Some(help);
+                None
+            }
+        }
+    }
+
+    /// Takes the value of a key, if it was written.
+    pub(crate) fn take(&mut self, key: &str) -> Option<Node> {
+        self.entries
+            .iter_mut()
+            .find(|(name, value)| name == key && value.is_some())
+            .and_then(|(_, value)| value.take())
+    }
+
+    /// True if the key was written and not taken yet.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.entries
+            .iter()
+            .any(|(name, value)| name == key && value.is_some())
+    }
+
+    /// Reads the value of a key, if it was written; `Err` after an error was noted.
+    pub(crate) fn read<T: SpecValue>(&mut self, key: &str) -> Result<Option<T>, Noted> {
+        match self.take(key) {
+            // `key:` with nothing behind it is an option that was left open.
+            None | Some(Node::Null) => Ok(None),
+            Some(node) => {
+                let below = self.reader.at().key(key);
+                self.reader
+                    .inside(below, |reader| T::read(node, reader))
+                    .map(Some)
+                    .ok_or(Noted)
+            }
+        }
+    }
+
+    /// Refuses the keys that nobody took; `explain` knows better than the nearest word, sometimes.
+    pub(crate) fn refuse_rest(
+        self,
+        known: &[&str],
+        explain: impl Fn(&str, &Node) -> Option<String>,
+    ) {
+        let Keys { entries, reader } = self;
+        let mut known = known.to_vec();
+        if reader.at().is_top() {
+            known.extend(&reader.beside);
+        }
+        for (key, value) in entries {
+            let Some(value) = value else { continue };
+            let at = reader.at().key(key.as_str());
+            let help = explain(&key, &value).unwrap_or_else(|| match nearest(&key, &known) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the keys here are {}", list_of(&known)),
+            });
+            let message = format!("unknown key `{}`", shortened(&key));
+            reader.refuse_as(SpecError::key(at, message)).help = Some(help);
+        }
+    }
+}
+
+/// An error was noted; there is nothing more to say.
+pub(crate) struct Noted;
+
+/// Words one after the other, for people.
+pub(crate) fn list_of(words: &[&str]) -> String {
+    match words {
+        [] => "none".to_owned(),
+        [only] => format!("`{only}`"),
+        [rest @ .., last] => {
+            let rest: Vec<String> = rest.iter().map(|word| format!("`{word}`")).collect();
+            format!("{} or `{last}`", rest.join(", "))
+        }
+    }
+}
+
+/// How a field of a group is filled: from a key that must be there, or from one that may be.
+pub(crate) trait Slot: Sized {
+    /// The keys that it takes, given the one it is declared with.
+    fn keys(declared: &'static str) -> Vec<&'static str>;
+
+    /// Takes it from the keys; `None` after an error was noted.
+    fn take(keys: &mut Keys<'_>, declared: &'static str) -> Option<Self>;
+
+    /// Adds what was written to a map.
+    fn put(&self, declared: &'static str, map: &mut Vec<(String, Node)>);
+
+    /// Adds its schema to that of the group.
+    fn describe(declared: &'static str, description: &str, group: &mut GroupSchema);
+}
+
+impl<T: SpecValue> Slot for T {
+    fn keys(declared: &'static str) -> Vec<&'static str> {
+        vec![declared]
+    }
+
+    fn take(keys: &mut Keys<'_>, declared: &'static str) -> Option<Self> {
+        match keys.read(declared) {
+            Ok(Some(value)) => Some(value),
+            Ok(None) => {
+                let at = keys.reader.at().clone();
+                let message = format!("`{declared}` is missing");
+                keys.reader.refuse_as(SpecError::value(at, message));
+                None
+            }
+            Err(Noted) => None,
+        }
+    }
+
+    fn put(&self, declared: &'static str, map: &mut Vec<(String, Node)>) {
+        map.push((declared.to_owned(), self.write()));
+    }
+
+    fn describe(declared: &'static str, description: &str, group: &mut GroupSchema) {
+        group.property::<T>(declared, description);
+        group.require(declared);
+    }
+}
+
+impl<T: SpecValue> Slot for Option<T> {
+    fn keys(declared: &'static str) -> Vec<&'static str> {
+        vec![declared]
+    }
+
+    fn take(keys: &mut Keys<'_>, declared: &'static str) -> Option<Self> {
+        keys.read(declared).ok()
+    }
+
+    fn put(&self, declared: &'static str, map: &mut Vec<(String, Node)>) {
+        if let Some(value) = self {
+            map.push((declared.to_owned(), value.write()));
+        }
+    }
+
+    fn describe(declared: &'static str, description: &str, group: &mut GroupSchema) {
+        group.property::<T>(declared, description);
+    }
+}
+
+/// The schema of a group as it grows.
+#[derive(Default)]
+pub(crate) struct GroupSchema {
+    properties: Map<String, Json>,
+    required: Vec<Json>,
+    /// Schemas of which exactly one must hold, if any are given.
+    pub(crate) one_of: Vec<Json>,
+}
+
+impl GroupSchema {
+    /// Adds a key.
+    pub(crate) fn property<T: SpecValue>(&mut self, key: &str, description: &str) {
+        self.property_of(key, description, T::schema());
+    }
+
+    /// Adds a key with this schema.
+    pub(crate) fn property_of(&mut self, key: &str, description: &str, mut schema: Schema) {
+        schema.insert("description".into(), description.trim().into());
+        self.properties.insert(key.into(), schema.into());
+    }
+
+    /// Demands a key.
+    pub(crate) fn require(&mut self, key: &str) {
+        self.required.push(key.into());
+    }
+
+    /// The whole.
+    pub(crate) fn finish(self) -> Schema {
+        let GroupSchema {
+            properties,
+            required,
+            one_of,
+        } = self;
+        let mut schema = json_schema!({
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": false,
+        });
+        if !required.is_empty() {
+            schema.insert("required".into(), required.into());
+        }
+        if !one_of.is_empty() {
+            schema.insert("oneOf".into(), one_of.into());
+        }
+        schema
+    }
+}
+
+/// Declares a group of keys: its type, and how it is read, written and described.
+macro_rules! section {
+    (
+        $(#[doc = $doc:literal])+
+        $(#[derive($derive:ident)])?
+        pub struct $name:ident {
+            $( $(#[doc = $field_doc:literal])+ $field:ident: $type:ty = $key:literal, )+
+        }
+        $(unknown keys: $explain:path;)?
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        $(#[derive($derive)])?
+        pub struct $name {
+            $( $(#[doc = $field_doc])+ pub $field: $type, )+
+        }
+
+        impl $name {
+            /// Every key, in the order in which it is written.
+            pub(crate) fn keys() -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $( keys.extend(<$type as $crate::spec::section::Slot>::keys($key)); )+
+                keys
+            }
+        }
+
+        impl $crate::spec::section::SpecValue for $name {
+            fn read(
+                node: $crate::spec::node::Node,
+                reader: &mut $crate::spec::section::Reader,
+            ) -> Option<Self> {
+                let known = Self::keys();
+                let mut keys = $crate::spec::section::Keys::new(node, reader, &known)?;
+                $( let $field = <$type as $crate::spec::section::Slot>::take(&mut keys, $key); )+
+                #[allow(unused_mut, unused_assignments, reason = "only some groups know better")]
+                let mut explain: fn(&str, &$crate::spec::node::Node) -> Option<String> = |_, _| None;
+                $( explain = $explain; )?
+                keys.refuse_rest(&known, explain);
+                Some($name { $( $field: $field?, )+ })
+            }
+
+            fn write(&self) -> $crate::spec::node::Node {
+                let $name { $( $field, )+ } = self;
+                let mut map = Vec::new();
+                $( $crate::spec::section::Slot::put($field, $key, &mut map); )+
+                $crate::spec::node::Node::Map(map)
+            }
+
+            fn schema() -> schemars::Schema {
+                let mut group = $crate::spec::section::GroupSchema::default();
+                $(
+                    <$type as $crate::spec::section::Slot>::describe(
+                        $key,
+                        concat!($($field_doc),+),
+                        &mut group,
+                    );
+                )+
+                let mut schema = group.finish();
+                schema.insert("description".into(), concat!($($doc),+).trim().into());
+                schema
+            }
+        }
+    };
+}
+
+pub(crate) use section;

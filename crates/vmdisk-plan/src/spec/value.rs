@@ -1,0 +1,334 @@
+//! The plain values of a spec: text, numbers, switches, sizes and words.
+
+use schemars::{Schema, json_schema};
+use vmdisk_model::{
+    AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Format,
+    Preallocation, Qcow2Preallocation, ReadErrorPolicy,
+};
+
+use super::node::Node;
+use super::section::{Reader, SpecValue, list_of};
+use super::suggest::nearest;
+
+impl SpecValue for String {
+    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+        match node {
+            Node::Text(text) if text.contains('\0') => {
+                reader.refuse("a zero byte ends every path and name on the host");
+                None
+            }
+            Node::Text(text) if text.is_empty() => {
+                reader.refuse("expected text, found none");
+                None
+            }
+            Node::Text(text) => Some(text),
+            // What YAML takes for a number or a truth value has lost its spelling.
+            Node::Bool(_) | Node::Integer(_) | Node::OtherNumber => {
+                let message = format!("expected text, found {}", node.describe());
+                reader.refuse(message).help = Some("put it in quotes".to_owned());
+                None
+            }
+            Node::Null | Node::List(_) | Node::Map(_) => {
+                reader.refuse(format!("expected text, found {}", node.describe()));
+                None
+            }
+        }
+    }
+
+    fn write(&self) -> Node {
+        Node::Text(self.clone())
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "minLength": 1 })
+    }
+}
+
+impl SpecValue for bool {
+    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+        match &node {
+            Node::Bool(value) => Some(*value),
+            Node::Text(text) if ["true", "on", "yes"].contains(&text.as_str()) => Some(true),
+            Node::Text(text) if ["false", "off", "no"].contains(&text.as_str()) => Some(false),
+            Node::Text(_)
+            | Node::Null
+            | Node::Integer(_)
+            | Node::OtherNumber
+            | Node::List(_)
+            | Node::Map(_) => {
+                let message = format!("expected `true` or `false`, found {}", node.describe());
+                reader.refuse(message);
+                None
+            }
+        }
+    }
+
+    fn write(&self) -> Node {
+        Node::Bool(*self)
+    }
+
+    fn schema() -> Schema {
+        json_schema!({
+            "oneOf": [{ "type": "boolean" }, { "enum": ["on", "off", "yes", "no", "true", "false"] }]
+        })
+    }
+}
+
+/// A whole number as written, also in quotes or in a one-liner.
+fn whole_number(node: &Node) -> Option<u64> {
+    match node {
+        Node::Integer(value) => Some(*value),
+        // `parse` alone would let a sign through.
+        Node::Text(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+        Node::Text(_)
+        | Node::Null
+        | Node::Bool(_)
+        | Node::OtherNumber
+        | Node::List(_)
+        | Node::Map(_) => None,
+    }
+}
+
+impl SpecValue for u64 {
+    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+        let value = whole_number(&node);
+        if value.is_none() {
+            reader.refuse(format!(
+                "expected a whole number, found {}",
+                node.describe()
+            ));
+        }
+        value
+    }
+
+    fn write(&self) -> Node {
+        Node::Integer(*self)
+    }
+
+    fn schema() -> Schema {
+        json_schema!({
+            "oneOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "^[0-9]+$" }]
+        })
+    }
+}
+
+impl SpecValue for u32 {
+    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+        let value = u64::read(node, reader)?;
+        if u32::try_from(value).is_err() {
+            reader.refuse(format!("{value} is more than {}", u32::MAX));
+        }
+        u32::try_from(value).ok()
+    }
+
+    fn write(&self) -> Node {
+        Node::Integer((*self).into())
+    }
+
+    fn schema() -> Schema {
+        json_schema!({
+            "oneOf": [
+                { "type": "integer", "minimum": 0, "maximum": u32::MAX },
+                { "type": "string", "pattern": "^[0-9]+$" }
+            ]
+        })
+    }
+}
+
+impl SpecValue for Bytes {
+    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+        match &node {
+            Node::Integer(bytes) => Some(Bytes(*bytes)),
+            Node::Text(text) => match Bytes::parse(text) {
+                Ok(bytes) => Some(bytes),
+                Err(error) => {
+                    reader.refuse(format!("{} is no size: {error}", node.describe()));
+                    None
+                }
+            },
+            Node::Null | Node::Bool(_) | Node::OtherNumber | Node::List(_) | Node::Map(_) => {
+                let message = format!("expected a size such as 40G, found {}", node.describe());
+                reader.refuse(message);
+                None
+            }
+        }
+    }
+
+    fn write(&self) -> Node {
+        Node::Text(size_text(*self))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({
+            "oneOf": [
+                { "type": "integer", "minimum": 0 },
+                { "type": "string", "pattern": r"^\s*[0-9]*\.?[0-9]*\s*([bB]|[bB]ytes?|[kKmMgGtTpPeE]([iI]?[bB])?)?\s*$" }
+            ]
+        })
+    }
+}
+
+/// A size as qemu-img, lvcreate and this spec read it: `40G`, `513`.
+pub(crate) fn size_text(size: Bytes) -> String {
+    for (letter, power) in [('T', 4), ('G', 3), ('M', 2), ('K', 1)] {
+        let unit = 1024_u64.pow(power);
+        if size.0 != 0 && size.0.is_multiple_of(unit) {
+            return format!("{}{letter}", size.0 / unit);
+        }
+    }
+    size.0.to_string()
+}
+
+/// An enum whose values are words.
+pub(crate) trait Word: Copy + 'static {
+    /// Every word.
+    const ALL_WORDS: &'static [&'static str];
+
+    /// What the enum is about, for `expected …`.
+    fn word(self) -> &'static str;
+
+    /// The value of a word.
+    fn from_word(word: &str) -> Option<Self>;
+}
+
+/// Reads a word.
+pub(crate) fn read_word<T: Word>(node: &Node, reader: &mut Reader) -> Option<T> {
+    let written = match node {
+        Node::Text(text) => text.as_str(),
+        // `off` and `on` are words of several options, and truth values to some YAML tools.
+        Node::Bool(false) => "off",
+        Node::Bool(true) => "on",
+        Node::Null | Node::Integer(_) | Node::OtherNumber | Node::List(_) | Node::Map(_) => "",
+    };
+    let value = T::from_word(written);
+    if value.is_none() {
+        let help = nearest(written, T::ALL_WORDS).map(|meant| format!("did you mean `{meant}`?"));
+        let expected = list_of(T::ALL_WORDS);
+        reader
+            .refuse(format!("expected {expected}, found {}", node.describe()))
+            .help = help;
+    }
+    value
+}
+
+/// Makes an enum of words a value of a spec.
+macro_rules! word_value {
+    ($type:ty) => {
+        impl $crate::spec::section::SpecValue for $type {
+            fn read(
+                node: $crate::spec::node::Node,
+                reader: &mut $crate::spec::section::Reader,
+            ) -> Option<Self> {
+                $crate::spec::value::read_word(&node, reader)
+            }
+
+            fn write(&self) -> $crate::spec::node::Node {
+                let word = $crate::spec::value::Word::word(*self);
+                $crate::spec::node::Node::Text(word.to_owned())
+            }
+
+            fn schema() -> schemars::Schema {
+                schemars::json_schema!({
+                    "enum": <$type as $crate::spec::value::Word>::ALL_WORDS
+                })
+            }
+        }
+    };
+}
+
+/// Makes enums of the model values of a spec, with the words they have there.
+macro_rules! model_words {
+    ($($type:ty),+ $(,)?) => {$(
+        impl Word for $type {
+            const ALL_WORDS: &'static [&'static str] = <$type>::WORDS;
+
+            fn word(self) -> &'static str {
+                self.as_wire()
+            }
+
+            fn from_word(word: &str) -> Option<Self> {
+                <$type>::from_wire(word)
+            }
+        }
+
+        word_value!($type);
+    )+};
+}
+
+model_words!(
+    AioMode,
+    Architecture,
+    CacheMode,
+    DetectZeroes,
+    Discard,
+    ErrorPolicy,
+    Format,
+    Preallocation,
+    Qcow2Preallocation,
+    ReadErrorPolicy,
+);
+
+/// Declares an enum of words that only specs have.
+macro_rules! spec_words {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $( $(#[$variant_meta:meta])* $variant:ident = $word:literal $(| $alias:literal)*, )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $( $(#[$variant_meta])* $variant, )+ }
+
+        impl $name {
+            /// Every value, in the order of declaration.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+        }
+
+        impl $crate::spec::value::Word for $name {
+            const ALL_WORDS: &'static [&'static str] = &[$($word, $($alias,)*)+];
+
+            fn word(self) -> &'static str {
+                match self { $( $name::$variant => $word, )+ }
+            }
+
+            fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $( $word $(| $alias)* => Some($name::$variant), )+
+                    _ => None,
+                }
+            }
+        }
+
+        $crate::spec::value::word_value!($name);
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($crate::spec::value::Word::word(*self))
+            }
+        }
+    };
+}
+
+pub(crate) use {spec_words, word_value};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_written_in_the_largest_unit_that_every_tool_reads() {
+        for (bytes, text) in [
+            (0, "0"),
+            (513, "513"),
+            (64 << 10, "64K"),
+            (1536 << 20, "1536M"),
+            (40 << 30, "40G"),
+            (3 << 40, "3T"),
+            (2 << 50, "2048T"),
+        ] {
+            assert_eq!(size_text(Bytes(bytes)), text);
+            assert_eq!(Bytes::parse(text), Ok(Bytes(bytes)));
+        }
+    }
+}

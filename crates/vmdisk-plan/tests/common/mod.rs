@@ -1,0 +1,332 @@
+//! Specs of all shapes, for property tests.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use proptest::option::weighted;
+use proptest::prelude::*;
+use vmdisk_model::{
+    AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Format,
+    Preallocation, Qcow2Preallocation, ReadErrorPolicy,
+};
+use vmdisk_plan::*;
+
+/// Sizes of disks: whole sectors.
+pub(crate) fn size() -> impl Strategy<Value = Bytes> {
+    prop_oneof![
+        (1_u64..2048).prop_map(|count| Bytes(count << 30)),
+        (1_u64..1_000_000).prop_map(|count| Bytes(count * 512)),
+    ]
+}
+
+/// Paths that a shell, a YAML reader and an option list could each misread.
+pub(crate) fn path() -> impl Strategy<Value = String> {
+    let odd = prop_oneof![
+        "[a-z0-9]{1,8}",
+        r#"[-a-z ,=:;'"\\$`!*?&|<>(){}\[\]#~%@^+\n\t\r\u{1}é…]{1,12}"#,
+        Just("on".to_owned()),
+        Just("-rf".to_owned()),
+    ];
+    (odd.clone(), odd).prop_map(|(directory, name)| format!("/{directory}/{name}.img"))
+}
+
+fn volume() -> impl Strategy<Value = String> {
+    "[a-z][a-z0-9+_.-]{0,10}".prop_filter("LVM keeps some names", |name| {
+        !name.starts_with("snapshot") && !name.starts_with("pvmove") && !name.contains('_')
+    })
+}
+
+fn word<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy<Value = T> {
+    proptest::sample::select(all)
+}
+
+pub(crate) fn raw() -> impl Strategy<Value = RawSpec> {
+    (
+        path(),
+        weighted(0.7, size()),
+        any::<Option<bool>>(),
+        weighted(0.3, word(Preallocation::ALL)),
+    )
+        .prop_map(|(path, size, nocow, preallocation)| RawSpec {
+            path,
+            preallocation: size.and(preallocation),
+            nocow: size.and(nocow),
+            size,
+        })
+}
+
+pub(crate) fn qcow2() -> impl Strategy<Value = Qcow2Spec> {
+    (
+        path(),
+        weighted(0.7, size()),
+        weighted(0.5, word(Qcow2Preallocation::ALL)),
+        weighted(0.5, (14_u32..=21).prop_map(|power| Bytes(1 << power))),
+        any::<Option<bool>>(),
+        any::<Option<bool>>(),
+        any::<Option<bool>>(),
+        weighted(
+            0.3,
+            (path(), prop_oneof![Just(Format::Raw), Just(Format::Qcow2)]),
+        ),
+    )
+        .prop_map(
+            |(path, size, preallocation, cluster_size, extended_l2, lazy, nocow, backing)| {
+                let backing = backing
+                    .filter(|(below, _)| *below != path)
+                    .map(|(path, format)| BackingSpec { path, format });
+                let is_made = size.is_some() || backing.is_some();
+                let needs_subclusters = backing.is_some()
+                    && preallocation.is_some_and(|mode| mode != Qcow2Preallocation::Off);
+                Qcow2Spec {
+                    path,
+                    size,
+                    preallocation: preallocation.filter(|_| is_made),
+                    cluster_size: cluster_size.filter(|_| is_made),
+                    extended_l2: if needs_subclusters {
+                        Some(true)
+                    } else {
+                        extended_l2.filter(|_| is_made)
+                    },
+                    lazy_refcounts: lazy.filter(|_| is_made),
+                    backing,
+                    nocow: nocow.filter(|_| is_made),
+                }
+            },
+        )
+}
+
+pub(crate) fn lvm() -> impl Strategy<Value = LvmSpec> {
+    (volume(), volume(), weighted(0.7, size())).prop_map(|(group, volume, size)| LvmSpec {
+        group,
+        volume,
+        size,
+    })
+}
+
+pub(crate) fn lvm_thin() -> impl Strategy<Value = LvmThinSpec> {
+    (
+        (volume(), volume(), volume()),
+        weighted(0.7, size()),
+        any::<bool>(),
+        weighted(0.5, size()),
+        weighted(0.5, (1_u64..=16384).prop_map(|count| Bytes(count << 16))),
+        any::<Option<bool>>(),
+    )
+        .prop_map(
+            |((group, volume, pool), size, names_pool, pool_size, chunk_size, zero)| {
+                let pool =
+                    Some(pool).filter(|pool| *pool != volume && (names_pool || size.is_some()));
+                let size = size.filter(|_| pool.is_some());
+                let pool_size = pool_size.filter(|_| size.is_some());
+                LvmThinSpec {
+                    group,
+                    volume,
+                    size,
+                    pool,
+                    chunk_size: chunk_size.filter(|_| pool_size.is_some()),
+                    zero: zero.filter(|_| pool_size.is_some()),
+                    pool_size,
+                }
+            },
+        )
+}
+
+pub(crate) fn backend() -> impl Strategy<Value = BackendSpec> {
+    prop_oneof![
+        raw().prop_map(BackendSpec::from),
+        qcow2().prop_map(BackendSpec::from),
+        lvm().prop_map(BackendSpec::from),
+        lvm_thin().prop_map(BackendSpec::from),
+        (path(), weighted(0.5, word(DeviceAccess::ALL))).prop_map(|(path, access)| {
+            BackendSpec::from(DeviceSpec {
+                path: format!("/dev/disk/by-id{path}"),
+                access,
+            })
+        }),
+        (path(), any::<Option<bool>>(), weighted(0.3, 1_u32..60)).prop_map(
+            |(socket, reconnect, timeout)| BackendSpec::from(VhostUserBlkSpec {
+                socket: format!("/run{socket}"),
+                reconnect,
+                reconnect_timeout: timeout.filter(|_| reconnect != Some(false)),
+            })
+        ),
+    ]
+}
+
+pub(crate) fn iotune() -> impl Strategy<Value = IotuneSpec> {
+    (any::<bool>(), 1_u64..1 << 40, 1_u64..1 << 20, any::<bool>()).prop_map(
+        |(is_total, bytes, iops, bursts)| {
+            let empty = IotuneSpec::default();
+            if is_total {
+                IotuneSpec {
+                    total_bytes_sec: Some(Bytes(bytes)),
+                    total_bytes_sec_max: bursts.then_some(Bytes(bytes * 2)),
+                    total_bytes_sec_max_length: bursts.then_some(10),
+                    ..empty
+                }
+            } else {
+                IotuneSpec {
+                    read_iops_sec: Some(iops),
+                    write_iops_sec: Some(iops),
+                    group_name: bursts.then(|| "gold".to_owned()),
+                    size_iops_sec: Some(Bytes(4096)),
+                    ..empty
+                }
+            }
+        },
+    )
+}
+
+type Modes = (
+    Option<CacheMode>,
+    Option<AioMode>,
+    Option<Discard>,
+    Option<DetectZeroes>,
+    Option<ErrorPolicy>,
+    Option<ReadErrorPolicy>,
+);
+
+fn modes() -> impl Strategy<Value = Modes> {
+    (
+        weighted(0.3, word(CacheMode::ALL)),
+        weighted(0.3, word(AioMode::ALL)),
+        weighted(0.3, word(Discard::ALL)),
+        weighted(0.3, word(DetectZeroes::ALL)),
+        weighted(0.2, word(ErrorPolicy::ALL)),
+        weighted(0.2, word(ReadErrorPolicy::ALL)),
+    )
+}
+
+fn iothread() -> impl Strategy<Value = IoThreadSpec> {
+    prop_oneof![
+        Just(IoThreadSpec::Auto),
+        (1_u32..4).prop_map(IoThreadSpec::Number),
+        Just(IoThreadSpec::Several(vec![2, 1])),
+    ]
+}
+
+/// A disk whose own values are fit; whether they go together is for the planner to tell.
+pub(crate) fn disk() -> impl Strategy<Value = DiskSpec> {
+    (
+        backend(),
+        modes(),
+        (
+            weighted(0.4, word(BusSpec::ALL)),
+            weighted(0.1, word(MediaSpec::ALL)),
+            weighted(0.2, 1_u32..=1024),
+            weighted(0.2, (2_u32..=10).prop_map(|power| 1 << power)),
+            weighted(0.3, iothread()),
+        ),
+        (
+            weighted(0.2, Just((Bytes(512), Bytes(4096), Bytes(65536)))),
+            weighted(0.2, "[A-Za-z0-9_.+ -]{1,20}"),
+            weighted(0.1, Just("5000c50015ea71ac".to_owned())),
+            weighted(0.1, prop_oneof![Just(1_u32), 1025_u32..65535]),
+        ),
+        (any::<[Option<bool>; 4]>(), any::<[Option<bool>; 2]>()),
+        weighted(0.1, iotune()),
+    )
+        .prop_map(|(backend, modes, device, identity, switches, iotune)| {
+            let (cache, io, discard, detect_zeroes, error_policy, read_error_policy) = modes;
+            let (bus, media, queues, queue_size, iothread) = device;
+            let (blocks, serial, wwn, rotation_rate) = identity;
+            let ([copy_on_read, removable, readonly, shareable], [transient, no_unref]) = switches;
+            let is_qcow2 = matches!(backend, BackendSpec::Qcow2(_));
+            DiskSpec {
+                backend,
+                bus,
+                target: None,
+                media,
+                cache,
+                io,
+                discard,
+                detect_zeroes,
+                copy_on_read,
+                discard_no_unref: no_unref.filter(|_| is_qcow2),
+                metadata_cache_size: is_qcow2.then_some(Bytes(1 << 20)),
+                queues,
+                queue_size,
+                iothread,
+                logical_block_size: blocks.map(|(logical, ..)| logical),
+                physical_block_size: blocks.map(|(_, physical, _)| physical),
+                discard_granularity: blocks.map(|(.., granularity)| granularity),
+                error_policy,
+                read_error_policy,
+                serial,
+                wwn,
+                vendor: rotation_rate.map(|_| "ACME \"1\"".to_owned()),
+                product: rotation_rate.map(|_| "0x10".to_owned()),
+                rotation_rate,
+                removable,
+                boot: None,
+                readonly,
+                shareable,
+                transient,
+                iotune,
+            }
+        })
+}
+
+pub(crate) fn guest() -> impl Strategy<Value = GuestSpec> {
+    (
+        weighted(
+            0.5,
+            prop_oneof![
+                "[a-z][a-z0-9 ']{0,8}x",
+                Just("null".to_owned()),
+                Just("1e3".to_owned())
+            ],
+        ),
+        weighted(0.5, word(GuestType::ALL)),
+        weighted(0.5, word(Architecture::ALL)),
+        weighted(
+            0.5,
+            proptest::sample::select(vec!["q35", "pc", "pc-q35-5.1", "pc-i440fx-3.1"]),
+        ),
+        weighted(0.5, 1_u32..64),
+        weighted(0.5, (64_u64..65536).prop_map(|count| Bytes(count << 20))),
+        weighted(
+            0.5,
+            prop_oneof![
+                Just(IoThreadCount::Auto),
+                (0_u32..8).prop_map(IoThreadCount::Number)
+            ],
+        ),
+        weighted(
+            0.3,
+            prop_oneof![
+                Just(HugePagesSpec::No),
+                Just(HugePagesSpec::DefaultSize),
+                Just(HugePagesSpec::Size(Bytes(2 << 20)))
+            ],
+        ),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(name, guest_type, arch, machine, vcpus, memory, iothreads, hugepages, uuid)| {
+                GuestSpec {
+                    name,
+                    uuid: uuid.then(|| "01234567-89ab-cdef-0123-456789abcdef".to_owned()),
+                    guest_type,
+                    arch,
+                    machine: machine.map(str::to_owned),
+                    vcpus,
+                    memory,
+                    iothreads,
+                    hugepages,
+                }
+            },
+        )
+}
+
+/// A whole spec, in which no two disks write to one storage.
+pub(crate) fn spec() -> impl Strategy<Value = Spec> {
+    (
+        weighted(0.6, guest()),
+        proptest::collection::vec(disk(), 0..5),
+    )
+        .prop_map(|(guest, disks)| Spec {
+            version: SpecVersion::V1,
+            guest,
+            disks,
+        })
+        .prop_filter("two disks on one storage", |spec| spec.check().is_empty())
+}

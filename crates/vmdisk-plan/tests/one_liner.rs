@@ -1,0 +1,276 @@
+//! Disks in one line.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use proptest::prelude::*;
+use vmdisk_model::{Bytes, CacheMode, Format};
+use vmdisk_plan::*;
+
+fn read(text: &str) -> DiskSpec {
+    DiskSpec::from_one_liner(text).unwrap_or_else(|errors| panic!("{text}: {errors:?}"))
+}
+
+/// The same disk, written as YAML.
+fn yaml(text: &str) -> DiskSpec {
+    let spec = Spec::from_yaml(&format!("version: 1\ndisks:\n- {text}\n"));
+    spec.unwrap_or_else(|errors| panic!("{text}: {errors:?}"))
+        .disks
+        .remove(0)
+}
+
+#[test]
+fn each_kind_of_backend_has_a_one_liner() {
+    for (line, written) in [
+        (
+            "qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata,bus=virtio",
+            "{qcow2: {path: /srv/web1.qcow2, size: 40G, preallocation: metadata}, bus: virtio}",
+        ),
+        ("lvm:vg0/data", "{lvm: {group: vg0, volume: data}}"),
+        ("raw:/srv/a.img", "{raw: {path: /srv/a.img}}"),
+        (
+            "lvm-thin:vg0/web1,pool=pool0,size=40G,pool-size=500G,chunk-size=128K,zero=on",
+            "{lvm-thin: {group: vg0, volume: web1, pool: pool0, size: 40G, pool-size: 500G, chunk-size: 128K, zero: true}}",
+        ),
+        (
+            "device:/dev/disk/by-path/pci-0000:00:1f.2,readonly=on",
+            "{device: {path: '/dev/disk/by-path/pci-0000:00:1f.2'}, readonly: true}",
+        ),
+        (
+            "lun:/dev/disk/by-id/wwn-0x5,bus=virtio-scsi",
+            "{device: {path: /dev/disk/by-id/wwn-0x5, as: lun}, bus: virtio-scsi}",
+        ),
+        (
+            "vhost-user-blk:/run/x.sock,reconnect=on,reconnect-timeout=5,queues=2",
+            "{vhost-user-blk: {socket: /run/x.sock, reconnect: true, reconnect-timeout: 5}, queues: 2}",
+        ),
+        (
+            "qcow2:/srv/o.qcow2,backing.path=/srv/b.img,backing.format=raw,iotune.total-iops-sec=500",
+            "{qcow2: {path: /srv/o.qcow2, backing: {path: /srv/b.img, format: raw}}, iotune: {total-iops-sec: 500}}",
+        ),
+        (
+            "raw:/a,iothread.0=1,iothread.1=2",
+            "{raw: {path: /a}, iothread: [1, 2]}",
+        ),
+        (
+            "raw:/a,iothread=auto,serial=0x10",
+            "{raw: {path: /a}, iothread: auto, serial: '0x10'}",
+        ),
+    ] {
+        assert_eq!(read(line), yaml(written), "{line}");
+    }
+}
+
+#[test]
+fn two_commas_are_one_comma_of_the_value() {
+    let disk = read("raw:/srv/a,,b=c.img,size=1G,cache=none");
+    let BackendSpec::Raw(raw) = &disk.backend else {
+        panic!("it is raw");
+    };
+    assert_eq!(raw.path, "/srv/a,b=c.img");
+    assert_eq!(raw.size, Some(Bytes(1 << 30)));
+    assert_eq!(disk.cache, Some(CacheMode::None));
+    // Three commas are a comma and an end.
+    assert_eq!(
+        read("qcow2:/a,,,backing.path=/b,,,backing.format=qcow2").backend,
+        BackendSpec::Qcow2(Qcow2Spec {
+            path: "/a,".to_owned(),
+            size: None,
+            preallocation: None,
+            cluster_size: None,
+            extended_l2: None,
+            lazy_refcounts: None,
+            backing: Some(BackingSpec {
+                path: "/b,".to_owned(),
+                format: Format::Qcow2
+            }),
+            nocow: None,
+        })
+    );
+}
+
+#[test]
+fn every_fault_has_its_column_and_what_to_write() {
+    for (line, expected) in [
+        (
+            "",
+            &[
+                "line 1, column 1: a disk is written as KIND:PLACE, and nothing is there; write KIND:PLACE[,KEY=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
+            ][..],
+        ),
+        (
+            "/srv/a.img",
+            &[
+                "line 1, column 1: `/srv/a.img` does not say what kind of disk it is; write KIND:PLACE[,KEY=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
+            ],
+        ),
+        (
+            "qcow:/a",
+            &["line 1, column 1: unknown kind of disk `qcow`; did you mean `qcow2`?"],
+        ),
+        (
+            "nbd:/a",
+            &[
+                "line 1, column 1: unknown kind of disk `nbd`; the kinds are `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `lun` or `vhost-user-blk`",
+            ],
+        ),
+        (
+            "lvm:data",
+            &["line 1, column 5: `data` names no group and volume; write GROUP/VOLUME"],
+        ),
+        (
+            "lvm:vg0/-x",
+            &[
+                "line 1, column 9: lvm.volume: LVM has no name `-x`; it takes letters, digits and +_.- and no - in front",
+            ],
+        ),
+        (
+            "lvm:vg0/a/b",
+            &[
+                "line 1, column 9: lvm.volume: LVM has no name `a/b`; it takes letters, digits and +_.- and no - in front",
+            ],
+        ),
+        (
+            "raw:a.img",
+            &[
+                "line 1, column 5: raw.path: `a.img` does not begin at the root; write the whole path: libvirt and QEMU run elsewhere",
+            ],
+        ),
+        (
+            "raw:/é,,b,sise=1G,cache=nnone,readonly,,size=1G,size=2G,lvm.x=1,a.b.c.d=1",
+            &[
+                "line 1, column 11: sise: unknown key `sise`; did you mean `size`?",
+                "line 1, column 25: cache: expected `none`, `writethrough`, `writeback`, `directsync` or `unsafe`, found `nnone`; did you mean `none`?",
+                "line 1, column 31: `readonly,size` is written wrongly",
+            ],
+        ),
+        (
+            "raw:/a,readonly",
+            &[
+                "line 1, column 8: `readonly` has no value; write `readonly=…`, or `readonly=on` for a switch",
+            ],
+        ),
+        (
+            "raw:/a,",
+            &[
+                "line 1, column 8: nothing stands between the commas; a comma inside a value is written twice",
+            ],
+        ),
+        (
+            "raw:/a,size=1G,size=2G",
+            &["line 1, column 16: `size` is written twice"],
+        ),
+        (
+            "raw:/a,raw.size=1G",
+            &[
+                "line 1, column 8: unknown key `raw.size`; the keys of the backend stand beside those of the disk",
+            ],
+        ),
+        (
+            "raw:/a,chunk-size=1G",
+            &[
+                "line 1, column 8: chunk-size: unknown key `chunk-size`; `chunk-size` belongs to the keys of `lvm-thin`",
+            ],
+        ),
+        (
+            "qcow2:/a,backing=/b",
+            &[
+                "line 1, column 18: qcow2.backing: expected a group of keys, found `/b`; its keys are `path` or `format`",
+            ],
+        ),
+        (
+            "raw:/a,path=/b",
+            &["line 1, column 8: `path` is written twice"],
+        ),
+        (
+            "raw:/a,size=",
+            &[
+                "line 1, column 13: raw.size: `` is no size: expected a number with a unit, such as 40G",
+            ],
+        ),
+    ] {
+        let errors = DiskSpec::from_one_liner(line).expect_err(line);
+        let found: Vec<String> = errors.iter().map(SpecError::to_string).collect();
+        if expected.len() > 1 {
+            // `readonly,,size=1G` is the key `readonly,size`: the double comma is one comma.
+            assert_eq!(found[..2], expected[..2], "{found:#?}");
+            assert!(
+                found[2].starts_with("line 1, column 31: readonly,size: unknown key"),
+                "{found:#?}"
+            );
+            assert_eq!(found.len(), 5, "{found:#?}");
+            continue;
+        }
+        assert_eq!(found, expected, "{line}");
+    }
+}
+
+/// Writes a disk as one line, from its YAML shape: what the reader must understand.
+fn one_line(disk: &DiskSpec) -> String {
+    fn flatten(value: &serde_json::Value, key: &str, out: &mut Vec<String>) {
+        match value {
+            serde_json::Value::Object(map) => {
+                for (name, below) in map {
+                    flatten(below, &format!("{key}.{name}"), out);
+                }
+            }
+            serde_json::Value::Array(items) => {
+                for (at, below) in items.iter().enumerate() {
+                    flatten(below, &format!("{key}.{at}"), out);
+                }
+            }
+            serde_json::Value::String(text) => {
+                out.push(format!("{key}={}", text.replace(',', ",,")))
+            }
+            serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {
+                out.push(format!("{key}={value}"))
+            }
+        }
+    }
+    let spec = Spec::new(vec![disk.clone()]);
+    let mut value = serde_json::to_value(&spec).unwrap();
+    let map = value["disks"][0].as_object_mut().unwrap();
+    let kind = disk.backend.kind();
+    let mut backend = map.remove(kind).unwrap();
+    let keys = backend.as_object_mut().unwrap();
+    let mut text = |key: &str| {
+        keys.remove(key)
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .replace(',', ",,")
+    };
+    let place = match &disk.backend {
+        BackendSpec::Lvm(_) | BackendSpec::LvmThin(_) => {
+            format!("{}/{}", text("group"), text("volume"))
+        }
+        BackendSpec::VhostUserBlk(_) => text("socket"),
+        BackendSpec::Raw(_) | BackendSpec::Qcow2(_) | BackendSpec::Device(_) => text("path"),
+    };
+    let mut out = vec![format!("{kind}:{place}")];
+    for (key, below) in keys.iter().chain(map.iter()) {
+        flatten(below, key, &mut out);
+    }
+    out.join(",")
+}
+
+proptest! {
+    #[test]
+    fn every_disk_can_be_said_in_one_line(disk in common::disk()) {
+        let line = one_line(&disk);
+        prop_assert_eq!(DiskSpec::from_one_liner(&line), Ok(disk), "{}", line);
+    }
+
+    #[test]
+    fn reading_never_panics_and_columns_lie_in_the_text(
+        text in "(raw:|qcow2:|lvm:|lvm-thin:|)[-a-z0-9:/,.=é ]{0,60}"
+    ) {
+        if let Err(errors) = DiskSpec::from_one_liner(&text) {
+            prop_assert!(!errors.is_empty());
+            for error in errors {
+                let place = error.place.expect("each error of a one-liner has a column");
+                prop_assert!(place.column <= text.chars().count() + 1, "{}", error);
+            }
+        }
+    }
+}

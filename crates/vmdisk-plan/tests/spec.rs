@@ -1,0 +1,383 @@
+//! Specs: what is read, what is refused and where, and that nothing is lost on the way.
+
+mod common;
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use vmdisk_model::{Bytes, CacheMode, Format, Qcow2Preallocation};
+use vmdisk_plan::*;
+
+const WHOLE: &str = "\
+version: 1
+guest:
+  name: web1
+  type: kvm
+  arch: x86_64
+  machine: pc-q35-10.0
+  vcpus: 4
+  memory: 8G
+  iothreads: auto
+  hugepages: 2M
+disks:
+  - qcow2:
+      path: /srv/web1.qcow2
+      size: 40G
+      preallocation: metadata
+      cluster-size: 128K
+      extended-l2: yes
+      lazy-refcounts: off
+      backing: {path: /srv/base.img, format: raw}
+    bus: virtio-blk
+    cache: none
+    iothread: [1, 2]
+    boot: 1
+    iotune: {total-iops-sec: 500, total-bytes-sec: 100M}
+  - lvm-thin: {group: vg0, volume: data, pool: pool0, size: 1T, pool-size: 500G, chunk-size: 256K, zero: true}
+  - device: {path: /dev/disk/by-id/wwn-0x5000c500, as: lun}
+  - vhost-user-blk: {socket: /run/vhost.sock, reconnect-timeout: 5}
+  - raw: {path: /srv/boot.iso}
+    media: cdrom
+";
+
+#[test]
+fn a_whole_spec_is_read_as_it_is_written() {
+    let spec = Spec::from_yaml(WHOLE).unwrap();
+    let guest = spec.guest.as_ref().unwrap();
+    assert_eq!(guest.name.as_deref(), Some("web1"));
+    assert_eq!(guest.iothreads, Some(IoThreadCount::Auto));
+    assert_eq!(guest.hugepages, Some(HugePagesSpec::Size(Bytes(2 << 20))));
+    assert_eq!(spec.disks.len(), 5);
+    let BackendSpec::Qcow2(qcow2) = &spec.disks[0].backend else {
+        panic!("the first disk is a qcow2 image");
+    };
+    assert_eq!(qcow2.preallocation, Some(Qcow2Preallocation::Metadata));
+    assert_eq!(qcow2.extended_l2, Some(true));
+    assert_eq!(qcow2.lazy_refcounts, Some(false));
+    assert_eq!(qcow2.backing.as_ref().unwrap().format, Format::Raw);
+    assert_eq!(spec.disks[0].bus, Some(BusSpec::Virtio));
+    assert_eq!(spec.disks[0].cache, Some(CacheMode::None));
+    assert_eq!(spec.disks[0].io, None, "what is not written stays open");
+    assert_eq!(
+        spec.disks[0].iothread,
+        Some(IoThreadSpec::Several(vec![1, 2]))
+    );
+    assert_eq!(
+        spec.disks[2].backend,
+        BackendSpec::Device(DeviceSpec {
+            path: "/dev/disk/by-id/wwn-0x5000c500".to_owned(),
+            access: Some(DeviceAccess::Lun),
+        })
+    );
+    assert_eq!(Spec::from_yaml(&spec.to_yaml()), Ok(spec));
+}
+
+/// What is wrong with a text, as a person sees it.
+fn faults(text: &str) -> Vec<String> {
+    match Spec::from_yaml(text) {
+        Ok(spec) => panic!("accepted: {spec:?}"),
+        Err(errors) => errors.iter().map(SpecError::to_string).collect(),
+    }
+}
+
+#[test]
+fn every_fault_is_told_with_its_place_and_what_to_write() {
+    let text = "\
+version: 1
+colour: red
+disks:
+  - qcow2:
+      path: srv/a.qcow2
+      size: 40Q
+      cluster_size: 64K
+    cache: nnone
+    size: 40G
+  - raw: {path: /srv/b.img, size: 1G}
+    lvm: {group: vg0, volume: b}
+  - bus: virtio
+  - lvm: {group: -vg, volume: data, size: 100}
+    discrad: unmap
+    queues: 0
+    queues: 1
+";
+    assert_eq!(
+        faults(text),
+        [
+            "line 2, column 1: colour: unknown key `colour`; the keys here are `version`, `guest` or `disks`",
+            "line 6, column 13: disks[0].qcow2.size: `40Q` is no size: unknown unit `Q`, expected one of K, M, G, T, P (powers of 1024; KB and so on are powers of 1000)",
+            "line 7, column 7: disks[0].qcow2.cluster_size: unknown key `cluster_size`; did you mean `cluster-size`?",
+            "line 8, column 12: disks[0].cache: expected `none`, `writethrough`, `writeback`, `directsync` or `unsafe`, found `nnone`; did you mean `none`?",
+            "line 9, column 5: disks[0].size: unknown key `size`; `size` belongs to the keys of `raw`, `qcow2`, `lvm` or `lvm-thin`",
+            "line 11, column 5: disks[1].lvm: a disk is made of one thing, and this one of `raw` and `lvm`; keep `raw`, or make it two disks",
+            "line 12, column 5: disks[2]: nothing says what the disk is made of; write one of `raw`, `qcow2`, `lvm`, `lvm-thin`, `device` or `vhost-user-blk`",
+            "line 14, column 5: disks[3].discrad: unknown key `discrad`; did you mean `discard`?",
+            "line 15, column 5: disks[3].queues: `queues` is written twice",
+        ]
+    );
+}
+
+#[test]
+fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
+    for (disk, fault) in [
+        ("raw: {path: a.img}", "does not begin at the root"),
+        ("raw: {path: /dev/sda}", "is a device, not a file"),
+        ("raw: {path: /srv/}", "is a directory"),
+        ("raw: {path: /a, size: 100}", "whole sectors"),
+        ("raw: {path: /a, size: 0}", "whole sectors"),
+        (
+            "raw: {path: /a, preallocation: full}",
+            "without `size` none is",
+        ),
+        (
+            "raw: {path: /a, size: 1G, preallocation: metadata}",
+            "expected `off`, `falloc` or `full`",
+        ),
+        (
+            "qcow2: {path: /a, size: 1G, cluster-size: 3K}",
+            "a power of two of bytes",
+        ),
+        (
+            "qcow2: {path: /a, size: 1G, cluster-size: 4M}",
+            "a power of two of bytes",
+        ),
+        (
+            "qcow2: {path: /a, size: 1G, cluster-size: 8K, extended-l2: true}",
+            "16 KiB or more",
+        ),
+        (
+            "qcow2: {path: /a, extended-l2: true}",
+            "without `size` none is",
+        ),
+        (
+            "qcow2: {path: /a, preallocation: full, backing: {path: /b, format: raw}}",
+            "only preallocated with extended-l2",
+        ),
+        (
+            "qcow2: {path: /a, backing: {path: /b}}",
+            "`format` is missing",
+        ),
+        (
+            "qcow2: {path: /a, backing: {path: /a, format: qcow2}}",
+            "below itself",
+        ),
+        (
+            "qcow2: {path: /a, backing: {path: /b, format: iso}}",
+            "no image as `iso`",
+        ),
+        ("lvm: {group: vg0, volume: .., size: 1G}", "LVM has no name"),
+        ("lvm: {group: vg0, volume: snapshot1}", "for itself"),
+        (
+            "lvm-thin: {group: vg0, volume: a, size: 1G}",
+            "`pool` is missing",
+        ),
+        (
+            "lvm-thin: {group: vg0, volume: a, size: 1G, pool: p, chunk-size: 64K}",
+            "belongs to a pool",
+        ),
+        (
+            "lvm-thin: {group: vg0, volume: a, size: 1G, pool: p, pool-size: 9G, chunk-size: 100K}",
+            "multiple of 64 KiB",
+        ),
+        ("device: cdrom", "expected a group of keys"),
+        (
+            "vhost-user-blk: {socket: /run/s, reconnect: off, reconnect-timeout: 1}",
+            "no timeout",
+        ),
+        ("{raw: {path: /a}, target: vda1}", "no name of a disk"),
+        ("{raw: {path: /a}, target: 'xx;rm'}", "no name of a disk"),
+        ("{raw: {path: /a}, queues: 1025}", "1 to 1024 queues"),
+        ("{raw: {path: /a}, queue-size: 100}", "power of two"),
+        (
+            "{raw: {path: /a}, logical-block-size: 4096, physical-block-size: 512}",
+            "does not fit",
+        ),
+        (
+            "{raw: {path: /a}, discard-granularity: 1000}",
+            "multiple of the logical block",
+        ),
+        ("{raw: {path: /a}, discard-no-unref: true}", "only qcow2"),
+        ("{raw: {path: /a}, serial: 'a,b'}", "letters, digits"),
+        ("{raw: {path: /a}, serial: 0x10}", "put it in quotes"),
+        ("{raw: {path: /a}, wwn: abc}", "16 hexadecimal digits"),
+        (
+            "{raw: {path: /a}, iotune: {total-iops-sec: 1, read-iops-sec: 1}}",
+            "excludes read-iops-sec",
+        ),
+        (
+            "{raw: {path: /a}, iotune: {read-iops-sec: 9, read-iops-sec-max: 8}}",
+            "is not below it",
+        ),
+        (
+            "{raw: {path: /a}, iotune: {read-bytes-sec: 9, read-bytes-sec-max-length: 8}}",
+            "-max is missing",
+        ),
+        ("{raw: {path: /a}, iothread: [1, 1]}", "names each once"),
+        ("{raw: {path: /a}, iothread: some}", "or `auto`"),
+    ] {
+        let text = format!("version: 1\ndisks:\n- {disk}\n");
+        let found = faults(&text);
+        assert!(
+            found.len() == 1 && found[0].contains(fault),
+            "{disk}: {found:?}"
+        );
+        assert!(found[0].starts_with("line "), "{found:?}");
+    }
+}
+
+#[test]
+fn two_disks_do_not_write_to_one_storage_and_do_not_share_a_name() {
+    for (disks, fault) in [
+        (
+            "[{raw: {path: /a, size: 1G}}, {raw: {path: /a}}]",
+            "writes to the same storage",
+        ),
+        (
+            "[{lvm: {group: v, volume: a}}, {device: {path: /dev/v/a}}]",
+            "writes to the same storage",
+        ),
+        (
+            "[{raw: {path: /a}, target: vda}, {raw: {path: /b}, target: vda}]",
+            "is called `vda` too",
+        ),
+        (
+            "[{raw: {path: /a}, boot: 1}, {raw: {path: /b}, boot: 1}]",
+            "place 1 in the boot order too",
+        ),
+    ] {
+        let found = faults(&format!("{{version: 1, disks: {disks}}}"));
+        assert!(found.len() == 1 && found[0].contains(fault), "{found:?}");
+    }
+    let shared = "[{raw: {path: /a}, shareable: on}, {raw: {path: /a}, shareable: on}]";
+    assert!(Spec::from_yaml(&format!("{{version: 1, disks: {shared}}}")).is_ok());
+}
+
+#[test]
+fn texts_that_are_no_spec_are_refused() {
+    for (text, fault) in [
+        ("", "expected a group of keys, found nothing"),
+        ("[]", "expected a group of keys, found a list"),
+        ("version: 1", "`disks` is missing"),
+        ("disks: []", "`version` is missing"),
+        (
+            "{version: 2, disks: []}",
+            "expected version 1, found the number 2",
+        ),
+        (
+            "{version: 1, disks: {raw: {path: /a}}}",
+            "expected a list of disks",
+        ),
+        ("{version: 1, disks: [!x {}]}", "a tag such as"),
+        ("version: 1\n---\nversion: 1\n", "more than one document"),
+        ("a: [", "line 2, column 1"),
+        ("a: &a [*a]", "recursion"),
+        ("%YAML 9", "line 1"),
+    ] {
+        let found = faults(text);
+        assert!(
+            found.iter().any(|line| line.contains(fault)),
+            "{text}: {found:?}"
+        );
+    }
+    let large = "#".repeat(MAX_SPEC_BYTES + 1);
+    assert!(faults(&large)[0].contains("1048577 bytes"));
+}
+
+#[test]
+fn json_is_read_through_serde_too() {
+    let text =
+        r#"{"version": 1, "disks": [{"lvm": {"group": "vg0", "volume": "a"}, "cache": "none"}]}"#;
+    let spec: Spec = serde_json::from_str(text).unwrap();
+    assert_eq!(Spec::from_yaml(text), Ok(spec));
+    let error =
+        serde_json::from_str::<Spec>(r#"{"version": 1, "disks": [{"rwa": {}}]}"#).unwrap_err();
+    assert!(error.to_string().contains("did you mean `raw`"), "{error}");
+}
+
+#[test]
+fn the_schema_takes_what_the_reader_takes_and_refuses_unknown_keys() {
+    let schema = serde_json::to_value(Spec::json_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let whole: serde_json::Value = serde_yaml::from_str(WHOLE).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&whole)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    for text in [
+        "{version: 1, disks: [{raw: {path: /a}, discrad: unmap}]}",
+        "{version: 1, disks: [{raw: {path: /a}, lvm: {group: v, volume: a}}]}",
+        "{version: 1, disks: [{bus: virtio}]}",
+        "{version: 1, disks: [{raw: {size: 1G}}]}",
+        "{version: 1, disks: [{raw: {path: /a, size: 1X}}]}",
+        "{version: 2, disks: []}",
+        "{disks: []}",
+    ] {
+        let value: serde_json::Value = serde_yaml::from_str(text).unwrap();
+        assert!(!validator.is_valid(&value), "{text}");
+        assert!(Spec::from_yaml(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn every_key_of_the_schema_has_a_description() {
+    fn walk(schema: &serde_json::Value, at: &str, missing: &mut Vec<String>) {
+        for (key, below) in schema["properties"].as_object().into_iter().flatten() {
+            let at = format!("{at}.{key}");
+            if below["description"].as_str().is_none_or(str::is_empty) {
+                missing.push(at.clone());
+            }
+            walk(below, &at, missing);
+            walk(&below["items"], &at, missing);
+        }
+    }
+    let schema = serde_json::to_value(Spec::json_schema()).unwrap();
+    let mut missing = Vec::new();
+    walk(&schema, "", &mut missing);
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(
+        schema["properties"]["disks"]["items"]["properties"]
+            .as_object()
+            .unwrap()
+            .len()
+            > 30
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn a_spec_comes_back_from_its_yaml(spec in common::spec()) {
+        let yaml = spec.to_yaml();
+        prop_assert_eq!(Spec::from_yaml(&yaml), Ok(spec), "{}", yaml);
+    }
+
+    #[test]
+    fn what_is_written_fits_the_schema(spec in common::spec()) {
+        static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+            let schema = serde_json::to_value(Spec::json_schema()).unwrap();
+            jsonschema::validator_for(&schema).unwrap()
+        });
+        let value = serde_json::to_value(&spec).unwrap();
+        prop_assert!(VALIDATOR.is_valid(&value), "{}", value);
+    }
+
+    #[test]
+    fn reading_never_panics(text in r#"(version: 1\n)?[-a-z0-9:\[\]{}&*!|>'"%@`#, \n\t]{0,200}"#) {
+        if let Err(errors) = Spec::from_yaml(&text) {
+            prop_assert!(!errors.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_damaged_spec_never_panics_and_each_fault_has_a_place(at in 0..WHOLE.len(), with in "[-:\\[{}&*'\"\\n a]") {
+        let mut text = WHOLE.to_owned();
+        text.replace_range(at..=at, &with);
+        if let Err(errors) = Spec::from_yaml(&text) {
+            prop_assert!(!errors.is_empty());
+            for error in errors {
+                prop_assert!(error.place.is_some(), "{}", error);
+            }
+        }
+    }
+}
