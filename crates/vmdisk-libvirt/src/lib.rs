@@ -1,1 +1,43 @@
 //! libvirt domain XML, read with places and written back.
+
+mod address;
+mod allowance;
+mod backing_store;
+mod blockio;
+mod controller;
+mod disk;
+mod document;
+mod domain;
+mod driver;
+mod encoding;
+mod failure;
+mod guard;
+mod iothread_mapping;
+mod iothreads;
+mod iotune;
+mod kept;
+mod memory_backing;
+mod read;
+mod reader;
+mod root;
+mod source;
+mod suggest;
+mod tag;
+mod target;
+mod tree;
+mod value;
+pub mod vocabulary;
+mod writer;
+mod xml_char;
+
+pub use disk::write_disk;
+pub use document::Document;
+pub use domain::write_domain;
+pub use encoding::MAX_BYTES;
+pub use failure::{ReadFailure, ReadFailureKind};
+pub use guard::{MAX_ATTRIBUTES, MAX_DEPTH, MAX_PREFIXES};
+pub use kept::{Kept, KeptInside};
+pub use read::{read, read_bytes};
+pub use root::{RootKind, sniff};
+pub use suggest::{edit_distance, suggest};
+pub use writer::Unwritable;

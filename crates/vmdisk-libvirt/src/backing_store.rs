@@ -1,0 +1,126 @@
+//! `<backingStore>`: the images below the top one.
+
+use vmdisk_model::{Backing, Format, Image, Protocol};
+use vmdisk_source::ProblemKind;
+
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::{Element, Reader};
+use crate::source;
+use crate::vocabulary::Whose;
+use crate::writer::Writer;
+
+const AT: &str = "backingStore";
+const FORMAT: &str = "backingStore/format";
+
+/// Reads the chain below a disk's top image, without recursion: chains may be deep.
+pub(crate) fn read<'t, 'd>(
+    reader: &mut Reader<'t>,
+    disk: &mut Element<'t, 'd>,
+    kept: &mut KeptInside,
+) -> Backing {
+    let mut stack: Vec<Element<'t, 'd>> = Vec::new();
+    let mut backing = loop {
+        let parent = stack.last_mut().unwrap_or(&mut *disk);
+        let Some(node) = parent.child(AT) else {
+            break Backing::Unspecified;
+        };
+        let whose = Whose {
+            index: parent.whose.index,
+            depth: parent.whose.depth + 1,
+        };
+        let element = reader.open_child(parent, node, whose);
+        if element.peek("type").is_some() {
+            stack.push(element);
+            continue;
+        }
+        if element.node.first_element_child().is_none() {
+            kept.note(KeptAt::deep(AT, whose.depth), reader.close(element));
+            break Backing::Terminated;
+        }
+        let message =
+            "`<backingStore>` has no `type`: libvirt takes it for the end of the chain".to_owned();
+        let (at, tag) = (element.at, element.tag);
+        reader
+            .problem(ProblemKind::MissingValue, at, tag, message)
+            .help = Some("write `type='file'`, or leave nothing inside".to_owned());
+        stack.push(element);
+    };
+    while let Some(element) = stack.pop() {
+        backing = Backing::Image(Box::new(read_image(reader, element, backing, kept)));
+    }
+    backing
+}
+
+fn read_image(
+    reader: &mut Reader<'_>,
+    mut element: Element<'_, '_>,
+    backing: Backing,
+    kept: &mut KeptInside,
+) -> Image {
+    let depth = element.whose.depth;
+    let mut format = None;
+    if let Some(node) = element.child("format") {
+        let mut inner = reader.open_child(&element, node, element.whose);
+        format = inner.take("type", Format::from_wire);
+        kept.note(KeptAt::deep(FORMAT, depth), reader.close(inner));
+    }
+    let source_type = element.peek("type").unwrap_or("file").to_owned();
+    let protocol = source::read_protocol(reader, &mut element, depth, kept);
+    element.take_text("type");
+    let protocol = protocol.unwrap_or_else(|| {
+        let attribute = if source_type == "block" {
+            "dev"
+        } else {
+            "file"
+        };
+        let message =
+            format!("the backing store has no source: `<source {attribute}=…>` is missing");
+        let (at, tag) = (element.at, element.tag);
+        reader.problem(ProblemKind::MissingValue, at, tag, message);
+        Protocol::Other(source_type)
+    });
+    kept.note(KeptAt::deep(AT, depth), reader.close(element));
+    Image {
+        format,
+        protocol,
+        backing,
+        creation: None,
+    }
+}
+
+/// Writes the chain below a disk's top image, without recursion.
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, mut backing: &Backing, kept: &'k KeptInside) {
+    let mut depth = 0;
+    loop {
+        match backing {
+            Backing::Unspecified => break,
+            Backing::Terminated => {
+                writer.start(AT, kept.at(KeptAt::deep(AT, depth + 1)));
+                writer.end();
+                break;
+            }
+            Backing::Image(image) => {
+                depth += 1;
+                let Image {
+                    format,
+                    protocol,
+                    backing: below,
+                    creation: _, // no running guest knows how its storage was made
+                } = &**image;
+                writer.start(AT, kept.at(KeptAt::deep(AT, depth)));
+                writer.attribute("type", source::type_of_protocol(protocol));
+                let parts = kept.at(KeptAt::deep(FORMAT, depth));
+                if format.is_some() || !parts.is_empty() {
+                    writer.start("format", parts);
+                    writer.optional("type", *format);
+                    writer.end();
+                }
+                source::write_protocol(writer, protocol, depth, kept);
+                backing = below;
+            }
+        }
+    }
+    for _ in 0..depth {
+        writer.end();
+    }
+}

@@ -1,0 +1,243 @@
+//! `<disk>`: a frontend and a backend.
+
+use roxmltree::Node;
+use vmdisk_model::{
+    Backend, BackendSource, Device, Disk, DiskField, FieldPath, Frontend, Image, ImageField,
+    OtherSource, VirtioModel,
+};
+
+use crate::driver::Driver;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::{Element, Reader};
+use crate::value::unsigned32;
+use crate::vocabulary::{DISK, Field, Whose};
+use crate::writer::{Unwritable, Writer};
+use crate::{address, backing_store, blockio, driver, iotune, source, target};
+
+const AT: KeptAt = KeptAt::path("");
+const BOOT: KeptAt = KeptAt::path("boot");
+const ALIAS: KeptAt = KeptAt::path("alias");
+
+/// Reads the nth disk.
+pub(crate) fn read<'d>(
+    reader: &mut Reader<'_>,
+    node: Node<'d, 'd>,
+    nth: usize,
+    outer: FieldPath,
+) -> (Disk, KeptInside) {
+    let fields = [
+        Some(Field::Disk(DiskField::Disk)),
+        Some(Field::Image(ImageField::Image)),
+    ];
+    let whose = Whose {
+        index: nth,
+        depth: 0,
+    };
+    let mut disk = reader.open(node, &DISK, fields, outer, whose);
+    let kept = &mut KeptInside::default();
+    let mut frontend = Frontend::unset();
+    frontend.device = disk.take("device", Device::from_wire);
+    frontend.model = disk.take("model", VirtioModel::from_wire);
+    let device = frontend.effective_device();
+    let mut backend = Backend::new(source::read(reader, &mut disk, device, kept));
+    let has_format = match backend.source {
+        BackendSource::Image(_) | BackendSource::Other(_) => true,
+        BackendSource::VhostUser(_) | BackendSource::Empty => false,
+    };
+    let read_format = driver::read(
+        reader,
+        &mut disk,
+        &mut frontend,
+        &mut backend,
+        has_format,
+        kept,
+    );
+    match &mut backend.source {
+        BackendSource::Image(Image { format, .. })
+        | BackendSource::Other(OtherSource { format, .. }) => *format = read_format,
+        BackendSource::VhostUser(_) | BackendSource::Empty => {}
+    }
+    blockio::read(reader, &mut disk, &mut frontend, kept);
+    target::read(reader, &mut disk, &mut frontend, kept);
+    backend.iotune = iotune::read(reader, &mut disk, kept);
+    backend.is_read_only = read_flag(reader, &mut disk, "readonly", kept);
+    backend.is_shareable = read_flag(reader, &mut disk, "shareable", kept);
+    backend.is_transient = read_flag(reader, &mut disk, "transient", kept);
+    frontend.serial = read_text(reader, &mut disk, "serial", kept);
+    frontend.wwn = read_text(reader, &mut disk, "wwn", kept);
+    frontend.vendor = read_text(reader, &mut disk, "vendor", kept);
+    frontend.product = read_text(reader, &mut disk, "product", kept);
+    if let Some(node) = disk.child("boot") {
+        let mut boot = reader.open_child(&disk, node, whose);
+        frontend.boot_order = boot.take("order", unsigned32);
+        kept.note(BOOT, reader.close(boot));
+    }
+    if let Some(node) = disk.child("alias") {
+        let mut alias = reader.open_child(&disk, node, whose);
+        frontend.alias = alias.take_text("name");
+        kept.note(ALIAS, reader.close(alias));
+    }
+    frontend.address = address::read(reader, &mut disk, kept);
+    kept.note(AT, reader.close(disk));
+    (Disk { frontend, backend }, std::mem::take(kept))
+}
+
+/// Reads an element whose presence says it all.
+fn read_flag(
+    reader: &mut Reader<'_>,
+    disk: &mut Element<'_, '_>,
+    name: &'static str,
+    kept: &mut KeptInside,
+) -> bool {
+    let Some(node) = disk.child(name) else {
+        return false;
+    };
+    let flag = reader.open_child(disk, node, disk.whose);
+    kept.note(KeptAt::path(name), reader.close(flag));
+    true
+}
+
+/// Reads an element that holds text; libvirt takes an empty one for none at all.
+fn read_text(
+    reader: &mut Reader<'_>,
+    disk: &mut Element<'_, '_>,
+    name: &'static str,
+    kept: &mut KeptInside,
+) -> Option<String> {
+    let node = disk.child(name)?;
+    let element = reader.open_child(disk, node, disk.whose);
+    let text = element.content();
+    kept.note(KeptAt::path(name), reader.close(element));
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// Writes a disk, with what was kept of it when it was read.
+///
+/// ```
+/// use vmdisk_libvirt::{KeptInside, write_disk};
+/// use vmdisk_model::{CacheMode, Disk, Format, Frontend, Image, TargetBus};
+///
+/// let image = Image::file("/srv/Tom's.qcow2", Format::Qcow2);
+/// let mut disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
+/// disk.backend.cache = Some(CacheMode::None);
+/// assert_eq!(
+///     write_disk(&disk, &KeptInside::default())?,
+///     "<disk type='file'>
+///   <driver name='qemu' type='qcow2' cache='none'/>
+///   <source file='/srv/Tom&apos;s.qcow2'/>
+///   <target dev='vda' bus='virtio'/>
+/// </disk>
+/// "
+/// );
+/// # Ok::<(), vmdisk_libvirt::Unwritable>(())
+/// ```
+///
+/// # Errors
+/// If a text holds a character that XML cannot carry.
+pub fn write_disk(disk: &Disk, kept: &KeptInside) -> Result<String, Unwritable> {
+    let mut writer = Writer::new();
+    write(&mut writer, disk, kept);
+    writer.finish()
+}
+
+/// Writes a disk into a document.
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInside) {
+    let Disk { frontend, backend } = disk;
+    let Frontend {
+        device,
+        target: _, // written by `target`, with the bus, the rotation rate and the switch
+        bus: _,
+        rotation_rate: _,
+        removable: _,
+        model,
+        queues: _, // written by `driver`, as the next five
+        queue_size: _,
+        iothread: _,
+        iothread_mapping: _,
+        error_policy: _,
+        read_error_policy: _,
+        logical_block_size,
+        physical_block_size,
+        discard_granularity,
+        serial,
+        wwn,
+        vendor,
+        product,
+        boot_order,
+        address,
+        alias,
+    } = frontend;
+    writer.start("disk", kept.at(AT));
+    let (source_type, format) = match &backend.source {
+        BackendSource::Image(image) => (source::type_of_protocol(&image.protocol), image.format),
+        BackendSource::VhostUser(_) => ("vhostuser", None),
+        BackendSource::Empty => ("file", None),
+        BackendSource::Other(OtherSource {
+            source_type,
+            format,
+        }) => (source_type.as_str(), *format),
+    };
+    writer.attribute("type", source_type);
+    writer.optional("device", *device);
+    writer.optional("model", *model);
+    let options = Driver {
+        format,
+        frontend,
+        backend,
+    };
+    driver::write(writer, &options, kept);
+    match &backend.source {
+        BackendSource::Image(image) => {
+            let Image {
+                format: _, // on the driver element
+                protocol,
+                backing,
+                creation: _, // no running guest knows how its storage was made
+            } = image;
+            source::write_protocol(writer, protocol, 0, kept);
+            backing_store::write(writer, backing, kept);
+        }
+        BackendSource::VhostUser(socket) => source::write_socket(writer, socket, kept),
+        BackendSource::Empty => source::write_kept(writer, false, kept),
+        BackendSource::Other(_) => source::write_kept(writer, true, kept),
+    }
+    blockio::write(
+        writer,
+        *logical_block_size,
+        *physical_block_size,
+        *discard_granularity,
+        kept,
+    );
+    target::write(writer, frontend, kept);
+    iotune::write(writer, backend.iotune.as_ref(), kept);
+    for (name, is_set) in [
+        ("readonly", backend.is_read_only),
+        ("shareable", backend.is_shareable),
+        ("transient", backend.is_transient),
+    ] {
+        if is_set {
+            writer.start(name, kept.at(KeptAt::path(name)));
+            writer.end();
+        }
+    }
+    for (name, text) in [
+        ("serial", serial),
+        ("wwn", wwn),
+        ("vendor", vendor),
+        ("product", product),
+    ] {
+        writer.text_element(name, text.as_ref(), kept.at(KeptAt::path(name)));
+    }
+    if boot_order.is_some() || !kept.at(BOOT).is_empty() {
+        writer.start("boot", kept.at(BOOT));
+        writer.optional("order", *boot_order);
+        writer.end();
+    }
+    if alias.is_some() || !kept.at(ALIAS).is_empty() {
+        writer.start("alias", kept.at(ALIAS));
+        writer.optional("name", alias.as_ref());
+        writer.end();
+    }
+    address::write(writer, address.as_ref(), kept);
+    writer.end();
+}

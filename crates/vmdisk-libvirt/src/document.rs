@@ -1,0 +1,23 @@
+//! A document that has been read.
+
+use vmdisk_model::{Domain, FieldPath};
+use vmdisk_source::{Allowance, Problem, SourceMap};
+
+use crate::{Kept, RootKind};
+
+/// A document that has been read: the model, and beside it where everything was written.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// What kind of document it was.
+    pub root: RootKind,
+    /// The guest; [`Scope::DisksOnly`](vmdisk_model::Scope::DisksOnly) unless the root was a domain.
+    pub domain: Domain,
+    /// Where each field was written.
+    pub source_map: SourceMap<FieldPath>,
+    /// Mistakes, in the order of the text.
+    pub problems: Vec<Problem<FieldPath>>,
+    /// Places where findings are allowed.
+    pub allowances: Vec<Allowance>,
+    /// What the model does not cover.
+    pub kept: Kept,
+}

@@ -1,0 +1,289 @@
+//! `<domain>`: the guest around its disks.
+
+use roxmltree::Node;
+use vmdisk_model::{
+    Architecture, ControllerType, Domain, DomainField, DomainType, FieldPath, MachineType, Scope,
+};
+
+use crate::document::Document;
+use crate::driver::{read_scaled, write_scaled};
+use crate::kept::{Kept, KeptAt, KeptInside};
+use crate::reader::{Element, Reader};
+use crate::value::unsigned32;
+use crate::vocabulary::{DEVICES, DOMAIN, Field, Whose};
+use crate::writer::{Unwritable, Writer};
+use crate::{controller, disk, iothreads, memory_backing};
+
+const AT: KeptAt = KeptAt::path("");
+const NAME: KeptAt = KeptAt::path("name");
+const MEMORY: KeptAt = KeptAt::path("memory");
+const VCPU: KeptAt = KeptAt::path("vcpu");
+const OS: KeptAt = KeptAt::path("os");
+const OS_TYPE: KeptAt = KeptAt::path("os/type");
+const DEVICES_AT: KeptAt = KeptAt::path("devices");
+
+const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
+
+/// Reads a guest.
+pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, Kept) {
+    let fields = [Some(Field::Domain(DomainField::Domain)), None];
+    let mut element = reader.open(node, &DOMAIN, fields, ROOT, Whose::default());
+    let mut kept = Kept::default();
+    let guest = &mut kept.guest;
+    let mut domain = Domain {
+        domain_type: element.take("type", |word| Some(DomainType::from_wire(word))),
+        ..Domain::default()
+    };
+    if let Some(node) = element.child("name") {
+        let name = reader.open_child(&element, node, element.whose);
+        domain.name = Some(name.content()).filter(|name| !name.is_empty());
+        guest.note(NAME, reader.close(name));
+    }
+    if let Some(node) = element.child("memory") {
+        let mut memory = reader.open_child(&element, node, element.whose);
+        let at = FieldPath::Domain(DomainField::Memory);
+        let (size, text) = read_scaled(reader, &mut memory, "KiB", at);
+        domain.memory = size;
+        let mut parts = reader.close(memory);
+        parts.text = text;
+        guest.note(MEMORY, parts);
+    }
+    if let Some(node) = element.child("vcpu") {
+        let vcpu = reader.open_child(&element, node, element.whose);
+        let text = vcpu.content();
+        domain.vcpus = unsigned32(text.trim());
+        let mut parts = reader.close(vcpu);
+        parts.text = Some(text).filter(|text| domain.vcpus.is_none() && !text.is_empty());
+        guest.note(VCPU, parts);
+    }
+    domain.memory_backing = memory_backing::read(reader, &mut element, guest);
+    domain.memory_backing.cell_access = memory_backing::read_cells(reader, &mut element, guest);
+    domain.iothreads = iothreads::read(reader, &mut element, guest);
+    read_os(reader, &mut element, &mut domain, guest);
+    if let Some(node) = element.child("devices") {
+        let devices = reader.open_child(&element, node, element.whose);
+        read_devices(reader, devices, &mut domain, &mut kept);
+    }
+    kept.guest.note(AT, reader.close(element));
+    (domain, kept)
+}
+
+fn read_os(
+    reader: &mut Reader<'_>,
+    element: &mut Element<'_, '_>,
+    domain: &mut Domain,
+    kept: &mut KeptInside,
+) {
+    let Some(node) = element.child("os") else {
+        return;
+    };
+    let mut os = reader.open_child(element, node, element.whose);
+    if let Some(node) = os.child("type") {
+        let mut os_type = reader.open_child(&os, node, os.whose);
+        domain.architecture = os_type.take("arch", Architecture::from_wire);
+        domain.machine = os_type.take_text("machine").map(MachineType);
+        let text = os_type.content();
+        let mut parts = reader.close(os_type);
+        parts.text = Some(text).filter(|text| text != "hvm");
+        kept.note(OS_TYPE, parts);
+    }
+    kept.note(OS, reader.close(os));
+}
+
+/// Reads disks and their controllers; everything else is kept.
+fn read_devices<'d>(
+    reader: &mut Reader<'_>,
+    mut devices: Element<'_, 'd>,
+    domain: &mut Domain,
+    kept: &mut Kept,
+) {
+    let outer = devices.at;
+    for node in devices.children("controller") {
+        let word = crate::tree::attribute(node, "type").unwrap_or_default();
+        match ControllerType::from_wire(word) {
+            Some(controller_type) => {
+                let nth = domain.controllers.len();
+                let (controller, inside) =
+                    controller::read(reader, node, controller_type, nth, outer);
+                domain.controllers.push(controller);
+                kept.controllers.push(inside);
+            }
+            None => devices.give_back(node),
+        }
+    }
+    for node in devices.children("disk") {
+        let (disk, inside) = disk::read(reader, node, domain.disks.len(), outer);
+        domain.disks.push(disk);
+        kept.disks.push(inside);
+    }
+    kept.guest.note(DEVICES_AT, reader.close(devices));
+}
+
+/// Reads `<devices>` without a guest around it.
+pub(crate) fn read_devices_alone<'d>(
+    reader: &mut Reader<'_>,
+    node: Node<'d, 'd>,
+) -> (Domain, Kept) {
+    let fields = [Some(Field::Domain(DomainField::Devices)), None];
+    let devices = reader.open(node, &DEVICES, fields, ROOT, Whose::default());
+    let (mut domain, mut kept) = (disks_only(), Kept::default());
+    read_devices(reader, devices, &mut domain, &mut kept);
+    (domain, kept)
+}
+
+/// Reads one `<disk>` without a guest around it.
+pub(crate) fn read_disk_alone<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, Kept) {
+    let (mut domain, mut kept) = (disks_only(), Kept::default());
+    let (disk, inside) = disk::read(reader, node, 0, ROOT);
+    domain.disks.push(disk);
+    kept.disks.push(inside);
+    (domain, kept)
+}
+
+fn disks_only() -> Domain {
+    Domain {
+        scope: Scope::DisksOnly,
+        ..Domain::default()
+    }
+}
+
+impl Document {
+    /// Writes the model of the document back, with everything that was kept of it.
+    ///
+    /// # Errors
+    /// If a text holds a character that XML cannot carry.
+    pub fn write(&self) -> Result<String, Unwritable> {
+        write_domain(&self.domain, &self.kept)
+    }
+}
+
+/// Writes a guest, with what was kept of it when it was read; without a guest
+/// ([`Scope::DisksOnly`]), only its `<devices>`.
+///
+/// Only what the model says is written. libvirt also wants a type, a name and a memory size.
+///
+/// ```
+/// use vmdisk_libvirt::{Kept, read, write_domain};
+/// use vmdisk_model::{Bytes, Domain, DomainType};
+///
+/// let domain = Domain {
+///     name: Some("web1".into()),
+///     domain_type: Some(DomainType::Kvm),
+///     memory: Some(Bytes::gib(2)),
+///     ..Domain::default()
+/// };
+/// let text = write_domain(&domain, &Kept::default())?;
+/// assert!(text.contains("<memory unit='KiB'>2097152</memory>"));
+/// assert_eq!(read(&text)?.domain, domain);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If a text holds a character that XML cannot carry.
+pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> {
+    let Domain {
+        scope,
+        name,
+        domain_type,
+        architecture,
+        machine,
+        vcpus,
+        memory,
+        memory_backing,
+        iothreads,
+        controllers: _, // written by `write_devices`, as the disks are
+        disks: _,
+    } = domain;
+    let mut writer = Writer::new();
+    let guest = &kept.guest;
+    match scope {
+        Scope::DisksOnly => {
+            write_devices(&mut writer, domain, kept);
+            return writer.finish();
+        }
+        Scope::WholeGuest => {}
+    }
+    let root = guest.at(AT);
+    // Other people's elements go where libvirt has them, between ours.
+    let mut others: Vec<(usize, &str)> = root
+        .children
+        .iter()
+        .map(|child| (place_in_order(child), child.as_str()))
+        .collect();
+    others.sort_by_key(|(place, _)| *place);
+    let mut others = others.into_iter().peekable();
+    writer.start("domain", root);
+    writer.optional("type", domain_type.as_ref().map(DomainType::as_wire));
+    for (place, known) in DOMAIN.children.iter().enumerate() {
+        match known.name {
+            "name" => writer.text_element("name", name.as_ref(), guest.at(NAME)),
+            "memory" => write_scaled(&mut writer, "memory", *memory, guest, MEMORY),
+            "vcpu" => writer.text_element("vcpu", *vcpus, guest.at(VCPU)),
+            "memoryBacking" => memory_backing::write(&mut writer, memory_backing, guest),
+            // Written with the count, which comes just before.
+            "iothreads" => iothreads::write(&mut writer, iothreads, guest),
+            "cpu" => memory_backing::write_cells(
+                &mut writer,
+                &memory_backing.cell_access,
+                vcpus.unwrap_or(1),
+                *memory,
+                guest,
+            ),
+            "os" => {
+                writer.start("os", guest.at(OS));
+                let parts = guest.at(OS_TYPE);
+                writer.start("type", parts);
+                writer.optional("arch", *architecture);
+                writer.optional("machine", machine.as_ref());
+                let text = parts.text.clone().unwrap_or_else(|| "hvm".to_owned());
+                writer.end_with_text(Some(text));
+                writer.end();
+            }
+            "devices" => write_devices(&mut writer, domain, kept),
+            _ => {}
+        }
+        while let Some((_, child)) = others.next_if(|(at, _)| *at <= place) {
+            writer.verbatim(child);
+        }
+    }
+    for (_, child) in others {
+        writer.verbatim(child);
+    }
+    writer.end_without_kept_children();
+    writer.finish()
+}
+
+/// The place of a kept element in libvirt's order; last for what it does not know.
+fn place_in_order(element: &str) -> usize {
+    let name = element
+        .trim_start_matches('<')
+        .split(['>', '/', ' ', '\t', '\r', '\n'])
+        .next()
+        .unwrap_or_default();
+    DOMAIN
+        .child(name)
+        .map_or(DOMAIN.children.len(), |(place, _)| place)
+}
+
+fn write_devices<'k>(writer: &mut Writer<'k>, domain: &Domain, kept: &'k Kept) {
+    let parts = kept.guest.at(DEVICES_AT);
+    let is_emulator = |element: &&String| element.starts_with("<emulator");
+    writer.start("devices", parts);
+    for element in parts.children.iter().filter(is_emulator) {
+        writer.verbatim(element);
+    }
+    for (nth, disk) in domain.disks.iter().enumerate() {
+        disk::write(writer, disk, kept.disk(nth));
+    }
+    for (nth, controller) in domain.controllers.iter().enumerate() {
+        controller::write(writer, controller, kept.controller(nth));
+    }
+    for element in parts
+        .children
+        .iter()
+        .filter(|element| !is_emulator(element))
+    {
+        writer.verbatim(element);
+    }
+    writer.end_without_kept_children();
+}

@@ -1,0 +1,65 @@
+//! Why a text cannot be read at all.
+
+use vmdisk_source::Span;
+
+use crate::RootKind;
+
+/// What stands in the way of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadFailureKind {
+    /// The bytes are not text in an encoding that is read.
+    Encoding,
+    /// Not well-formed XML.
+    Malformed,
+    /// Well-formed, but beyond a limit (size, depth, attributes of one element).
+    TooLarge,
+    /// It has a document type declaration, which is refused for the entities it may define.
+    DocumentType,
+    /// Well-formed XML that is neither a domain nor disks; a walk over a directory skips these.
+    NotADomainOrDisk(RootKind),
+}
+
+/// Why a text cannot be read at all, with its place.
+///
+/// Mistakes in the values of a readable document are not failures but
+/// [`problems`](crate::Document::problems).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ReadFailure {
+    /// What kind of failure.
+    pub kind: ReadFailureKind,
+    /// Where; empty at the start where the bytes could not become text.
+    pub span: Span,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// Other places that explain it, each with what is there.
+    pub related: Vec<(Span, String)>,
+}
+
+impl ReadFailure {
+    pub(crate) fn new(kind: ReadFailureKind, span: Span, message: impl Into<String>) -> Self {
+        ReadFailure {
+            kind,
+            span,
+            message: message.into(),
+            help: None,
+            related: Vec::new(),
+        }
+    }
+
+    pub(crate) fn malformed(span: Span, message: impl Into<String>) -> Self {
+        ReadFailure::new(ReadFailureKind::Malformed, span, message)
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn related(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.related.push((span, label.into()));
+        self
+    }
+}

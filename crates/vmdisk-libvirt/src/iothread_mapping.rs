@@ -1,0 +1,82 @@
+//! `driver/iothreads`: which virtqueue of a disk or SCSI controller runs in which iothread.
+
+use vmdisk_model::{IoThreadId, IoThreadQueues};
+
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::{Element, Reader};
+use crate::value::unsigned32;
+use crate::writer::Writer;
+
+const AT: KeptAt = KeptAt::path("driver/iothreads");
+const THREAD: &str = "driver/iothreads/iothread";
+const QUEUE: &str = "driver/iothreads/iothread/queue";
+
+/// Reads the mapping in a `<driver>`.
+///
+/// A row or queue without a readable number is kept as it was written.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    driver: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> Vec<IoThreadQueues> {
+    let Some(node) = driver.child("iothreads") else {
+        return Vec::new();
+    };
+    let mut element = reader.open_child(driver, node, driver.whose);
+    let mut mapping = Vec::new();
+    let mut queue_count = 0;
+    for node in element.children("iothread") {
+        let has_id = crate::tree::attribute(node, "id")
+            .and_then(unsigned32)
+            .is_some();
+        if !has_id {
+            element.give_back(node);
+            continue;
+        }
+        let mut row = reader.open_child(&element, node, element.whose);
+        let Some(id) = row.take("id", unsigned32) else {
+            continue;
+        };
+        let mut queues = Vec::new();
+        for node in row.children("queue") {
+            let Some(id) = crate::tree::attribute(node, "id").and_then(unsigned32) else {
+                row.give_back(node);
+                continue;
+            };
+            let mut queue = reader.open_child(&row, node, row.whose);
+            queue.take_text("id");
+            kept.note(KeptAt::nth(QUEUE, queue_count), reader.close(queue));
+            queue_count += 1;
+            queues.push(id);
+        }
+        kept.note(KeptAt::nth(THREAD, mapping.len()), reader.close(row));
+        mapping.push(IoThreadQueues {
+            iothread: IoThreadId(id),
+            queues,
+        });
+    }
+    kept.note(AT, reader.close(element));
+    mapping
+}
+
+/// Writes a mapping that has rows.
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, mapping: &[IoThreadQueues], kept: &'k KeptInside) {
+    if mapping.is_empty() && kept.at(AT).is_empty() {
+        return;
+    }
+    writer.start("iothreads", kept.at(AT));
+    let mut queue_count = 0;
+    for (nth, row) in mapping.iter().enumerate() {
+        let IoThreadQueues { iothread, queues } = row;
+        writer.start("iothread", kept.at(KeptAt::nth(THREAD, nth)));
+        writer.attribute("id", iothread);
+        for queue in queues {
+            writer.start("queue", kept.at(KeptAt::nth(QUEUE, queue_count)));
+            writer.attribute("id", queue);
+            writer.end();
+            queue_count += 1;
+        }
+        writer.end();
+    }
+    writer.end();
+}

@@ -1,0 +1,136 @@
+//! `<iothreads>` and `<iothreadids>`: how many event-loop threads there are, and their numbers.
+
+use std::collections::BTreeSet;
+
+use vmdisk_model::{IoThread, IoThreadId};
+use vmdisk_source::ProblemKind;
+
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::{Element, Reader};
+use crate::value::unsigned32;
+use crate::vocabulary::Whose;
+use crate::writer::Writer;
+
+const COUNT: KeptAt = KeptAt::path("iothreads");
+const IDS: KeptAt = KeptAt::path("iothreadids");
+const ID: &str = "iothreadids/iothread";
+
+/// More iothreads than this are a slip of the fingers, and a model of them would fill memory.
+const MAX_IOTHREADS: u32 = 65536;
+
+/// Reads the iothreads: those with an element of their own first, then those that only the count
+/// knows, which libvirt gives the smallest free numbers.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    domain: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> Vec<IoThread> {
+    let mut threads = read_listed(reader, domain, kept);
+    let Some(node) = domain.child("iothreads") else {
+        return threads;
+    };
+    let element = reader.open_child(domain, node, domain.whose);
+    let text = element.content();
+    let (at, tag) = (element.at, element.tag);
+    let mut parts = reader.close(element);
+    let mut count = unsigned32(text.trim());
+    if let Some(number) = count.filter(|count| *count > MAX_IOTHREADS) {
+        let message = format!("{number} iothreads are more than are read ({MAX_IOTHREADS})");
+        reader.problem(ProblemKind::InvalidValue, at, tag, message);
+        count = None;
+    }
+    match count {
+        Some(count) => {
+            let taken: BTreeSet<u32> = threads.iter().map(|thread| thread.id.0).collect();
+            let missing = (count as usize).saturating_sub(threads.len());
+            let free = (1..).filter(|id| !taken.contains(id)).take(missing);
+            threads.extend(free.map(|id| IoThread::new(IoThreadId(id))));
+        }
+        None => parts.text = Some(text),
+    }
+    kept.note(COUNT, parts);
+    threads
+}
+
+fn read_listed(
+    reader: &mut Reader<'_>,
+    domain: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> Vec<IoThread> {
+    let mut threads = Vec::new();
+    let Some(node) = domain.child("iothreadids") else {
+        return threads;
+    };
+    let mut list = reader.open_child(domain, node, domain.whose);
+    for node in list.children("iothread") {
+        let Some(id) = crate::tree::attribute(node, "id").and_then(unsigned32) else {
+            list.give_back(node);
+            continue;
+        };
+        let whose = Whose {
+            index: threads.len(),
+            depth: 0,
+        };
+        let mut element = reader.open_child(&list, node, whose);
+        element.take_text("id");
+        let mut thread = IoThread::new(IoThreadId(id));
+        thread.is_listed = true;
+        thread.thread_pool_min = element.take("thread_pool_min", unsigned32);
+        thread.thread_pool_max = element.take("thread_pool_max", unsigned32);
+        kept.note(KeptAt::nth(ID, threads.len()), reader.close(element));
+        threads.push(thread);
+    }
+    kept.note(IDS, reader.close(list));
+    threads
+}
+
+/// Writes the iothreads: the count, and an element for each that cannot go without one.
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, threads: &[IoThread], kept: &'k KeptInside) {
+    let count = Some(threads.len()).filter(|count| *count > 0);
+    writer.text_element("iothreads", count, kept.at(COUNT));
+    let needs_element = listed(threads);
+    if needs_element.is_empty() && !kept.has_within("iothreadids", 0) {
+        return;
+    }
+    writer.start("iothreadids", kept.at(IDS));
+    for (nth, thread) in needs_element.into_iter().enumerate() {
+        let IoThread {
+            id,
+            is_listed: _, // it is now
+            thread_pool_min,
+            thread_pool_max,
+        } = thread;
+        writer.start("iothread", kept.at(KeptAt::nth(ID, nth)));
+        writer.attribute("id", id);
+        writer.optional("thread_pool_min", *thread_pool_min);
+        writer.optional("thread_pool_max", *thread_pool_max);
+        writer.end();
+    }
+    writer.end();
+}
+
+/// The iothreads that need an element: those that had one, those with options, and those whose number
+/// libvirt would not come to by counting.
+fn listed(threads: &[IoThread]) -> Vec<&IoThread> {
+    let must = |thread: &&IoThread| {
+        thread.is_listed || thread.thread_pool_min.is_some() || thread.thread_pool_max.is_some()
+    };
+    let taken: BTreeSet<u32> = threads
+        .iter()
+        .filter(must)
+        .map(|thread| thread.id.0)
+        .collect();
+    let counted: BTreeSet<u32> = threads
+        .iter()
+        .filter(|thread| !must(thread))
+        .map(|thread| thread.id.0)
+        .collect();
+    let given: BTreeSet<u32> = (1..)
+        .filter(|id| !taken.contains(id))
+        .take(counted.len())
+        .collect();
+    threads
+        .iter()
+        .filter(|thread| must(thread) || given != counted)
+        .collect()
+}

@@ -1,0 +1,116 @@
+//! `<iotune>`: throttling, one element per limit.
+
+use vmdisk_model::{Iotune, IotuneLimits};
+
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::{Element, Reader};
+use crate::value::unsigned64;
+use crate::writer::Writer;
+
+const AT: KeptAt = KeptAt::path("iotune");
+
+/// Every limit with its element, in libvirt's order.
+fn limits(iotune: &mut Iotune) -> [(&'static str, &mut Option<u64>); 19] {
+    let Iotune {
+        bytes,
+        iops,
+        size_iops,
+        group: _, // a name, not a number
+    } = iotune;
+    let IotuneLimits {
+        total,
+        read,
+        write,
+        total_max,
+        read_max,
+        write_max,
+        total_max_length,
+        read_max_length,
+        write_max_length,
+    } = bytes;
+    let IotuneLimits {
+        total: total_iops,
+        read: read_iops,
+        write: write_iops,
+        total_max: total_iops_max,
+        read_max: read_iops_max,
+        write_max: write_iops_max,
+        total_max_length: total_iops_max_length,
+        read_max_length: read_iops_max_length,
+        write_max_length: write_iops_max_length,
+    } = iops;
+    [
+        ("total_bytes_sec", total),
+        ("read_bytes_sec", read),
+        ("write_bytes_sec", write),
+        ("total_iops_sec", total_iops),
+        ("read_iops_sec", read_iops),
+        ("write_iops_sec", write_iops),
+        ("total_bytes_sec_max", total_max),
+        ("read_bytes_sec_max", read_max),
+        ("write_bytes_sec_max", write_max),
+        ("total_iops_sec_max", total_iops_max),
+        ("read_iops_sec_max", read_iops_max),
+        ("write_iops_sec_max", write_iops_max),
+        ("size_iops_sec", size_iops),
+        ("total_bytes_sec_max_length", total_max_length),
+        ("read_bytes_sec_max_length", read_max_length),
+        ("write_bytes_sec_max_length", write_max_length),
+        ("total_iops_sec_max_length", total_iops_max_length),
+        ("read_iops_sec_max_length", read_iops_max_length),
+        ("write_iops_sec_max_length", write_iops_max_length),
+    ]
+}
+
+/// Where libvirt has the name of the group among the limits.
+const GROUP_BEFORE: &str = "total_bytes_sec_max_length";
+
+/// Reads the limits.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    disk: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> Option<Iotune> {
+    let node = disk.child("iotune")?;
+    let mut element = reader.open_child(disk, node, disk.whose);
+    let mut iotune = Iotune::default();
+    for (name, limit) in limits(&mut iotune) {
+        let Some(node) = element.child(name) else {
+            continue;
+        };
+        match unsigned64(crate::tree::text(node).0.trim()) {
+            Some(number) => {
+                let inner = reader.open_child(&element, node, element.whose);
+                kept.note(KeptAt::path(name), reader.close(inner));
+                *limit = Some(number);
+            }
+            // Reported when the element is closed, and kept.
+            None => element.give_back(node),
+        }
+    }
+    if let Some(node) = element.child("group_name") {
+        let inner = reader.open_child(&element, node, element.whose);
+        iotune.group = Some(inner.content()).filter(|name| !name.is_empty());
+        kept.note(KeptAt::path("group_name"), reader.close(inner));
+    }
+    kept.note(AT, reader.close(element));
+    Some(iotune)
+}
+
+/// Writes the limits that are set.
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, iotune: Option<&Iotune>, kept: &'k KeptInside) {
+    let Some(iotune) = iotune else {
+        return;
+    };
+    let mut iotune = iotune.clone();
+    let group = iotune.group.take();
+    writer.start("iotune", kept.at(AT));
+    for (name, limit) in limits(&mut iotune) {
+        if name == GROUP_BEFORE {
+            let parts = kept.at(KeptAt::path("group_name"));
+            writer.text_element("group_name", group.as_ref(), parts);
+        }
+        writer.text_element(name, *limit, kept.at(KeptAt::path(name)));
+    }
+    writer.end();
+}

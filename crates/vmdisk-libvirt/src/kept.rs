@@ -1,0 +1,132 @@
+//! What a reader does not understand and a writer gives back.
+
+use std::collections::BTreeMap;
+
+/// What stays of one element beyond the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeptParts {
+    /// Attributes, each by its name and as written (`name='value'`).
+    pub(crate) attributes: Vec<(String, String)>,
+    /// Inner elements, as written.
+    pub(crate) children: Vec<String>,
+    /// Text that has no place in the model, unescaped.
+    pub(crate) text: Option<String>,
+}
+
+impl KeptParts {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.attributes.is_empty() && self.children.is_empty() && self.text.is_none()
+    }
+
+    pub(crate) fn has_attribute(&self, name: &str) -> bool {
+        self.attributes.iter().any(|(known, _)| known == name)
+    }
+}
+
+/// Where an element stands in its disk, controller or guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct KeptAt {
+    /// Depth in the backing chain.
+    pub(crate) depth: usize,
+    /// The element, such as `driver/iothreads`; empty for the outermost.
+    pub(crate) path: &'static str,
+    /// Number among several of its kind.
+    pub(crate) nth: usize,
+}
+
+impl KeptAt {
+    pub(crate) const fn path(path: &'static str) -> Self {
+        KeptAt {
+            depth: 0,
+            path,
+            nth: 0,
+        }
+    }
+
+    pub(crate) const fn nth(path: &'static str, nth: usize) -> Self {
+        KeptAt {
+            depth: 0,
+            path,
+            nth,
+        }
+    }
+
+    pub(crate) const fn deep(path: &'static str, depth: usize) -> Self {
+        KeptAt {
+            depth,
+            path,
+            nth: 0,
+        }
+    }
+}
+
+static NOTHING: KeptParts = KeptParts {
+    attributes: Vec::new(),
+    children: Vec::new(),
+    text: None,
+};
+
+/// What stays of one disk, one controller or the guest around them, beyond the model: attributes and
+/// elements that are unknown, or known and not modelled yet, as they were written.
+///
+/// Comments and the white space between elements are not kept; to change a file and nothing else in
+/// it, use [`edits`](crate::edits).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptInside {
+    parts: BTreeMap<KeptAt, KeptParts>,
+}
+
+impl KeptInside {
+    /// True if the model says it all.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    pub(crate) fn note(&mut self, at: KeptAt, parts: KeptParts) {
+        if !parts.is_empty() {
+            self.parts.insert(at, parts);
+        }
+    }
+
+    pub(crate) fn at(&self, at: KeptAt) -> &KeptParts {
+        self.parts.get(&at).unwrap_or(&NOTHING)
+    }
+
+    /// True if something is kept at or below `path`, at this depth.
+    pub(crate) fn has_within(&self, path: &'static str, depth: usize) -> bool {
+        self.parts.keys().any(|at| {
+            at.depth == depth
+                && at
+                    .path
+                    .strip_prefix(path)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+}
+
+/// What stays of a document beyond the model, for writing it back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Of the guest: everything outside its disks and their controllers.
+    pub guest: KeptInside,
+    /// Of each disk, in the order of [`Domain::disks`](vmdisk_model::Domain::disks).
+    pub disks: Vec<KeptInside>,
+    /// Of each controller, in the order of [`Domain::controllers`](vmdisk_model::Domain::controllers).
+    pub controllers: Vec<KeptInside>,
+}
+
+static NOTHING_INSIDE: KeptInside = KeptInside {
+    parts: BTreeMap::new(),
+};
+
+impl Kept {
+    /// What stays of the nth disk; nothing for a disk that was added later.
+    pub fn disk(&self, nth: usize) -> &KeptInside {
+        self.disks.get(nth).unwrap_or(&NOTHING_INSIDE)
+    }
+
+    /// What stays of the nth controller; nothing for one that was added later.
+    pub fn controller(&self, nth: usize) -> &KeptInside {
+        self.controllers.get(nth).unwrap_or(&NOTHING_INSIDE)
+    }
+}

@@ -1,0 +1,187 @@
+//! `<memoryBacking>`, and the access of NUMA cells in `cpu/numa`.
+
+use vmdisk_model::{Bytes, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource};
+use vmdisk_source::ProblemKind;
+
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::{Element, Reader};
+use crate::value::{scaled, unsigned64};
+use crate::writer::Writer;
+
+const AT: KeptAt = KeptAt::path("memoryBacking");
+const HUGEPAGES: KeptAt = KeptAt::path("memoryBacking/hugepages");
+const PAGE: &str = "memoryBacking/hugepages/page";
+const SOURCE: KeptAt = KeptAt::path("memoryBacking/source");
+const ACCESS: KeptAt = KeptAt::path("memoryBacking/access");
+const CPU: KeptAt = KeptAt::path("cpu");
+const NUMA: KeptAt = KeptAt::path("cpu/numa");
+const CELL: &str = "cpu/numa/cell";
+
+/// Reads how memory is backed, apart from NUMA cells.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    domain: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> MemoryBacking {
+    let mut backing = MemoryBacking::default();
+    let Some(node) = domain.child("memoryBacking") else {
+        return backing;
+    };
+    let mut element = reader.open_child(domain, node, domain.whose);
+    if let Some(node) = element.child("hugepages") {
+        let mut pages = reader.open_child(&element, node, element.whose);
+        backing.huge_pages = Some(read_pages(reader, &mut pages, kept));
+        kept.note(HUGEPAGES, reader.close(pages));
+    }
+    if let Some(node) = element.child("source") {
+        let mut source = reader.open_child(&element, node, element.whose);
+        backing.source = source.take("type", MemorySource::from_wire);
+        kept.note(SOURCE, reader.close(source));
+    }
+    if let Some(node) = element.child("access") {
+        let mut access = reader.open_child(&element, node, element.whose);
+        backing.access = access.take("mode", MemoryAccess::from_wire);
+        kept.note(ACCESS, reader.close(access));
+    }
+    kept.note(AT, reader.close(element));
+    backing
+}
+
+fn read_pages(
+    reader: &mut Reader<'_>,
+    pages: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> HugePages {
+    let mut page_sizes = Vec::new();
+    for node in pages.children("page") {
+        let attribute = |name| crate::tree::attribute(node, name);
+        let unit = attribute("unit").unwrap_or("KiB");
+        let size = attribute("size").and_then(|size| scaled(size, unit));
+        let Some(size) = size else {
+            if attribute("size").and_then(unsigned64).is_some() {
+                let at: FieldPath = pages.at;
+                let message = match Bytes::scale(unit) {
+                    Ok(_) => "the page size is larger than 2^64 - 1 bytes".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                let span = node.range().into();
+                reader.problem(ProblemKind::InvalidValue, at, span, message);
+            }
+            pages.give_back(node);
+            continue;
+        };
+        let mut page = reader.open_child(pages, node, pages.whose);
+        page.take_text("size");
+        page.take_text("unit");
+        kept.note(KeptAt::nth(PAGE, page_sizes.len()), reader.close(page));
+        page_sizes.push(size);
+    }
+    HugePages { page_sizes }
+}
+
+/// Reads the access of each NUMA cell.
+pub(crate) fn read_cells(
+    reader: &mut Reader<'_>,
+    domain: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> Vec<Option<MemoryAccess>> {
+    let mut access = Vec::new();
+    let Some(node) = domain.child("cpu") else {
+        return access;
+    };
+    let mut cpu = reader.open_child(domain, node, domain.whose);
+    if let Some(node) = cpu.child("numa") {
+        let mut numa = reader.open_child(&cpu, node, cpu.whose);
+        for node in numa.children("cell") {
+            let mut cell = reader.open_child(&numa, node, numa.whose);
+            let of_cell = cell.take("memAccess", MemoryAccess::from_wire);
+            kept.note(KeptAt::nth(CELL, access.len()), reader.close(cell));
+            access.push(of_cell);
+        }
+        kept.note(NUMA, reader.close(numa));
+    }
+    kept.note(CPU, reader.close(cpu));
+    access
+}
+
+/// Writes how memory is backed, apart from NUMA cells.
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, backing: &MemoryBacking, kept: &'k KeptInside) {
+    let MemoryBacking {
+        huge_pages,
+        source,
+        access,
+        cell_access: _, // written by `write_cells`
+    } = backing;
+    let is_set = huge_pages.is_some() || source.is_some() || access.is_some();
+    if !is_set && !kept.has_within("memoryBacking", 0) {
+        return;
+    }
+    writer.start("memoryBacking", kept.at(AT));
+    if let Some(HugePages { page_sizes }) = huge_pages {
+        writer.start("hugepages", kept.at(HUGEPAGES));
+        for (nth, Bytes(bytes)) in page_sizes.iter().enumerate() {
+            writer.start("page", kept.at(KeptAt::nth(PAGE, nth)));
+            if bytes.is_multiple_of(Bytes::KIB) {
+                writer.attribute("size", bytes / Bytes::KIB);
+                writer.attribute("unit", "KiB");
+            } else {
+                writer.attribute("size", bytes);
+                writer.attribute("unit", "bytes");
+            }
+            writer.end();
+        }
+        writer.end();
+    }
+    if source.is_some() || !kept.at(SOURCE).is_empty() {
+        writer.start("source", kept.at(SOURCE));
+        writer.optional("type", *source);
+        writer.end();
+    }
+    if access.is_some() || !kept.at(ACCESS).is_empty() {
+        writer.start("access", kept.at(ACCESS));
+        writer.optional("mode", *access);
+        writer.end();
+    }
+    writer.end();
+}
+
+/// Writes the NUMA cells. One that was not read has no size yet: memory and vCPUs are dealt out evenly.
+pub(crate) fn write_cells<'k>(
+    writer: &mut Writer<'k>,
+    cells: &[Option<MemoryAccess>],
+    vcpus: u32,
+    memory: Option<Bytes>,
+    kept: &'k KeptInside,
+) {
+    if cells.is_empty() && !kept.has_within("cpu", 0) {
+        return;
+    }
+    writer.start("cpu", kept.at(CPU));
+    if !cells.is_empty() || kept.has_within("cpu/numa", 0) {
+        writer.start("numa", kept.at(NUMA));
+        let count = cells.len() as u64;
+        for (nth, access) in cells.iter().enumerate() {
+            let parts = kept.at(KeptAt::nth(CELL, nth));
+            writer.start("cell", parts);
+            if parts.is_empty() {
+                let share = |all: u64| (all * nth as u64 / count, all * (nth as u64 + 1) / count);
+                writer.attribute("id", nth);
+                let (first, next) = share(vcpus.into());
+                match next - first {
+                    0 => {}
+                    1 => writer.attribute("cpus", first),
+                    _ => writer.attribute("cpus", format_args!("{first}-{}", next - 1)),
+                }
+                let kib = memory.map_or(0, |Bytes(bytes)| bytes / Bytes::KIB);
+                let part = kib / count;
+                let rest = if nth == 0 { kib % count } else { 0 };
+                writer.attribute("memory", part + rest);
+                writer.attribute("unit", "KiB");
+            }
+            writer.optional("memAccess", *access);
+            writer.end();
+        }
+        writer.end();
+    }
+    writer.end();
+}

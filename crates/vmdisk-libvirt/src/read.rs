@@ -1,0 +1,213 @@
+//! From text to a [`Document`].
+
+use roxmltree::Node;
+use vmdisk_model::{Domain, DomainField, FieldPath};
+use vmdisk_source::{Edit, ProblemKind, Span};
+
+use crate::allowance;
+use crate::document::Document;
+use crate::encoding::decode;
+use crate::guard::{Guarded, guard};
+use crate::kept::Kept;
+use crate::reader::Reader;
+use crate::{ReadFailure, ReadFailureKind, RootKind, domain, tree};
+
+/// Reads a domain, a `<disk>` or `<devices>`.
+///
+/// Reading does not stop at the first mistake: every wrong value, unknown name and missing source is
+/// one of the [`problems`](Document::problems), with its place, and the rest is read all the same.
+///
+/// ```
+/// let text = "<disk type='file'>
+///   <driver name='qemu' type='qcow2' cache='writebak' discrad='unmap'/>
+///   <source file='/srv/web1.qcow2'/>
+///   <target dev='vda' bus='virtio'/>
+/// </disk>";
+/// let document = vmdisk_libvirt::read(text)?;
+/// let problems: Vec<_> = document.problems.iter().map(|problem| problem.span.slice(text)).collect();
+/// assert_eq!(problems, [Some("writebak"), Some("discrad")]);
+/// assert_eq!(document.problems[0].help.as_deref(), Some("did you mean `writeback`?"));
+/// assert_eq!(document.domain.disks[0].name(), "vda");
+/// # Ok::<(), vmdisk_libvirt::ReadFailure>(())
+/// ```
+///
+/// # Errors
+/// If the text is not well-formed XML, goes beyond a limit, has a document type, or is something else
+/// than a domain or disks.
+pub fn read(text: &str) -> Result<Document, ReadFailure> {
+    let guarded = guard(text)?;
+    let patched = patch(text, &guarded);
+    let tree = tree::parse(patched.as_deref().unwrap_or(text))?;
+    let node = tree.root_element();
+    let root = RootKind::of_name(tree::name(text, node));
+    let mut reader = Reader::new(text);
+    let (domain, kept) = read_root(&mut reader, root, node)?;
+    report_prefixes(&mut reader, &guarded, root);
+    report_default_namespace(&mut reader, &guarded);
+    let allowances = allowance::read(text, &tree, &domain, &reader.map);
+    let Reader {
+        map: source_map,
+        mut problems,
+        ..
+    } = reader;
+    problems.sort_by_key(|problem| problem.span);
+    Ok(Document {
+        root,
+        domain,
+        source_map,
+        problems,
+        allowances,
+        kept,
+    })
+}
+
+/// Reads a domain, a `<disk>` or `<devices>` from the bytes of a file.
+///
+/// # Errors
+/// As [`read`], and if the bytes are not UTF-8; the failure names the encoding they are in.
+pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
+    read(decode(bytes)?)
+}
+
+/// The text with colons of undeclared prefixes replaced, so that offsets stay: libvirt does not mind
+/// such prefixes, and the tree would.
+fn patch(text: &str, guarded: &Guarded) -> Option<String> {
+    if guarded.colons.is_empty() {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for colon in &guarded.colons {
+        out.push_str(&text[done..*colon]);
+        out.push('_');
+        done = colon + 1;
+    }
+    out.push_str(&text[done..]);
+    Some(out)
+}
+
+fn read_root<'d>(
+    reader: &mut Reader<'_>,
+    root: RootKind,
+    node: Node<'d, 'd>,
+) -> Result<(Domain, Kept), ReadFailure> {
+    let refuse = |message: String| {
+        let start = node.range().start + 1;
+        let name = tree::name(reader.text, node);
+        let span = Span::new(start, start + name.len());
+        let kind = ReadFailureKind::NotADomainOrDisk(root);
+        ReadFailure::new(kind, span, message)
+    };
+    match root {
+        RootKind::Domain => Ok(domain::read(reader, node)),
+        RootKind::Devices => Ok(domain::read_devices_alone(reader, node)),
+        RootKind::Disk => Ok(domain::read_disk_alone(reader, node)),
+        RootKind::DomainStatus => {
+            let text = reader.text;
+            let inner = node
+                .children()
+                .find(|child| child.is_element() && tree::name(text, *child) == "domain");
+            match inner {
+                Some(inner) => Ok(domain::read(reader, inner)),
+                None => Err(refuse(
+                    "`<domstatus>` without a `<domain>` inside".to_owned(),
+                )),
+            }
+        }
+        RootKind::OtherLibvirt(name) => Err(refuse(format!(
+            "a libvirt `<{name}>`, not a domain or a disk"
+        ))),
+        RootKind::Foreign | RootKind::NotXml => Err(refuse(format!(
+            "`<{}>` is not a libvirt domain or disk",
+            tree::name(reader.text, node)
+        ))
+        .help("expected `<domain>`, `<disk>` or `<devices>` as the outermost element")),
+    }
+}
+
+/// Name spaces whose prefix says which one was meant.
+const KNOWN_NAMESPACES: [(&str, &str); 4] = [
+    ("qemu", "http://libvirt.org/schemas/domain/qemu/1.0"),
+    ("xen", "http://libvirt.org/schemas/domain/xen/1.0"),
+    ("lxc", "http://libvirt.org/schemas/domain/lxc/1.0"),
+    ("bhyve", "http://libvirt.org/schemas/domain/bhyve/1.0"),
+];
+
+fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded, root: RootKind) {
+    // Disks follow one another, so the one around a place is found by bisection.
+    let mut disks: Vec<(Span, usize)> = reader
+        .map
+        .iter()
+        .filter_map(|(path, place)| match path {
+            FieldPath::Disk(nth, vmdisk_model::DiskField::Disk) => Some((place.whole, nth)),
+            FieldPath::Disk(..)
+            | FieldPath::Domain(_)
+            | FieldPath::Image(..)
+            | FieldPath::Controller(..)
+            | FieldPath::IoThread(..) => None,
+        })
+        .collect();
+    disks.sort_unstable();
+    let top = FieldPath::Domain(DomainField::Domain);
+    let declare_at = match root {
+        RootKind::Domain => reader.map.place(top).and_then(|place| place.attributes_end),
+        RootKind::DomainStatus
+        | RootKind::Devices
+        | RootKind::Disk
+        | RootKind::OtherLibvirt(_)
+        | RootKind::Foreign
+        | RootKind::NotXml => None,
+    };
+    for undeclared in &guarded.undeclared {
+        if undeclared.is_inner && !undeclared.is_attribute {
+            continue;
+        }
+        let name = undeclared.name.slice(reader.text).unwrap_or_default();
+        let Some((prefix, _)) = name.split_once(':') else {
+            continue;
+        };
+        let before = disks.partition_point(|(span, _)| span.start <= undeclared.name.start);
+        let at = before
+            .checked_sub(1)
+            .map(|nth| disks[nth])
+            .filter(|(span, _)| undeclared.name.end <= span.end)
+            .map_or(top, |(_, nth)| {
+                FieldPath::Disk(nth, vmdisk_model::DiskField::Disk)
+            });
+        let what = if undeclared.is_attribute {
+            format!("attribute `{name}`")
+        } else {
+            format!("element `<{name}>`")
+        };
+        let message =
+            format!("prefix `{prefix}` is not declared: libvirt drops {what} without a word");
+        let problem = reader.problem(ProblemKind::UndeclaredPrefix, at, undeclared.name, message);
+        let known = KNOWN_NAMESPACES.iter().find(|(known, _)| *known == prefix);
+        match (known, declare_at) {
+            (Some((_, uri)), Some(offset)) => {
+                problem.help = Some(format!("declare it: `xmlns:{prefix}='{uri}'`"));
+                problem.fix = vec![Edit::insert(offset, format!(" xmlns:{prefix}='{uri}'"))];
+            }
+            (Some(_) | None, _) => {
+                problem.help = Some(format!("declare it with `xmlns:{prefix}='…'`"));
+            }
+        }
+    }
+}
+
+/// libvirt looks for elements without a name space, and finds none below a default one.
+fn report_default_namespace(reader: &mut Reader<'_>, guarded: &Guarded) {
+    let Some(declaration) = guarded.default_namespace else {
+        return;
+    };
+    let at = FieldPath::Domain(DomainField::Domain);
+    let message = "a default name space hides every element from libvirt".to_owned();
+    let problem = reader.problem(
+        ProblemKind::InvalidValue,
+        at,
+        declaration.verbatim(),
+        message,
+    );
+    problem.help = Some("delete it".to_owned());
+    problem.fix = vec![Edit::delete(declaration.whole)];
+}

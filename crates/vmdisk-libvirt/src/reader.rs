@@ -1,0 +1,485 @@
+//! Walking the tree along the tables: places, problems, and what is kept.
+
+use roxmltree::Node;
+use vmdisk_model::FieldPath;
+use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
+
+use crate::kept::KeptParts;
+use crate::suggest::suggest;
+use crate::tag::{Tag, TagAttribute, TagEnd, scan_tag};
+use crate::tree;
+use crate::vocabulary::{ElementSpec, Field, Value, Whose};
+use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
+
+/// Collects what is found while a document is read.
+pub(crate) struct Reader<'t> {
+    /// The text as it is; the tree may have been built from a patched one of the same length.
+    pub(crate) text: &'t str,
+    pub(crate) map: SourceMap<FieldPath>,
+    pub(crate) problems: Vec<Problem<FieldPath>>,
+    /// False while something is checked that is no part of the model.
+    records: bool,
+}
+
+/// An attribute that was written.
+struct Written<'d> {
+    tag: TagAttribute,
+    value: &'d str,
+    is_taken: bool,
+}
+
+/// One element while it is read: what has been taken of it, and what has not.
+pub(crate) struct Element<'t, 'd> {
+    pub(crate) node: Node<'d, 'd>,
+    pub(crate) spec: &'static ElementSpec,
+    /// The nearest field of the model.
+    pub(crate) at: FieldPath,
+    pub(crate) whose: Whose,
+    /// The start tag.
+    pub(crate) tag: Span,
+    text: &'t str,
+    attributes: Vec<Written<'d>>,
+    children: Vec<Child<'t, 'd>>,
+}
+
+/// A child element that was written.
+struct Child<'t, 'd> {
+    /// Its name, with its prefix.
+    name: &'t str,
+    node: Node<'d, 'd>,
+    is_taken: bool,
+}
+
+impl<'t, 'd> Element<'t, 'd> {
+    /// The value of an attribute, whether or not it has been taken.
+    pub(crate) fn peek(&self, name: &str) -> Option<&'d str> {
+        self.written(name).map(|(_, written)| written.value)
+    }
+
+    /// The place of an attribute's value.
+    pub(crate) fn value_span(&self, name: &str) -> Option<Span> {
+        self.written(name).map(|(_, written)| written.tag.value)
+    }
+
+    fn written(&self, name: &str) -> Option<(usize, &Written<'d>)> {
+        self.attributes
+            .iter()
+            .enumerate()
+            .find(|(_, written)| written.tag.name.slice(self.text) == Some(name))
+    }
+
+    /// Takes an attribute if `parse` can read it; otherwise it is kept as written.
+    pub(crate) fn take<T>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let (at, written) = self.written(name)?;
+        let value = parse(written.value)?;
+        self.attributes[at].is_taken = true;
+        Some(value)
+    }
+
+    /// Takes an attribute as text.
+    pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
+        self.take(name, |value| Some(value.to_owned()))
+    }
+
+    /// Takes the first child with this name.
+    pub(crate) fn child(&mut self, name: &str) -> Option<Node<'d, 'd>> {
+        let child = self.children.iter_mut().find(|child| child.name == name)?;
+        child.is_taken = true;
+        Some(child.node)
+    }
+
+    /// Takes all children with this name.
+    pub(crate) fn children(&mut self, name: &str) -> Vec<Node<'d, 'd>> {
+        self.children
+            .iter_mut()
+            .filter(|child| child.name == name)
+            .map(|child| {
+                child.is_taken = true;
+                child.node
+            })
+            .collect()
+    }
+
+    /// Gives a child back, to be kept as written.
+    pub(crate) fn give_back(&mut self, node: Node<'d, 'd>) {
+        if let Some(child) = self.children.iter_mut().find(|child| child.node == node) {
+            child.is_taken = false;
+        }
+    }
+
+    /// The text of the element.
+    pub(crate) fn content(&self) -> String {
+        tree::text(self.node).0
+    }
+}
+
+impl<'t> Reader<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        Reader {
+            text,
+            map: SourceMap::default(),
+            problems: Vec::new(),
+            records: true,
+        }
+    }
+
+    /// The path of a field, if what is read is part of the model.
+    fn path(&self, field: Option<Field>, whose: Whose) -> Option<FieldPath> {
+        field.filter(|_| self.records)?.path(whose)
+    }
+
+    /// Notes a problem.
+    pub(crate) fn problem(
+        &mut self,
+        kind: ProblemKind,
+        at: FieldPath,
+        span: Span,
+        message: String,
+    ) -> &mut Problem<FieldPath> {
+        self.problems.push(Problem {
+            kind,
+            at,
+            span,
+            message,
+            help: None,
+            fix: Vec::new(),
+        });
+        let last = self.problems.len() - 1;
+        &mut self.problems[last]
+    }
+
+    fn slice(&self, span: Span) -> &'t str {
+        span.slice(self.text).unwrap_or_default()
+    }
+
+    /// The element with the white space before it, if it has its lines to itself.
+    fn whole(&self, element: Span) -> Span {
+        let before = self.text[..element.start].trim_end_matches([' ', '\t']);
+        let after = self.text[element.end..].trim_start_matches([' ', '\t']);
+        let is_alone = after.is_empty() || after.starts_with(['\n', '\r']);
+        match before.strip_suffix('\n') {
+            Some(line_end) if is_alone => {
+                let start = line_end.strip_suffix('\r').unwrap_or(line_end).len();
+                Span::new(start, element.end)
+            }
+            Some(_) | None => element,
+        }
+    }
+
+    /// Opens an element: notes its place, its attributes and their places, and checks their values.
+    pub(crate) fn open<'d>(
+        &mut self,
+        node: Node<'d, 'd>,
+        spec: &'static ElementSpec,
+        fields: [Option<Field>; 2],
+        outer: FieldPath,
+        whose: Whose,
+    ) -> Element<'t, 'd> {
+        let range: Span = node.range().into();
+        let Tag { attributes, end } = scan_tag(self.text, range.start).unwrap_or_else(|| Tag {
+            // The guard has passed every tag, so this does not happen; no attributes then.
+            attributes: Vec::new(),
+            end: TagEnd {
+                attributes_end: range.end,
+                end: range.end,
+                is_empty_element: true,
+            },
+        });
+        let tag = Span::new(range.start, end.end);
+        let paths = fields.map(|field| self.path(field, whose));
+        let at = paths[0].or(paths[1]).unwrap_or(outer);
+        if paths.iter().any(Option::is_some) {
+            let place = Place {
+                span: self.content_span(node, spec, tag),
+                whole: self.whole(range),
+                attributes_end: Some(end.attributes_end),
+            };
+            for path in paths.into_iter().flatten() {
+                self.map.record(path, place);
+            }
+        }
+        let text = self.text;
+        let mut element = Element {
+            node,
+            spec,
+            at,
+            whose,
+            tag,
+            text,
+            attributes: Vec::with_capacity(attributes.len()),
+            children: node
+                .children()
+                .filter(Node::is_element)
+                .map(|node| Child {
+                    name: tree::name(text, node),
+                    node,
+                    is_taken: false,
+                })
+                .collect(),
+        };
+        self.open_attributes(&mut element, &attributes);
+        if let Some(content) = spec.content {
+            self.check_content(&element, content);
+        }
+        element
+    }
+
+    /// Opens a child that the table of its parent names.
+    pub(crate) fn open_child<'d>(
+        &mut self,
+        parent: &Element<'_, 'd>,
+        node: Node<'d, 'd>,
+        whose: Whose,
+    ) -> Element<'t, 'd> {
+        let name = tree::name(self.text, node);
+        match parent.spec.child(name) {
+            Some((_, known)) => {
+                let own_type = tree::attribute(node, "type");
+                let spec = known
+                    .pick
+                    .element(parent.peek("type").unwrap_or("file"), own_type);
+                self.open(node, spec, known.fields, parent.at, whose)
+            }
+            // Callers take children by names that stand in the table.
+            None => self.open(node, &UNKNOWN, [None; 2], parent.at, whose),
+        }
+    }
+
+    /// The text of an element whose content is one, else its start tag.
+    fn content_span(&self, node: Node<'_, '_>, spec: &ElementSpec, tag: Span) -> Span {
+        match spec.content {
+            Some(Value::Text) => tree::text(node).1.unwrap_or(tag),
+            Some(_) => tree::text(node).1.map_or(tag, |span| self.trimmed(span)),
+            None => tag,
+        }
+    }
+
+    fn trimmed(&self, span: Span) -> Span {
+        let text = self.slice(span);
+        let start = span.start + (text.len() - text.trim_start().len());
+        Span::new(start, start + text.trim().len())
+    }
+
+    fn check_content(&mut self, element: &Element<'_, '_>, content: Value) {
+        let (text, span) = tree::text(element.node);
+        let text = if content == Value::Text {
+            &text[..]
+        } else {
+            text.trim()
+        };
+        if let Err(fault) = content.check(text) {
+            let span = span.map_or(element.tag, |span| self.trimmed(span));
+            let name = element.spec.name;
+            let message = if text.is_empty() {
+                format!("`<{name}>` is empty, {}", fault.expected)
+            } else {
+                format!("invalid value `{text}` for `{name}`, {}", fault.expected)
+            };
+            self.problem(ProblemKind::InvalidValue, element.at, span, message);
+        }
+    }
+
+    fn open_attributes(&mut self, element: &mut Element<'_, '_>, tags: &[TagAttribute]) {
+        // The tree leaves name space declarations out; the rest comes in the same order.
+        let mut values = element.node.attributes();
+        for tag in tags {
+            let name = self.slice(tag.name);
+            let is_declaration = name == "xmlns" || name.starts_with("xmlns:");
+            let value = if is_declaration {
+                ""
+            } else {
+                values.next().map_or("", |attribute| attribute.value())
+            };
+            element.attributes.push(Written {
+                tag: *tag,
+                value,
+                is_taken: false,
+            });
+            if is_declaration {
+                continue;
+            }
+            match element.spec.attribute(name) {
+                Some(spec) => {
+                    let paths = spec.fields.map(|field| self.path(field, element.whose));
+                    for path in paths.into_iter().flatten() {
+                        let place = Place {
+                            span: tag.value,
+                            whole: tag.whole,
+                            attributes_end: None,
+                        };
+                        self.map.record(path, place);
+                    }
+                    let at = paths[0].unwrap_or(element.at);
+                    self.check_value(spec.value, name, value, at, tag.value);
+                }
+                None if element.spec.is_judged && !name.contains(':') => {
+                    self.unknown_attribute(element, tag, tags);
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn check_value(&mut self, known: Value, name: &str, value: &str, at: FieldPath, span: Span) {
+        let Err(fault) = known.check(value) else {
+            return;
+        };
+        let what = match known {
+            Value::Words(_) | Value::WordsAnd(..) => "unknown",
+            Value::Text | Value::Unsigned32 | Value::Unsigned64 | Value::AnyBase => "invalid",
+        };
+        let message = format!("{what} value `{value}` for `{name}`, {}", fault.expected);
+        let problem = self.problem(ProblemKind::InvalidValue, at, span, message);
+        if let Some(meant) = fault.meant {
+            problem.help = Some(format!("did you mean `{meant}`?"));
+            problem.fix = vec![Edit::replace(span, meant)];
+        }
+    }
+
+    fn unknown_attribute(
+        &mut self,
+        element: &Element<'_, '_>,
+        tag: &TagAttribute,
+        tags: &[TagAttribute],
+    ) {
+        let name = self.slice(tag.name);
+        // A name that is written already cannot have been meant.
+        let free = element
+            .spec
+            .attributes
+            .iter()
+            .map(|known| known.name)
+            .filter(|known| !tags.iter().any(|other| self.slice(other.name) == *known));
+        let meant = suggest(name, free);
+        let mut message = format!("unknown attribute `{name}` of `<{}>`", element.spec.name);
+        let mut help = meant.map(|meant| format!("did you mean `{meant}`?"));
+        if let Some(source_type) = type_of_source(element.spec)
+            && let [first, ..] = types_with_attribute(name)[..]
+        {
+            message =
+                format!("attribute `{name}` does not belong to a source of type `{source_type}`");
+            help = Some(format!("it belongs to one of type `{first}`"));
+        }
+        let problem = self.problem(ProblemKind::UnknownAttribute, element.at, tag.name, message);
+        problem.help = help;
+        if let Some(meant) = meant {
+            problem.fix = vec![Edit::replace(tag.name, meant)];
+        }
+    }
+
+    /// Closes an element: what nobody took is checked, reported where it is unknown, and kept.
+    pub(crate) fn close(&mut self, element: Element<'_, '_>) -> KeptParts {
+        let mut parts = KeptParts::default();
+        for written in &element.attributes {
+            if !written.is_taken {
+                let verbatim = self.slice(written.tag.verbatim());
+                let name = self.slice(written.tag.name);
+                parts
+                    .attributes
+                    .push((name.to_owned(), verbatim.to_owned()));
+            }
+        }
+        let mut seen: Vec<Option<Span>> = vec![None; element.spec.children.len()];
+        for child in &element.children {
+            let name_start = child.node.range().start + 1;
+            let name_span = Span::new(name_start, name_start + child.name.len());
+            match element.spec.child(child.name) {
+                Some((nth, known)) => {
+                    let is_again = !known.repeats && seen[nth].is_some();
+                    seen[nth] = seen[nth].or(Some(name_span));
+                    if is_again {
+                        let message = format!(
+                            "a second `<{}>` in `<{}>`; the first counts",
+                            child.name, element.spec.name
+                        );
+                        self.problem(ProblemKind::Duplicate, element.at, name_span, message);
+                    } else if !child.is_taken {
+                        self.check(&element, child.node);
+                    }
+                }
+                None if child.name.contains(':') => {}
+                None => self.unknown_element(&element, child, name_span),
+            }
+            if !child.is_taken {
+                let verbatim = self.slice(child.node.range().into());
+                parts.children.push(verbatim.to_owned());
+            }
+        }
+        parts
+    }
+
+    /// Checks an element that libvirt knows and the model does not cover.
+    fn check<'d>(&mut self, parent: &Element<'_, 'd>, node: Node<'d, 'd>) {
+        // A controller that could not be taken must not pass for the one that comes next.
+        let is_device = std::ptr::eq(parent.spec, &crate::vocabulary::DEVICES);
+        let records = self.records;
+        self.records = records && !is_device;
+        let element = self.open_child(parent, node, parent.whose);
+        if element.spec.is_judged {
+            self.close(element);
+        }
+        self.records = records;
+    }
+
+    fn unknown_element(
+        &mut self,
+        element: &Element<'_, '_>,
+        child: &Child<'_, '_>,
+        name_span: Span,
+    ) {
+        let is_free = |known: &&crate::vocabulary::ChildSpec| {
+            known.repeats
+                || !element
+                    .children
+                    .iter()
+                    .any(|other| other.name == known.name)
+        };
+        let known = element.spec.children.iter().filter(is_free);
+        let meant = if element.spec.is_judged {
+            suggest(child.name, known.map(|known| known.name))
+        } else {
+            // Among other people's elements only a near miss of one of ours is worth a word.
+            let others = other_devices(element.spec).iter().copied();
+            if other_devices(element.spec).contains(&child.name) {
+                return;
+            }
+            let meant = suggest(child.name, known.map(|known| known.name).chain(others));
+            let is_ours = meant
+                .and_then(|meant| element.spec.child(meant))
+                .is_some_and(|(_, known)| known.is_judged());
+            if !is_ours {
+                return;
+            }
+            meant
+        };
+        let message = format!(
+            "unknown element `<{}>` in `<{}>`",
+            child.name, element.spec.name
+        );
+        let fix = meant.map(|meant| self.rename(child, name_span, meant));
+        let problem = self.problem(ProblemKind::UnknownElement, element.at, name_span, message);
+        problem.help = meant.map(|meant| format!("did you mean `<{meant}>`?"));
+        problem.fix = fix.unwrap_or_default();
+    }
+
+    /// Renames an element in its start tag and, if it has one, its end tag.
+    fn rename(&self, child: &Child<'_, '_>, name_span: Span, meant: &str) -> Vec<Edit> {
+        let mut edits = vec![Edit::replace(name_span, meant)];
+        let range = child.node.range();
+        let is_closed =
+            scan_tag(self.text, range.start).is_some_and(|tag| !tag.end.is_empty_element);
+        if is_closed && let Some(at) = self.text[range.clone()].rfind("</") {
+            let start = range.start + at + 2;
+            let end = Span::new(start, start + child.name.len());
+            edits.push(Edit::replace(end, meant));
+        }
+        edits
+    }
+}
+
+/// For an element that no table names.
+static UNKNOWN: ElementSpec = ElementSpec::other_peoples("");

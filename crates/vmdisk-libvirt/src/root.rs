@@ -1,0 +1,161 @@
+//! What kind of document a text is, told by its first element.
+
+/// What the root element says a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RootKind {
+    /// A guest: `<domain>`.
+    Domain,
+    /// A running guest's state file: `<domstatus>`, with a `<domain>` inside.
+    DomainStatus,
+    /// Several disks of a guest: `<devices>`.
+    Devices,
+    /// One disk: `<disk>`.
+    Disk,
+    /// Another kind of document that libvirt has, by its root element (`pool`, `network`, …).
+    OtherLibvirt(&'static str),
+    /// XML that is not libvirt's.
+    Foreign,
+    /// No XML element at all.
+    NotXml,
+}
+
+/// Root elements of libvirt's other documents.
+const OTHERS: [&str; 22] = [
+    "capabilities",
+    "cpu",
+    "cpudata",
+    "cpuTest",
+    "device",
+    "domainbackup",
+    "domainCapabilities",
+    "domaincheckpoint",
+    "domainsnapshot",
+    "filter",
+    "filterbinding",
+    "hostdev",
+    "interface",
+    "network",
+    "networkport",
+    "networkstatus",
+    "nodedev",
+    "pool",
+    "poolCapabilities",
+    "secret",
+    "storagepoolCapabilities",
+    "volume",
+];
+
+impl RootKind {
+    /// The kind that the name of a root element stands for.
+    pub fn of_name(name: &str) -> Self {
+        match name {
+            "domain" => RootKind::Domain,
+            "domstatus" => RootKind::DomainStatus,
+            "devices" => RootKind::Devices,
+            "disk" => RootKind::Disk,
+            other => OTHERS
+                .iter()
+                .find(|known| **known == other)
+                .map_or(RootKind::Foreign, |known| RootKind::OtherLibvirt(known)),
+        }
+    }
+
+    /// True if [`read`](crate::read) takes such a document.
+    pub const fn is_readable(self) -> bool {
+        match self {
+            RootKind::Domain | RootKind::DomainStatus | RootKind::Devices | RootKind::Disk => true,
+            RootKind::OtherLibvirt(_) | RootKind::Foreign | RootKind::NotXml => false,
+        }
+    }
+}
+
+/// What kind of document `text` is, from its first element alone.
+///
+/// Cheap: it reads past the declaration, comments and a document type, and no further. The rest of
+/// the text may be broken.
+///
+/// ```
+/// use vmdisk_libvirt::{RootKind, sniff};
+/// assert_eq!(sniff("<?xml version='1.0'?><!-- web --><domain type='kvm'>"), RootKind::Domain);
+/// assert_eq!(sniff("<pool type='dir'/>"), RootKind::OtherLibvirt("pool"));
+/// assert_eq!(sniff("<html/>"), RootKind::Foreign);
+/// assert_eq!(sniff("name: web1"), RootKind::NotXml);
+/// ```
+pub fn sniff(text: &str) -> RootKind {
+    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        let after = if let Some(inside) = rest.strip_prefix("<!--") {
+            inside.split_once("-->")
+        } else if let Some(inside) = rest.strip_prefix("<?") {
+            inside.split_once("?>")
+        } else if let Some(inside) = rest.strip_prefix("<!DOCTYPE") {
+            skip_document_type(inside)
+        } else {
+            break;
+        };
+        match after {
+            Some((_, after)) => rest = after,
+            None => return RootKind::NotXml,
+        }
+    }
+    let Some(tag) = rest.strip_prefix('<') else {
+        return RootKind::NotXml;
+    };
+    let name = tag
+        .split(['>', '/', ' ', '\t', '\r', '\n', '<', '=', '\'', '"'])
+        .next()
+        .unwrap_or_default();
+    match name.chars().next() {
+        Some(first) if first.is_alphabetic() || first == '_' || first == ':' => {
+            RootKind::of_name(name)
+        }
+        Some(_) | None => RootKind::NotXml,
+    }
+}
+
+/// The text after a document type, whose internal part may hold `>`.
+fn skip_document_type(inside: &str) -> Option<(&str, &str)> {
+    let end = inside.find(['>', '['])?;
+    if inside.as_bytes()[end] == b'>' {
+        return Some((&inside[..end], &inside[end + 1..]));
+    }
+    let (_, after) = inside.split_once(']')?;
+    after.split_once('>')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_element_is_found_behind_everything_that_may_stand_before_it() {
+        for (text, kind) in [
+            ("\u{feff}\n<disk/>", RootKind::Disk),
+            ("<!-- <pool> -->\n<?pi?><devices>", RootKind::Devices),
+            (
+                "<!DOCTYPE domain [<!ENTITY a 'b>'>]><domain/>",
+                RootKind::Domain,
+            ),
+            ("<domstatus state='running'>", RootKind::DomainStatus),
+            ("<domainsnapshot>", RootKind::OtherLibvirt("domainsnapshot")),
+            ("<x:domain>", RootKind::Foreign),
+            ("", RootKind::NotXml),
+            ("<", RootKind::NotXml),
+            ("<!-- never closed", RootKind::NotXml),
+            ("< domain>", RootKind::NotXml),
+            ("</domain>", RootKind::NotXml),
+            ("<domain", RootKind::Domain),
+        ] {
+            assert_eq!(sniff(text), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_other_root_is_listed_twice_or_shadows_a_readable_one() {
+        for (at, name) in OTHERS.iter().enumerate() {
+            assert!(!OTHERS[..at].contains(name), "{name}");
+            assert_eq!(RootKind::of_name(name), RootKind::OtherLibvirt(name));
+        }
+    }
+}

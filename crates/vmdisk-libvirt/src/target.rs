@@ -1,0 +1,60 @@
+//! `<target>`: the name and bus of a disk.
+
+use vmdisk_model::{DiskField, FieldPath, Frontend, Switch, TargetBus};
+use vmdisk_source::ProblemKind;
+
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::{Element, Reader};
+use crate::value::unsigned32;
+use crate::writer::Writer;
+
+const AT: KeptAt = KeptAt::path("target");
+
+/// Reads the target.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    disk: &mut Element<'_, '_>,
+    frontend: &mut Frontend,
+    kept: &mut KeptInside,
+) {
+    let mut place = disk.tag;
+    if let Some(node) = disk.child("target") {
+        let mut target = reader.open_child(disk, node, disk.whose);
+        place = target.tag;
+        frontend.target = target.take("dev", |name| (!name.is_empty()).then(|| name.to_owned()));
+        frontend.bus = target.take("bus", TargetBus::from_wire);
+        frontend.removable = target.take("removable", Switch::from_wire);
+        frontend.rotation_rate = target.take("rotation_rate", unsigned32);
+        kept.note(AT, reader.close(target));
+    }
+    if frontend.target.is_none() {
+        let at = FieldPath::Disk(disk.whose.index, DiskField::TargetDev);
+        let message = "the disk has no target: `<target dev=…>` is missing".to_owned();
+        reader
+            .problem(ProblemKind::MissingValue, at, place, message)
+            .help = Some("name it, such as `<target dev='vda' bus='virtio'/>`".to_owned());
+    }
+}
+
+/// Writes the target.
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, frontend: &Frontend, kept: &'k KeptInside) {
+    let Frontend {
+        target,
+        bus,
+        removable,
+        rotation_rate,
+        ..
+    } = frontend;
+    let parts = kept.at(AT);
+    let is_set =
+        target.is_some() || bus.is_some() || removable.is_some() || rotation_rate.is_some();
+    if !is_set && parts.is_empty() {
+        return;
+    }
+    writer.start("target", parts);
+    writer.optional("dev", target.as_ref());
+    writer.optional("bus", *bus);
+    writer.optional("removable", *removable);
+    writer.optional("rotation_rate", *rotation_rate);
+    writer.end();
+}

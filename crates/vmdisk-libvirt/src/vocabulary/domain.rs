@@ -1,0 +1,301 @@
+//! `<domain>`, as far as disks depend on it.
+
+use vmdisk_model::{Architecture, DomainField, IoThreadField, MemoryAccess, MemorySource};
+
+use super::Field::{Domain, IoThread};
+use super::Value::{Text, Unsigned32, Unsigned64, Words, WordsAnd};
+use super::disk::DISK;
+use super::{ChildSpec, ElementSpec, ON_OFF, Pick, attribute, child};
+
+/// An element that others own; only its place in libvirt's order is known.
+const fn other(element: &'static ElementSpec) -> ChildSpec {
+    child((0, 0, 3), element)
+}
+
+macro_rules! others {
+    ($($name:ident = $wire:literal,)+) => {
+        $(static $name: ElementSpec = ElementSpec::new($wire).unjudged();)+
+    };
+}
+
+/// libvirt `<domain>`.
+pub static DOMAIN: ElementSpec = ElementSpec::new("domain")
+    .unjudged()
+    .attributes(&[
+        attribute("type", (0, 0, 3), Text).is(Domain(DomainField::DomainType)),
+        attribute("id", (0, 0, 3), Text),
+    ])
+    .children(&[
+        child((0, 0, 3), &NAME).is(Domain(DomainField::Name)),
+        other(&UUID),
+        other(&HWUUID),
+        other(&GENID),
+        other(&TITLE),
+        other(&DESCRIPTION),
+        other(&METADATA),
+        other(&MAX_MEMORY),
+        child((0, 0, 3), &MEMORY).is(Domain(DomainField::Memory)),
+        other(&CURRENT_MEMORY),
+        other(&BLKIOTUNE),
+        other(&MEMTUNE),
+        child((0, 8, 2), &MEMORY_BACKING).is(Domain(DomainField::MemoryBacking)),
+        child((0, 0, 3), &VCPU).is(Domain(DomainField::Vcpus)),
+        other(&VCPUS),
+        child((1, 2, 8), &IOTHREADS).is(Domain(DomainField::IoThreads)),
+        child((1, 2, 15), &IOTHREAD_IDS).is(Domain(DomainField::IoThreadIds)),
+        child((8, 5, 0), &DEFAULT_IOTHREAD),
+        other(&CPUTUNE),
+        other(&THROTTLE_GROUPS),
+        other(&NUMATUNE),
+        other(&RESOURCE),
+        other(&SYSINFO).many(),
+        other(&BOOTLOADER),
+        other(&BOOTLOADER_ARGS),
+        child((0, 0, 3), &OS).is(Domain(DomainField::Os)),
+        other(&IDMAP),
+        other(&FEATURES),
+        child((0, 7, 5), &CPU),
+        other(&CLOCK),
+        other(&ON_POWEROFF),
+        other(&ON_REBOOT),
+        other(&ON_CRASH),
+        other(&ON_LOCKFAILURE),
+        other(&PM),
+        other(&PERF),
+        child((0, 0, 3), &DEVICES).is(Domain(DomainField::Devices)),
+        other(&SECLABEL).many(),
+        other(&KEYWRAP),
+        other(&LAUNCH_SECURITY),
+    ]);
+
+others! {
+    UUID = "uuid",
+    HWUUID = "hwuuid",
+    GENID = "genid",
+    TITLE = "title",
+    DESCRIPTION = "description",
+    METADATA = "metadata",
+    MAX_MEMORY = "maxMemory",
+    CURRENT_MEMORY = "currentMemory",
+    BLKIOTUNE = "blkiotune",
+    MEMTUNE = "memtune",
+    VCPUS = "vcpus",
+    CPUTUNE = "cputune",
+    THROTTLE_GROUPS = "throttlegroups",
+    NUMATUNE = "numatune",
+    RESOURCE = "resource",
+    SYSINFO = "sysinfo",
+    BOOTLOADER = "bootloader",
+    BOOTLOADER_ARGS = "bootloader_args",
+    IDMAP = "idmap",
+    FEATURES = "features",
+    CLOCK = "clock",
+    ON_POWEROFF = "on_poweroff",
+    ON_REBOOT = "on_reboot",
+    ON_CRASH = "on_crash",
+    ON_LOCKFAILURE = "on_lockfailure",
+    PM = "pm",
+    PERF = "perf",
+    SECLABEL = "seclabel",
+    KEYWRAP = "keywrap",
+    LAUNCH_SECURITY = "launchSecurity",
+}
+
+static NAME: ElementSpec = ElementSpec::new("name").content(Text);
+
+static MEMORY: ElementSpec = ElementSpec::new("memory")
+    .attributes(&[
+        attribute("unit", (0, 9, 11), Text),
+        attribute("dumpCore", (0, 10, 2), ON_OFF),
+    ])
+    .content(Unsigned64);
+
+static VCPU: ElementSpec = ElementSpec::new("vcpu")
+    .attributes(&[
+        attribute("placement", (0, 9, 11), Words(&["static", "auto"])),
+        attribute("cpuset", (0, 4, 4), Text),
+        attribute("current", (0, 8, 5), Unsigned32),
+    ])
+    .content(Unsigned32);
+
+static MEMORY_BACKING: ElementSpec = ElementSpec::new("memoryBacking").children(&[
+    child((0, 8, 2), &HUGEPAGES).is(Domain(DomainField::HugePages)),
+    child((1, 0, 6), &NOSHAREPAGES),
+    child((1, 0, 6), &LOCKED),
+    child((3, 1, 0), &MEMORY_SOURCE),
+    child((3, 1, 0), &MEMORY_ACCESS),
+    child((3, 1, 0), &ALLOCATION),
+    child((4, 4, 0), &MEMORY_DISCARD),
+]);
+
+static HUGEPAGES: ElementSpec =
+    ElementSpec::new("hugepages").children(&[child((1, 2, 5), &PAGE).many()]);
+static PAGE: ElementSpec = ElementSpec::new("page").attributes(&[
+    attribute("size", (1, 2, 5), Unsigned64),
+    attribute("unit", (1, 2, 5), Text),
+    attribute("nodeset", (1, 2, 5), Text),
+]);
+static NOSHAREPAGES: ElementSpec = ElementSpec::new("nosharepages");
+static LOCKED: ElementSpec = ElementSpec::new("locked");
+static MEMORY_SOURCE: ElementSpec = ElementSpec::new("source").attributes(&[attribute(
+    "type",
+    (3, 1, 0),
+    Words(MemorySource::WORDS),
+)
+.is(Domain(DomainField::MemorySource))]);
+static MEMORY_ACCESS: ElementSpec = ElementSpec::new("access").attributes(&[attribute(
+    "mode",
+    (3, 1, 0),
+    Words(MemoryAccess::WORDS),
+)
+.is(Domain(DomainField::MemoryAccess))]);
+static ALLOCATION: ElementSpec = ElementSpec::new("allocation").attributes(&[
+    attribute("mode", (3, 1, 0), Words(&["immediate", "ondemand"])),
+    attribute("threads", (8, 2, 0), Unsigned32),
+]);
+static MEMORY_DISCARD: ElementSpec = ElementSpec::new("discard");
+
+static IOTHREADS: ElementSpec = ElementSpec::new("iothreads").content(Unsigned32);
+
+static IOTHREAD_IDS: ElementSpec =
+    ElementSpec::new("iothreadids").children(&[child((1, 2, 15), &IOTHREAD)
+        .many()
+        .is(IoThread(IoThreadField::IoThread))]);
+
+static IOTHREAD: ElementSpec = ElementSpec::new("iothread")
+    .attributes(&[
+        attribute("id", (1, 2, 15), Unsigned32).is(IoThread(IoThreadField::Id)),
+        attribute("thread_pool_min", (8, 5, 0), Unsigned32),
+        attribute("thread_pool_max", (8, 5, 0), Unsigned32),
+    ])
+    .children(&[child((9, 4, 0), &POLL)]);
+
+static POLL: ElementSpec = ElementSpec::new("poll").attributes(&[
+    attribute("max", (9, 4, 0), Unsigned64),
+    attribute("grow", (9, 4, 0), Unsigned64),
+    attribute("shrink", (9, 4, 0), Unsigned64),
+]);
+
+static DEFAULT_IOTHREAD: ElementSpec = ElementSpec::new("defaultiothread")
+    .attributes(&[
+        attribute("thread_pool_min", (8, 5, 0), Unsigned32),
+        attribute("thread_pool_max", (8, 5, 0), Unsigned32),
+    ])
+    .children(&[child((9, 4, 0), &POLL)]);
+
+static OS: ElementSpec = ElementSpec::new("os")
+    .unjudged()
+    .children(&[child((0, 0, 3), &OS_TYPE)]);
+
+static OS_TYPE: ElementSpec = ElementSpec::new("type")
+    .unjudged()
+    .attributes(&[
+        attribute(
+            "arch",
+            (0, 2, 1),
+            WordsAnd(Architecture::WORDS, OTHER_ARCHITECTURES),
+        )
+        .is(Domain(DomainField::Architecture)),
+        attribute("machine", (0, 2, 1), Text).is(Domain(DomainField::Machine)),
+    ])
+    .content(Text);
+
+/// Instruction sets that libvirt names and the model does not.
+const OTHER_ARCHITECTURES: &[&str] = &[
+    "armv7b",
+    "cris",
+    "lm32",
+    "microblaze",
+    "microblazeel",
+    "mips64el",
+    "openrisc",
+    "parisc",
+    "parisc64",
+    "ppcemb",
+    "s390",
+    "sh4",
+    "sh4eb",
+    "unicore32",
+    "xtensa",
+    "xtensaeb",
+];
+
+static CPU: ElementSpec = ElementSpec::new("cpu")
+    .unjudged()
+    .children(&[child((0, 9, 8), &NUMA)]);
+static NUMA: ElementSpec = ElementSpec::new("numa")
+    .unjudged()
+    .children(&[child((0, 9, 8), &CELL).many()]);
+static CELL: ElementSpec = ElementSpec::new("cell").unjudged().attributes(&[attribute(
+    "memAccess",
+    (1, 2, 9),
+    Words(MemoryAccess::WORDS),
+)]);
+
+/// libvirt `<devices>`.
+pub static DEVICES: ElementSpec = ElementSpec::new("devices").unjudged().children(&[
+    other(&EMULATOR),
+    child((0, 0, 3), &DISK)
+        .many()
+        .is(super::Field::Disk(vmdisk_model::DiskField::Disk))
+        .is(super::Field::Image(vmdisk_model::ImageField::Image)),
+    ChildSpec {
+        name: "controller",
+        since: (0, 7, 6),
+        pick: Pick::ControllerOfType,
+        repeats: true,
+        fields: [
+            Some(super::Field::Controller(
+                vmdisk_model::ControllerField::Controller,
+            )),
+            None,
+        ],
+    },
+]);
+
+others! {
+    EMULATOR = "emulator",
+}
+
+/// Names of children that others own and the table of `element` does not name.
+pub(crate) fn other_devices(element: &'static ElementSpec) -> &'static [&'static str] {
+    if std::ptr::eq(element, &DEVICES) {
+        OTHER_DEVICES
+    } else {
+        &[]
+    }
+}
+
+/// Names of devices that others own, so that none is taken for a misspelt `disk`.
+const OTHER_DEVICES: &[&str] = &[
+    "audio",
+    "channel",
+    "console",
+    "crypto",
+    "emulator",
+    "filesystem",
+    "graphics",
+    "hostdev",
+    "hub",
+    "input",
+    "interface",
+    "iommu",
+    "lease",
+    "memballoon",
+    "memory",
+    "nvram",
+    "panic",
+    "parallel",
+    "pstore",
+    "redirdev",
+    "redirfilter",
+    "rng",
+    "serial",
+    "shmem",
+    "smartcard",
+    "sound",
+    "tpm",
+    "video",
+    "vsock",
+    "watchdog",
+];

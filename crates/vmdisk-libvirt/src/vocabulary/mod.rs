@@ -1,0 +1,325 @@
+//! What libvirt knows of the elements around disks: names, values, and since which libvirt.
+//!
+//! The tables are data. The reader checks a document against them and notes where each field of the
+//! model is written; the fixer learns from them where a missing field goes. What libvirt knows and the
+//! model does not cover yet stands here too, so that it is known, and kept.
+//!
+//! Sources: libvirt's `docs/formatdomain.rst` and `src/conf/schemas/` (9.0 to 11.3), its NEWS up to
+//! 12.5, and the element names of the Go bindings for what came after 11.3.
+
+mod controller;
+mod disk;
+mod domain;
+mod source;
+
+pub use controller::{CONTROLLER, SCSI_CONTROLLER};
+pub use disk::{BACKING_STORE, DISK};
+pub(crate) use domain::other_devices;
+pub use domain::{DEVICES, DOMAIN};
+pub use source::source_of;
+pub(crate) use source::{
+    switch_from_yes_no, switch_to_yes_no, type_of_source, types_with_attribute,
+};
+
+use vmdisk_model::{ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField};
+
+/// The libvirt that first knew something: major, minor, micro.
+pub type Since = (u32, u32, u32);
+
+/// A field of the model, without the number of the disk or controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Of the guest.
+    Domain(DomainField),
+    /// Of a disk.
+    Disk(DiskField),
+    /// Of an image in a disk's chain.
+    Image(ImageField),
+    /// Of a controller.
+    Controller(ControllerField),
+    /// Of an iothread.
+    IoThread(IoThreadField),
+}
+
+/// What a [`Field`] is counted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whose {
+    /// Number of the disk, controller or iothread.
+    pub index: usize,
+    /// Depth of the image in the disk's chain.
+    pub depth: usize,
+}
+
+impl Field {
+    /// The full path; `None` for a disk's field inside a `<backingStore>`, which is not the disk's.
+    pub const fn path(self, whose: Whose) -> Option<FieldPath> {
+        match self {
+            Field::Domain(field) => Some(FieldPath::Domain(field)),
+            Field::Disk(field) if whose.depth == 0 => Some(FieldPath::Disk(whose.index, field)),
+            Field::Disk(_) => None,
+            Field::Image(field) => Some(FieldPath::Image(whose.index, whose.depth, field)),
+            Field::Controller(field) => Some(FieldPath::Controller(whose.index, field)),
+            Field::IoThread(field) => Some(FieldPath::IoThread(whose.index, field)),
+        }
+    }
+}
+
+/// What may stand as a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Anything.
+    Text,
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// One of the first words, or of the second, which the model has no value for.
+    WordsAnd(&'static [&'static str], &'static [&'static str]),
+    /// A number up to 2^32 - 1.
+    Unsigned32,
+    /// A number up to 2^64 - 1.
+    Unsigned64,
+    /// A number up to 2^32 - 1, also in base 16 (`0x1f`) or 8 (`017`).
+    AnyBase,
+}
+
+/// `yes` and `no`.
+pub const YES_NO: Value = Value::Words(&["yes", "no"]);
+/// `on` and `off`.
+pub const ON_OFF: Value = Value::Words(vmdisk_model::Switch::WORDS);
+
+/// What libvirt knows of an attribute.
+#[derive(Clone, Copy, Debug)]
+pub struct AttributeSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// Since when.
+    pub since: Since,
+    /// What it may say.
+    pub value: Value,
+    /// The fields of the model that it is.
+    pub fields: [Option<Field>; 2],
+}
+
+impl AttributeSpec {
+    /// Says which field of the model the attribute is.
+    const fn is(mut self, field: Field) -> Self {
+        self.fields[if self.fields[0].is_none() { 0 } else { 1 }] = Some(field);
+        self
+    }
+}
+
+/// An attribute that the model has no field for, unless [`AttributeSpec::is`] says so.
+const fn attribute(name: &'static str, since: Since, value: Value) -> AttributeSpec {
+    AttributeSpec {
+        name,
+        since,
+        value,
+        fields: [None; 2],
+    }
+}
+
+/// Which table a child follows.
+#[derive(Clone, Copy, Debug)]
+pub enum Pick {
+    /// Always the same.
+    Element(&'static ElementSpec),
+    /// A `<backingStore>`, whose table names itself.
+    BackingStore,
+    /// A `<source>`: by the type of the disk or backing store around it, see [`source_of`].
+    SourceOfType,
+    /// A `<controller>`: by its own type.
+    ControllerOfType,
+}
+
+impl Pick {
+    /// The table, given the type of the parent and the child's own.
+    pub(crate) fn element(self, parent_type: &str, own_type: Option<&str>) -> &'static ElementSpec {
+        match self {
+            Pick::Element(element) => element,
+            Pick::BackingStore => &BACKING_STORE,
+            Pick::SourceOfType => source_of(parent_type),
+            Pick::ControllerOfType => controller::controller_of(own_type),
+        }
+    }
+}
+
+/// What libvirt knows of a child.
+#[derive(Clone, Copy, Debug)]
+pub struct ChildSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// Since when.
+    pub since: Since,
+    /// What is known of it.
+    pub pick: Pick,
+    /// True if it may stand there more than once.
+    pub repeats: bool,
+    /// The fields of the model that the element is.
+    pub fields: [Option<Field>; 2],
+}
+
+impl ChildSpec {
+    /// Says which field of the model the element is.
+    const fn is(mut self, field: Field) -> Self {
+        self.fields[if self.fields[0].is_none() { 0 } else { 1 }] = Some(field);
+        self
+    }
+
+    const fn many(mut self) -> Self {
+        self.repeats = true;
+        self
+    }
+
+    /// True if what the table does not name is reported.
+    pub(crate) const fn is_judged(&self) -> bool {
+        match self.pick {
+            Pick::Element(element) => element.is_judged,
+            Pick::BackingStore | Pick::SourceOfType | Pick::ControllerOfType => true,
+        }
+    }
+}
+
+/// A child that stands there at most once, unless [`ChildSpec::many`] says otherwise.
+const fn child(since: Since, element: &'static ElementSpec) -> ChildSpec {
+    ChildSpec {
+        name: element.name,
+        since,
+        pick: Pick::Element(element),
+        repeats: false,
+        fields: [None; 2],
+    }
+}
+
+/// What libvirt knows of an element.
+#[derive(Debug)]
+pub struct ElementSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// Its attributes.
+    pub attributes: &'static [AttributeSpec],
+    /// Its children, in the order in which libvirt writes them.
+    pub children: &'static [ChildSpec],
+    /// What its text may say, if it has any.
+    pub content: Option<Value>,
+    /// False for an element that others own too: what the table does not name is then not judged.
+    pub is_judged: bool,
+}
+
+impl ElementSpec {
+    const fn new(name: &'static str) -> Self {
+        ElementSpec {
+            name,
+            attributes: &[],
+            children: &[],
+            content: None,
+            is_judged: true,
+        }
+    }
+
+    const fn attributes(mut self, attributes: &'static [AttributeSpec]) -> Self {
+        self.attributes = attributes;
+        self
+    }
+
+    const fn children(mut self, children: &'static [ChildSpec]) -> Self {
+        self.children = children;
+        self
+    }
+
+    const fn content(mut self, content: Value) -> Self {
+        self.content = Some(content);
+        self
+    }
+
+    /// An element that others own, and that is only kept.
+    pub(crate) const fn other_peoples(name: &'static str) -> Self {
+        ElementSpec::new(name).unjudged()
+    }
+
+    const fn unjudged(mut self) -> Self {
+        self.is_judged = false;
+        self
+    }
+
+    /// What is known of the attribute with this name.
+    pub fn attribute(&self, name: &str) -> Option<&'static AttributeSpec> {
+        self.attributes.iter().find(|known| known.name == name)
+    }
+
+    /// What is known of the child with this name, and its place in libvirt's order.
+    pub fn child(&self, name: &str) -> Option<(usize, &'static ChildSpec)> {
+        self.children
+            .iter()
+            .enumerate()
+            .find(|(_, known)| known.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Every element that can be reached from a table.
+    fn reachable(root: &'static ElementSpec) -> Vec<&'static ElementSpec> {
+        let mut seen: Vec<&'static ElementSpec> = Vec::new();
+        let mut open = vec![root];
+        while let Some(element) = open.pop() {
+            if seen.iter().any(|known| std::ptr::eq(*known, element)) {
+                continue;
+            }
+            seen.push(element);
+            for child in element.children {
+                match child.pick {
+                    Pick::Element(inner) => open.push(inner),
+                    Pick::BackingStore => open.push(&BACKING_STORE),
+                    Pick::SourceOfType => {
+                        open.extend(disk::SOURCE_TYPES.iter().map(|word| source_of(word)));
+                    }
+                    Pick::ControllerOfType => open.extend([&CONTROLLER, &SCSI_CONTROLLER]),
+                }
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn no_table_names_a_thing_twice() {
+        for element in reachable(&DOMAIN).into_iter().chain([&BACKING_STORE]) {
+            let attributes: BTreeSet<_> = element.attributes.iter().map(|a| a.name).collect();
+            assert_eq!(
+                attributes.len(),
+                element.attributes.len(),
+                "{}",
+                element.name
+            );
+            let children: BTreeSet<_> = element.children.iter().map(|c| c.name).collect();
+            assert_eq!(children.len(), element.children.len(), "{}", element.name);
+        }
+    }
+
+    #[test]
+    fn every_field_of_the_model_has_its_place_in_a_table() {
+        let mut fields: Vec<Field> = vec![Field::Domain(DomainField::Domain)];
+        for element in reachable(&DOMAIN) {
+            fields.extend(element.attributes.iter().flat_map(|a| a.fields).flatten());
+            fields.extend(element.children.iter().flat_map(|c| c.fields).flatten());
+        }
+        let all = DomainField::ALL.iter().map(|field| Field::Domain(*field));
+        let all = all.chain(DiskField::ALL.iter().map(|field| Field::Disk(*field)));
+        let all = all.chain(ImageField::ALL.iter().map(|field| Field::Image(*field)));
+        let all = all.chain(
+            ControllerField::ALL
+                .iter()
+                .map(|field| Field::Controller(*field)),
+        );
+        let all = all.chain(
+            IoThreadField::ALL
+                .iter()
+                .map(|field| Field::IoThread(*field)),
+        );
+        for field in all {
+            assert!(fields.contains(&field), "{field:?}");
+        }
+    }
+}

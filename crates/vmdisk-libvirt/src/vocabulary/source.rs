@@ -1,0 +1,347 @@
+//! `<source>`, which differs by the type of the disk.
+
+use vmdisk_model::{DiskField, ImageField, Switch};
+
+use super::Field::{Disk, Image};
+use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Words};
+use super::disk::{ADDRESS, FORMAT, PRIVATE_DATA, SOURCE_TYPES};
+use super::{ChildSpec, ElementSpec, Pick, YES_NO, attribute, child};
+
+/// What is known of a `<source>` in a disk of this type.
+pub fn source_of(source_type: &str) -> &'static ElementSpec {
+    match source_type {
+        "file" => &FILE,
+        "block" => &BLOCK,
+        "dir" => &DIR,
+        "network" => &NETWORK,
+        "volume" => &VOLUME,
+        "nvme" => &NVME,
+        "vhostuser" => &VHOST_USER,
+        "vhostvdpa" => &VHOST_VDPA,
+        "ctl" => &CTL,
+        _ => &OF_UNKNOWN_TYPE,
+    }
+}
+
+/// The types of disk whose `<source>` has this attribute.
+pub(crate) fn types_with_attribute(name: &str) -> Vec<&'static str> {
+    SOURCE_TYPES
+        .iter()
+        .filter(|word| source_of(word).attribute(name).is_some())
+        .copied()
+        .collect()
+}
+
+/// The type of disk that this table of a `<source>` is for; `None` for other tables.
+pub(crate) fn type_of_source(element: &'static ElementSpec) -> Option<&'static str> {
+    SOURCE_TYPES
+        .iter()
+        .find(|word| std::ptr::eq(source_of(word), element))
+        .copied()
+}
+
+static FILE: ElementSpec = ElementSpec::new("source")
+    .attributes(&[
+        attribute("file", (0, 0, 3), Text).is(Image(ImageField::Path)),
+        attribute("fdgroup", (9, 0, 0), Text),
+        attribute("startupPolicy", (0, 9, 7), Words(STARTUP_POLICIES)),
+        attribute("index", (1, 2, 4), Unsigned32),
+    ])
+    .children(LOCAL_CHILDREN);
+
+static BLOCK: ElementSpec = ElementSpec::new("source")
+    .attributes(&[
+        attribute("dev", (0, 0, 3), Text).is(Image(ImageField::Path)),
+        attribute("startupPolicy", (0, 9, 7), Words(STARTUP_POLICIES)),
+        attribute("index", (1, 2, 4), Unsigned32),
+    ])
+    .children(LOCAL_CHILDREN);
+
+static DIR: ElementSpec = ElementSpec::new("source")
+    .attributes(&[
+        attribute("dir", (0, 7, 5), Text),
+        attribute("startupPolicy", (0, 9, 7), Words(STARTUP_POLICIES)),
+        attribute("index", (1, 2, 4), Unsigned32),
+    ])
+    .children(COMMON_CHILDREN);
+
+static NETWORK: ElementSpec = ElementSpec::new("source")
+    .attributes(&[
+        attribute(
+            "protocol",
+            (0, 8, 7),
+            Words(&[
+                "nbd", "iscsi", "rbd", "sheepdog", "gluster", "vxhs", "nfs", "http", "https",
+                "ftp", "ftps", "tftp", "ssh",
+            ]),
+        ),
+        attribute("name", (0, 8, 7), Text),
+        attribute("query", (6, 2, 0), Text),
+        attribute("tls", (3, 8, 0), YES_NO),
+        attribute("tlsHostname", (8, 2, 0), Text),
+        attribute("startupPolicy", (0, 9, 7), Words(STARTUP_POLICIES)),
+        attribute("index", (1, 2, 4), Unsigned32),
+    ])
+    .children(&[
+        child((0, 8, 7), &HOST).many(),
+        child((1, 2, 11), &SNAPSHOT),
+        child((1, 2, 11), &CONFIG),
+        child((3, 9, 0), &AUTH),
+        child((0, 9, 9), &SECLABEL).many(),
+        child((3, 9, 0), &ENCRYPTION),
+        child((4, 7, 0), &INITIATOR),
+        child((6, 1, 0), &SLICES),
+        child((6, 2, 0), &SSL),
+        child((6, 2, 0), &COOKIES),
+        child((6, 2, 0), &READAHEAD),
+        child((6, 2, 0), &TIMEOUT),
+        child((7, 0, 0), &IDENTITY),
+        child((9, 8, 0), &KNOWN_HOSTS),
+        child((7, 10, 0), &NBD_RECONNECT),
+        child((4, 4, 0), &RESERVATIONS),
+        DATA_STORE_CHILD,
+        child((5, 0, 0), &PRIVATE_DATA),
+    ]);
+
+static VOLUME: ElementSpec = ElementSpec::new("source")
+    .attributes(&[
+        attribute("pool", (1, 0, 5), Text),
+        attribute("volume", (1, 0, 5), Text),
+        attribute("mode", (1, 1, 1), Words(&["host", "direct"])),
+        attribute("startupPolicy", (0, 9, 7), Words(STARTUP_POLICIES)),
+        attribute("index", (1, 2, 4), Unsigned32),
+    ])
+    .children(LOCAL_CHILDREN);
+
+static NVME: ElementSpec = ElementSpec::new("source")
+    .attributes(&[
+        attribute("type", (6, 0, 0), Words(&["pci"])),
+        attribute("managed", (6, 0, 0), YES_NO),
+        attribute("namespace", (6, 0, 0), AnyBase),
+        attribute("index", (6, 0, 0), Unsigned32),
+    ])
+    .children(&[
+        child((6, 0, 0), &ADDRESS),
+        child((6, 0, 0), &ENCRYPTION),
+        child((6, 1, 0), &SLICES),
+        child((6, 0, 0), &SECLABEL).many(),
+        child((6, 0, 0), &PRIVATE_DATA),
+    ]);
+
+static VHOST_USER: ElementSpec = ElementSpec::new("source")
+    .attributes(&[
+        attribute("type", (7, 1, 0), Words(&["unix"])),
+        attribute("path", (7, 1, 0), Text).is(Disk(DiskField::SocketPath)),
+        attribute("index", (7, 1, 0), Unsigned32),
+    ])
+    .children(&[
+        child((7, 1, 0), &RECONNECT).is(Disk(DiskField::Reconnect)),
+        child((7, 1, 0), &SECLABEL).many(),
+        child((7, 1, 0), &PRIVATE_DATA),
+    ]);
+
+static VHOST_VDPA: ElementSpec = ElementSpec::new("source")
+    .attributes(&[
+        attribute("dev", (9, 8, 0), Text),
+        attribute("index", (9, 8, 0), Unsigned32),
+    ])
+    .children(COMMON_CHILDREN);
+
+/// bhyve's own kind, which no QEMU takes; only its path is known here.
+static CTL: ElementSpec = ElementSpec::new("source").unjudged();
+
+/// The `<source>` of a disk whose type nobody knows.
+static OF_UNKNOWN_TYPE: ElementSpec = ElementSpec::new("source").unjudged();
+
+const STARTUP_POLICIES: &[&str] = &["mandatory", "requisite", "optional"];
+
+const LOCAL_CHILDREN: &[ChildSpec] = &[
+    child((0, 9, 9), &SECLABEL).many(),
+    child((3, 9, 0), &ENCRYPTION),
+    child((6, 1, 0), &SLICES),
+    child((4, 4, 0), &RESERVATIONS),
+    DATA_STORE_CHILD,
+    child((5, 0, 0), &PRIVATE_DATA),
+];
+
+const COMMON_CHILDREN: &[ChildSpec] = &[
+    child((0, 9, 9), &SECLABEL).many(),
+    child((3, 9, 0), &ENCRYPTION),
+    child((6, 1, 0), &SLICES),
+    child((5, 0, 0), &PRIVATE_DATA),
+];
+
+const DATA_STORE_CHILD: ChildSpec = child((10, 10, 0), &DATA_STORE);
+
+/// libvirt `<dataStore>`: the data file of a qcow2 image, with a source of its own.
+static DATA_STORE: ElementSpec = ElementSpec::new("dataStore")
+    .attributes(&[attribute("type", (10, 10, 0), Words(SOURCE_TYPES))])
+    .children(&[
+        child((10, 10, 0), &DATA_STORE_FORMAT),
+        ChildSpec {
+            name: "source",
+            since: (10, 10, 0),
+            pick: Pick::SourceOfType,
+            repeats: false,
+            fields: [None; 2],
+        },
+        child((10, 10, 0), &PRIVATE_DATA),
+    ]);
+
+/// As in a `<backingStore>`, but not the format of an image in the chain.
+static DATA_STORE_FORMAT: ElementSpec = ElementSpec {
+    attributes: &[attribute(
+        "type",
+        (10, 10, 0),
+        super::Value::WordsAnd(vmdisk_model::Format::WORDS, &["aio"]),
+    )],
+    ..FORMAT_LIKE
+};
+
+const FORMAT_LIKE: ElementSpec = ElementSpec::new("format").children(FORMAT.children);
+
+pub(super) static AUTH: ElementSpec = ElementSpec::new("auth")
+    .attributes(&[
+        attribute("username", (0, 9, 7), Text),
+        attribute("type", (0, 9, 7), Words(&["none", "chap", "ceph"])),
+    ])
+    .children(&[child((0, 9, 7), &SECRET)]);
+
+static SECRET: ElementSpec = ElementSpec::new("secret").attributes(&[
+    attribute("type", (0, 9, 7), Text),
+    attribute("uuid", (0, 9, 7), Text),
+    attribute("usage", (0, 9, 7), Text),
+]);
+
+pub(super) static ENCRYPTION: ElementSpec = ElementSpec::new("encryption")
+    .attributes(&[
+        attribute(
+            "format",
+            (0, 7, 1),
+            Words(&["default", "qcow", "luks", "luks2", "luks-any"]),
+        ),
+        attribute("engine", (8, 0, 0), Words(&["qemu", "librbd"])),
+    ])
+    .children(&[
+        child((0, 7, 1), &SECRET).many(),
+        child((2, 1, 0), &CIPHER),
+        child((2, 1, 0), &IVGEN),
+    ]);
+
+static CIPHER: ElementSpec = ElementSpec::new("cipher").attributes(&[
+    attribute("name", (2, 1, 0), Text),
+    attribute("size", (2, 1, 0), Unsigned32),
+    attribute("mode", (2, 1, 0), Text),
+    attribute("hash", (2, 1, 0), Text),
+]);
+
+static IVGEN: ElementSpec = ElementSpec::new("ivgen").attributes(&[
+    attribute("name", (2, 1, 0), Text),
+    attribute("hash", (2, 1, 0), Text),
+]);
+
+static SECLABEL: ElementSpec = ElementSpec::new("seclabel")
+    .attributes(&[
+        attribute("model", (0, 9, 9), Text),
+        attribute("relabel", (0, 9, 9), YES_NO),
+        attribute("labelskip", (0, 9, 9), YES_NO),
+    ])
+    .children(&[child((0, 9, 9), &LABEL)]);
+
+static LABEL: ElementSpec = ElementSpec::new("label").content(Text);
+
+static SLICES: ElementSpec =
+    ElementSpec::new("slices").children(&[child((6, 1, 0), &SLICE).many()]);
+
+static SLICE: ElementSpec = ElementSpec::new("slice").attributes(&[
+    attribute("type", (6, 1, 0), Words(&["storage"])),
+    attribute("offset", (6, 1, 0), Unsigned64),
+    attribute("size", (6, 1, 0), Unsigned64),
+]);
+
+static RESERVATIONS: ElementSpec = ElementSpec::new("reservations")
+    .attributes(&[
+        attribute("managed", (4, 4, 0), YES_NO),
+        attribute("enabled", (4, 4, 0), YES_NO),
+        attribute("migration", (12, 1, 0), YES_NO),
+    ])
+    .children(&[child((4, 4, 0), &RESERVATIONS_SOURCE)]);
+
+static RESERVATIONS_SOURCE: ElementSpec = ElementSpec::new("source")
+    .attributes(&[
+        attribute("type", (4, 4, 0), Words(&["unix"])),
+        attribute("path", (4, 4, 0), Text),
+        attribute("mode", (4, 4, 0), Words(&["client", "server"])),
+    ])
+    .children(&[child((4, 4, 0), &RECONNECT)]);
+
+/// libvirt `<reconnect>` of a character device.
+static RECONNECT: ElementSpec = ElementSpec::new("reconnect").attributes(&[
+    attribute("enabled", (7, 1, 0), YES_NO),
+    attribute("timeout", (7, 1, 0), Unsigned32),
+]);
+
+/// libvirt `<reconnect>` of NBD.
+static NBD_RECONNECT: ElementSpec =
+    ElementSpec::new("reconnect").attributes(&[attribute("delay", (7, 10, 0), Unsigned32)]);
+
+static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
+    attribute("name", (0, 8, 7), Text),
+    attribute("port", (0, 8, 7), Unsigned32),
+    attribute("transport", (0, 10, 2), Words(&["tcp", "rdma", "unix"])),
+    attribute("socket", (0, 10, 2), Text),
+]);
+
+static SNAPSHOT: ElementSpec =
+    ElementSpec::new("snapshot").attributes(&[attribute("name", (1, 2, 11), Text)]);
+
+static CONFIG: ElementSpec =
+    ElementSpec::new("config").attributes(&[attribute("file", (1, 2, 11), Text)]);
+
+static INITIATOR: ElementSpec = ElementSpec::new("initiator").children(&[child((4, 7, 0), &IQN)]);
+
+static IQN: ElementSpec = ElementSpec::new("iqn").attributes(&[attribute("name", (4, 7, 0), Text)]);
+
+static SSL: ElementSpec =
+    ElementSpec::new("ssl").attributes(&[attribute("verify", (6, 2, 0), YES_NO)]);
+
+static COOKIES: ElementSpec =
+    ElementSpec::new("cookies").children(&[child((6, 2, 0), &COOKIE).many()]);
+
+static COOKIE: ElementSpec = ElementSpec::new("cookie")
+    .attributes(&[attribute("name", (6, 2, 0), Text)])
+    .content(Text);
+
+static READAHEAD: ElementSpec =
+    ElementSpec::new("readahead").attributes(&[attribute("size", (6, 2, 0), Unsigned64)]);
+
+static TIMEOUT: ElementSpec =
+    ElementSpec::new("timeout").attributes(&[attribute("seconds", (6, 2, 0), Unsigned64)]);
+
+static IDENTITY: ElementSpec = ElementSpec::new("identity").attributes(&[
+    attribute("user", (7, 0, 0), Text),
+    attribute("group", (7, 0, 0), Text),
+    attribute("username", (9, 8, 0), Text),
+    attribute("keyfile", (9, 8, 0), Text),
+    attribute("agentsock", (9, 8, 0), Text),
+]);
+
+static KNOWN_HOSTS: ElementSpec =
+    ElementSpec::new("knownHosts").attributes(&[attribute("path", (9, 8, 0), Text)]);
+
+/// `Switch` is written `on`/`off` in a driver and `yes`/`no` in a source.
+pub(crate) fn switch_from_yes_no(word: &str) -> Option<Switch> {
+    match word {
+        "yes" => Some(Switch::On),
+        "no" => Some(Switch::Off),
+        _ => None,
+    }
+}
+
+/// The reverse of [`switch_from_yes_no`].
+pub(crate) const fn switch_to_yes_no(switch: Switch) -> &'static str {
+    match switch {
+        Switch::On => "yes",
+        Switch::Off => "no",
+    }
+}

@@ -1,0 +1,236 @@
+//! Writing elements the way libvirt formats them: single quotes, two blanks per level.
+
+use crate::kept::KeptParts;
+use crate::xml_char::{escape_attribute, escape_text, is_xml_char};
+
+/// A value that XML cannot carry.
+///
+/// XML 1.0 has no way to write most control characters, not even as a reference, so that a path with
+/// one in it cannot be given to libvirt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{character:?} in `{name}` cannot be written in XML: {value:?}")]
+pub struct Unwritable {
+    /// The attribute or element that was to hold it.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Its first character that XML cannot carry.
+    pub character: char,
+}
+
+/// An element that has been started and not ended.
+struct Open<'k> {
+    name: &'static str,
+    kept: &'k KeptParts,
+    has_children: bool,
+}
+
+/// Writes elements; depth is data, so a chain of any depth can be written.
+pub(crate) struct Writer<'k> {
+    out: String,
+    open: Vec<Open<'k>>,
+    unwritable: Option<Unwritable>,
+}
+
+impl<'k> Writer<'k> {
+    pub(crate) const fn new() -> Self {
+        Writer {
+            out: String::new(),
+            open: Vec::new(),
+            unwritable: None,
+        }
+    }
+
+    fn indent(&mut self) {
+        for _ in 0..self.open.len() {
+            self.out.push_str("  ");
+        }
+    }
+
+    fn check(&mut self, name: &str, value: &str) {
+        if self.unwritable.is_none()
+            && let Some(character) = value.chars().find(|c| !is_xml_char(*c))
+        {
+            self.unwritable = Some(Unwritable {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                character,
+            });
+        }
+    }
+
+    /// Starts an element; attributes may follow, then children, then [`Self::end`].
+    pub(crate) fn start(&mut self, name: &'static str, kept: &'k KeptParts) {
+        self.begin_children();
+        self.indent();
+        self.out.push('<');
+        self.out.push_str(name);
+        self.open.push(Open {
+            name,
+            kept,
+            has_children: false,
+        });
+    }
+
+    /// Writes an attribute, unless it is kept as it was written.
+    pub(crate) fn attribute(&mut self, name: &str, value: impl std::fmt::Display) {
+        if self
+            .open
+            .last()
+            .is_some_and(|open| open.kept.has_attribute(name))
+        {
+            return;
+        }
+        let value = value.to_string();
+        self.check(name, &value);
+        self.out.push(' ');
+        self.out.push_str(name);
+        self.out.push_str("='");
+        self.out.push_str(&escape_attribute(&value));
+        self.out.push('\'');
+    }
+
+    /// Writes an attribute that is set.
+    pub(crate) fn optional(&mut self, name: &str, value: Option<impl std::fmt::Display>) {
+        if let Some(value) = value {
+            self.attribute(name, value);
+        }
+    }
+
+    fn kept_attributes(&mut self) {
+        if let Some(open) = self.open.last() {
+            for (_, verbatim) in &open.kept.attributes {
+                self.out.push(' ');
+                self.out.push_str(verbatim);
+            }
+        }
+    }
+
+    /// Ends the start tag of the innermost element, if that has not been done.
+    fn begin_children(&mut self) {
+        if self.open.last().is_some_and(|open| !open.has_children) {
+            self.kept_attributes();
+            self.out.push_str(">\n");
+            if let Some(open) = self.open.last_mut() {
+                open.has_children = true;
+            }
+        }
+    }
+
+    /// Writes an inner element as it was read.
+    pub(crate) fn verbatim(&mut self, element: &str) {
+        self.begin_children();
+        self.indent();
+        self.out.push_str(element);
+        self.out.push('\n');
+    }
+
+    /// Ends the innermost element, with the children that were kept of it.
+    pub(crate) fn end(&mut self) {
+        let kept = self.open.last().map(|open| open.kept);
+        for child in kept.into_iter().flat_map(|kept| &kept.children) {
+            self.verbatim(child);
+        }
+        self.end_without_kept_children();
+    }
+
+    /// Ends the innermost element; the caller has written its kept children where they belong.
+    pub(crate) fn end_without_kept_children(&mut self) {
+        if self.open.last().is_some_and(|open| !open.has_children) {
+            self.kept_attributes();
+            self.out.push_str("/>\n");
+            self.open.pop();
+        } else if let Some(open) = self.open.pop() {
+            self.indent();
+            self.out.push_str("</");
+            self.out.push_str(open.name);
+            self.out.push_str(">\n");
+        }
+    }
+
+    /// Writes an element without attributes of ours that holds text, if there is text or if something
+    /// of it was kept.
+    pub(crate) fn text_element(
+        &mut self,
+        name: &'static str,
+        text: Option<impl std::fmt::Display>,
+        kept: &'k KeptParts,
+    ) {
+        let text = text
+            .map(|text| text.to_string())
+            .or_else(|| kept.text.clone());
+        if text.is_none() && kept.is_empty() {
+            return;
+        }
+        self.start(name, kept);
+        self.end_with_text(text);
+    }
+
+    /// Ends the innermost element around `text`, on one line; without text as [`Self::end`] does.
+    pub(crate) fn end_with_text(&mut self, text: Option<String>) {
+        let (Some(text), Some(open)) = (text, self.open.last()) else {
+            return self.end();
+        };
+        let (name, kept) = (open.name, open.kept);
+        self.kept_attributes();
+        self.open.pop();
+        self.check(name, &text);
+        self.out.push('>');
+        self.out.push_str(&escape_text(&text));
+        for child in &kept.children {
+            self.out.push_str(child);
+        }
+        self.out.push_str("</");
+        self.out.push_str(name);
+        self.out.push_str(">\n");
+    }
+
+    /// The text; every element has been ended.
+    pub(crate) fn finish(self) -> Result<String, Unwritable> {
+        match self.unwritable {
+            Some(unwritable) => Err(unwritable),
+            None => Ok(self.out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_formatted_as_libvirt_formats_them() {
+        let kept = KeptParts {
+            attributes: vec![("x".into(), "x=\"1\"".into())],
+            children: vec!["<y/>".into()],
+            text: None,
+        };
+        let nothing = KeptParts::default();
+        let mut writer = Writer::new();
+        writer.start("a", &kept);
+        writer.attribute("b", "<'\n");
+        writer.attribute("x", "ours");
+        writer.start("c", &nothing);
+        writer.end();
+        writer.text_element("d", Some("e & f"), &nothing);
+        writer.end();
+        assert_eq!(
+            writer.finish().unwrap(),
+            "<a b='&lt;&apos;&#10;' x=\"1\">\n  <c/>\n  <d>e &amp; f</d>\n  <y/>\n</a>\n"
+        );
+    }
+
+    #[test]
+    fn a_value_that_xml_cannot_carry_is_refused_and_not_mangled() {
+        let nothing = KeptParts::default();
+        let mut writer = Writer::new();
+        writer.start("source", &nothing);
+        writer.attribute("file", "/a\u{1}b");
+        writer.end();
+        let unwritable = writer.finish().unwrap_err();
+        assert_eq!(
+            (unwritable.name.as_str(), unwritable.character),
+            ("file", '\u{1}')
+        );
+    }
+}
