@@ -142,7 +142,7 @@ impl Header {
             Self::Qcow(header) => Some(header.virtual_size / 512 * 512),
             Self::Qed(header) => Some(header.virtual_size),
             Self::Vmdk(header) => header.virtual_size,
-            Self::Vhdx(header) => header.virtual_size,
+            Self::Vhdx(header) => header.virtual_size.map(|size| size / 512 * 512),
             Self::Vpc(header) => Some(header.virtual_size()),
             Self::Vdi(header) => header.virtual_size.checked_next_multiple_of(512),
             Self::Luks1(header) => header.virtual_size(),

@@ -45,7 +45,7 @@ mod vpc;
 pub use defect::{Defect, DefectKind, Effect};
 pub use format::ImageFormat;
 pub use header::{Backing, FileRole, Header, probe};
-pub use luks::{Luks1Header, Luks2Header};
+pub use luks::{KeySlot, Luks1Header, Luks2Header};
 pub use name::Name;
 pub use parallels::ParallelsHeader;
 pub use qcow::QcowHeader;

@@ -111,6 +111,15 @@ fn check(header: &mut ParallelsHeader, in_use: bool, image_length: Option<u64>) 
             },
         );
     }
+    // QEMU counts a disk's bytes in signed 64 bits.
+    if header.sectors > i64::MAX as u64 / 512 {
+        found(
+            36,
+            DefectKind::VirtualSizeTooLarge {
+                size: header.sectors.saturating_mul(512),
+            },
+        );
+    }
     if in_use {
         found(44, DefectKind::Dirty);
     }

@@ -206,6 +206,16 @@ fn read_dynamic<R: ReadAt + ?Sized>(
             },
         );
     }
+    if table_offset < offset.saturating_add(DYNAMIC_LENGTH as u64) {
+        let offset = table_offset;
+        found(
+            16,
+            DefectKind::TableOverHeader {
+                table: "block table",
+                offset,
+            },
+        );
+    }
     let bytes_of_table = u64::from(entries) * 4;
     if let Some(length) = window.image_length()
         && u128::from(table_offset) + u128::from(bytes_of_table) > u128::from(length)

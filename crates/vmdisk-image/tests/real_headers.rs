@@ -399,7 +399,7 @@ fn qcow2_and_luks_that_are_encrypted_say_so() {
         .iter()
         .map(|slot| slot["active"].as_bool().unwrap())
         .collect();
-    assert_eq!(active, luks.active_slots);
+    assert_eq!(active, luks.key_slots.map(|slot| slot.is_active()));
     assert_eq!(luks.mode.to_string(), "xts-plain64");
 }
 

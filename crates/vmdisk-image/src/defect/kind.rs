@@ -371,6 +371,28 @@ pub enum DefectKind {
         /// Blocks the disk has.
         needed: u64,
     },
+    /// LUKS: an algorithm QEMU does not know; the kernel may.
+    #[error("the {part} {name} is not one that QEMU knows")]
+    UnknownAlgorithm {
+        /// What kind of algorithm.
+        part: &'static str,
+        /// Its name in the header.
+        name: Name,
+    },
+    /// A name that fills its field without the NUL that has to end it.
+    #[error("the name of the {part} has no end")]
+    NameUnterminated {
+        /// Which name.
+        part: &'static str,
+    },
+    /// Two parts share a place.
+    #[error("a {one} lies over the {other}")]
+    Overlap {
+        /// The one.
+        one: &'static str,
+        /// And the other.
+        other: &'static str,
+    },
     /// LUKS: no key slot holds a key, so that nothing opens the volume.
     #[error("no key slot holds a key")]
     NoKey,

@@ -99,6 +99,9 @@ impl DefectKind {
             | Self::UnitSize { .. }
             | Self::Checksum { .. }
             | Self::TableEndsImage { .. }
+            | Self::UnknownAlgorithm { .. }
+            | Self::NameUnterminated { .. }
+            | Self::Overlap { .. }
             | Self::Signature { .. }
             | Self::PartMissing { .. }
             | Self::PartRepeated { .. }

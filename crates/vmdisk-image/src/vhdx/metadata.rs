@@ -272,9 +272,10 @@ fn check(header: &mut VhdxHeader, base: u64, block_table: Option<Region>) {
         return;
     }
     if let Some(size) = header.logical_sector_size
-        && !matches!(size, 512 | 4096)
+        && size != 512
     {
-        let (part, expected) = ("logical sector size", "512 or 4096 bytes");
+        // The format allows 4096, too.
+        let (part, expected) = ("logical sector size", "the 512 bytes that QEMU opens");
         header.found(
             base,
             DefectKind::UnitSize {
@@ -293,7 +294,17 @@ fn check(header: &mut VhdxHeader, base: u64, block_table: Option<Region>) {
     ) else {
         return;
     };
-    if !size.is_multiple_of(u64::from(sector)) {
+    if size == 0 {
+        let (field, expected) = ("virtual size", "which leaves nothing to map");
+        header.found(
+            base,
+            DefectKind::Field {
+                field,
+                found: size,
+                expected,
+            },
+        );
+    } else if !size.is_multiple_of(u64::from(sector)) {
         header.found(base, DefectKind::VirtualSizeUnaligned { size });
     }
     // Between every so many blocks, the table has an entry for a bitmap of sectors.

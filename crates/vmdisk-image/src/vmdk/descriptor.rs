@@ -22,36 +22,60 @@ pub struct VmdkExtent {
 }
 
 /// The types of image QEMU opens by their descriptor.
-const OPENED: [&[u8]; 7] = [
+const OPENED: [&[u8]; 6] = [
     b"monolithicFlat",
     b"vmfs",
     b"vmfsSparse",
     b"seSparse",
     b"twoGbMaxExtentSparse",
     b"twoGbMaxExtentFlat",
-    b"monolithicSparse",
 ];
+
+/// The types of extent QEMU opens.
+const OPENED_EXTENTS: [&[u8]; 5] = [b"FLAT", b"SPARSE", b"VMFS", b"VMFSSPARSE", b"SESPARSE"];
+
+impl VmdkExtent {
+    /// Whether QEMU makes it a part of the disk; it leaves out others without a word.
+    #[must_use]
+    pub fn is_opened(&self) -> bool {
+        self.access.as_bytes() == b"RW"
+            && self.sectors > 0
+            && self.file.is_some()
+            && OPENED_EXTENTS.contains(&self.kind.as_bytes())
+    }
+}
 
 /// The disk's size in bytes by the extents that QEMU opens.
 pub(super) fn sum_of_extents(extents: &[VmdkExtent]) -> Option<u64> {
     extents
         .iter()
-        .filter(|extent| extent.access.as_bytes() == b"RW")
+        .filter(|extent| extent.is_opened())
         .try_fold(0u64, |sum, extent| sum.checked_add(extent.sectors))?
         .checked_mul(512)
 }
 
-pub(super) fn read(header: &mut VmdkHeader, offset: u64, bytes: &[u8]) {
+/// What only matters where the descriptor is the image.
+#[derive(Default)]
+pub(super) struct Doubts {
+    /// Where the lines are that QEMU stumbles over, and why.
+    lines: Vec<(u64, &'static str)>,
+}
+
+pub(super) fn read(header: &mut VmdkHeader, offset: u64, bytes: &[u8]) -> Doubts {
     let text = until_nul(bytes);
+    let mut doubts = Doubts::default();
     let mut at = offset;
     for line in text.split_inclusive(|byte| *byte == b'\n') {
-        read_line(header, at, line.trim_ascii());
+        if let Err(problem) = read_line(header, line.trim_ascii()) {
+            doubts.lines.push((at, problem));
+        }
         at = at.saturating_add(line.len() as u64);
     }
-    // A descriptor within a sparse extent decides nothing of what QEMU opens but the parent.
-    if header.kind != VmdkKind::Descriptor {
-        return;
-    }
+    doubts
+}
+
+/// Judges an image that its descriptor alone holds together.
+pub(super) fn check_image(header: &mut VmdkHeader, offset: u64, doubts: Doubts) {
     match &header.create_type {
         None => header.found(
             offset,
@@ -65,57 +89,91 @@ pub(super) fn read(header: &mut VmdkHeader, offset: u64, bytes: &[u8]) {
         }
         Some(_) => {}
     }
+    if !header.extents.iter().any(VmdkExtent::is_opened) {
+        header.found(
+            offset,
+            DefectKind::Descriptor {
+                problem: "has no extent that QEMU opens",
+            },
+        );
+    }
+    for (at, problem) in doubts.lines {
+        header.found(at, DefectKind::Descriptor { problem });
+    }
 }
 
-fn read_line(header: &mut VmdkHeader, at: u64, line: &[u8]) {
+/// Reads a line; what QEMU stumbles over comes back as a clause.
+fn read_line(header: &mut VmdkHeader, line: &[u8]) -> Result<(), &'static str> {
     if line.is_empty() || line.starts_with(b"#") {
-        return;
+        return Ok(());
     }
-    if let Some(extent) = extent(line) {
-        if extent.access.as_bytes() == b"RW"
-            && extent.file.is_none()
-            && extent.kind.as_bytes() != b"ZERO"
-        {
-            header.found(
-                at,
-                DefectKind::Descriptor {
-                    problem: "has an extent without a file",
-                },
-            );
-        }
+    if let Some((extent, rest)) = extent(line) {
+        let offset = word(rest).map(|(offset, _)| number(offset));
+        let in_order = match (extent.kind.as_bytes(), offset) {
+            // Left out, whatever else is on the line.
+            _ if extent.access.as_bytes() != b"RW" || extent.file.is_none() => true,
+            (b"FLAT", offset) => offset.flatten().is_some(),
+            (_, offset) => offset.flatten().is_none(),
+        };
         header.extents.push(extent);
-        return;
+        return if in_order {
+            Ok(())
+        } else {
+            Err("has an extent whose offset is missing or too much")
+        };
     }
     let Some(equals) = line.iter().position(|byte| *byte == b'=') else {
-        return;
+        return Ok(());
     };
-    let (key, value) = (
-        line[..equals].trim_ascii(),
-        unquoted(line[equals + 1..].trim_ascii()),
-    );
+    let (key, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
+    let text = unquoted(value);
     match key {
         b"version" if header.kind == VmdkKind::Descriptor => {
-            header.version = number(value).unwrap_or(0) as u32
+            header.version = number(text)
+                .and_then(|version| u32::try_from(version).ok())
+                .unwrap_or(0);
         }
-        b"CID" => header.content_id = hexadecimal(value),
-        b"parentCID" => header.parent_content_id = hexadecimal(value),
-        b"createType" => header.create_type = Some(Name::from(value)),
-        b"parentFileNameHint" if !value.is_empty() => {
-            header.parent = Some(BackingReference::from_bytes(value));
+        b"CID" => {
+            header.content_id = hexadecimal(text);
+            return header
+                .content_id
+                .map(|_| ())
+                .ok_or("has a CID that is no number");
+        }
+        b"parentCID" => {
+            header.parent_content_id = hexadecimal(text);
+            return header
+                .parent_content_id
+                .map(|_| ())
+                .ok_or("has a parentCID that is no number");
+        }
+        b"createType" => {
+            header.create_type = Some(Name::from(text));
+            return if value.starts_with(b"\"") {
+                Ok(())
+            } else {
+                Err("has a createType without quotes")
+            };
+        }
+        b"parentFileNameHint" if !text.is_empty() => {
+            header.parent = Some(BackingReference::from_bytes(text))
         }
         // The rest describes geometry and VMware's own affairs.
         _ => {}
     }
+    Ok(())
 }
 
 /// `RW 204800 FLAT "disk-flat.vmdk" 0`: access, sectors, type, and for most types a file and an offset.
-fn extent(line: &[u8]) -> Option<VmdkExtent> {
+///
+/// With the extent comes what follows the file's name.
+fn extent(line: &[u8]) -> Option<(VmdkExtent, &[u8])> {
     let (access, rest) = word(line)?;
     if !matches!(access, b"RW" | b"RDONLY" | b"NOACCESS") {
         return None;
     }
     let (sectors, rest) = word(rest)?;
-    let (kind, rest) = word(rest)?;
+    let (kind, mut rest) = word(rest)?;
     let mut extent = VmdkExtent {
         access: Name::from(access),
         sectors: number(sectors)?,
@@ -125,13 +183,15 @@ fn extent(line: &[u8]) -> Option<VmdkExtent> {
     };
     if let Some(quoted) = rest.trim_ascii_start().strip_prefix(b"\"")
         && let Some(end) = quoted.iter().position(|byte| *byte == b'"')
+        && end > 0
     {
         extent.file = Some(BackingReference::from_bytes(&quoted[..end]));
-        extent.offset = word(&quoted[end + 1..])
+        rest = &quoted[end + 1..];
+        extent.offset = word(rest)
             .and_then(|(offset, _)| number(offset))
             .unwrap_or(0);
     }
-    Some(extent)
+    Some((extent, rest))
 }
 
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -154,6 +214,11 @@ fn number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
+/// The digits a number begins with, as C's `scanf` reads it.
 fn hexadecimal(text: &[u8]) -> Option<u32> {
-    u32::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
+    let digits = text
+        .iter()
+        .take_while(|byte| byte.is_ascii_hexdigit())
+        .count();
+    u32::from_str_radix(std::str::from_utf8(&text[..digits]).ok()?, 16).ok()
 }

@@ -5,6 +5,7 @@
 
 mod descriptor;
 
+use descriptor::Doubts;
 pub use descriptor::VmdkExtent;
 
 use crate::bytes::{has, le32, le64};
@@ -137,7 +138,8 @@ pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader
     } else {
         let mut header = VmdkHeader::new(VmdkKind::Descriptor);
         let length = window.image_length().unwrap_or(u64::MAX);
-        read_descriptor(&mut header, window, 0, length);
+        let doubts = read_descriptor(&mut header, window, 0, length);
+        descriptor::check_image(&mut header, 0, doubts);
         header.virtual_size = descriptor::sum_of_extents(&header.extents);
         header
     }
@@ -180,19 +182,18 @@ fn read_sparse<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader {
     let long = |fields: &[u8], at| le64(fields, at).unwrap_or(0);
     let (descriptor_sector, descriptor_sectors) = (long(&fields, 28), long(&fields, 36));
     if descriptor_sector != 0 {
-        let bytes = descriptor_sectors.saturating_mul(512);
-        read_descriptor(
-            &mut header,
-            window,
+        let (offset, length) = (
             descriptor_sector.saturating_mul(512),
-            bytes,
+            descriptor_sectors.saturating_mul(512),
         );
-    }
-    if long(&fields, 12) == 0 && descriptor_sector != 0 {
-        // A descriptor in a sparse file without capacity: QEMU takes it for the whole image.
-        header.version = le32(&fields, 4).unwrap_or(0);
-        header.virtual_size = descriptor::sum_of_extents(&header.extents);
-        return header;
+        let doubts = read_descriptor(&mut header, window, offset, length);
+        if long(&fields, 12) == 0 {
+            // Without capacity, QEMU takes the descriptor for the whole image.
+            descriptor::check_image(&mut header, offset, doubts);
+            header.version = le32(&fields, 4).unwrap_or(0);
+            header.virtual_size = descriptor::sum_of_extents(&header.extents);
+            return header;
+        }
     }
     if long(&fields, 56) == AT_END {
         read_footer(&mut header, window, &mut fields);
@@ -302,7 +303,7 @@ fn read_descriptor<R: ReadAt + ?Sized>(
     window: &mut Window<'_, R>,
     offset: u64,
     length: u64,
-) {
+) -> Doubts {
     let part = "descriptor";
     if header.kind == VmdkKind::Descriptor && length > MAX_DESCRIPTOR as u64 && length != u64::MAX {
         header.found(
@@ -316,8 +317,11 @@ fn read_descriptor<R: ReadAt + ?Sized>(
     }
     match window.fetch(offset, length.min(MAX_DESCRIPTOR as u64) as usize) {
         Ok(bytes) => descriptor::read(header, offset, &bytes),
-        Err(error) => header
-            .defects
-            .push(Defect::unreadable(offset, part, &error)),
+        Err(error) => {
+            header
+                .defects
+                .push(Defect::unreadable(offset, part, &error));
+            Doubts::default()
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! Version 1 is QEMU's `luks` driver and the kernel's; version 2 is the kernel's only, so that QEMU takes such an image
 //! for raw. Fields are big endian.
 
+mod check;
+
 use crate::bytes::{be16, be32, be64, slice, until_nul};
 use crate::defect::{Defect, DefectKind};
 use crate::name::Name;
@@ -13,6 +15,7 @@ const V1_LENGTH: usize = 592;
 /// The binary part of a version 2 header; its description follows as JSON and is not read here.
 const V2_LENGTH: usize = 4096;
 const KEY_SLOTS: usize = 8;
+const SLOTS_OFFSET: usize = 208;
 const KEY_SLOT_BYTES: usize = 48;
 const SLOT_ENABLED: u32 = 0x00ac_71f3;
 const SLOT_DISABLED: u32 = 0x0000_dead;
@@ -32,12 +35,33 @@ pub struct Luks1Header {
     pub payload_offset: u64,
     /// The volume's identity, as text.
     pub uuid: Name,
-    /// Which of the eight key slots hold a key.
-    pub active_slots: [bool; KEY_SLOTS],
+    /// The eight places for a key.
+    pub key_slots: [KeySlot; KEY_SLOTS],
     /// The length of the image, where known.
     image_length: Option<u64>,
     /// What is wrong, in the order it was found.
     pub defects: Vec<Defect>,
+}
+
+/// A place for the volume key, encrypted with a key of someone who may open the volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct KeySlot {
+    /// Whether it is in use, as the field stands; see [`KeySlot::is_active`].
+    pub state: u32,
+    /// How many rounds of key derivation it takes.
+    pub iterations: u32,
+    /// Where its key material begins, in sectors of 512 bytes.
+    pub first_sector: u32,
+    /// Into how many stripes the key material is split.
+    pub stripes: u32,
+}
+
+impl KeySlot {
+    /// Whether it holds a key.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.state == SLOT_ENABLED
+    }
 }
 
 impl Luks1Header {
@@ -98,7 +122,7 @@ fn read_one(head: &[u8], image_length: Option<u64>) -> Luks1Header {
         key_bytes: word(108),
         payload_offset: u64::from(word(104)) * 512,
         uuid: text(head, 168, 40),
-        active_slots: [false; KEY_SLOTS],
+        key_slots: [KeySlot::default(); KEY_SLOTS],
         image_length,
         defects: Vec::new(),
     };
@@ -110,37 +134,16 @@ fn read_one(head: &[u8], image_length: Option<u64>) -> Luks1Header {
         header.defects.push(Defect::at(head.len() as u64, kind));
         return header;
     }
-    for slot in 0..KEY_SLOTS {
-        let at = 208 + slot * KEY_SLOT_BYTES;
-        match word(at) {
-            SLOT_ENABLED => header.active_slots[slot] = true,
-            SLOT_DISABLED => {}
-            state => {
-                let expected = "neither enabled nor disabled";
-                let kind = DefectKind::Field {
-                    field: "state of a key slot",
-                    found: u64::from(state),
-                    expected,
-                };
-                header.defects.push(Defect::at(at as u64, kind));
-            }
-        }
-    }
-    if !header.active_slots.contains(&true) {
-        header.defects.push(Defect::at(208, DefectKind::NoKey));
-    }
-    if let Some(length) = image_length
-        && header.payload_offset > length
-    {
-        let (offset, bytes) = (header.payload_offset, 0);
-        let kind = DefectKind::TableBeyondEnd {
-            table: "encrypted disk",
-            offset,
-            bytes,
-            length,
+    for (index, slot) in header.key_slots.iter_mut().enumerate() {
+        let at = SLOTS_OFFSET + index * KEY_SLOT_BYTES;
+        *slot = KeySlot {
+            state: word(at),
+            iterations: word(at + 4),
+            first_sector: word(at + 40),
+            stripes: word(at + 44),
         };
-        header.defects.push(Defect::at(104, kind));
     }
+    check::check(&mut header, head);
     header
 }
 

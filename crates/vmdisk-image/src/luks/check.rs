@@ -1,0 +1,227 @@
+//! What QEMU asks of a LUKS version 1 header, by `crypto/block-luks.c`.
+
+use super::{KeySlot, Luks1Header, SLOT_DISABLED, SLOT_ENABLED};
+use crate::bytes::{be32, slice};
+use crate::defect::{Defect, DefectKind};
+
+/// The sectors of 512 bytes that the header takes, and the unit in which key material is laid out.
+const HEADER_SECTORS: u64 = 8;
+/// The only number of anti-forensic stripes there is.
+const STRIPES: u32 = 4000;
+
+/// The ciphers QEMU knows, and the key sizes of each in bytes.
+const CIPHERS: [(&[u8], &[u32]); 5] = [
+    (b"aes", &[16, 24, 32]),
+    (b"cast5", &[16]),
+    (b"serpent", &[16, 24, 32]),
+    (b"twofish", &[16, 24, 32]),
+    // Since QEMU 9.0.
+    (b"sm4", &[16]),
+];
+/// The modes QEMU knows, and the ways to get a sector's initialisation vector.
+const MODES: [&[u8]; 4] = [b"ecb", b"cbc", b"xts", b"ctr"];
+const VECTORS: [&[u8]; 3] = [b"plain", b"plain64", b"essiv"];
+/// The hashes QEMU knows.
+const HASHES: [&[u8]; 8] = [
+    b"md5",
+    b"sha1",
+    b"sha224",
+    b"sha256",
+    b"sha384",
+    b"sha512",
+    b"ripemd160",
+    b"sm3",
+];
+
+pub(super) fn check(header: &mut Luks1Header, head: &[u8]) {
+    let mut defects = Vec::new();
+    let mut found = |offset, kind| defects.push(Defect::at(offset, kind));
+    names(header, head, &mut found);
+    if header.payload_offset < HEADER_SECTORS * 512 {
+        let (field, expected) = ("offset of the encrypted disk", "within the header");
+        found(
+            104,
+            DefectKind::Field {
+                field,
+                found: header.payload_offset,
+                expected,
+            },
+        );
+    }
+    if be32(head, 164) == Some(0) {
+        let (field, expected) = ("iteration count of the volume key", "which derives no key");
+        found(
+            164,
+            DefectKind::Field {
+                field,
+                found: 0,
+                expected,
+            },
+        );
+    }
+    slots(header, &mut found);
+    if !header.key_slots.iter().any(KeySlot::is_active) {
+        found(208, DefectKind::NoKey);
+    }
+    if let Some(length) = header.image_length
+        && header.payload_offset > length
+    {
+        let (table, offset, bytes) = ("encrypted disk", header.payload_offset, 0);
+        found(
+            104,
+            DefectKind::TableEndsImage {
+                table,
+                offset,
+                bytes,
+                length,
+            },
+        );
+    }
+    header.defects.append(&mut defects);
+}
+
+fn names(header: &Luks1Header, head: &[u8], found: &mut impl FnMut(u64, DefectKind)) {
+    for (at, part) in [(8, "cipher"), (40, "cipher mode"), (72, "hash")] {
+        if slice(head, at, 32).is_none_or(|field| !field.contains(&0)) {
+            found(at as u64, DefectKind::NameUnterminated { part });
+        }
+    }
+    let mode = header.mode.as_bytes();
+    let (mode, vector) = match mode.iter().position(|byte| *byte == b'-') {
+        Some(at) => (&mode[..at], &mode[at + 1..]),
+        None => (mode, &b""[..]),
+    };
+    let (vector, vector_hash) = match vector.iter().position(|byte| *byte == b':') {
+        Some(at) => (&vector[..at], Some(&vector[at + 1..])),
+        None => (vector, None),
+    };
+    let hash_is_known = vector_hash.map_or(vector != b"essiv", |hash| HASHES.contains(&hash));
+    if !MODES.contains(&mode) || !VECTORS.contains(&vector) || !hash_is_known {
+        found(
+            40,
+            DefectKind::UnknownAlgorithm {
+                part: "cipher mode",
+                name: header.mode.clone(),
+            },
+        );
+    }
+    // XTS takes two keys.
+    let key_bytes = if mode == b"xts" {
+        header.key_bytes / 2
+    } else {
+        header.key_bytes
+    };
+    match CIPHERS
+        .iter()
+        .find(|(name, _)| *name == header.cipher.as_bytes())
+    {
+        None => found(
+            8,
+            DefectKind::UnknownAlgorithm {
+                part: "cipher",
+                name: header.cipher.clone(),
+            },
+        ),
+        Some((_, sizes)) if !sizes.contains(&key_bytes) => {
+            let (field, expected) = (
+                "volume key's length in bytes",
+                "which the cipher does not take",
+            );
+            found(
+                108,
+                DefectKind::Field {
+                    field,
+                    found: u64::from(header.key_bytes),
+                    expected,
+                },
+            );
+        }
+        Some(_) => {}
+    }
+    if !HASHES.contains(&header.hash.as_bytes()) {
+        found(
+            72,
+            DefectKind::UnknownAlgorithm {
+                part: "hash",
+                name: header.hash.clone(),
+            },
+        );
+    }
+}
+
+fn slots(header: &Luks1Header, found: &mut impl FnMut(u64, DefectKind)) {
+    let place = |slot: usize| (super::SLOTS_OFFSET + slot * super::KEY_SLOT_BYTES) as u64;
+    let sectors = |slot: &KeySlot| {
+        let bytes = u64::from(header.key_bytes) * u64::from(slot.stripes);
+        bytes.div_ceil(512).next_multiple_of(HEADER_SECTORS)
+    };
+    for (index, slot) in header.key_slots.iter().enumerate() {
+        let at = place(index);
+        let first = u64::from(slot.first_sector);
+        let end = first + sectors(slot);
+        if slot.stripes != STRIPES {
+            let (field, expected) = ("number of stripes of a key slot", "not 4000");
+            found(
+                at + 44,
+                DefectKind::Field {
+                    field,
+                    found: u64::from(slot.stripes),
+                    expected,
+                },
+            );
+        }
+        if !matches!(slot.state, SLOT_ENABLED | SLOT_DISABLED) {
+            let (field, expected) = ("state of a key slot", "neither enabled nor disabled");
+            found(
+                at,
+                DefectKind::Field {
+                    field,
+                    found: u64::from(slot.state),
+                    expected,
+                },
+            );
+        }
+        if slot.is_active() && slot.iterations == 0 {
+            let (field, expected) = ("iteration count of a key slot", "which derives no key");
+            found(
+                at + 4,
+                DefectKind::Field {
+                    field,
+                    found: 0,
+                    expected,
+                },
+            );
+        }
+        if first < HEADER_SECTORS {
+            found(
+                at + 40,
+                DefectKind::Overlap {
+                    one: "key slot",
+                    other: "header",
+                },
+            );
+        }
+        if end * 512 > header.payload_offset {
+            found(
+                at + 40,
+                DefectKind::Overlap {
+                    one: "key slot",
+                    other: "encrypted disk",
+                },
+            );
+        }
+        let overlaps = header.key_slots[..index].iter().any(|other| {
+            let begin = u64::from(other.first_sector);
+            first < begin + sectors(other) && begin < end
+        });
+        if overlaps {
+            found(
+                at + 40,
+                DefectKind::Overlap {
+                    one: "key slot",
+                    other: "key slot before it",
+                },
+            );
+        }
+    }
+}
