@@ -1,0 +1,63 @@
+//! Filter nodes, which sit between the format and the device.
+
+use vmdisk_model::{DiskField, FieldPath};
+
+use super::NodeOptions;
+use crate::json::JsonObject;
+use crate::names::NodeNames;
+use crate::writer::Writer;
+
+impl Writer<'_> {
+    /// Writes the filter that copies up what the guest reads from the backing image.
+    pub(crate) fn write_copy_on_read(
+        &mut self,
+        nth: usize,
+        names: NodeNames<'_>,
+        options: NodeOptions,
+        is_writable: bool,
+        below: &str,
+    ) -> String {
+        let at = FieldPath::Disk(nth, DiskField::CopyOnRead);
+        if !is_writable {
+            self.problem(at, "a read-only disk has nowhere to copy what is read");
+        }
+        let name = names.copy_on_read();
+        let node = JsonObject::new()
+            .with("driver", "copy-on-read")
+            .with("node-name", name.as_str())
+            .with("file", below);
+        self.blockdev(finished(node, options, is_writable), at);
+        name
+    }
+
+    /// Writes the filter that holds requests back to a throttle group's limits.
+    pub(crate) fn write_throttle(
+        &mut self,
+        nth: usize,
+        names: NodeNames<'_>,
+        options: NodeOptions,
+        is_writable: bool,
+        group: &str,
+        below: &str,
+    ) -> String {
+        let name = names.throttle();
+        let node = JsonObject::new()
+            .with("driver", "throttle")
+            .with("node-name", name.as_str())
+            .with("throttle-group", group)
+            .with("file", below);
+        self.blockdev(
+            finished(node, options, is_writable),
+            FieldPath::Disk(nth, DiskField::Iotune),
+        );
+        name
+    }
+}
+
+/// A filter with the options of the chain: a filter that does not say `discard` swallows discards,
+/// and one that may write refuses to sit on a read-only node.
+fn finished(mut node: JsonObject, options: NodeOptions, is_writable: bool) -> JsonObject {
+    options.push_to(&mut node);
+    node.push("read-only", !is_writable);
+    node
+}

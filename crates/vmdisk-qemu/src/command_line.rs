@@ -1,0 +1,74 @@
+//! A command line and the forms it is handed out in.
+
+use crate::argument::{Argument, ArgumentValue, QemuOption};
+use crate::json::{Json, JsonObject};
+use crate::problem::WriteProblem;
+use crate::shell::shell_quote;
+
+/// A QEMU command line, as data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program, where the guest is written as a whole.
+    pub program: Option<&'static str>,
+    /// The options, in order.
+    pub arguments: Vec<Argument>,
+    /// What a command line cannot say and QEMU or its user decides instead; none of it keeps the
+    /// guest from starting with these disks.
+    pub left_out: Vec<WriteProblem>,
+}
+
+impl CommandLine {
+    /// The words to start a process with, the program first where there is one.
+    pub fn argv(&self) -> Vec<String> {
+        let program = self.program.map(str::to_owned);
+        let words = self.arguments.iter().flat_map(|argument| {
+            [Some(argument.option.to_string()), argument.value.word()]
+                .into_iter()
+                .flatten()
+        });
+        program.into_iter().chain(words).collect()
+    }
+
+    /// Text for a POSIX shell, one option per line, that starts exactly [`CommandLine::argv`].
+    pub fn to_shell(&self) -> String {
+        let options = self.arguments.iter().map(|argument| {
+            let option = argument.option.as_word();
+            match argument.value.word() {
+                Some(word) => format!("{option} {}", shell_quote(&word)),
+                None => option.to_owned(),
+            }
+        });
+        let lines: Vec<String> = self
+            .program
+            .map(str::to_owned)
+            .into_iter()
+            .chain(options)
+            .collect();
+        let mut text = lines.join(" \\\n  ");
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text
+    }
+
+    /// [`CommandLine::argv`] as a JSON array of strings, for programs that start QEMU.
+    pub fn to_json_argv(&self) -> Json {
+        Json::Array(self.argv().into_iter().map(Json::String).collect())
+    }
+
+    /// The objects of `-blockdev`, in an order that `blockdev-add` takes too: children first.
+    pub fn blockdevs(&self) -> impl Iterator<Item = &JsonObject> {
+        self.arguments
+            .iter()
+            .filter(|argument| argument.option == QemuOption::Blockdev)
+            .filter_map(|argument| match &argument.value {
+                ArgumentValue::Json(object) => Some(object),
+                ArgumentValue::None | ArgumentValue::KeyValue(_) => None,
+            })
+    }
+
+    /// The objects of `-blockdev` as one JSON array.
+    pub fn to_blockdev_json(&self) -> Json {
+        Json::Array(self.blockdevs().cloned().map(Json::Object).collect())
+    }
+}

@@ -1,0 +1,92 @@
+//! Floppy drives and their controller.
+
+use vmdisk_model::{ControllerType, DiskField};
+
+use super::DiskDevice;
+use super::property::DeviceModel;
+use crate::argument::QemuOption;
+use crate::board::Board;
+use crate::json::JsonObject;
+use crate::key_value::KeyValue;
+use crate::placement::PlannedController;
+use crate::writer::Writer;
+
+/// The bus of the controller that `pc` brings along.
+const BUILT_IN_BUS: &str = "floppy-bus.0";
+
+impl Writer<'_> {
+    /// Writes a floppy controller where the machine has none, and hands back the name of its bus.
+    pub(crate) fn write_floppy_controller(
+        &mut self,
+        index: u32,
+        planned: &PlannedController,
+    ) -> String {
+        if index > 0 {
+            self.problem(
+                planned.origin,
+                "a machine has one floppy controller with two drives",
+            );
+            return String::new();
+        }
+        match self.machine.board {
+            Board::I440fx => BUILT_IN_BUS.to_owned(),
+            Board::Q35 => {
+                let id = self.ids.take("fdc0");
+                let object = JsonObject::new()
+                    .with("driver", "isa-fdc")
+                    .with("id", id.as_str());
+                self.device(object, planned.origin);
+                format!("{id}.0")
+            }
+            // Left to QEMU, which finds the only bus of its kind.
+            Board::Unknown => String::new(),
+            board @ (Board::PcieVirt
+            | Board::Pseries
+            | Board::Ccw
+            | Board::Mmio
+            | Board::OtherPci) => {
+                self.problem(
+                    planned.origin,
+                    format!("{} has no floppy controller", board.name()),
+                );
+                String::new()
+            }
+        }
+    }
+
+    /// Writes a floppy drive.
+    pub(crate) fn write_floppy(&mut self, device: &DiskDevice<'_>) {
+        let Some(place) = device.place else {
+            self.problem(
+                device.at(DiskField::Address),
+                "no floppy controller has room for this drive",
+            );
+            return;
+        };
+        let at = device.at(DiskField::Address);
+        let letter = match place.unit {
+            0 => "A",
+            1 => "B",
+            _ => {
+                self.problem(at, "a floppy controller has units 0 and 1");
+                return;
+            }
+        };
+        if let Some(order) = device.disk.frontend.boot_order {
+            let global = KeyValue::default()
+                .with("driver", "isa-fdc")
+                .with("property", format!("bootindex{letter}"))
+                .with("value", order.to_string());
+            self.push_pairs(QemuOption::Global, global, device.at(DiskField::BootOrder));
+        }
+        let mut object = self.begin_device("floppy", device);
+        let bus = device.controller(ControllerType::Fdc);
+        if !bus.is_empty() {
+            object.push("bus", bus);
+        }
+        object.push("unit", place.unit);
+        object.push_some("drive", device.node.as_deref());
+        self.disk_properties(&mut object, device, DeviceModel::Floppy);
+        self.device(object, device.at(DiskField::Disk));
+    }
+}

@@ -1,0 +1,179 @@
+//! `-device`: frontends, and the controllers they hang on.
+
+pub(crate) mod floppy;
+pub(crate) mod ide;
+pub(crate) mod nvme;
+pub(crate) mod property;
+pub(crate) mod scsi;
+pub(crate) mod usb;
+pub(crate) mod vhost_user_blk;
+pub(crate) mod virtio;
+
+use vmdisk_model::{
+    BackendSource, Controller, ControllerField, ControllerType, Device, Disk, DiskField,
+    DriveAddress, FieldPath, TargetBus,
+};
+
+use crate::json::JsonObject;
+use crate::names::is_identifier;
+use crate::placement::{Plan, PlannedController};
+use crate::writer::Writer;
+
+/// A disk on its way to becoming a device.
+pub(crate) struct DiskDevice<'a> {
+    pub(crate) nth: usize,
+    pub(crate) disk: &'a Disk,
+    /// Name of the disk's nodes.
+    pub(crate) stem: &'a str,
+    /// The topmost node; `None` for an empty drive.
+    pub(crate) node: Option<String>,
+    /// The place on a controller, for disks that hang on one.
+    pub(crate) place: Option<DriveAddress>,
+    pub(crate) plan: &'a Plan,
+}
+
+impl DiskDevice<'_> {
+    /// The path of one of the disk's fields.
+    pub(crate) const fn at(&self, field: DiskField) -> FieldPath {
+        FieldPath::Disk(self.nth, field)
+    }
+
+    /// The id of the controller that the disk hangs on.
+    pub(crate) fn controller(&self, kind: ControllerType) -> &str {
+        self.place
+            .and_then(|place| self.plan.controllers.get(&(kind, place.controller)))
+            .map_or("", |controller| controller.id.as_str())
+    }
+}
+
+impl Writer<'_> {
+    /// Writes every controller that is not part of the machine.
+    pub(crate) fn write_controllers(&mut self, plan: &mut Plan) {
+        let keys: Vec<(ControllerType, u32)> = plan.controllers.keys().copied().collect();
+        for (kind, index) in keys {
+            let planned = plan.controllers[&(kind, index)].clone();
+            let written = planned.written.map(|nth| &self.domain.controllers[nth]);
+            if let Some(controller) = written {
+                self.refuse_foreign_options(&planned, controller);
+            }
+            let id = match kind {
+                ControllerType::Scsi => self.write_scsi_controller(index, &planned, written),
+                ControllerType::Sata => self.write_sata_controller(index, &planned, written),
+                ControllerType::Ide => self.check_ide_controller(index, &planned),
+                ControllerType::Fdc => self.write_floppy_controller(index, &planned),
+                ControllerType::Usb => self.write_usb_controller(index, &planned, written),
+                ControllerType::Nvme => self.write_nvme_controller(index, &planned, written, plan),
+            };
+            if let Some(planned) = plan.controllers.get_mut(&(kind, index)) {
+                planned.id = id;
+            }
+        }
+    }
+
+    /// Notes options that only virtio-scsi controllers have on one that is none.
+    fn refuse_foreign_options(&mut self, planned: &PlannedController, controller: &Controller) {
+        let Controller {
+            controller_type,
+            index: _,
+            scsi_model: _,
+            // Of the others only USB controllers have models that differ here.
+            other_model: _,
+            queues,
+            cmd_per_lun,
+            max_sectors,
+            iothread,
+            iothread_mapping,
+            address: _,
+        } = controller;
+        if *controller_type == ControllerType::Scsi && planned.scsi_model.is_virtio() {
+            return;
+        }
+        let FieldPath::Controller(nth, _) = planned.origin else {
+            return;
+        };
+        for (field, is_set) in [
+            (ControllerField::Queues, queues.is_some()),
+            (ControllerField::CmdPerLun, cmd_per_lun.is_some()),
+            (ControllerField::MaxSectors, max_sectors.is_some()),
+            (ControllerField::IoThread, iothread.is_some()),
+            (
+                ControllerField::IoThreadMapping,
+                !iothread_mapping.is_empty(),
+            ),
+        ] {
+            if is_set {
+                self.problem(
+                    FieldPath::Controller(nth, field),
+                    "only virtio-scsi controllers have this option",
+                );
+            }
+        }
+    }
+
+    /// Writes the device of a disk.
+    pub(crate) fn write_disk_device(&mut self, device: &DiskDevice<'_>) {
+        if matches!(device.disk.backend.source, BackendSource::VhostUser(_)) {
+            self.write_vhost_user_blk(device);
+            return;
+        }
+        let kind = device.disk.frontend.effective_device();
+        let bus = device.disk.frontend.effective_bus();
+        match (bus, kind) {
+            (TargetBus::Virtio, Device::Disk) => self.write_virtio_blk(device),
+            (TargetBus::Virtio, Device::Lun) => self.problem_with_help(
+                device.at(DiskField::Device),
+                "virtio-blk passes no SCSI commands on since QEMU 9.1, and to modern devices never did",
+                "use bus='scsi' with a virtio-scsi controller",
+            ),
+            (TargetBus::Scsi, Device::Disk | Device::Cdrom | Device::Lun) => {
+                self.write_scsi_disk(device);
+            }
+            (TargetBus::Sata | TargetBus::Ide, Device::Disk | Device::Cdrom) => {
+                self.write_ide_disk(device);
+            }
+            (TargetBus::Usb, Device::Disk | Device::Cdrom) => self.write_usb_disk(device),
+            (TargetBus::Fdc, Device::Floppy) => self.write_floppy(device),
+            (TargetBus::Nvme, Device::Disk) => self.write_nvme_namespace(device),
+            (TargetBus::Sd, _) => self.problem_with_help(
+                device.at(DiskField::TargetBus),
+                "an SD card sits in a slot of the board, which only -drive if=sd reaches",
+                "use another bus",
+            ),
+            (TargetBus::Xen | TargetBus::Uml, _) => self.problem(
+                device.at(DiskField::TargetBus),
+                format!("QEMU has no bus '{bus}'"),
+            ),
+            (
+                TargetBus::Virtio
+                | TargetBus::Scsi
+                | TargetBus::Sata
+                | TargetBus::Ide
+                | TargetBus::Usb
+                | TargetBus::Fdc
+                | TargetBus::Nvme,
+                Device::Disk | Device::Cdrom | Device::Floppy | Device::Lun,
+            ) => self.problem(
+                device.at(DiskField::Device),
+                format!("there is no {kind} on bus '{bus}'"),
+            ),
+        }
+    }
+
+    /// The beginning of a disk's device: its driver and its id.
+    pub(crate) fn begin_device(
+        &mut self,
+        driver: impl Into<String>,
+        device: &DiskDevice<'_>,
+    ) -> JsonObject {
+        let alias = device
+            .disk
+            .frontend
+            .alias
+            .as_deref()
+            .filter(|alias| is_identifier(alias));
+        let id = self.ids.take(alias.unwrap_or(device.stem));
+        JsonObject::new()
+            .with("driver", driver.into())
+            .with("id", id)
+    }
+}

@@ -1,0 +1,109 @@
+//! Emulated NVMe controllers, and the namespaces that are their disks.
+
+use vmdisk_facts::Capability;
+use vmdisk_model::{
+    Controller, ControllerField, ControllerType, DiskField, DriveAddress, FieldPath,
+};
+
+use super::DiskDevice;
+use super::property::DeviceModel;
+use crate::json::JsonObject;
+use crate::placement::{Plan, PlannedController};
+use crate::writer::Writer;
+
+/// Bytes of the serial number in the identify page; QEMU refuses more since 11.1, and cut them before.
+const LONGEST_SERIAL: usize = 20;
+
+/// Namespaces of a controller (`NVME_MAX_NAMESPACES`).
+const MOST_NAMESPACES: u32 = 256;
+
+impl<'a> Writer<'a> {
+    /// Writes an NVMe controller and hands back its id.
+    pub(crate) fn write_nvme_controller(
+        &mut self,
+        index: u32,
+        planned: &PlannedController,
+        written: Option<&Controller>,
+        plan: &Plan,
+    ) -> String {
+        let id = self.ids.take(&format!("nvme{index}"));
+        self.require(
+            Capability::NvmeNamespaceDevice,
+            planned.origin,
+            "an NVMe namespace as a device of its own",
+        );
+        let mut object = JsonObject::new()
+            .with("driver", "nvme")
+            .with("id", id.as_str());
+        let address = written.and_then(|controller| controller.address.as_ref());
+        let at = self.controller_field(planned, ControllerField::Address);
+        self.pci_place(&mut object, address, at);
+        if let Some(serial) = self.nvme_serial(index, planned, plan) {
+            object.push("serial", serial);
+            self.device(object, planned.origin);
+        }
+        id
+    }
+
+    /// The serial number of a controller: the one that its disks agree on.
+    fn nvme_serial(
+        &mut self,
+        index: u32,
+        planned: &PlannedController,
+        plan: &Plan,
+    ) -> Option<&'a str> {
+        let mut found: Option<&'a str> = None;
+        for (nth, disk) in self.domain.disks.iter().enumerate() {
+            let is_here = disk.frontend.effective_bus() == vmdisk_model::TargetBus::Nvme
+                && plan.places[nth].is_some_and(|place: DriveAddress| place.controller == index);
+            let Some(serial) = disk.frontend.serial.as_deref().filter(|_| is_here) else {
+                continue;
+            };
+            let at = FieldPath::Disk(nth, DiskField::Serial);
+            if serial.len() > LONGEST_SERIAL {
+                self.problem(
+                    at,
+                    format!("an NVMe serial number has at most {LONGEST_SERIAL} bytes"),
+                );
+            }
+            match found {
+                Some(other) if other != serial => self.problem_with_help(
+                    at,
+                    format!("the disks of one NVMe controller share its serial number, which is '{other}' already"),
+                    "give each its own controller, or leave out all serial numbers but one",
+                ),
+                Some(_) => {}
+                None => found = Some(serial),
+            }
+        }
+        if found.is_none() {
+            self.problem_with_help(
+                planned.origin,
+                "an NVMe controller does not start without a serial number",
+                "give one of its disks a serial",
+            );
+        }
+        found
+    }
+
+    /// Writes a namespace of an NVMe controller.
+    pub(crate) fn write_nvme_namespace(&mut self, device: &DiskDevice<'_>) {
+        let at = device.at(DiskField::Address);
+        let Some(place) = device.place else {
+            self.problem(at, "no NVMe controller has room for this disk");
+            return;
+        };
+        if place.unit >= MOST_NAMESPACES || place.bus != 0 || place.target != 0 {
+            let message =
+                format!("an NVMe disk has bus 0, target 0 and a unit below {MOST_NAMESPACES}");
+            self.problem(at, message);
+            return;
+        }
+        let mut object = self.begin_device("nvme-ns", device);
+        object.push("bus", device.controller(ControllerType::Nvme));
+        object.push("nsid", place.unit + 1);
+        object.push_some("drive", device.node.as_deref());
+        self.disk_properties(&mut object, device, DeviceModel::NvmeNamespace);
+        self.device(object, device.at(DiskField::Disk));
+    }
+}

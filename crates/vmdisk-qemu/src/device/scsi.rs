@@ -1,0 +1,240 @@
+//! SCSI controllers and the disks on them.
+
+use vmdisk_facts::Capability;
+use vmdisk_model::{
+    BackendSource, Controller, ControllerField, ControllerType, Device, DiskField, DriveAddress,
+    FieldPath, Format, Image, Protocol, ScsiControllerModel, VirtioModel,
+};
+
+use super::DiskDevice;
+use super::property::DeviceModel;
+use crate::json::JsonObject;
+use crate::object::iothread::{iothread_id, vq_mapping};
+use crate::placement::PlannedController;
+use crate::writer::Writer;
+
+/// QEMU keeps two of its 1024 virtqueues for control and events.
+const MOST_QUEUES: u32 = 1022;
+
+/// QEMU refuses longer serial numbers since 10.0, and cut them before.
+const LONGEST_SERIAL: usize = 36;
+
+impl Writer<'_> {
+    /// Writes a SCSI controller and hands back its id.
+    pub(crate) fn write_scsi_controller(
+        &mut self,
+        index: u32,
+        planned: &PlannedController,
+        written: Option<&Controller>,
+    ) -> String {
+        let id = self.ids.take(&format!("scsi{index}"));
+        let at = self.controller_field(planned, ControllerField::Model);
+        let address = written.and_then(|controller| controller.address.as_ref());
+        let place_at = self.controller_field(planned, ControllerField::Address);
+        let simple = match planned.scsi_model {
+            ScsiControllerModel::VirtioScsi => Err(None),
+            ScsiControllerModel::VirtioTransitional => Err(Some(VirtioModel::Transitional)),
+            ScsiControllerModel::VirtioNonTransitional => Err(Some(VirtioModel::NonTransitional)),
+            ScsiControllerModel::Lsilogic => Ok("lsi53c895a"),
+            ScsiControllerModel::Lsisas1068 => Ok("mptsas1068"),
+            ScsiControllerModel::Lsisas1078 => Ok("megasas"),
+            ScsiControllerModel::Vmpvscsi => Ok("pvscsi"),
+            ScsiControllerModel::Ibmvscsi => Ok("spapr-vscsi"),
+            ScsiControllerModel::Dc390 => Ok("dc390"),
+            ScsiControllerModel::Am53c974 => Ok("am53c974"),
+            model @ (ScsiControllerModel::Auto
+            | ScsiControllerModel::Buslogic
+            | ScsiControllerModel::Ncr53c90) => {
+                self.problem(at, format!("QEMU has no '{model}' controller to plug in"));
+                return id;
+            }
+        };
+        let transport = self.transport(address);
+        let driver = match simple {
+            Ok(driver) => driver.to_owned(),
+            Err(standard) => self.virtio_driver("virtio-scsi", transport, standard, at),
+        };
+        let mut object = JsonObject::new()
+            .with("driver", driver)
+            .with("id", id.as_str());
+        match (simple, planned.scsi_model) {
+            // On the hypervisor's own bus, which has no addresses here.
+            (Ok(_), ScsiControllerModel::Ibmvscsi) => {}
+            (Ok(_), _) => self.pci_place(&mut object, address, place_at),
+            (Err(_), _) => self.virtio_place(&mut object, transport, address, place_at),
+        }
+        if let (Err(_), Some(controller)) = (simple, written) {
+            self.virtio_scsi_properties(&mut object, planned, controller);
+        }
+        self.device(object, planned.origin);
+        id
+    }
+
+    fn virtio_scsi_properties(
+        &mut self,
+        object: &mut JsonObject,
+        planned: &PlannedController,
+        controller: &Controller,
+    ) {
+        let Controller {
+            controller_type: _,
+            index: _,
+            scsi_model: _,
+            other_model: _,
+            queues,
+            cmd_per_lun,
+            max_sectors,
+            iothread,
+            iothread_mapping,
+            address: _,
+        } = controller;
+        let at = |writer: &Self, field| writer.controller_field(planned, field);
+        if let Some(queues) = queues
+            && !(1..=MOST_QUEUES).contains(queues)
+        {
+            let at = at(self, ControllerField::Queues);
+            let message = format!("{queues} queues: QEMU takes 1 to {MOST_QUEUES}");
+            self.problem(at, message);
+        }
+        object.push_some("iothread", iothread.map(iothread_id));
+        object.push_some("num_queues", *queues);
+        if !iothread_mapping.is_empty() {
+            let at = at(self, ControllerField::IoThreadMapping);
+            self.require(
+                Capability::IothreadVqMappingScsi,
+                at,
+                "a mapping of a controller's queues to iothreads",
+            );
+            if iothread.is_some() {
+                self.problem(
+                    at,
+                    "a controller has either one iothread or a mapping, not both",
+                );
+            }
+            object.push("iothread-vq-mapping", vq_mapping(iothread_mapping));
+        }
+        object.push_some("cmd_per_lun", *cmd_per_lun);
+        object.push_some("max_sectors", *max_sectors);
+    }
+
+    /// The path of a controller's field, or of the disk that the controller is there for.
+    pub(crate) fn controller_field(
+        &self,
+        planned: &PlannedController,
+        field: ControllerField,
+    ) -> FieldPath {
+        match planned.written {
+            Some(nth) => FieldPath::Controller(nth, field),
+            None => planned.origin,
+        }
+    }
+
+    /// Writes a disk on a SCSI controller.
+    pub(crate) fn write_scsi_disk(&mut self, device: &DiskDevice<'_>) {
+        let model = match device.disk.frontend.effective_device() {
+            Device::Disk | Device::Floppy => DeviceModel::ScsiHd,
+            Device::Cdrom => DeviceModel::ScsiCd,
+            Device::Lun => {
+                self.check_passthrough(device);
+                DeviceModel::ScsiBlock
+            }
+        };
+        let Some(place) = device.place else {
+            self.problem(
+                device.at(DiskField::Address),
+                "no SCSI controller has room for this disk",
+            );
+            return;
+        };
+        let controller = &device.plan.controllers[&(ControllerType::Scsi, place.controller)];
+        let mut object = self.begin_device(model.name(), device);
+        object.push("bus", format!("{}.0", controller.id));
+        self.scsi_place(&mut object, device, controller.scsi_model, place);
+        object.push_some("drive", device.node.as_deref());
+        if let Some(serial) = &device.disk.frontend.serial
+            && model != DeviceModel::ScsiBlock
+        {
+            if serial.len() > LONGEST_SERIAL {
+                let message = format!("a SCSI serial number has at most {LONGEST_SERIAL} bytes");
+                self.problem(device.at(DiskField::Serial), message);
+            }
+            // What the guest builds its by-id names from; QEMU takes at most 20 bytes for it from `serial`.
+            object.push("device_id", serial.as_str());
+        }
+        self.disk_properties(&mut object, device, model);
+        self.device(object, device.at(DiskField::Disk));
+    }
+
+    fn scsi_place(
+        &mut self,
+        object: &mut JsonObject,
+        device: &DiskDevice<'_>,
+        model: ScsiControllerModel,
+        place: DriveAddress,
+    ) {
+        let DriveAddress {
+            controller: _,
+            bus,
+            target,
+            unit,
+        } = place;
+        if model == ScsiControllerModel::Lsilogic {
+            // The one bus of this model has targets only, which addresses call units.
+            if bus != 0 || target != 0 {
+                let message = "a disk on an lsilogic controller has bus 0 and target 0, and is told by its unit";
+                self.problem(device.at(DiskField::Address), message);
+            }
+            object.push("scsi-id", unit);
+            return;
+        }
+        object.push("channel", bus);
+        object.push("scsi-id", target);
+        object.push("lun", unit);
+    }
+
+    /// Notes what keeps the host's logical unit from being passed through.
+    fn check_passthrough(&mut self, device: &DiskDevice<'_>) {
+        let backend = &device.disk.backend;
+        if let BackendSource::Image(Image {
+            format,
+            protocol,
+            backing: _,
+            creation: _,
+        }) = &backend.source
+        {
+            let is_device = match protocol {
+                Protocol::HostDevice { .. } => true,
+                Protocol::File { .. } => false,
+                // Noted as a protocol that cannot be written.
+                Protocol::Other(_) => true,
+            };
+            if !is_device || format.is_some_and(|format| format != Format::Raw) {
+                self.problem(
+                    device.at(DiskField::Device),
+                    "only a raw block device can be passed through with its SCSI commands",
+                );
+            }
+        }
+        for (field, is_set, what) in [
+            (DiskField::Iotune, backend.iotune.is_some(), "limits"),
+            (
+                DiskField::CopyOnRead,
+                backend.copy_on_read == Some(vmdisk_model::Switch::On),
+                "copy-on-read",
+            ),
+        ] {
+            if is_set {
+                self.problem(
+                    device.at(field),
+                    format!("SCSI commands that are passed through know no {what}: scsi-block refuses the filter"),
+                );
+            }
+        }
+        if crate::blockdev::written_cache(backend).is_some_and(|switches| !switches.write_cache) {
+            self.leave_out(
+                device.at(DiskField::Cache),
+                "the write cache of a unit that is passed through is the unit's own",
+            );
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! vhost-user-blk: the disk of a `VhostUserBackend`, which shares the guest's memory.
+
+use vmdisk_facts::Capability;
+use vmdisk_model::{
+    Backend, BackendSource, Device, DiskField, DomainField, FieldPath, Scope, Switch, TargetBus,
+    VhostUserSocket,
+};
+
+use super::DiskDevice;
+use super::property::DeviceModel;
+use crate::argument::QemuOption;
+use crate::board::Transport;
+use crate::key_value::KeyValue;
+use crate::writer::Writer;
+
+/// Bytes of a UNIX socket's path, with the zero at its end (`sockaddr_un`).
+const SOCKET_PATH_BYTES: usize = 108;
+
+impl Writer<'_> {
+    /// Writes the socket and the device of a `VhostUserBackend`.
+    pub(crate) fn write_vhost_user_blk(&mut self, device: &DiskDevice<'_>) {
+        let BackendSource::VhostUser(socket) = &device.disk.backend.source else {
+            return;
+        };
+        self.refuse_host_options(device);
+        let frontend = &device.disk.frontend;
+        let bus = frontend.effective_bus();
+        if bus != TargetBus::Virtio || frontend.effective_device() != Device::Disk {
+            self.problem(
+                device.at(DiskField::TargetBus),
+                "a VhostUserBackend serves a virtio disk and no other device",
+            );
+            return;
+        }
+        match self.domain.scope {
+            Scope::WholeGuest if !self.domain.memory_backing.is_shared() => {
+                // Without it QEMU starts, and the guest hangs at its first request.
+                self.problem_with_help(
+                    FieldPath::Domain(DomainField::MemoryAccess),
+                    format!(
+                        "disk {} is served by a VhostUserBackend, which must map the guest's memory, and that is private",
+                        device.disk.name()
+                    ),
+                    "share the memory: memfd with access shared",
+                );
+            }
+            Scope::WholeGuest => {}
+            Scope::DisksOnly => self.leave_out(
+                device.at(DiskField::Source),
+                "the guest's memory, which must be shared with the daemon, is left to the rest of the command line",
+            ),
+        }
+        let address = frontend.address.as_ref();
+        let transport = self.transport(address);
+        let driver = match transport {
+            // The MMIO form has no ending of its own.
+            Transport::Mmio => "vhost-user-blk".to_owned(),
+            Transport::Ccw => {
+                self.problem(
+                    device.at(DiskField::TargetBus),
+                    "QEMU has no vhost-user-blk on channel I/O",
+                );
+                return;
+            }
+            Transport::Pci => {
+                let at = device.at(DiskField::Model);
+                self.virtio_driver("vhost-user-blk", transport, frontend.model, at)
+            }
+        };
+        let chardev = self.write_socket(device, socket);
+        let mut object = self.begin_device(driver, device);
+        self.virtio_place(
+            &mut object,
+            transport,
+            address,
+            device.at(DiskField::Address),
+        );
+        object.push("chardev", chardev);
+        self.disk_properties(&mut object, device, DeviceModel::VhostUserBlk);
+        self.device(object, device.at(DiskField::Disk));
+    }
+
+    fn write_socket(&mut self, device: &DiskDevice<'_>, socket: &VhostUserSocket) -> String {
+        let VhostUserSocket {
+            path,
+            reconnect,
+            reconnect_timeout,
+        } = socket;
+        let at = device.at(DiskField::SocketPath);
+        if path.is_empty() || path.len() >= SOCKET_PATH_BYTES {
+            let message = format!(
+                "the path of a UNIX socket has 1 to {} bytes, and this one {}",
+                SOCKET_PATH_BYTES - 1,
+                path.len()
+            );
+            self.problem(at, message);
+        }
+        let id = self.ids.take(&format!("socket-{}", device.stem));
+        // `-chardev` takes no JSON in any version; a doubled comma keeps the path a path.
+        let mut chardev = KeyValue::first("socket")
+            .with("id", id.as_str())
+            .with("path", path.as_str());
+        if *reconnect == Some(Switch::On) {
+            let Some(seconds) = reconnect_timeout else {
+                let message = "reconnecting needs the seconds between attempts";
+                self.problem(device.at(DiskField::Reconnect), message);
+                return id;
+            };
+            chardev = if self.can(Capability::ReconnectMs) {
+                chardev.with("reconnect-ms", (u64::from(*seconds) * 1000).to_string())
+            } else {
+                chardev.with("reconnect", seconds.to_string())
+            };
+        }
+        self.push_pairs(QemuOption::Chardev, chardev, at);
+        id
+    }
+
+    /// Notes options of the host side, which is the daemon's and not QEMU's.
+    fn refuse_host_options(&mut self, device: &DiskDevice<'_>) {
+        let Backend {
+            source: _,
+            cache,
+            aio,
+            discard,
+            detect_zeroes,
+            copy_on_read,
+            discard_no_unref,
+            metadata_cache_size,
+            iotune,
+            is_read_only,
+            is_shareable,
+            // Noted with the other backends.
+            is_transient: _,
+        } = &device.disk.backend;
+        for (field, is_set) in [
+            // Of the switches `write-cache` alone is the device's, which has none.
+            (DiskField::Cache, cache.is_some()),
+            (DiskField::Aio, aio.is_some()),
+            (DiskField::Discard, discard.is_some()),
+            (DiskField::DetectZeroes, detect_zeroes.is_some()),
+            (DiskField::CopyOnRead, copy_on_read.is_some()),
+            (DiskField::DiscardNoUnref, discard_no_unref.is_some()),
+            (DiskField::MetadataCacheSize, metadata_cache_size.is_some()),
+            (DiskField::Iotune, iotune.is_some()),
+            (DiskField::ReadOnly, *is_read_only),
+            (DiskField::Shareable, *is_shareable),
+        ] {
+            if is_set {
+                self.problem_with_help(
+                    device.at(field),
+                    "the VhostUserBackend does the I/O, and QEMU has no say in this",
+                    "set it in the daemon",
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! virtio-blk, and what all virtio devices share: their transport and their standard.
+
+use vmdisk_model::{Address, DiskField, FieldPath, VirtioModel};
+
+use super::DiskDevice;
+use super::property::DeviceModel;
+use crate::board::Transport;
+use crate::json::JsonObject;
+use crate::writer::Writer;
+
+impl Writer<'_> {
+    /// How a virtio device is reached: as its address has it, else as the board does.
+    pub(crate) fn transport(&self, address: Option<&Address>) -> Transport {
+        match address {
+            Some(Address::Pci(_)) => Transport::Pci,
+            Some(Address::Other(word)) if word == "ccw" => Transport::Ccw,
+            Some(Address::Other(word)) if word == "virtio-mmio" => Transport::Mmio,
+            Some(Address::Other(_) | Address::Drive(_)) | None => self.machine.board.transport(),
+        }
+    }
+
+    /// The driver of a virtio device: `virtio-blk-pci`, `virtio-scsi-ccw`, `virtio-blk-pci-transitional`.
+    pub(crate) fn virtio_driver(
+        &mut self,
+        base: &str,
+        transport: Transport,
+        model: Option<VirtioModel>,
+        at: FieldPath,
+    ) -> String {
+        let end = match model {
+            Some(VirtioModel::Virtio) | None => "",
+            Some(VirtioModel::Transitional) => "-transitional",
+            Some(VirtioModel::NonTransitional) => "-non-transitional",
+        };
+        if !end.is_empty() && transport != Transport::Pci {
+            self.problem(at, "only virtio devices on PCI come in transitional models");
+        }
+        format!("{base}-{}{end}", transport.suffix())
+    }
+
+    /// Adds the place of a virtio device.
+    pub(crate) fn virtio_place(
+        &mut self,
+        object: &mut JsonObject,
+        transport: Transport,
+        address: Option<&Address>,
+        at: FieldPath,
+    ) {
+        match (transport, address) {
+            (Transport::Pci, address) => self.pci_place(object, address, at),
+            (Transport::Ccw | Transport::Mmio, Some(Address::Other(word))) => self.leave_out(
+                at,
+                format!("the address of type '{word}' is not written: QEMU chooses the place"),
+            ),
+            (Transport::Ccw | Transport::Mmio, Some(Address::Drive(_))) => {
+                self.problem(at, "a virtio device has no place on a disk controller");
+            }
+            // A PCI address makes the transport PCI.
+            (Transport::Ccw | Transport::Mmio, Some(Address::Pci(_)) | None) => {}
+        }
+    }
+
+    /// Writes a virtio-blk device.
+    pub(crate) fn write_virtio_blk(&mut self, device: &DiskDevice<'_>) {
+        let frontend = &device.disk.frontend;
+        let address = frontend.address.as_ref();
+        let transport = self.transport(address);
+        let driver = self.virtio_driver(
+            "virtio-blk",
+            transport,
+            frontend.model,
+            device.at(DiskField::Model),
+        );
+        let mut object = self.begin_device(driver, device);
+        self.virtio_place(
+            &mut object,
+            transport,
+            address,
+            device.at(DiskField::Address),
+        );
+        object.push_some("drive", device.node.as_deref());
+        self.disk_properties(&mut object, device, DeviceModel::VirtioBlk);
+        self.device(object, device.at(DiskField::Disk));
+    }
+}

@@ -1,0 +1,232 @@
+//! JSON whose members keep their order, because people read the command lines this crate writes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A JSON value of the kinds that QEMU's options take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Json {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number; every number this crate writes is a count or a size.
+    Number(u64),
+    /// A string.
+    String(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object.
+    Object(JsonObject),
+}
+
+/// A JSON object whose members keep the order in which they were added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JsonObject {
+    members: Vec<(Cow<'static, str>, Json)>,
+}
+
+impl JsonObject {
+    /// An object without members.
+    pub const fn new() -> Self {
+        JsonObject {
+            members: Vec::new(),
+        }
+    }
+
+    /// Adds a member at the end.
+    pub fn push(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Json>) {
+        self.members.push((key.into(), value.into()));
+    }
+
+    /// Adds a member at the end, if there is a value for it.
+    pub fn push_some(&mut self, key: &'static str, value: Option<impl Into<Json>>) {
+        if let Some(value) = value {
+            self.push(key, value);
+        }
+    }
+
+    /// The same object with one more member.
+    #[must_use]
+    pub fn with(mut self, key: &'static str, value: impl Into<Json>) -> Self {
+        self.push(key, value);
+        self
+    }
+
+    /// The value of a member.
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        self.members
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
+    }
+
+    /// The text of a member that is a string.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match self.get(key) {
+            Some(Json::String(text)) => Some(text),
+            Some(
+                Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_),
+            )
+            | None => None,
+        }
+    }
+
+    /// The members, in order.
+    pub fn members(&self) -> impl Iterator<Item = (&str, &Json)> {
+        self.members.iter().map(|(key, value)| (&**key, value))
+    }
+}
+
+impl Json {
+    /// The object, if the value is one.
+    pub const fn as_object(&self) -> Option<&JsonObject> {
+        match self {
+            Json::Object(object) => Some(object),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => None,
+        }
+    }
+}
+
+impl From<bool> for Json {
+    fn from(value: bool) -> Self {
+        Json::Bool(value)
+    }
+}
+
+impl From<u32> for Json {
+    fn from(value: u32) -> Self {
+        Json::Number(value.into())
+    }
+}
+
+impl From<u64> for Json {
+    fn from(value: u64) -> Self {
+        Json::Number(value)
+    }
+}
+
+impl From<&str> for Json {
+    fn from(value: &str) -> Self {
+        Json::String(value.to_owned())
+    }
+}
+
+impl From<String> for Json {
+    fn from(value: String) -> Self {
+        Json::String(value)
+    }
+}
+
+impl From<JsonObject> for Json {
+    fn from(value: JsonObject) -> Self {
+        Json::Object(value)
+    }
+}
+
+impl From<Vec<Json>> for Json {
+    fn from(value: Vec<Json>) -> Self {
+        Json::Array(value)
+    }
+}
+
+/// Writes a string with the escapes that JSON asks for, and no others.
+fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let mut plain = 0;
+    f.write_str("\"")?;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= b' ' && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        f.write_str(&text[plain..at])?;
+        plain = at + 1;
+        match byte {
+            b'"' => f.write_str("\\\"")?,
+            b'\\' => f.write_str("\\\\")?,
+            b'\n' => f.write_str("\\n")?,
+            b'\t' => f.write_str("\\t")?,
+            b'\r' => f.write_str("\\r")?,
+            other => write!(f, "\\u{other:04x}")?,
+        }
+    }
+    f.write_str(&text[plain..])?;
+    f.write_str("\"")
+}
+
+impl fmt::Display for Json {
+    /// The value in one line, without spaces.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Json::Null => f.write_str("null"),
+            Json::Bool(value) => write!(f, "{value}"),
+            Json::Number(value) => write!(f, "{value}"),
+            Json::String(text) => write_string(f, text),
+            Json::Array(items) => {
+                f.write_str("[")?;
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        f.write_str(",")?;
+                    }
+                    item.fmt(f)?;
+                }
+                f.write_str("]")
+            }
+            Json::Object(object) => object.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for JsonObject {
+    /// The object in one line, without spaces.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{")?;
+        for (at, (key, value)) in self.members.iter().enumerate() {
+            if at > 0 {
+                f.write_str(",")?;
+            }
+            write_string(f, key)?;
+            f.write_str(":")?;
+            value.fmt(f)?;
+        }
+        f.write_str("}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn members_come_out_in_the_order_they_went_in() {
+        let object = JsonObject::new()
+            .with("driver", "raw")
+            .with("b", 7_u32)
+            .with("a", Json::Null)
+            .with(
+                "cache",
+                JsonObject::new()
+                    .with("direct", true)
+                    .with("no-flush", false),
+            )
+            .with(
+                "list",
+                vec![Json::Number(0), Json::Array(vec![]), Json::Bool(true)],
+            );
+        assert_eq!(
+            object.to_string(),
+            r#"{"driver":"raw","b":7,"a":null,"cache":{"direct":true,"no-flush":false},"list":[0,[],true]}"#
+        );
+        assert_eq!(object.text("driver"), Some("raw"));
+        assert_eq!(object.text("b"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_string_is_read_back_the_same_by_another_json_parser(text in any::<String>()) {
+            let written = Json::String(text.clone()).to_string();
+            prop_assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text);
+            prop_assert!(!written.contains('\n'), "a value stays on its line");
+        }
+    }
+}

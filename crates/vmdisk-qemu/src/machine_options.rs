@@ -1,0 +1,70 @@
+//! `-name`, `-machine`, `-accel`, `-smp`: the machine around the disks.
+
+use vmdisk_model::{DomainField, DomainType, FieldPath};
+
+use crate::argument::{ArgumentValue, QemuOption};
+use crate::board::program;
+use crate::key_value::KeyValue;
+use crate::writer::Writer;
+
+impl Writer<'_> {
+    /// Writes the machine; `memory_backend` is the id of the object that holds the guest's memory.
+    pub(crate) fn write_machine(&mut self, memory_backend: Option<&str>) -> Option<&'static str> {
+        let domain = self.domain;
+        let field = FieldPath::Domain;
+        let program = program(self.machine.architecture);
+        if program.is_none() {
+            let message = format!("QEMU does not emulate {}", self.machine.architecture);
+            self.problem(field(DomainField::Architecture), message);
+        }
+        if let Some(name) = &domain.name {
+            let name = KeyValue::default().with("guest", name);
+            self.push_pairs(QemuOption::Name, name, field(DomainField::Name));
+        }
+        // The guest is known as a whole: what is not written does not exist in it.
+        self.push(
+            QemuOption::Nodefaults,
+            ArgumentValue::None,
+            field(DomainField::Devices),
+        );
+        match self.machine.name.clone() {
+            Some(name) => {
+                let mut machine = KeyValue::first(name);
+                if let Some(memory) = memory_backend {
+                    machine = machine.with("memory-backend", memory);
+                }
+                self.push_pairs(QemuOption::Machine, machine, field(DomainField::Machine));
+            }
+            None => self.problem(
+                field(DomainField::Machine),
+                format!(
+                    "no machine is named, and {} has none that goes without saying",
+                    self.machine.architecture
+                ),
+            ),
+        }
+        match &domain.domain_type {
+            Some(DomainType::Kvm) => self.accelerator("kvm"),
+            Some(DomainType::Qemu) => self.accelerator("tcg"),
+            Some(DomainType::Other(word)) if word == "hvf" => self.accelerator("hvf"),
+            Some(DomainType::Other(word)) => self.problem(
+                field(DomainField::DomainType),
+                format!("a domain of type '{word}' is not run by QEMU"),
+            ),
+            None => {}
+        }
+        if let Some(vcpus) = domain.vcpus {
+            let smp = KeyValue::first(vcpus.to_string());
+            self.push_pairs(QemuOption::Smp, smp, field(DomainField::Vcpus));
+        }
+        program
+    }
+
+    fn accelerator(&mut self, word: &str) {
+        self.push_pairs(
+            QemuOption::Accel,
+            KeyValue::first(word),
+            FieldPath::Domain(DomainField::DomainType),
+        );
+    }
+}

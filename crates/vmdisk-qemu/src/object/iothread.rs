@@ -1,0 +1,112 @@
+//! `-object iothread`: event-loop threads.
+
+use std::collections::BTreeSet;
+
+use vmdisk_facts::Capability;
+use vmdisk_model::{
+    ControllerField, DiskField, FieldPath, IoThread, IoThreadField, IoThreadId, IoThreadQueues,
+    Scope,
+};
+
+use crate::json::{Json, JsonObject};
+use crate::writer::Writer;
+
+/// The id of an iothread's object; libvirt has the same.
+pub(crate) fn iothread_id(id: IoThreadId) -> String {
+    format!("iothread{id}")
+}
+
+/// The value of `iothread-vq-mapping`; a row without queues lets QEMU deal them out in turn.
+pub(crate) fn vq_mapping(rows: &[IoThreadQueues]) -> Json {
+    let row = |row: &IoThreadQueues| {
+        let IoThreadQueues { iothread, queues } = row;
+        let mut object = JsonObject::new().with("iothread", iothread_id(*iothread));
+        if !queues.is_empty() {
+            let queues: Vec<Json> = queues.iter().map(|queue| (*queue).into()).collect();
+            object.push("vqs", queues);
+        }
+        Json::Object(object)
+    };
+    Json::Array(rows.iter().map(row).collect())
+}
+
+impl Writer<'_> {
+    /// Writes the guest's iothreads; for bare disks also those that they speak of.
+    pub(crate) fn write_iothreads(&mut self) {
+        let domain = self.domain;
+        let mut written = BTreeSet::new();
+        for (nth, thread) in domain.iothreads.iter().enumerate() {
+            let IoThread {
+                id,
+                is_listed: _,
+                thread_pool_min,
+                thread_pool_max,
+            } = *thread;
+            let at = FieldPath::IoThread(nth, IoThreadField::IoThread);
+            if !written.insert(id) {
+                self.problem(at, format!("iothread {id} exists twice"));
+                continue;
+            }
+            let mut object = iothread(id);
+            if thread_pool_min.or(thread_pool_max).is_some() {
+                self.require(
+                    Capability::IothreadThreadPool,
+                    at,
+                    "the size of a thread pool",
+                );
+            }
+            object.push_some("thread-pool-min", thread_pool_min);
+            object.push_some("thread-pool-max", thread_pool_max);
+            self.object(object, at);
+        }
+        for (id, at) in self.spoken_of() {
+            if written.contains(&id) {
+                continue;
+            }
+            match domain.scope {
+                Scope::WholeGuest => {
+                    self.problem(at, format!("there is no iothread {id} in this guest"));
+                }
+                Scope::DisksOnly => {
+                    written.insert(id);
+                    self.object(iothread(id), at);
+                }
+            }
+        }
+    }
+
+    /// The iothreads that disks and controllers speak of, and where.
+    fn spoken_of(&self) -> Vec<(IoThreadId, FieldPath)> {
+        let domain = self.domain;
+        let mut found = Vec::new();
+        for (nth, controller) in domain.controllers.iter().enumerate() {
+            let at = |field| FieldPath::Controller(nth, field);
+            let own = controller.iothread.iter();
+            found.extend(own.map(|id| (*id, at(ControllerField::IoThread))));
+            let rows = controller.iothread_mapping.iter();
+            found.extend(rows.map(|row| (row.iothread, at(ControllerField::IoThreadMapping))));
+        }
+        for (nth, disk) in domain.disks.iter().enumerate() {
+            let at = |field| FieldPath::Disk(nth, field);
+            let own = disk.frontend.iothread.iter();
+            found.extend(own.map(|id| (*id, at(DiskField::IoThread))));
+            let rows = disk.frontend.iothread_mapping.iter();
+            found.extend(rows.map(|row| (row.iothread, at(DiskField::IoThreadMapping))));
+        }
+        found
+    }
+
+    /// Notes a problem if the target is known to lack what `what` needs.
+    pub(crate) fn require(&mut self, capability: Capability, at: FieldPath, what: &str) {
+        if !self.can(capability) {
+            let row = capability.row();
+            self.problem(at, format!("{what} needs QEMU {} or newer", row.since));
+        }
+    }
+}
+
+fn iothread(id: IoThreadId) -> JsonObject {
+    JsonObject::new()
+        .with("qom-type", "iothread")
+        .with("id", iothread_id(id))
+}

@@ -1,0 +1,5 @@
+//! `-object`: things that belong to no bus.
+
+pub(crate) mod iothread;
+pub(crate) mod memory;
+pub(crate) mod throttle_group;

@@ -1,0 +1,112 @@
+//! `-object throttle-group`: limits that one disk has or several share.
+
+use vmdisk_facts::Capability;
+use vmdisk_model::{DiskField, FieldPath, Iotune, IotuneLimits};
+
+use crate::argument::QemuOption;
+use crate::json::JsonObject;
+use crate::key_value::KeyValue;
+use crate::names::is_identifier;
+use crate::writer::{SharedThrottle, Writer};
+
+/// The limits that are set, under the names of QEMU's `ThrottleLimits`.
+fn limits(iotune: &Iotune) -> Vec<(String, u64)> {
+    let Iotune {
+        bytes,
+        iops,
+        size_iops,
+        group: _,
+    } = iotune;
+    let mut set = Vec::new();
+    for (kind, limits) in [("bps", bytes), ("iops", iops)] {
+        let IotuneLimits {
+            total,
+            read,
+            write,
+            total_max,
+            read_max,
+            write_max,
+            total_max_length,
+            read_max_length,
+            write_max_length,
+        } = *limits;
+        for (name, value) in [
+            ("total", total),
+            ("read", read),
+            ("write", write),
+            ("total-max", total_max),
+            ("read-max", read_max),
+            ("write-max", write_max),
+            ("total-max-length", total_max_length),
+            ("read-max-length", read_max_length),
+            ("write-max-length", write_max_length),
+        ] {
+            set.extend(value.map(|value| (format!("{kind}-{name}"), value)));
+        }
+    }
+    set.extend(size_iops.map(|size| ("iops-size".to_owned(), size)));
+    set
+}
+
+impl<'a> Writer<'a> {
+    /// Writes the throttle group of a disk, unless an earlier disk of the group has; hands back its id.
+    pub(crate) fn write_throttle_group(
+        &mut self,
+        nth: usize,
+        stem: &str,
+        iotune: &'a Iotune,
+    ) -> String {
+        let at = FieldPath::Disk(nth, DiskField::Iotune);
+        let id = match &iotune.group {
+            None => format!("throttle-{stem}"),
+            Some(name) => {
+                if let Some(SharedThrottle { id, limits }) = self.throttle_groups.get(name.as_str())
+                {
+                    let id = id.clone();
+                    if *limits != iotune {
+                        self.problem(
+                            at,
+                            format!("the disks of throttle group '{name}' have different limits"),
+                        );
+                    }
+                    return id;
+                }
+                // Only a letter may begin an id, and only a few bytes may be in it.
+                let id = format!("group-{name}");
+                if is_identifier(&id) {
+                    id
+                } else {
+                    format!("unnamed-group-{}", self.throttle_groups.len())
+                }
+            }
+        };
+        let id = self.ids.take(&id);
+        if let Some(name) = &iotune.group {
+            let shared = SharedThrottle {
+                id: id.clone(),
+                limits: iotune,
+            };
+            self.throttle_groups.insert(name, shared);
+        }
+        let limits = limits(iotune);
+        if self.can(Capability::ObjectJson) {
+            let mut members = JsonObject::new();
+            for (name, value) in limits {
+                members.push(name, value);
+            }
+            let object = JsonObject::new()
+                .with("qom-type", "throttle-group")
+                .with("id", id.as_str())
+                .with("limits", members);
+            self.object(object, at);
+        } else {
+            // Before JSON each limit was a property of its own, under a name marked as unstable.
+            let mut pairs = KeyValue::first("throttle-group").with("id", id.as_str());
+            for (name, value) in limits {
+                pairs = pairs.with(format!("x-{name}"), value.to_string());
+            }
+            self.push_pairs(QemuOption::Object, pairs, at);
+        }
+        id
+    }
+}

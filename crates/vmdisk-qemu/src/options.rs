@@ -1,0 +1,20 @@
+//! What a command line is written for.
+
+use vmdisk_facts::Target;
+
+/// What a command line is written for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The QEMU that will read it. Where it does not say which, a recent one is assumed.
+    pub target: Target,
+    /// How nodes and devices are named and ordered.
+    pub style: Style,
+}
+
+/// How nodes and devices are named and ordered; the guest is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Style {
+    /// For people: nodes are called after the disk and their part in it, such as `vda-format`.
+    #[default]
+    Readable,
+}

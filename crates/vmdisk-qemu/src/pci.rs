@@ -1,0 +1,192 @@
+//! Places on PCI buses: as addressed, else left to QEMU.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use vmdisk_model::{Address, Domain, FieldPath, PciAddress, Switch};
+
+use crate::board::Board;
+use crate::json::JsonObject;
+use crate::writer::Writer;
+
+/// Slots of the root bus and the further buses that addresses speak of.
+#[derive(Debug)]
+pub(crate) struct PciSlots {
+    board: Board,
+    /// Slots that addresses take.
+    addressed: BTreeSet<u32>,
+    /// The slots to hand out. Only where some device has an address: QEMU gives a device without one
+    /// the first slot that is free at that moment, which may be one that a later device is due.
+    free: Option<std::vec::IntoIter<u32>>,
+    /// Number of devices that were given no address.
+    unaddressed: usize,
+    /// Further buses, each with the field that speaks of it and whether it has more than one slot.
+    buses: BTreeMap<u32, (FieldPath, bool)>,
+}
+
+impl PciSlots {
+    /// Collects the addresses of a guest's disks and controllers.
+    pub(crate) fn new(domain: &Domain, board: Board) -> Self {
+        use vmdisk_model::{ControllerField, DiskField};
+        let disks = domain.disks.iter().enumerate().map(|(nth, disk)| {
+            (
+                FieldPath::Disk(nth, DiskField::Address),
+                &disk.frontend.address,
+            )
+        });
+        let controllers = domain
+            .controllers
+            .iter()
+            .enumerate()
+            .map(|(nth, controller)| {
+                (
+                    FieldPath::Controller(nth, ControllerField::Address),
+                    &controller.address,
+                )
+            });
+        let mut addressed = BTreeSet::new();
+        let mut buses: BTreeMap<u32, (FieldPath, bool)> = BTreeMap::new();
+        for (at, address) in controllers.chain(disks) {
+            match address {
+                Some(Address::Pci(address)) if address.bus == 0 => {
+                    addressed.insert(address.slot);
+                }
+                Some(Address::Pci(address)) => {
+                    let bus = buses.entry(address.bus).or_insert((at, false));
+                    bus.1 |= address.slot != 0;
+                }
+                Some(Address::Drive(_) | Address::Other(_)) | None => {}
+            }
+        }
+        let free = (!addressed.is_empty()).then(|| {
+            let is_free =
+                |slot: &u32| !addressed.contains(slot) && !board.taken_slots().contains(slot);
+            (0..32).filter(is_free).collect::<Vec<_>>().into_iter()
+        });
+        PciSlots {
+            board,
+            addressed,
+            free,
+            unaddressed: 0,
+            buses,
+        }
+    }
+
+    /// Number of devices without an address that fit the root bus, if that is known.
+    fn room(&self) -> Option<usize> {
+        self.board.root_bus()?;
+        let taken = self
+            .board
+            .taken_slots()
+            .iter()
+            .chain(&self.addressed)
+            .collect::<BTreeSet<_>>()
+            .len();
+        Some(32_usize.saturating_sub(taken))
+    }
+}
+
+impl Writer<'_> {
+    /// Adds the place of a PCI device to its properties.
+    pub(crate) fn pci_place(
+        &mut self,
+        device: &mut JsonObject,
+        address: Option<&Address>,
+        at: FieldPath,
+    ) {
+        match address {
+            Some(Address::Pci(address)) => self.pci_address(device, *address, at),
+            Some(Address::Drive(_)) => {
+                self.problem(at, "the device sits on PCI, not on a disk controller");
+            }
+            Some(Address::Other(word)) => {
+                self.leave_out(
+                    at,
+                    format!("an address of type '{word}' is not written: QEMU chooses the place"),
+                );
+                self.pci_next_slot(device, at);
+            }
+            None => self.pci_next_slot(device, at),
+        }
+    }
+
+    fn pci_address(&mut self, device: &mut JsonObject, address: PciAddress, at: FieldPath) {
+        let PciAddress {
+            domain,
+            bus,
+            slot,
+            function,
+            multifunction,
+        } = address;
+        let Some(root) = self.machine.board.root_bus() else {
+            if self.machine.board == Board::Unknown {
+                self.leave_out(
+                    at,
+                    "the PCI address is not written: the machine is not known, and with it the name of its bus",
+                );
+            } else {
+                let board = self.machine.board.name();
+                self.problem(at, format!("{board} has no PCI bus"));
+            }
+            return;
+        };
+        if domain != 0 {
+            self.problem(at, format!("PCI domain {domain} has no name in QEMU"));
+            return;
+        }
+        match bus {
+            0 => device.push("bus", root),
+            bus => device.push("bus", format!("pci.{bus}")),
+        }
+        match function {
+            0 => device.push("addr", format!("{slot:#x}")),
+            function => device.push("addr", format!("{slot:#x}.{function:#x}")),
+        }
+        device.push_some("multifunction", multifunction.map(|on| on == Switch::On));
+    }
+
+    fn pci_next_slot(&mut self, device: &mut JsonObject, at: FieldPath) {
+        self.pci.unaddressed += 1;
+        if let Some(room) = self.pci.room()
+            && self.pci.unaddressed > room
+        {
+            let board = self.machine.board.name();
+            self.problem_with_help(
+                at,
+                format!("the PCI bus of {board} has room for {room} devices, and this is one more"),
+                "put disks on a virtio-scsi controller, which takes hundreds",
+            );
+            return;
+        }
+        let slot = self.pci.free.as_mut().and_then(Iterator::next);
+        if let (Some(slot), Some(root)) = (slot, self.machine.board.root_bus()) {
+            device.push("bus", root);
+            device.push("addr", format!("{slot:#x}"));
+        }
+    }
+
+    /// Writes the ports and bridges that make the buses which addresses speak of.
+    pub(crate) fn write_pci_buses(&mut self) {
+        let Some(root) = self.machine.board.root_bus() else {
+            return;
+        };
+        let buses = std::mem::take(&mut self.pci.buses);
+        for (bus, (at, has_slots)) in buses {
+            let (driver, chassis) = match (self.machine.board.is_pci_express(), has_slots) {
+                (true, false) => ("pcie-root-port", Some("chassis")),
+                (true, true) => ("pcie-pci-bridge", None),
+                (false, _) => ("pci-bridge", Some("chassis_nr")),
+            };
+            let id = self.ids.take(&format!("pci.{bus}"));
+            let mut device = JsonObject::new().with("driver", driver).with("id", id);
+            if let Some(chassis) = chassis {
+                device.push(chassis, bus);
+            }
+            let before = self.pci.free.is_some();
+            self.pci_next_slot(&mut device, at);
+            if !before {
+                device.push("bus", root);
+            }
+            self.device(device, at);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What keeps a guest from being written as a command line.
+
+use std::fmt;
+
+use vmdisk_model::FieldPath;
+
+/// One thing that cannot be said on a QEMU command line, or that QEMU would not survive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteProblem {
+    /// The field that asks for it.
+    pub at: FieldPath,
+    /// The disk by its name, if the field belongs to one.
+    pub disk: Option<String>,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for WriteProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(disk) = &self.disk {
+            write!(f, "disk {disk}: ")?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(help) = &self.help {
+            write!(f, "; {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for WriteProblem {}
+
+/// Everything that keeps a guest from being written, in the order of the guest's parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteProblems(pub Vec<WriteProblem>);
+
+impl fmt::Display for WriteProblems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for WriteProblems {}

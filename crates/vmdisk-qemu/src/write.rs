@@ -1,0 +1,112 @@
+//! Writes a guest's disks, and the machine they hang on, as a QEMU command line.
+
+use vmdisk_model::{Domain, Scope};
+
+use crate::board::Machine;
+use crate::command_line::CommandLine;
+use crate::device::DiskDevice;
+use crate::names::stems;
+use crate::options::{Options, Style};
+use crate::problem::WriteProblems;
+use crate::writer::Writer;
+
+/// Writes a guest as a QEMU command line: a whole guest with its machine and `-nodefaults`, bare
+/// disks with what they need and nothing else.
+///
+/// # Errors
+/// Everything that QEMU has no option for, and the few values that it does not survive. What QEMU
+/// itself refuses with a clear message is left to it, and to the rules.
+///
+/// ```
+/// use vmdisk_model::{CacheMode, Disk, Domain, Format, Frontend, Image, Scope, TargetBus};
+/// use vmdisk_qemu::{Options, write};
+///
+/// let mut disk = Disk::new(
+///     Frontend::new("vda", TargetBus::Virtio),
+///     Image::file("/srv/web1.qcow2", Format::Qcow2),
+/// );
+/// disk.backend.cache = Some(CacheMode::None);
+/// let mut domain = Domain { scope: Scope::DisksOnly, ..Domain::default() };
+/// domain.disks.push(disk);
+///
+/// let line = write(&domain, &Options::default())?;
+/// assert_eq!(
+///     line.to_shell(),
+///     r#"-blockdev '{"driver":"file","node-name":"vda-file","filename":"/srv/web1.qcow2","cache":{"direct":true,"no-flush":false},"read-only":false}' \
+///   -blockdev '{"driver":"qcow2","node-name":"vda-format","file":"vda-file","cache":{"direct":true,"no-flush":false},"read-only":false}' \
+///   -device '{"driver":"virtio-blk-pci","id":"vda","drive":"vda-format","write-cache":"on"}'
+/// "#
+/// );
+/// # Ok::<(), vmdisk_qemu::WriteProblems>(())
+/// ```
+pub fn write(domain: &Domain, options: &Options) -> Result<CommandLine, WriteProblems> {
+    let Options { target, style } = options;
+    match style {
+        Style::Readable => {}
+    }
+    let mut writer = Writer::new(domain, target, Machine::of(domain, target));
+    let program = write_guest(&mut writer);
+    let Writer {
+        arguments,
+        problems,
+        left_out,
+        ..
+    } = writer;
+    if !problems.is_empty() {
+        return Err(WriteProblems(problems));
+    }
+    Ok(CommandLine {
+        program,
+        arguments,
+        left_out,
+    })
+}
+
+fn write_guest(writer: &mut Writer<'_>) -> Option<&'static str> {
+    let Domain {
+        scope,
+        // Written with the machine.
+        name: _,
+        domain_type: _,
+        architecture: _,
+        machine: _,
+        vcpus: _,
+        memory: _,
+        memory_backing: _,
+        // Written by `write_iothreads`.
+        iothreads: _,
+        // Written by `write_controllers`.
+        controllers: _,
+        disks,
+    } = writer.domain;
+    let program = match scope {
+        Scope::WholeGuest => {
+            let memory = writer.write_memory();
+            writer.write_machine(memory)
+        }
+        Scope::DisksOnly => None,
+    };
+    writer.write_iothreads();
+    writer.write_pci_buses();
+    let mut plan = writer.plan();
+    writer.write_controllers(&mut plan);
+    let stems = stems(disks);
+    for (nth, disk) in disks.iter().enumerate() {
+        let stem = &stems[nth];
+        let problems = writer.problems.len();
+        let node = writer.write_backend(nth, disk, stem);
+        if writer.problems.len() > problems && node.is_none() {
+            // The device would only be refused a second time for lack of its node.
+            continue;
+        }
+        writer.write_disk_device(&DiskDevice {
+            nth,
+            disk,
+            stem,
+            node,
+            place: plan.places[nth],
+            plan: &plan,
+        });
+    }
+    program
+}

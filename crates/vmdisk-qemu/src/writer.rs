@@ -1,0 +1,181 @@
+//! The state of writing one command line: what is written so far, and what went wrong.
+
+use std::collections::HashMap;
+
+use vmdisk_facts::{Capability, Target};
+use vmdisk_model::{Domain, FieldPath};
+
+use crate::argument::{Argument, ArgumentValue, QemuOption};
+use crate::board::Machine;
+use crate::json::{Json, JsonObject};
+use crate::key_value::KeyValue;
+use crate::names::Ids;
+use crate::pci::PciSlots;
+use crate::problem::WriteProblem;
+
+/// The state of writing one command line.
+pub(crate) struct Writer<'a> {
+    pub(crate) domain: &'a Domain,
+    pub(crate) target: &'a Target,
+    pub(crate) machine: Machine,
+    pub(crate) ids: Ids,
+    pub(crate) pci: PciSlots,
+    /// Ids of the groups that several disks share, by the name they were written with.
+    pub(crate) throttle_groups: HashMap<&'a str, SharedThrottle<'a>>,
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) problems: Vec<WriteProblem>,
+    pub(crate) left_out: Vec<WriteProblem>,
+}
+
+/// A throttle group that is already written.
+pub(crate) struct SharedThrottle<'a> {
+    /// Its id.
+    pub(crate) id: String,
+    /// Its limits, which the next disk of the group must have too.
+    pub(crate) limits: &'a vmdisk_model::Iotune,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(domain: &'a Domain, target: &'a Target, machine: Machine) -> Self {
+        let pci = PciSlots::new(domain, machine.board);
+        Writer {
+            domain,
+            target,
+            machine,
+            ids: Ids::default(),
+            pci,
+            throttle_groups: HashMap::new(),
+            arguments: Vec::new(),
+            problems: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+
+    /// True unless the target is known to lack it: a recent QEMU is assumed.
+    pub(crate) fn can(&self, capability: Capability) -> bool {
+        !self.target.can(capability).is_no()
+    }
+
+    fn note(&self, at: FieldPath, message: String, help: Option<&str>) -> WriteProblem {
+        WriteProblem {
+            at,
+            disk: at
+                .disk()
+                .and_then(|nth| self.domain.disks.get(nth))
+                .map(|disk| disk.name().to_owned()),
+            message,
+            help: help.map(str::to_owned),
+        }
+    }
+
+    /// Notes something that cannot be written.
+    pub(crate) fn problem(&mut self, at: FieldPath, message: impl Into<String>) {
+        let problem = self.note(at, message.into(), None);
+        self.problems.push(problem);
+    }
+
+    /// Notes something that cannot be written, and what to write instead.
+    pub(crate) fn problem_with_help(
+        &mut self,
+        at: FieldPath,
+        message: impl Into<String>,
+        help: &str,
+    ) {
+        let problem = self.note(at, message.into(), Some(help));
+        self.problems.push(problem);
+    }
+
+    /// Notes something that is not on the command line although it was asked for.
+    pub(crate) fn leave_out(&mut self, at: FieldPath, message: impl Into<String>) {
+        let note = self.note(at, message.into(), None);
+        self.left_out.push(note);
+    }
+
+    /// Adds an option.
+    pub(crate) fn push(&mut self, option: QemuOption, value: ArgumentValue, origin: FieldPath) {
+        let hidden = match &value {
+            ArgumentValue::None => None,
+            ArgumentValue::Json(object) => unwritable_member(object),
+            ArgumentValue::KeyValue(pairs) => pairs
+                .first
+                .iter()
+                .chain(pairs.pairs.iter().map(|(_, value)| value))
+                .find_map(|text| text.contains('\0').then_some("a zero byte")),
+        };
+        if let Some(what) = hidden {
+            self.problem(origin, format!("{what} cannot be given to QEMU"));
+            return;
+        }
+        self.arguments.push(Argument {
+            option,
+            value,
+            origin,
+        });
+    }
+
+    /// Adds an option in key=value form.
+    pub(crate) fn push_pairs(&mut self, option: QemuOption, pairs: KeyValue, origin: FieldPath) {
+        self.push(option, ArgumentValue::KeyValue(pairs), origin);
+    }
+
+    /// Adds a node; `-blockdev` takes JSON in every version that has it.
+    pub(crate) fn blockdev(&mut self, node: JsonObject, origin: FieldPath) {
+        self.push(QemuOption::Blockdev, ArgumentValue::Json(node), origin);
+    }
+
+    /// Adds an object: JSON where the target takes it, else key=value.
+    pub(crate) fn object(&mut self, object: JsonObject, origin: FieldPath) {
+        if self.can(Capability::ObjectJson) {
+            self.push(QemuOption::Object, ArgumentValue::Json(object), origin);
+            return;
+        }
+        match KeyValue::from_json(&object, "qom-type") {
+            Ok(pairs) => self.push_pairs(QemuOption::Object, pairs, origin),
+            Err(key) => self.needs_json(origin, "-object", &key, Capability::ObjectJson),
+        }
+    }
+
+    /// Adds a device: JSON where the target takes it, else key=value.
+    pub(crate) fn device(&mut self, device: JsonObject, origin: FieldPath) {
+        if self.can(Capability::DeviceJson) {
+            self.push(QemuOption::Device, ArgumentValue::Json(device), origin);
+            return;
+        }
+        match KeyValue::from_json(&device, "driver") {
+            Ok(pairs) => self.push_pairs(QemuOption::Device, pairs, origin),
+            Err(key) => self.needs_json(origin, "-device", &key, Capability::DeviceJson),
+        }
+    }
+
+    fn needs_json(&mut self, at: FieldPath, option: &str, key: &str, capability: Capability) {
+        let since = capability.row().since;
+        self.problem(
+            at,
+            format!("`{key}` can only be said in JSON, which {option} takes since QEMU {since}"),
+        );
+    }
+}
+
+/// What QEMU's JSON parser refuses or changes in a string of this object, if anything: it takes
+/// `\u0000` for the bytes C0 80, and no Unicode noncharacter (`util/unicode.c`).
+fn unwritable_member(object: &JsonObject) -> Option<&'static str> {
+    object.members().find_map(|(_, value)| unwritable(value))
+}
+
+fn unwritable(value: &Json) -> Option<&'static str> {
+    match value {
+        Json::Null | Json::Bool(_) | Json::Number(_) => None,
+        Json::String(text) => text.chars().find_map(|character| {
+            let code = u32::from(character);
+            if code == 0 {
+                Some("a zero byte")
+            } else if (0xfdd0..=0xfdef).contains(&code) || code & 0xfffe == 0xfffe {
+                Some("a Unicode noncharacter")
+            } else {
+                None
+            }
+        }),
+        Json::Array(items) => items.iter().find_map(unwritable),
+        Json::Object(object) => unwritable_member(object),
+    }
+}
