@@ -69,6 +69,13 @@ impl Writer<'_> {
             Device::Cdrom => DeviceModel::IdeCd,
             Device::Disk | Device::Floppy | Device::Lun => DeviceModel::IdeHd,
         };
+        if model == DeviceModel::IdeHd && !device.disk.is_writable() {
+            self.problem_with_help(
+                device.at(DiskField::ReadOnly),
+                "an IDE or SATA disk cannot be read-only, only a CD drive can",
+                "use a CD drive, or another bus",
+            );
+        }
         let Some(place) = device.place else {
             self.problem(
                 device.at(DiskField::Address),

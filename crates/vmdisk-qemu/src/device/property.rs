@@ -320,15 +320,24 @@ impl Writer<'_> {
                 self.problem(device.at(field), message);
             }
         }
-        if let Some(size) = logical
-            && size != 512
-            && model.has_fixed_sectors()
-        {
-            self.problem_with_help(
-                device.at(DiskField::LogicalBlockSize),
-                format!("{} has sectors of 512 bytes and no others", model.name()),
-                "use virtio, SCSI or NVMe for larger sectors",
-            );
+        let is_other = |size: Option<u32>| size.is_some_and(|size| size != 512);
+        for (field, is_refused) in [
+            (
+                DiskField::LogicalBlockSize,
+                is_other(logical) && model.has_fixed_sectors(),
+            ),
+            (
+                DiskField::PhysicalBlockSize,
+                is_other(physical) && model == DeviceModel::Floppy,
+            ),
+        ] {
+            if is_refused {
+                self.problem_with_help(
+                    device.at(field),
+                    format!("{} has sectors of 512 bytes and no others", model.name()),
+                    "use virtio, SCSI or NVMe for larger sectors",
+                );
+            }
         }
         let in_force = logical.unwrap_or(model.default_block_size());
         match physical {

@@ -1,0 +1,187 @@
+//! Compares what QEMU says it has with what we wrote.
+
+use serde_json::Value;
+use vmdisk_qemu::{Argument, ArgumentValue, CommandLine, Json, JsonObject, QemuOption};
+
+use crate::qemu::Qemu;
+
+fn value(json: &Json) -> Value {
+    serde_json::from_str(&json.to_string()).unwrap()
+}
+
+/// Every difference between a command line and the QEMU that was started with it.
+pub(crate) fn differences(qemu: &mut Qemu, line: &CommandLine) -> Vec<String> {
+    let mut found = Vec::new();
+    let nodes = qemu.nodes();
+    let edges = qemu.edges();
+    for node in line.blockdevs() {
+        let name = node.text("node-name").unwrap();
+        match nodes.get(name) {
+            Some(seen) => node_differences(name, node, seen, &edges, &mut found),
+            None => found.push(format!("{name}: no such node")),
+        }
+    }
+    for argument in &line.arguments {
+        match argument.option {
+            QemuOption::Device => device_differences(qemu, argument, &mut found),
+            QemuOption::Object => object_differences(qemu, argument, &mut found),
+            QemuOption::Name
+            | QemuOption::Nodefaults
+            | QemuOption::Machine
+            | QemuOption::Accel
+            | QemuOption::Memory
+            | QemuOption::Smp
+            | QemuOption::Chardev
+            | QemuOption::Global
+            | QemuOption::Blockdev => {}
+        }
+    }
+    found
+}
+
+fn node_differences(
+    name: &str,
+    written: &JsonObject,
+    seen: &Value,
+    edges: &[(String, String, String)],
+    found: &mut Vec<String>,
+) {
+    let mut compare = |what: &str, written: Value, seen: &Value| {
+        if written != *seen {
+            found.push(format!("{name}: {what} written {written}, seen {seen}"));
+        }
+    };
+    for (key, json) in written.members() {
+        let written = value(json);
+        match key {
+            "driver" => compare(key, written, &seen["drv"]),
+            "filename" => compare(key, written, &seen["file"]),
+            "cache" => {
+                compare(
+                    "cache.direct",
+                    written["direct"].clone(),
+                    &seen["cache"]["direct"],
+                );
+                compare(
+                    "cache.no-flush",
+                    written["no-flush"].clone(),
+                    &seen["cache"]["no-flush"],
+                );
+            }
+            "read-only" => compare(key, written, &seen["ro"]),
+            "detect-zeroes" => compare(key, written, &seen["detect_zeroes"]),
+            "file" | "backing" => {
+                let below = edges
+                    .iter()
+                    .find(|(parent, role, _)| parent == name && role == key)
+                    .map(|(_, _, child)| child.as_str());
+                compare(key, written, &below.into());
+            }
+            // Not told by any query; other tests look at what they do.
+            "node-name" | "aio" | "discard" | "auto-read-only" | "cache-size"
+            | "discard-no-unref" | "throttle-group" => {}
+            other => panic!("{other} is not compared"),
+        }
+    }
+}
+
+fn device_differences(qemu: &mut Qemu, argument: &Argument, found: &mut Vec<String>) {
+    let id = argument.property("id").expect("every device has an id");
+    let path = format!("/machine/peripheral/{id}");
+    let pairs: Vec<(String, Value)> = match &argument.value {
+        ArgumentValue::Json(object) => object
+            .members()
+            .map(|(key, json)| (key.to_owned(), value(json)))
+            .collect(),
+        ArgumentValue::KeyValue(option) => option
+            .pairs
+            .iter()
+            .map(|(key, text)| (key.to_string(), Value::from(text.as_str())))
+            .collect(),
+        ArgumentValue::None => panic!("a device without a value"),
+    };
+    for (key, written) in pairs {
+        let seen = match key.as_str() {
+            "driver" => qemu.property(&path, "type"),
+            "id" => continue,
+            "bus" => qemu.property(&path, "parent_bus"),
+            // usb-storage hands its node on to a SCSI disk below it.
+            "drive" => qemu.node_of(&path),
+            _ => qemu.property(&path, &key),
+        };
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(error) => {
+                found.push(format!("{id}: {key}: {error}"));
+                continue;
+            }
+        };
+        let agree = match key.as_str() {
+            // `/machine/…/scsi0.0`.
+            "bus" => ends_with_part(&seen, &written),
+            "iothread" => ends_with_part(&seen, &written),
+            // One number for slot and function.
+            "addr" => seen.as_u64() == devfn(written.as_str().unwrap()),
+            _ => same(&written, &seen),
+        };
+        if !agree {
+            found.push(format!("{id}: {key} written {written}, seen {seen}"));
+        }
+    }
+}
+
+/// Equal, or equal but for the spelling of the key=value form.
+fn same(written: &Value, seen: &Value) -> bool {
+    let spelled = match seen.as_bool() {
+        Some(true) => "on".to_owned(),
+        Some(false) => "off".to_owned(),
+        None => seen.to_string(),
+    };
+    written == seen || written.as_str() == Some(&spelled)
+}
+
+fn ends_with_part(path: &Value, name: &Value) -> bool {
+    path.as_str()
+        .and_then(|path| path.rsplit('/').next())
+        .is_some_and(|last| Some(last) == name.as_str())
+}
+
+fn devfn(text: &str) -> Option<u64> {
+    let hexadecimal = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+    match text.split_once('.') {
+        Some((slot, function)) => Some(hexadecimal(slot)? * 8 + hexadecimal(function)?),
+        None => Some(hexadecimal(text)? * 8),
+    }
+}
+
+fn object_differences(qemu: &mut Qemu, argument: &Argument, found: &mut Vec<String>) {
+    let ArgumentValue::Json(object) = &argument.value else {
+        return;
+    };
+    let id = object.text("id").unwrap();
+    let path = format!("/objects/{id}");
+    for (key, json) in object.members() {
+        let key = match key {
+            "qom-type" => "type",
+            "id" => continue,
+            other => other,
+        };
+        let written = value(json);
+        match qemu.property(&path, key) {
+            Ok(seen) if key == "limits" => {
+                // Limits that are not set read as 0.
+                for (limit, written) in written.as_object().unwrap() {
+                    if seen[limit] != *written {
+                        found.push(format!(
+                            "{id}: {limit} written {written}, seen {}",
+                            seen[limit]
+                        ));
+                    }
+                }
+            }
+            Ok(seen) if seen == written => {}
+            Ok(seen) => found.push(format!("{id}: {key} written {written}, seen {seen}")),
+            Err(error) => found.push(format!("{id}: {key}: {error}")),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Guests with many disks, and all that is around them.
+
+use serde_json::json;
+use vmdisk_model::*;
+use vmdisk_qemu::{CommandLine, Options, WriteProblems, write};
+
+use crate::agree::differences;
+use crate::matrix::guest;
+use crate::qemu::{Installed, Qemu, installed};
+use crate::storage::Storage;
+
+fn options(installed: &Installed) -> Options {
+    Options {
+        target: installed.target.clone(),
+        ..Options::default()
+    }
+}
+
+/// Starts a guest and holds it against its command line.
+fn start(installed: &Installed, domain: &Domain) -> (Qemu, CommandLine) {
+    let line = write(domain, &options(installed)).unwrap_or_else(|problems| panic!("{problems}"));
+    let mut qemu = installed
+        .start(&[], &line)
+        .unwrap_or_else(|error| panic!("{error}\n{}", line.to_shell()));
+    let differences = differences(&mut qemu, &line);
+    assert!(
+        differences.is_empty(),
+        "{differences:#?}\n{}",
+        line.to_shell()
+    );
+    (qemu, line)
+}
+
+/// `sda`, `sdb`, … `sdz`, `sdaa`.
+fn target(prefix: &str, nth: usize) -> String {
+    let letter = |nth: usize| char::from(b'a' + u8::try_from(nth).unwrap());
+    match nth {
+        0..26 => format!("{prefix}{}", letter(nth)),
+        _ => format!("{prefix}{}{}", letter(nth / 26 - 1), letter(nth % 26)),
+    }
+}
+
+/// A guest with this many disks of a bus.
+fn crowd(storage: &Storage, domain: &Domain, bus: TargetBus, count: usize) -> Domain {
+    let mut domain = domain.clone();
+    for nth in 0..count {
+        let path = storage.raw(&format!("{bus}{nth}.raw"), 1 << 20);
+        let target = target(bus.target_prefix(), nth);
+        domain.disks.push(Disk::new(
+            Frontend::new(target, bus),
+            Image::file(path, Format::Raw),
+        ));
+    }
+    domain
+}
+
+fn with_scsi(machine: &str, model: ScsiControllerModel, count: u32) -> Domain {
+    let mut domain = guest(machine);
+    for index in 0..count {
+        let mut controller = Controller::new(ControllerType::Scsi, index);
+        controller.scsi_model = Some(model);
+        domain.controllers.push(controller);
+    }
+    domain
+}
+
+#[test]
+fn each_bus_takes_as_many_disks_as_qemu_does_and_one_more_is_refused_here() {
+    let Some(installed) = installed() else { return };
+    let storage = Storage::new();
+    for (machine, bus, most) in [
+        ("q35", TargetBus::Virtio, 30),
+        ("pc", TargetBus::Virtio, 30),
+        ("pc", TargetBus::Ide, 4),
+        ("pc", TargetBus::Fdc, 2),
+    ] {
+        let domain = |count| {
+            let mut domain = crowd(&storage, &guest(machine), bus, count);
+            if bus == TargetBus::Fdc {
+                for disk in &mut domain.disks {
+                    disk.frontend.device = Some(Device::Floppy);
+                }
+            }
+            domain
+        };
+        start(&installed, &domain(most));
+        let WriteProblems(problems) = write(&domain(most + 1), &options(&installed)).unwrap_err();
+        assert_eq!(problems.len(), 1, "{machine} {bus}: {problems:?}");
+    }
+}
+
+#[test]
+fn further_controllers_come_as_they_are_needed() {
+    let Some(installed) = installed() else { return };
+    let storage = Storage::new();
+    // The chipset's six ports, then an AHCI controller of its own.
+    start(
+        &installed,
+        &crowd(&storage, &guest("q35"), TargetBus::Sata, 8),
+    );
+    start(
+        &installed,
+        &crowd(&storage, &guest("pc"), TargetBus::Sata, 8),
+    );
+    start(
+        &installed,
+        &crowd(&storage, &guest("q35"), TargetBus::Usb, 6),
+    );
+    for model in [
+        ScsiControllerModel::VirtioScsi,
+        ScsiControllerModel::Lsilogic,
+        ScsiControllerModel::Lsisas1068,
+        ScsiControllerModel::Lsisas1078,
+        ScsiControllerModel::Vmpvscsi,
+        ScsiControllerModel::Dc390,
+        ScsiControllerModel::Am53c974,
+    ] {
+        let domain = with_scsi("q35", model, 4);
+        start(&installed, &crowd(&storage, &domain, TargetBus::Scsi, 20));
+    }
+}
+
+#[test]
+fn addresses_are_kept_and_the_rest_goes_around_them() {
+    let Some(installed) = installed() else { return };
+    let storage = Storage::new();
+    for machine in ["q35", "pc"] {
+        let mut domain = crowd(&storage, &guest(machine), TargetBus::Virtio, 8);
+        let pci = |bus, slot, function| {
+            Some(Address::Pci(PciAddress {
+                bus,
+                slot,
+                function,
+                ..PciAddress::default()
+            }))
+        };
+        // The slot that QEMU would give to the first disk without an address.
+        domain.disks[1].frontend.address = pci(0, 2, 0);
+        domain.disks[2].frontend.address = pci(0, 5, 1);
+        domain.disks[3].frontend.address = Some(Address::Pci(PciAddress {
+            slot: 5,
+            multifunction: Some(Switch::On),
+            ..PciAddress::default()
+        }));
+        domain.disks[4].frontend.address = pci(3, if machine == "pc" { 4 } else { 0 }, 0);
+        domain.disks[5].frontend.address = pci(7, 1, 0);
+        // QEMU wants function 0 first.
+        domain.disks.swap(2, 3);
+        start(&installed, &domain);
+    }
+    let mut domain = crowd(
+        &storage,
+        &with_scsi("q35", ScsiControllerModel::VirtioScsi, 2),
+        TargetBus::Scsi,
+        4,
+    );
+    let drive = |controller, target, unit| {
+        Some(Address::Drive(DriveAddress {
+            controller,
+            bus: 0,
+            target,
+            unit,
+        }))
+    };
+    // The places that the two others would have by their names.
+    domain.disks[0].frontend.address = drive(0, 0, 1);
+    domain.disks[2].frontend.address = drive(1, 255, 16383);
+    domain.disks[3].frontend.address = drive(0, 0, 0);
+    start(&installed, &domain);
+}
+
+#[test]
+fn empty_drives_start_without_a_medium() {
+    let Some(installed) = installed() else { return };
+    for (machine, device, bus, target) in [
+        ("q35", Device::Cdrom, TargetBus::Sata, "sda"),
+        ("pc", Device::Cdrom, TargetBus::Ide, "hdc"),
+        ("q35", Device::Cdrom, TargetBus::Scsi, "sda"),
+        ("q35", Device::Cdrom, TargetBus::Usb, "sda"),
+        ("q35", Device::Floppy, TargetBus::Fdc, "fda"),
+    ] {
+        let mut domain = guest(machine);
+        let mut frontend = Frontend::new(target, bus);
+        frontend.device = Some(device);
+        frontend.boot_order = Some(1);
+        domain.disks.push(Disk::new(frontend, BackendSource::Empty));
+        start(&installed, &domain);
+    }
+}
+
+#[test]
+fn disks_of_a_throttle_group_share_its_limits() {
+    let Some(installed) = installed() else { return };
+    let storage = Storage::new();
+    let mut domain = crowd(&storage, &guest("q35"), TargetBus::Virtio, 3);
+    for disk in &mut domain.disks[..2] {
+        disk.backend.iotune = Some(Iotune {
+            iops: IotuneLimits {
+                total: Some(200),
+                ..IotuneLimits::default()
+            },
+            group: Some("gold, \"fast\"".to_owned()),
+            ..Iotune::default()
+        });
+    }
+    let (_, line) = start(&installed, &domain);
+    let groups = line
+        .argv()
+        .iter()
+        .filter(|word| word.contains("throttle-group\","))
+        .count();
+    assert_eq!(groups, 1);
+    let other = domain.disks[1].backend.iotune.as_mut().unwrap();
+    other.iops.total = Some(300);
+    assert!(write(&domain, &options(&installed)).is_err());
+}
+
+#[test]
+fn the_machine_around_the_disks_is_as_written() {
+    let Some(installed) = installed() else { return };
+    let mut domain = guest("q35");
+    domain.vcpus = Some(3);
+    domain.memory = Some(Bytes((96 << 20) + 1));
+    domain.iothreads.push(IoThread::new(IoThreadId(1)));
+    domain.iothreads.push(IoThread {
+        thread_pool_min: Some(2),
+        thread_pool_max: Some(8),
+        ..IoThread::new(IoThreadId(7))
+    });
+    let (mut qemu, _) = start(&installed, &domain);
+    let cpus = qemu.ask("query-cpus-fast", json!({})).unwrap();
+    assert_eq!(cpus.as_array().unwrap().len(), 3);
+    let memory = qemu.ask("query-memory-size-summary", json!({})).unwrap();
+    assert_eq!(memory["base-memory"], json!((96 << 20) + 8192));
+    let threads = qemu.ask("query-iothreads", json!({})).unwrap();
+    assert_eq!(threads.as_array().unwrap().len(), 2);
+
+    for (access, source, share, kind) in [
+        (
+            Some(MemoryAccess::Shared),
+            None,
+            true,
+            "memory-backend-memfd",
+        ),
+        (
+            None,
+            Some(MemorySource::Memfd),
+            false,
+            "memory-backend-memfd",
+        ),
+        (
+            Some(MemoryAccess::Shared),
+            Some(MemorySource::File),
+            true,
+            "memory-backend-file",
+        ),
+    ] {
+        domain.memory_backing.access = access;
+        domain.memory_backing.source = source;
+        let (mut qemu, _) = start(&installed, &domain);
+        let backends = qemu.ask("query-memdev", json!({})).unwrap();
+        assert_eq!(backends[0]["share"], json!(share));
+        assert_eq!(qemu.property("/objects/memory", "type").unwrap(), kind);
+    }
+}

@@ -1,0 +1,78 @@
+//! Images and loop devices for one test, gone when it is over.
+
+use std::path::Path;
+use std::process::Command;
+
+/// A directory of its own.
+pub(crate) struct Storage {
+    directory: tempfile::TempDir,
+    loops: Vec<String>,
+}
+
+impl Storage {
+    pub(crate) fn new() -> Self {
+        Storage {
+            directory: tempfile::tempdir().unwrap(),
+            loops: Vec::new(),
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.directory
+            .path()
+            .join(name)
+            .to_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    /// A raw file of some size.
+    pub(crate) fn raw(&self, name: &str, bytes: u64) -> String {
+        let path = self.path(name);
+        std::fs::File::create(&path)
+            .unwrap()
+            .set_len(bytes)
+            .unwrap();
+        path
+    }
+
+    /// A qcow2 image, on a backing image if one is named.
+    pub(crate) fn qcow2(&self, name: &str, backing: Option<&str>) -> Option<String> {
+        let path = self.path(name);
+        let mut command = Command::new("qemu-img");
+        command.args(["create", "-q", "-f", "qcow2"]);
+        if let Some(backing) = backing {
+            command.args(["-F", "qcow2", "-b", backing]);
+        }
+        let output = command.arg(&path).arg("16M").output().ok()?;
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Some(path)
+    }
+
+    /// A loop device over a new file, where this process may make one.
+    pub(crate) fn loop_device(&mut self, name: &str) -> Option<String> {
+        let file = self.raw(name, 16 << 20);
+        let output = Command::new("losetup")
+            .args(["--find", "--show", &file])
+            .output()
+            .ok()?;
+        if !output.status.success() {
+            return None;
+        }
+        let device = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        self.loops.push(device.clone());
+        Path::new(&device).exists().then_some(device)
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        for device in &self.loops {
+            let _ = Command::new("losetup").args(["-d", device]).status();
+        }
+    }
+}
