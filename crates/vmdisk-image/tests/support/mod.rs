@@ -12,3 +12,4 @@
 pub(crate) mod counting;
 pub(crate) mod image;
 pub(crate) mod qemu;
+pub(crate) mod refusal;
