@@ -191,6 +191,8 @@ capabilities! {
     DeviceJson = "device-json", Qemu (6, 2, 0), Probe::Trial, "QEMU docs/about; tried on 5.2 and 7.2";
     /// `aio=io_uring`, when it was built in.
     AioIoUring = "aio-io-uring", Qemu (5, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/aio/^io_uring"), "QEMU commit c644751069";
+    /// A start without io_uring where the host denies it: QEMU takes threads at the first request.
+    IoUringFallsBack = "io-uring-falls-back", Qemu (10, 0, 0) until (10, 1, 0), Probe::Trial, "tried: 10.0 starts, 5.2, 7.2 and 11.1 refuse; 8.2.4 refuses (kata-containers issue 10314) and so does the source of 10.2.2; 9.x and 10.1 were not tried and count as refusing";
     /// The `file` driver refuses devices, so that they need `host_device`.
     FileDriverRefusesDevices = "file-driver-refuses-devices", Qemu (6, 0, 0), Probe::Trial, "QEMU docs/about/removed-features; tried";
     /// qemu-img refuses a backing file without a format.
