@@ -26,8 +26,10 @@ mod context;
 mod engine;
 mod evidence;
 mod finding;
+mod host;
 mod page;
 mod policy;
+mod remedy;
 mod rule;
 mod rules;
 

@@ -7,6 +7,7 @@ mod cache_unsafe;
 mod duplicate_value;
 mod invalid_value;
 mod missing_value;
+mod odirect_unsupported;
 mod undeclared_prefix;
 mod unknown_attribute;
 mod unknown_element;
@@ -24,6 +25,7 @@ pub static RULES: &[&Rule] = &[
     &duplicate_value::RULE,
     &invalid_value::RULE,
     &missing_value::RULE,
+    &odirect_unsupported::RULE,
     &undeclared_prefix::RULE,
     &unknown_attribute::RULE,
     &unknown_element::RULE,
