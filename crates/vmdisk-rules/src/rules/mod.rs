@@ -7,6 +7,7 @@ mod cache_unsafe;
 mod duplicate_value;
 mod invalid_value;
 mod missing_value;
+mod odirect_silently_buffered;
 mod odirect_unsupported;
 mod undeclared_prefix;
 mod unknown_attribute;
@@ -25,6 +26,7 @@ pub static RULES: &[&Rule] = &[
     &duplicate_value::RULE,
     &invalid_value::RULE,
     &missing_value::RULE,
+    &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
     &undeclared_prefix::RULE,
     &unknown_attribute::RULE,

@@ -1,0 +1,158 @@
+//! `odirect-silently-buffered`
+
+use vmdisk_facts::{Buffered, Verdict};
+use vmdisk_model::{DiskField, FieldPath};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Fix, Group, Report, Severity, host, remedy};
+
+declare_rule! {
+    /// A disk asks for `O_DIRECT` where the file system takes the flag and ignores it.
+    ///
+    /// ## What it does
+    /// Reports `cache='none'` and `cache='directsync'` on a disk the guest writes whose image lies where
+    /// `O_DIRECT` is accepted and not done: ext4 mounted with `data=journal`, tmpfs since Linux 6.6, ZFS before
+    /// 2.3 or with `direct=disabled`, and files for which statx(2) gives a direct I/O alignment of 0. What
+    /// btrfs does is `btrfs-dio-buffered`.
+    ///
+    /// ## Why it matters
+    /// Everything the guest reads and writes also fills the host's page cache, which `none` was chosen to
+    /// avoid, and writes stay dirty in it until the guest flushes: on ext4 with `data=journal` 36 pages were
+    /// dirty after one direct write of 64 KiB. Neither kernel nor QEMU says so. Writing `writeback` changes
+    /// nothing that happens and says what happens; another place for the image changes it.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-ext4-data-journal
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-xfs-nvme
+    /// <domain type='kvm'>
+    ///   <name>web2</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/img/web2.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// A disk the guest only reads has nothing dirty in the cache.
+    /// ```xml,not-reported,facts-tmpfs
+    /// <domain type='kvm'>
+    ///   <name>build1</name>
+    ///   <devices>
+    ///     <disk type='file' device='cdrom'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/run/build/install.iso'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Without facts there is no telling.
+    /// ```xml,not-checked
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "odirect-silently-buffered",
+        group: Group::Clarity,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "ext4 with data=journal: open succeeds, statx gives 0/0, 36 pages cached and dirty after a 64 KiB direct write; \
+                          tmpfs: 256 pages cached after 1 MiB",
+                how: "open, statx(STATX_DIOALIGN), pwrite and cachestat on Linux 6.18.44",
+            },
+            Evidence::Source("zfsprops(7), direct: before OpenZFS 2.3 the flag is ignored; `disabled` ignores it"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk, image) in context.images() {
+        if !disk.backend.is_direct() || !disk.is_writable() {
+            continue;
+        }
+        let (Some(path), Some(direct)) = (image.host_path(), host::direct_io(context, image))
+        else {
+            continue;
+        };
+        let at = FieldPath::Disk(index, DiskField::Cache);
+        let Some(direct) = report.require(at, direct) else {
+            continue;
+        };
+        let elsewhere = match direct.verdict {
+            Verdict::AcceptedButBuffered(why) => match why {
+                Buffered::Ext4DataJournal => "mount the file system with data=ordered",
+                Buffered::ZfsDisabled => "set direct=standard on the dataset",
+                Buffered::ZfsIgnored | Buffered::Tmpfs | Buffered::SaysNo | Buffered::Declared => {
+                    "move the image to a file system or device that does direct I/O"
+                }
+                // These have a rule of their own, with btrfs's remedies.
+                Buffered::BtrfsChecksums | Buffered::BtrfsRedundant => continue,
+            },
+            Verdict::Unsupported
+            | Verdict::Direct
+            | Verdict::DirectUnstableChecksums
+            | Verdict::DirectUnstableMirrors => continue,
+        };
+        let (words, changes) = remedy::without_direct(index, disk);
+        let finding = report.finding(
+            at,
+            format!(
+                "`{}` asks for O_DIRECT ({}), which is accepted and ignored at {path}",
+                disk.name(),
+                remedy::how_direct_is_asked(disk),
+            ),
+        );
+        finding
+            .label("does not bypass the host's page cache here")
+            .note(host::because(path, &direct))
+            .note("the host caches the image as well as the guest does, and written data waits in its memory until the guest flushes")
+            .confidence(host::confidence(&direct));
+        match changes {
+            Some(changes) => finding
+                .help(format!(
+                    "{elsewhere}, or write {words}, which says what happens"
+                ))
+                .fix(Fix::needs_consent(changes)),
+            None => finding.help(elsewhere),
+        };
+    }
+}
