@@ -3,6 +3,7 @@
 mod allowance_unknown_rule;
 mod allowance_unused;
 mod allowance_without_reason;
+mod btrfs_cow_image;
 mod btrfs_dio_buffered;
 mod btrfs_dio_csum_corruption;
 mod cache_unsafe;
@@ -24,6 +25,7 @@ pub static RULES: &[&Rule] = &[
     &allowance_unknown_rule::RULE,
     &allowance_unused::RULE,
     &allowance_without_reason::RULE,
+    &btrfs_cow_image::RULE,
     &btrfs_dio_buffered::RULE,
     &btrfs_dio_csum_corruption::RULE,
     &cache_unsafe::RULE,

@@ -1,0 +1,210 @@
+//! `btrfs-cow-image`
+
+use vmdisk_facts::{Fact, FsKind, HostIndex};
+use vmdisk_model::{Bytes, Disk, FieldPath, Format, Image, ImageField, Protocol};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Missing, Report, Severity};
+
+declare_rule! {
+    /// A disk's image lies on btrfs with copy-on-write.
+    ///
+    /// ## What it does
+    /// Reports raw and qcow2 images of 1 GiB and more that the guest writes, on btrfs, where NOCOW is off:
+    /// for the file, or for its directory if the file does not exist yet.
+    ///
+    /// ## Why it matters
+    /// btrfs writes every changed block to a new place. A guest that writes here and there takes its image to
+    /// pieces: 6000 random writes of 4 KiB left a file of 64 MiB in 8541 pieces instead of 2, and in a NOCOW
+    /// file in 2. Later reads of what the guest sees as one file go all over the disk, and each write needs
+    /// more metadata. qcow2 copies on write by itself, and does it a second time here.
+    ///
+    /// The other side of the bargain: without copy-on-write btrfs keeps no checksum, no compression and no
+    /// repair from a mirror for that image. Who wants those keeps copy-on-write, and allows this rule with
+    /// that reason. A snapshot of the subvolume turns copy-on-write on again for every block it holds.
+    ///
+    /// NOCOW has to come before the data: `chattr +C` on a file that has some exits with 0 and does nothing,
+    /// and `mv` keeps what the file was. libvirt sets NOCOW on directories of pools that it creates since 6.6.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-btrfs-checksums-6.18
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-btrfs-nocow-6.18
+    /// <domain type='kvm'>
+    ///   <name>db1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/nocow/db1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// A small image does not matter.
+    /// ```xml,not-reported,facts-btrfs-checksums-6.18
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback'/>
+    ///       <source file='/srv/img/seed.img'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Without facts there is no telling.
+    /// ```xml,not-checked
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "btrfs-cow-image",
+        group: Group::Performance,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "pieces of a 64 MiB file before and after 6000 random 4 KiB writes: btrfs 2 and 8541, NOCOW 2 and 2, \
+                          NOCOW with one snapshot 1 and 8541, XFS and ext4 1 and 1",
+                how: "measured for this project on Linux 6.18.44 with fio 3.33 and filefrag",
+            },
+            Evidence::Measured {
+                figures: "chattr +C on a file with data: exit code 0, flag not set; after mv into a +C directory not set, after cp set",
+                how: "btrfs-progs 6.2 on Linux 6.1.192, 6.12.117 and 6.18.44",
+            },
+            Evidence::Source("libvirt NEWS 6.6.0: NOCOW on directories of new storage pools"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+/// Smaller images are not worth a word.
+const SMALLEST: Bytes = Bytes::gib(1);
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk, image) in context.images() {
+        let Some(path) = grows_apart(disk, image) else {
+            continue;
+        };
+        let at = FieldPath::Image(index, 0, ImageField::Path);
+        let Some(found) = report.require(at, copied_on_write(context, path)) else {
+            continue;
+        };
+        let Some(found) = found else { continue };
+        let finding = report.finding(
+            at,
+            format!(
+                "the image of `{}` is copied on write by btrfs, which takes it to pieces",
+                disk.name()
+            ),
+        );
+        finding
+            .label("on btrfs, NOCOW is off")
+            .note(match found.pieces {
+                Some(pieces) => format!("{path} is in {pieces} pieces now"),
+                None => "6000 random writes left a file of 64 MiB in 8541 pieces instead of 2".to_owned(),
+            })
+            .note(
+                "the other side: with NOCOW btrfs keeps no checksum, no compression and no repair from a mirror for this image, \
+                 and a snapshot turns copy-on-write on again",
+            )
+            .help(if found.exists {
+                "with the guest off, copy the image with cp (not mv) into an empty directory with chattr +C; \
+                 on the image itself chattr +C does nothing"
+            } else {
+                "set chattr +C on the directory before the image is created in it"
+            });
+    }
+}
+
+/// The path of an image that a guest fills bit by bit.
+fn grows_apart<'a>(disk: &Disk, image: &'a Image) -> Option<&'a str> {
+    let is_meant = matches!(image.format, None | Some(Format::Raw | Format::Qcow2));
+    match &image.protocol {
+        Protocol::File { path } if is_meant && disk.is_writable() => Some(path),
+        Protocol::File { .. } | Protocol::HostDevice { .. } | Protocol::Other(_) => None,
+    }
+}
+
+/// An image that is copied on write.
+struct Copied {
+    exists: bool,
+    pieces: Option<u64>,
+}
+
+fn copied_on_write(context: &Context<'_>, path: &str) -> Result<Option<Copied>, Missing> {
+    let facts = context.host(|| format!("file system of {path}"))?;
+    let filesystem = Context::known(facts.filesystem_of(path), || {
+        format!("file system of {path}")
+    })?;
+    if filesystem.is_none_or(|filesystem| filesystem.kind != FsKind::Btrfs) {
+        return Ok(None);
+    }
+    let what = || format!("whether copy-on-write is off for {path}");
+    let Some(nocow) = Context::known(facts.nocow(path), what)? else {
+        return Err(Missing::new(
+            what(),
+            "the facts say that btrfs has no such flag",
+        ));
+    };
+    if nocow {
+        return Ok(None);
+    }
+    let exists = !facts.file(path).is_none_or(|file| file.is_missing());
+    if !exists {
+        // A file that is yet to be made goes by the mount too.
+        let mounted_nocow = facts
+            .mount_of(path)
+            .and_then(|mount| mount.has_option("nodatacow"));
+        return Ok((!mounted_nocow.is_true()).then_some(Copied {
+            exists,
+            pieces: None,
+        }));
+    }
+    let Some(size) = Context::known(size(facts, path), || format!("size of {path}"))? else {
+        return Ok(None);
+    };
+    let pieces = facts
+        .file(path)
+        .and_then(|file| file.extents.clone().known());
+    Ok((size >= SMALLEST).then_some(Copied { exists, pieces }))
+}
+
+/// The size that the guest sees, or the file's if it is not known.
+fn size(facts: &HostIndex<'_>, path: &str) -> Fact<Bytes> {
+    let Some(file) = facts.file(path) else {
+        return Fact::NotCollected;
+    };
+    let virtual_size = file
+        .image
+        .as_ref()
+        .and_then(|header| header.virtual_size.clone());
+    let size = match virtual_size {
+        Fact::Known(size) => Fact::Known(size),
+        Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => file.size.clone(),
+    };
+    size.map(Bytes)
+}
