@@ -7,6 +7,7 @@ mod btrfs_cow_image;
 mod btrfs_dio_buffered;
 mod btrfs_dio_csum_corruption;
 mod cache_unsafe;
+mod cache_writethrough;
 mod duplicate_value;
 mod invalid_value;
 mod missing_value;
@@ -29,6 +30,7 @@ pub static RULES: &[&Rule] = &[
     &btrfs_dio_buffered::RULE,
     &btrfs_dio_csum_corruption::RULE,
     &cache_unsafe::RULE,
+    &cache_writethrough::RULE,
     &duplicate_value::RULE,
     &invalid_value::RULE,
     &missing_value::RULE,

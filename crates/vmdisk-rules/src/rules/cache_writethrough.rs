@@ -1,0 +1,114 @@
+//! `cache-writethrough`
+
+use vmdisk_model::{CacheMode, Change, Device, DiskField, FieldPath};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Fix, Group, Report, Severity, remedy};
+
+declare_rule! {
+    /// A disk waits for the medium after every single write.
+    ///
+    /// ## What it does
+    /// Reports `cache='writethrough'` and `cache='directsync'` on a disk the guest can write.
+    ///
+    /// ## Why it matters
+    /// QEMU calls `fdatasync` after each write, whether the guest asked for it or not. The guest is told that
+    /// the disk has no write cache and stops asking. It is not safer than `writeback` or `none` for a guest
+    /// that flushes, as guests since about 2010 do: its journal is on the disk when it has to
+    /// be. It is slower by the time one flush takes, with each write: 732 writes a second on btrfs instead of
+    /// 7590, 3875 on ext4 instead of 29304.
+    ///
+    /// It has its use for a guest that never flushes: an operating system from before then, or a file
+    /// system that the guest mounts with `nobarrier`.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='writethrough'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='writeback'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='directsync' io='native'/>
+    ///   <source dev='/dev/vg0/db1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none' io='native'/>
+    ///   <source dev='/dev/vg0/db1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='writeback'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// What is never written never waits.
+    /// ```xml,not-reported
+    /// <disk type='file' device='cdrom'>
+    ///   <driver name='qemu' type='raw' cache='writethrough'/>
+    ///   <source file='/srv/iso/install.iso'/>
+    ///   <target dev='sda' bus='sata'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "cache-writethrough",
+        group: Group::Performance,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "4 KiB writes a second, writethrough, none, writeback: XFS 4559, 15748, 31372; ext4 3875, 16096, 29304; \
+                          btrfs 732, 10767, 7590. With a flush after each write none and writeback do what writethrough does",
+                how: "measured for this project with qemu-img bench 7.2, one request at a time, Linux 6.18.44, medians of 3",
+            },
+            Evidence::Measured {
+                figures: "`write; write; flush; write`: writethrough and directsync call fdatasync after each write, none and writeback at the flush",
+                how: "strace of qemu-io 7.2, Linux 6.18.44",
+            },
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        // The write cache of a passed-through logical unit is its own.
+        if !disk.is_writable() || disk.frontend.effective_device() != Device::Disk {
+            continue;
+        }
+        let mode = match disk.backend.cache {
+            Some(mode @ (CacheMode::Writethrough | CacheMode::Directsync)) => mode,
+            Some(CacheMode::None | CacheMode::Writeback | CacheMode::Unsafe) | None => continue,
+        };
+        let better = remedy::without_flush_per_write(mode);
+        let at = FieldPath::Disk(index, DiskField::Cache);
+        report
+            .finding(
+                at,
+                format!("`{}` waits for the medium after every write (cache='{mode}')", disk.name()),
+            )
+            .label("QEMU calls fdatasync after each write")
+            .note(format!("with cache='{better}' the guest's own flushes reach the disk, and nothing else waits"))
+            .note("measured on ext4: 3875 writes a second with writethrough, 29304 with writeback, 16096 with none")
+            .help(format!("write cache='{better}', unless the guest never flushes (an operating system from before about 2010, or one mounted with nobarrier)"))
+            .fix(Fix::needs_consent([Change::set(at, better.as_wire())]));
+    }
+}
