@@ -12,6 +12,7 @@ mod cache_writethrough;
 mod duplicate_value;
 mod invalid_value;
 mod missing_value;
+mod native_without_direct;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
 mod undeclared_prefix;
@@ -36,6 +37,7 @@ pub static RULES: &[&Rule] = &[
     &duplicate_value::RULE,
     &invalid_value::RULE,
     &missing_value::RULE,
+    &native_without_direct::RULE,
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
     &undeclared_prefix::RULE,

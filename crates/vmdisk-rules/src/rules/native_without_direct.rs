@@ -1,0 +1,177 @@
+//! `native-without-direct`
+
+use vmdisk_facts::Verdict;
+use vmdisk_model::{AioMode, BackendSource, CacheMode, Change, Disk, DiskField, FieldPath};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Fix, Group, Report, Severity, host};
+
+declare_rule! {
+    /// A disk asks for Linux AIO without `O_DIRECT`.
+    ///
+    /// ## What it does
+    /// Reports `io='native'` where the cache mode is not written as `none` or `directsync`.
+    ///
+    /// ## Why it matters
+    /// Linux AIO is asynchronous only for files opened with `O_DIRECT`. libvirt refuses to define the guest,
+    /// for CD drives and shareable disks too: that it would take `none` for a shareable disk later
+    /// does not count. QEMU started by hand refuses as well, since 2.6.
+    ///
+    /// Where nothing is written for `cache`, `none` is what `native` was meant for. Where another mode is
+    /// written, the fix keeps it and gives up `native`: the guest depends on the cache mode, and does not see
+    /// how requests reach the host.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' io='native'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' io='native' cache='none'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='writeback' io='native'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='writeback' io='threads'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// Where the host's file system does no direct I/O, `none` would be no remedy.
+    /// ```xml,reported,facts-tmpfs
+    /// <domain type='kvm'>
+    ///   <name>build1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' io='native'/>
+    ///       <source file='/run/build/build1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm'>
+    ///   <name>build1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' io='threads'/>
+    ///       <source file='/run/build/build1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='directsync' io='native'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// io_uring works with every cache mode.
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='writeback' io='io_uring'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "native-without-direct",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "libvirt 9.0 and 11.3",
+                text: "unsupported configuration: io='native' needs either no disk cache or directsync cache mode",
+                source: "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend; virsh define with libvirt 9.0, also for a shareable disk",
+            },
+            Evidence::Refused {
+                by: "QEMU 5.2, 7.2, 10.0 and 11.1",
+                text: "aio=native was specified, but it requires cache.direct=on, which was not specified.",
+                source: "block/file-posix.c, raw_open_common",
+            },
+        ],
+        supersedes: &["cache-implicit"],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        let is_refused = disk.backend.aio == Some(AioMode::Native)
+            && match disk.backend.cache {
+                Some(CacheMode::None | CacheMode::Directsync) => false,
+                Some(CacheMode::Writeback | CacheMode::Writethrough | CacheMode::Unsafe) | None => {
+                    true
+                }
+            };
+        // A vhost-user disk has no host I/O of QEMU's at all, which libvirt refuses first.
+        if !is_refused || matches!(disk.backend.source, BackendSource::VhostUser(_)) {
+            continue;
+        }
+        let at = FieldPath::Disk(index, DiskField::Aio);
+        let cache = FieldPath::Disk(index, DiskField::Cache);
+        let finding = report.finding(
+            at,
+            match disk.backend.cache {
+                Some(mode) => format!(
+                    "`{}` has io='native' with cache='{mode}', which is refused",
+                    disk.name()
+                ),
+                None => format!(
+                    "`{}` has io='native' and no cache='none', which is refused",
+                    disk.name()
+                ),
+            },
+        );
+        finding
+            .label("Linux AIO needs O_DIRECT")
+            .note("libvirt: `io='native' needs either no disk cache or directsync cache mode`");
+        if let Some(mode) = disk.backend.cache {
+            finding
+                .related(cache, "goes through the host's page cache")
+                .help(format!("write io='threads', which the guest does not see, or cache='none' if cache='{mode}' is not needed"))
+                .fix(Fix::safe([Change::set(at, AioMode::Threads.as_wire())]));
+        } else if let Some(why) = why_not_direct(context, disk) {
+            finding
+                .note(why)
+                .help("write io='threads': direct I/O is not to be had where the image lies")
+                .fix(Fix::safe([Change::set(at, AioMode::Threads.as_wire())]));
+        } else {
+            finding
+                .help("write cache='none' with it, or io='threads' to keep the page cache")
+                .fix(Fix::safe([Change::set(cache, CacheMode::None.as_wire())]));
+        }
+    }
+}
+
+/// What is known against `O_DIRECT` where the image lies; `None` if nothing is.
+fn why_not_direct(context: &Context<'_>, disk: &Disk) -> Option<String> {
+    let image = disk.backend.image()?;
+    let direct = host::direct_io(context, image)?.ok()?;
+    match direct.verdict {
+        Verdict::Direct => None,
+        Verdict::Unsupported
+        | Verdict::AcceptedButBuffered(_)
+        | Verdict::DirectUnstableChecksums
+        | Verdict::DirectUnstableMirrors => Some(host::because(image.host_path()?, &direct)),
+    }
+}
