@@ -11,6 +11,7 @@ mod cache_unsafe;
 mod cache_writethrough;
 mod duplicate_value;
 mod invalid_value;
+mod io_native_on_buffered_dio;
 mod missing_value;
 mod native_without_direct;
 mod odirect_silently_buffered;
@@ -36,6 +37,7 @@ pub static RULES: &[&Rule] = &[
     &cache_writethrough::RULE,
     &duplicate_value::RULE,
     &invalid_value::RULE,
+    &io_native_on_buffered_dio::RULE,
     &missing_value::RULE,
     &native_without_direct::RULE,
     &odirect_silently_buffered::RULE,
