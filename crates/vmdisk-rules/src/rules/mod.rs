@@ -12,6 +12,7 @@ mod cache_writethrough;
 mod duplicate_value;
 mod invalid_value;
 mod io_native_on_buffered_dio;
+mod io_uring_disabled;
 mod missing_value;
 mod native_without_direct;
 mod odirect_silently_buffered;
@@ -38,6 +39,7 @@ pub static RULES: &[&Rule] = &[
     &duplicate_value::RULE,
     &invalid_value::RULE,
     &io_native_on_buffered_dio::RULE,
+    &io_uring_disabled::RULE,
     &missing_value::RULE,
     &native_without_direct::RULE,
     &odirect_silently_buffered::RULE,

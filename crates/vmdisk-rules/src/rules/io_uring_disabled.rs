@@ -1,0 +1,231 @@
+//! `io-uring-disabled`
+
+use vmdisk_facts::{Answer, Basis, Capability, HostIndex};
+use vmdisk_model::{AioMode, Change, Disk, DiskField, FieldPath, Image, Protocol};
+
+use crate::rule::declare_rule;
+use crate::{Confidence, Context, Evidence, Fix, Group, Missing, Report, Severity};
+
+declare_rule! {
+    /// A disk asks for io_uring on a host that denies it.
+    ///
+    /// ## What it does
+    /// Reports `io='io_uring'` where `kernel.io_uring_disabled` is 2, or is 1 and `kernel.io_uring_group` names
+    /// no group. For QEMU 10.0 it is a warning: that one starts.
+    ///
+    /// ## Why it matters
+    /// RHEL 10 ships with 2, and many hardening guides set it. QEMU gets no ring from the kernel and exits; the
+    /// text it leaves says `Inappropriate ioctl for device` in 7.2, which leads nobody to the sysctl. QEMU 10.0
+    /// starts, and uses threads from the first request on, with one line in the log. `threads` always works
+    /// and the guest does not see the difference; on a block device with `cache='none'`, `native` does as
+    /// well.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-io-uring-disabled
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='io_uring'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='threads'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// A warning, because this QEMU starts all the same.
+    /// ```xml,reported,facts-io-uring-disabled,qemu-10.0
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='io_uring'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-xfs-nvme
+    /// <domain type='kvm'>
+    ///   <name>web2</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='io_uring'/>
+    ///       <source file='/srv/img/web2.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Linux before 6.6 has no such setting.
+    /// ```xml,not-reported,facts-btrfs-checksums-6.1
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback' io='io_uring'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Without facts there is no telling.
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none' io='io_uring'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "io-uring-disabled",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU 5.2 and 7.2",
+                text: "Unable to use io_uring: failed to init linux io_uring ring",
+                source: "block/file-posix.c, raw_open_common",
+            },
+            Evidence::Refused {
+                by: "QEMU 11.1",
+                text: "aio=io_uring was specified, but is not available (disabled via io_uring_disabled sysctl or blocked by container runtime seccomp policy?)",
+                source: "block/file-posix.c, also in the source of 10.2.2",
+            },
+            Evidence::Measured {
+                figures: "QEMU 10.0 starts and says `Unable to use linux io_uring, falling back to thread pool` at the first request",
+                how: "QEMU 10.0.13 with io_uring denied",
+            },
+            Evidence::Source("Linux Documentation/admin-guide/sysctl/kernel.rst, io_uring_disabled (6.6)"),
+            Evidence::Source("kata-containers pull request 13803: RHEL 10 has kernel.io_uring_disabled=2"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk, image) in context.images() {
+        if disk.backend.aio != Some(AioMode::IoUring) || !is_opened_by_path(image) {
+            continue;
+        }
+        let at = FieldPath::Disk(index, DiskField::Aio);
+        let denied = context
+            .host(|| "kernel.io_uring_disabled".to_owned())
+            .and_then(denied);
+        let Some(Some(why)) = report.require(at, denied) else {
+            continue;
+        };
+        let (severity, confidence, what_happens) = what_happens(context);
+        let better = better(disk, image);
+        report
+            .finding(
+                at,
+                format!("`{}` has io='io_uring', which this host denies", disk.name()),
+            )
+            .label("not to be had here")
+            .severity(severity)
+            .confidence(confidence)
+            .note(why)
+            .note(what_happens)
+            .help(format!(
+                "write io='{better}', which the guest does not see, or set kernel.io_uring_disabled to 0 on the host"
+            ))
+            .fix(Fix::safe([Change::set(at, better.as_wire())]));
+    }
+}
+
+/// libvirt writes `io` for files and devices only, and drops it for everything else.
+const fn is_opened_by_path(image: &Image) -> bool {
+    match image.protocol {
+        Protocol::File { .. } | Protocol::HostDevice { .. } => true,
+        Protocol::Other(_) => false,
+    }
+}
+
+/// Why QEMU gets no ring; `None` if it gets one.
+fn denied(facts: &HostIndex<'_>) -> Result<Option<String>, Missing> {
+    let limits = &facts.facts().limits;
+    let what = || "kernel.io_uring_disabled".to_owned();
+    let disabled = Context::known(limits.io_uring_disabled.clone(), what)?;
+    match disabled {
+        None | Some(0) => return Ok(None),
+        Some(1) => {}
+        Some(2..) => {
+            return Ok(Some(
+                "kernel.io_uring_disabled is 2: no process gets io_uring".to_owned(),
+            ));
+        }
+    }
+    let what = || "kernel.io_uring_group".to_owned();
+    let group = Context::known(limits.io_uring_group.clone(), what)?;
+    match group {
+        None | Some(..0) => Ok(Some(
+            "kernel.io_uring_disabled is 1 and kernel.io_uring_group names no group, so only privileged processes get io_uring"
+                .to_owned(),
+        )),
+        Some(group) => Err(Missing::new(
+            format!("whether QEMU's user is in group {group}, which alone gets io_uring"),
+            "not collected",
+        )),
+    }
+}
+
+/// What the QEMU of the target does about it.
+fn what_happens(context: &Context<'_>) -> (Severity, Confidence, String) {
+    match context.target.can(Capability::IoUringFallsBack) {
+        Answer::Yes(Basis::Probed) => (
+            Severity::Warning,
+            Confidence::Certain,
+            "this QEMU starts, and uses threads from the first request on".to_owned(),
+        ),
+        Answer::Yes(Basis::Assumed(version)) => (
+            Severity::Warning,
+            Confidence::Assumed,
+            format!("QEMU {version} starts, and uses threads from the first request on"),
+        ),
+        Answer::No(Basis::Probed) => (
+            Severity::Error,
+            Confidence::Certain,
+            "this QEMU exits, and the guest does not start".to_owned(),
+        ),
+        Answer::No(Basis::Assumed(version)) => (
+            Severity::Error,
+            Confidence::Assumed,
+            format!("QEMU {version} exits, and the guest does not start"),
+        ),
+        Answer::Unknown => (
+            Severity::Error,
+            Confidence::Certain,
+            "QEMU exits, and the guest does not start; only 10.0 starts and uses threads"
+                .to_owned(),
+        ),
+    }
+}
+
+/// What to take instead: Linux AIO for a device past the page cache, threads for everything else.
+fn better(disk: &Disk, image: &Image) -> AioMode {
+    match image.protocol {
+        Protocol::HostDevice { .. } if disk.backend.is_direct() => AioMode::Native,
+        Protocol::HostDevice { .. } | Protocol::File { .. } | Protocol::Other(_) => {
+            AioMode::Threads
+        }
+    }
+}
