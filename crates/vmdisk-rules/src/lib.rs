@@ -26,6 +26,7 @@ mod context;
 mod engine;
 mod evidence;
 mod finding;
+mod format_words;
 mod host;
 mod page;
 mod policy;

@@ -10,6 +10,7 @@ mod cache_implicit;
 mod cache_unsafe;
 mod cache_writethrough;
 mod duplicate_value;
+mod format_missing;
 mod invalid_value;
 mod io_native_on_buffered_dio;
 mod io_uring_disabled;
@@ -37,6 +38,7 @@ pub static RULES: &[&Rule] = &[
     &cache_unsafe::RULE,
     &cache_writethrough::RULE,
     &duplicate_value::RULE,
+    &format_missing::RULE,
     &invalid_value::RULE,
     &io_native_on_buffered_dio::RULE,
     &io_uring_disabled::RULE,

@@ -1,0 +1,141 @@
+//! What a written format and the header of an image come to together.
+
+use vmdisk_model::Format;
+
+/// Formats with a header of their own, in QEMU's words; LUKS is not among them, because a raw disk may
+/// be encrypted by the guest, or by QEMU with libvirt's `<encryption>`.
+const CONTAINERS: [&str; 10] = [
+    "qcow2",
+    "qcow",
+    "qed",
+    "vmdk",
+    "vhdx",
+    "vpc",
+    "vdi",
+    "parallels",
+    "bochs",
+    "cloop",
+];
+
+/// How a written format and a header contradict each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contradiction {
+    /// The format is raw and the image is a container: the guest gets the container's bytes.
+    Container,
+    /// The image is not what the format's driver opens: QEMU refuses it.
+    Refused,
+}
+
+/// True if an image with this header is a container, which means something else than its bytes.
+pub(crate) fn is_container(header: &str) -> bool {
+    CONTAINERS.contains(&header)
+}
+
+/// QEMU's name of a format's driver, which facts use; `None` for words that QEMU has no such driver for.
+pub(crate) const fn qemu_word(format: Format) -> Option<&'static str> {
+    match format {
+        Format::Vhd => Some("vhdx"),
+        Format::Ploop => Some("parallels"),
+        Format::Raw
+        | Format::Qcow2
+        | Format::Qcow
+        | Format::Qed
+        | Format::Vmdk
+        | Format::Vdi
+        | Format::Vpc
+        | Format::Fat
+        | Format::Luks
+        | Format::Bochs
+        | Format::Cloop
+        | Format::Dmg => Some(format.as_wire()),
+        Format::Iso | Format::Cow | Format::Dir => None,
+    }
+}
+
+/// The format whose driver has this name.
+pub(crate) fn format_of_qemu_word(word: &str) -> Option<Format> {
+    Format::ALL
+        .iter()
+        .copied()
+        .find(|format| qemu_word(*format) == Some(word))
+}
+
+/// Whether a written format and a header contradict each other.
+pub(crate) fn contradiction(written: Format, header: &str) -> Option<Contradiction> {
+    let is_plain = matches!(header, "raw" | "luks" | "luks2");
+    if !is_plain && !is_container(header) {
+        // A word of a newer collector says nothing here.
+        return None;
+    }
+    match written {
+        Format::Raw => is_container(header).then_some(Contradiction::Container),
+        Format::Qcow2
+        | Format::Qcow
+        | Format::Qed
+        | Format::Vmdk
+        | Format::Vhd
+        | Format::Vdi
+        | Format::Ploop
+        | Format::Bochs
+        | Format::Cloop => (qemu_word(written) != Some(header)).then_some(Contradiction::Refused),
+        // The mark of a fixed VHD is at its end, and a LUKS header may be in another file, so that only
+        // another container's header is telling.
+        Format::Vpc | Format::Luks => (is_container(header) && qemu_word(written) != Some(header))
+            .then_some(Contradiction::Refused),
+        // Their marks are not at the front, or they are no formats of an image.
+        Format::Fat | Format::Dmg | Format::Iso | Format::Cow | Format::Dir => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_agrees_with_its_own_header_and_not_with_another() {
+        for header in CONTAINERS {
+            let own = format_of_qemu_word(header).unwrap();
+            assert_eq!(contradiction(own, header), None, "{header}");
+            assert_eq!(
+                contradiction(Format::Raw, header),
+                Some(Contradiction::Container),
+                "{header}"
+            );
+            let other = if own == Format::Qcow2 {
+                Format::Vmdk
+            } else {
+                Format::Qcow2
+            };
+            assert_eq!(
+                contradiction(other, header),
+                Some(Contradiction::Refused),
+                "{header}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_encrypted_raw_disk_and_a_fixed_vhd_are_no_contradiction() {
+        for (written, header, expected) in [
+            (Format::Raw, "raw", None),
+            (Format::Raw, "luks", None),
+            (Format::Raw, "luks2", None),
+            (Format::Vpc, "raw", None),
+            (Format::Luks, "raw", None),
+            (Format::Dmg, "raw", None),
+            (Format::Raw, "format-of-the-future", None),
+            (Format::Qcow2, "raw", Some(Contradiction::Refused)),
+            (Format::Qcow2, "luks", Some(Contradiction::Refused)),
+            (Format::Qcow2, "format-of-the-future", None),
+            (Format::Vpc, "qcow2", Some(Contradiction::Refused)),
+            (Format::Vhd, "vhdx", None),
+            (Format::Ploop, "parallels", None),
+        ] {
+            assert_eq!(
+                contradiction(written, header),
+                expected,
+                "{written} {header}"
+            );
+        }
+    }
+}
