@@ -10,6 +10,7 @@ mod cache_implicit;
 mod cache_unsafe;
 mod cache_writethrough;
 mod duplicate_value;
+mod format_mismatch;
 mod format_missing;
 mod invalid_value;
 mod io_native_on_buffered_dio;
@@ -38,6 +39,7 @@ pub static RULES: &[&Rule] = &[
     &cache_unsafe::RULE,
     &cache_writethrough::RULE,
     &duplicate_value::RULE,
+    &format_mismatch::RULE,
     &format_missing::RULE,
     &invalid_value::RULE,
     &io_native_on_buffered_dio::RULE,
