@@ -19,6 +19,7 @@ mod missing_value;
 mod native_without_direct;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
+mod shareable_cached;
 mod undeclared_prefix;
 mod unknown_attribute;
 mod unknown_element;
@@ -48,6 +49,7 @@ pub static RULES: &[&Rule] = &[
     &native_without_direct::RULE,
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
+    &shareable_cached::RULE,
     &undeclared_prefix::RULE,
     &unknown_attribute::RULE,
     &unknown_element::RULE,
