@@ -9,6 +9,7 @@ mod btrfs_dio_csum_corruption;
 mod cache_implicit;
 mod cache_unsafe;
 mod cache_writethrough;
+mod discard_missing_thin;
 mod duplicate_value;
 mod format_mismatch;
 mod format_missing;
@@ -39,6 +40,7 @@ pub static RULES: &[&Rule] = &[
     &cache_implicit::RULE,
     &cache_unsafe::RULE,
     &cache_writethrough::RULE,
+    &discard_missing_thin::RULE,
     &duplicate_value::RULE,
     &format_mismatch::RULE,
     &format_missing::RULE,

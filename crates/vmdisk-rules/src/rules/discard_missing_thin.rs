@@ -1,0 +1,279 @@
+//! `discard-missing-thin`
+
+use vmdisk_facts::{BlockKind, Fact, HostIndex};
+use vmdisk_model::{
+    Bytes, Change, Device, Discard, Disk, DiskField, FieldPath, Format, Image, Protocol,
+};
+
+use crate::rule::declare_rule;
+use crate::{Confidence, Context, Evidence, Fix, Group, Missing, Report, Severity, host, thin};
+
+declare_rule! {
+    /// A disk that grows with its data does not give space back.
+    ///
+    /// ## What it does
+    /// Reports a disk the guest can write without `discard='unmap'` where its storage grows as it is written:
+    /// a warning for a thin logical volume, whose pool is shared, advice for a ZFS volume, a sparse raw file
+    /// and a qcow2 image. A file that is fully allocated is left alone, because discards would undo that.
+    /// qcow2 is advised about without facts too, on the assumption that it was not preallocated.
+    ///
+    /// ## Why it matters
+    /// The guest's TRIM ends in QEMU, and what the guest deleted stays allocated for good: each disk of a thin
+    /// pool grows to its full size, and when the pool is full the writes of all its volumes stop. The
+    /// guest sees no difference, as QEMU offers it discards either way.
+    ///
+    /// On qcow2 there is another side: QEMU before 10.0.11, and 11.0 before 11.0.2, can corrupt the image when
+    /// a discard meets a write to the same cluster that is still under way.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-lvm-thin-64k
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='block' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='native'/>
+    ///       <source dev='/dev/vg0/web1'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='block' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='native' discard='unmap'/>
+    ///       <source dev='/dev/vg0/web1'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-lvm-thin-64k
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='block' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='native' discard='unmap'/>
+    ///       <source dev='/dev/vg0/web1'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// A raw file that is fully allocated.
+    /// ```xml,not-reported,facts-xfs-nvme
+    /// <domain type='kvm'>
+    ///   <name>web2</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/img/web2.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Without facts, a device may be thin or not.
+    /// ```xml,not-checked
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source dev='/dev/vg0/web1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "discard-missing-thin",
+        group: Group::Space,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "16644 KiB before and after the guest discarded 16 MiB without discard=unmap, 260 KiB after with it",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1 with qcow2",
+            },
+            Evidence::Source("libvirt docs/formatdomain.rst, discard: ignored if nothing is written"),
+            Evidence::Source("Debian changelogs of QEMU 10.0.11 and 11.0.2: qcow2: Fix corruption on discard during write with COW; reproduced on 5.2 and 7.2.22"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+/// Storage that grows as it is written.
+struct Grows {
+    what: &'static str,
+    severity: Severity,
+    confidence: Confidence,
+    note: String,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk, image) in context.images() {
+        if !is_meant(disk) {
+            continue;
+        }
+        let at = FieldPath::Disk(index, DiskField::Discard);
+        let Some(Some(grows)) = report.require(at, grows(context, image)) else {
+            continue;
+        };
+        let fix = [Change::set(at, Discard::Unmap.as_wire())];
+        let finding = report.finding(
+            at,
+            format!(
+                "`{}` is {} and never gives back what the guest deletes",
+                disk.name(),
+                grows.what
+            ),
+        );
+        finding
+            .label(match disk.backend.discard {
+                Some(_) => "drops the guest's discards",
+                None => "no discard='unmap' here, so the guest's discards are dropped",
+            })
+            .severity(grows.severity)
+            .confidence(grows.confidence)
+            .note(grows.note)
+            .help("write discard='unmap', and let the guest trim (fstrim.timer, or the discard mount option)");
+        if image.format == Some(Format::Qcow2) {
+            finding
+                .note("QEMU before 10.0.11, and 11.0 before 11.0.2, can corrupt qcow2 when a discard meets a write to the same cluster")
+                .fix(Fix::needs_consent(fix));
+        } else {
+            finding.fix(Fix::safe(fix));
+        }
+    }
+}
+
+/// A disk that is kept, that the guest writes, and whose discards QEMU carries out.
+fn is_meant(disk: &Disk) -> bool {
+    disk.is_writable()
+        && !disk.backend.is_transient
+        && disk.backend.discard != Some(Discard::Unmap)
+        && disk.frontend.effective_device() == Device::Disk
+}
+
+fn grows(context: &Context<'_>, image: &Image) -> Result<Option<Grows>, Missing> {
+    match &image.protocol {
+        Protocol::HostDevice { path } => device_grows(context, &path.0),
+        Protocol::File { path } => match image.format {
+            Some(Format::Qcow2) => Ok(qcow2_grows(context.host, path)),
+            Some(Format::Raw) | None => raw_file_grows(context, path),
+            Some(
+                Format::Qcow
+                | Format::Qed
+                | Format::Vmdk
+                | Format::Vdi
+                | Format::Vhd
+                | Format::Vpc
+                | Format::Fat
+                | Format::Luks
+                | Format::Ploop
+                | Format::Bochs
+                | Format::Cloop
+                | Format::Dmg
+                | Format::Iso
+                | Format::Cow
+                | Format::Dir,
+            ) => Ok(None),
+        },
+        Protocol::Other(_) => Ok(None),
+    }
+}
+
+fn device_grows(context: &Context<'_>, path: &str) -> Result<Option<Grows>, Missing> {
+    let Some((_, device)) = host::block_device(context, path)? else {
+        return Ok(None);
+    };
+    if device.kind == BlockKind::LvmThin {
+        let pool = match &device.lvm {
+            Fact::Known(lvm) => thin::pool_of(lvm),
+            Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => "its thin pool".to_owned(),
+        };
+        return Ok(Some(Grows {
+            what: "a thin logical volume",
+            severity: Severity::Warning,
+            confidence: Confidence::Certain,
+            note: format!(
+                "{path} takes its space from {pool}; when that is full, all volumes in it stop"
+            ),
+        }));
+    }
+    if device.kind == BlockKind::Zvol {
+        return Ok(Some(Grows {
+            what: "a ZFS volume",
+            severity: Severity::Advice,
+            confidence: Confidence::Assumed,
+            note: format!("{path} takes its space from the ZFS pool, unless it reserves all of it"),
+        }));
+    }
+    Ok(None)
+}
+
+/// Whether a qcow2 image grows, which it does unless it was preallocated.
+fn qcow2_grows(facts: Option<&HostIndex<'_>>, path: &str) -> Option<Grows> {
+    let file = facts.and_then(|facts| facts.file(path));
+    let allocated = file.and_then(|file| file.alloc.clone().known());
+    let size = file.and_then(|file| {
+        let size = file
+            .image
+            .as_ref()
+            .and_then(|header| header.virtual_size.clone());
+        size.known()
+    });
+    let (confidence, note) = match (allocated, size) {
+        (Some(allocated), Some(size)) if allocated >= size => return None,
+        (Some(_), Some(_)) => (
+            Confidence::Certain,
+            format!("{path} is not fully allocated, so it grows as the guest writes"),
+        ),
+        (Some(_) | None, None) | (None, Some(_)) => (
+            Confidence::Assumed,
+            "a qcow2 image grows as the guest writes, unless it was preallocated".to_owned(),
+        ),
+    };
+    Some(Grows {
+        what: "a qcow2 image",
+        severity: Severity::Advice,
+        confidence,
+        note,
+    })
+}
+
+fn raw_file_grows(context: &Context<'_>, path: &str) -> Result<Option<Grows>, Missing> {
+    let what = || format!("whether {path} is sparse");
+    let facts = context.host(what)?;
+    let Some(file) = facts.file(path) else {
+        return Err(Missing::new(what(), "not collected"));
+    };
+    if file.is_missing() {
+        return Err(Missing::new(what(), "it does not exist yet"));
+    }
+    let size = Context::known(file.size.clone(), what)?;
+    let allocated = Context::known(Fact::clone(&file.alloc), what)?;
+    let (Some(size), Some(allocated)) = (size, allocated) else {
+        return Ok(None);
+    };
+    // File systems round, so that a hundredth less is still fully allocated.
+    let is_sparse = allocated < size - size / 100;
+    Ok(is_sparse.then(|| Grows {
+        what: "a sparse file",
+        severity: Severity::Advice,
+        confidence: Confidence::Certain,
+        note: format!(
+            "{path} has {} of its {} allocated",
+            Bytes(allocated),
+            Bytes(size)
+        ),
+    }))
+}

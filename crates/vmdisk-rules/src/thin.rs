@@ -1,0 +1,81 @@
+//! A disk on a thin logical volume, as rules about thin pools ask for it.
+
+use vmdisk_facts::blockdev::{BlockDevice, Lvm};
+use vmdisk_facts::{BlockKind, Fact};
+use vmdisk_model::{Disk, Image, Protocol};
+
+use crate::{Context, Missing, host};
+
+/// A thin volume that is a disk.
+pub(crate) struct ThinVolume<'a> {
+    /// Its path in the configuration.
+    pub(crate) path: &'a str,
+    /// The device.
+    pub(crate) device: &'a BlockDevice,
+    /// What LVM says of it.
+    pub(crate) lvm: &'a Lvm,
+}
+
+impl ThinVolume<'_> {
+    /// The pool as a command line has it (`vg0/thin`).
+    pub(crate) fn pool(&self) -> String {
+        pool_of(self.lvm)
+    }
+
+    /// The pool's chunk size in bytes; without root it is known from the volume's optimal request size.
+    pub(crate) fn chunk(&self) -> Fact<u64> {
+        match &self.lvm.chunk {
+            Fact::Known(chunk) => Fact::Known(*chunk),
+            Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => {
+                self.device.queue.io_opt.clone().or(self.lvm.chunk.clone())
+            }
+        }
+    }
+}
+
+/// The pool of a thin volume as a command line has it (`vg0/thin`), or `its thin pool`.
+pub(crate) fn pool_of(lvm: &Lvm) -> String {
+    match (&lvm.vg, &lvm.pool) {
+        (Fact::Known(vg), Fact::Known(pool)) => format!("{vg}/{pool}"),
+        (_, Fact::Known(pool)) => pool.clone(),
+        (_, Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => "its thin pool".to_owned(),
+    }
+}
+
+/// The thin volume that a disk the guest can write is; `None` if it is something else.
+///
+/// Only a disk on a block device can be one, so that nothing is missing for others.
+///
+/// # Errors
+/// If the facts do not say what the device is.
+pub(crate) fn volume_of<'a>(
+    context: &Context<'a>,
+    disk: &Disk,
+    image: &'a Image,
+) -> Result<Option<ThinVolume<'a>>, Missing> {
+    let Protocol::HostDevice { path } = &image.protocol else {
+        return Ok(None);
+    };
+    if !disk.is_writable() {
+        return Ok(None);
+    }
+    let path = path.0.as_str();
+    let Some((_, device)) = host::block_device(context, path)? else {
+        return Ok(None);
+    };
+    if device.kind != BlockKind::LvmThin {
+        return Ok(None);
+    }
+    match &device.lvm {
+        Fact::Known(lvm) => Ok(Some(ThinVolume { path, device, lvm })),
+        Fact::Absent => Ok(None),
+        Fact::Unknown(unknown) => Err(Missing::new(
+            format!("what LVM says of {path}"),
+            unknown.to_string(),
+        )),
+        Fact::NotCollected => Err(Missing::new(
+            format!("what LVM says of {path}"),
+            "not collected",
+        )),
+    }
+}
