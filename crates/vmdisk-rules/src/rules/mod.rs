@@ -9,6 +9,7 @@ mod btrfs_dio_csum_corruption;
 mod cache_implicit;
 mod cache_unsafe;
 mod cache_writethrough;
+mod detect_zeroes_unmap_no_discard;
 mod discard_missing_thin;
 mod duplicate_value;
 mod format_mismatch;
@@ -40,6 +41,7 @@ pub static RULES: &[&Rule] = &[
     &cache_implicit::RULE,
     &cache_unsafe::RULE,
     &cache_writethrough::RULE,
+    &detect_zeroes_unmap_no_discard::RULE,
     &discard_missing_thin::RULE,
     &duplicate_value::RULE,
     &format_mismatch::RULE,
