@@ -22,6 +22,7 @@ mod native_without_direct;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
 mod shareable_cached;
+mod thin_zeroing_off;
 mod undeclared_prefix;
 mod unknown_attribute;
 mod unknown_element;
@@ -54,6 +55,7 @@ pub static RULES: &[&Rule] = &[
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
     &shareable_cached::RULE,
+    &thin_zeroing_off::RULE,
     &undeclared_prefix::RULE,
     &unknown_attribute::RULE,
     &unknown_element::RULE,
