@@ -22,6 +22,7 @@ mod native_without_direct;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
 mod shareable_cached;
+mod source_missing;
 mod thin_chunk_large_with_snapshots;
 mod thin_zeroing_off;
 mod undeclared_prefix;
@@ -56,6 +57,7 @@ pub static RULES: &[&Rule] = &[
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
     &shareable_cached::RULE,
+    &source_missing::RULE,
     &thin_chunk_large_with_snapshots::RULE,
     &thin_zeroing_off::RULE,
     &undeclared_prefix::RULE,

@@ -1,0 +1,122 @@
+//! `source-missing`
+
+use vmdisk_model::{Device, FieldPath, ImageField};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Missing, Report, Severity, host};
+
+declare_rule! {
+    /// A disk's file or device is not there.
+    ///
+    /// ## What it does
+    /// Reports a disk whose image, or an image below it that is written, was looked for on the host and not
+    /// found. A disk that says how its storage is to be made is left alone. For CD and floppy drives it is a
+    /// warning, because `startupPolicy` may let the guest start without the medium.
+    ///
+    /// ## Why it matters
+    /// libvirt accepts the definition and refuses to start the guest. A device named by an order of discovery,
+    /// or a file system that is not mounted yet, look the same from here.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-btrfs-nocow-6.18
+    /// <domain type='kvm'>
+    ///   <name>old</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/nocow/gone.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-xfs-nvme
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/img/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Without facts there is no telling.
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none'/>
+    ///   <source file='/srv/nocow/gone.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "source-missing",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "libvirt 9.0",
+                text: "Cannot access storage file '/srv/nocow/gone.qcow2': No such file or directory",
+                source: "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain",
+            },
+            Evidence::Refused {
+                by: "libvirt 9.0",
+                text: "Cannot access backing file '/srv/img/base.qcow2' of storage file '/srv/img/web1.qcow2'",
+                source: "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain",
+            },
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk, image) in context.images() {
+        for (depth, image) in image.chain().enumerate() {
+            let Some(path) = image.host_path() else {
+                continue;
+            };
+            if image.creation.is_some() {
+                continue;
+            }
+            let at = FieldPath::Image(index, depth, ImageField::Path);
+            let what = || format!("whether {path} exists");
+            let exists = context
+                .host(what)
+                .and_then(|facts| Context::known(host::exists(facts, path), what))
+                .and_then(|known: Option<bool>| {
+                    known.ok_or_else(|| Missing::new(what(), "the facts contradict themselves"))
+                });
+            let Some(exists) = report.require(at, exists) else {
+                // One missing fact is enough to say about one disk.
+                break;
+            };
+            if exists {
+                continue;
+            }
+            let name = disk.name();
+            let finding = report.finding(
+                at,
+                if depth == 0 {
+                    format!("the image of `{name}` does not exist: {path}")
+                } else {
+                    format!("an image below `{name}` does not exist: {path}")
+                },
+            );
+            finding.label("not there when the facts were collected");
+            match disk.frontend.effective_device() {
+                Device::Disk | Device::Lun => finding
+                    .note("libvirt says `Cannot access storage file`, and the guest does not start")
+                    .help("make it, mount the file system it is on, or correct the path; if it has been made since, collect the facts again"),
+                Device::Cdrom | Device::Floppy => finding
+                    .severity(Severity::Warning)
+                    .note("the guest does not start, unless startupPolicy='optional' is written for the medium")
+                    .help("correct the path, or remove the medium from the drive"),
+            };
+        }
+    }
+}
