@@ -33,6 +33,7 @@ mod policy;
 mod remedy;
 mod rule;
 mod rules;
+mod target_names;
 mod thin;
 
 pub use context::{Context, Missing};

@@ -11,6 +11,7 @@ mod cache_unsafe;
 mod cache_writethrough;
 mod detect_zeroes_unmap_no_discard;
 mod discard_missing_thin;
+mod duplicate_target;
 mod duplicate_value;
 mod format_mismatch;
 mod format_missing;
@@ -23,6 +24,7 @@ mod odirect_silently_buffered;
 mod odirect_unsupported;
 mod shareable_cached;
 mod source_missing;
+mod target_bus_mismatch;
 mod thin_chunk_large_with_snapshots;
 mod thin_zeroing_off;
 mod undeclared_prefix;
@@ -46,6 +48,7 @@ pub static RULES: &[&Rule] = &[
     &cache_writethrough::RULE,
     &detect_zeroes_unmap_no_discard::RULE,
     &discard_missing_thin::RULE,
+    &duplicate_target::RULE,
     &duplicate_value::RULE,
     &format_mismatch::RULE,
     &format_missing::RULE,
@@ -58,6 +61,7 @@ pub static RULES: &[&Rule] = &[
     &odirect_unsupported::RULE,
     &shareable_cached::RULE,
     &source_missing::RULE,
+    &target_bus_mismatch::RULE,
     &thin_chunk_large_with_snapshots::RULE,
     &thin_zeroing_off::RULE,
     &undeclared_prefix::RULE,

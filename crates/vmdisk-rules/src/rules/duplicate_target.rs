@@ -1,0 +1,132 @@
+//! `duplicate-target`
+
+use std::collections::HashMap;
+
+use vmdisk_model::{BackendSource, Change, Disk, DiskField, FieldPath};
+
+use crate::rule::declare_rule;
+use crate::target_names::{TargetNames, split};
+use crate::{Context, Evidence, Fix, Group, Report, Severity};
+
+declare_rule! {
+    /// Two disks of a guest have the same target name.
+    ///
+    /// ## What it does
+    /// Reports a disk whose `target/@dev` another disk of the same guest has already. The bus makes no
+    /// difference: `sda` on SATA and `sda` on SCSI are the same name.
+    ///
+    /// ## Why it matters
+    /// libvirt refuses the whole domain and names neither line. Schema validation lets it pass, and tools that
+    /// address a disk by its name, such as `virt-xml --edit target=vda`, silently change both.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/system.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/data.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/system.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/data.qcow2'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/system.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='cdrom'>
+    ///       <target dev='sda' bus='sata'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "duplicate-target",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "libvirt 9.0",
+                text: "target 'vda' duplicated for disk sources '/srv/system.qcow2' and '/srv/data.qcow2'",
+                source: "src/conf/domain_conf.c, virDomainDiskDefCheckDuplicateInfo",
+            },
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut first_with: HashMap<&str, (usize, &Disk)> = HashMap::new();
+    let mut names = TargetNames::of(context.domain);
+    for (index, disk) in context.disks() {
+        let Some(target) = disk.frontend.target.as_deref() else {
+            continue;
+        };
+        let Some((first, other)) = first_with.get(target).copied() else {
+            first_with.insert(target, (index, disk));
+            continue;
+        };
+        let at = FieldPath::Disk(index, DiskField::TargetDev);
+        let finding = report.finding(at, format!("two disks are called `{target}`"));
+        finding
+            .label("taken by a disk above")
+            .related(
+                FieldPath::Disk(first, DiskField::TargetDev),
+                format!("`{target}` is given here first"),
+            )
+            .note("libvirt refuses the domain, whatever bus the disks are on");
+        if let (Some(a), Some(b)) = (source(other), source(disk)) {
+            finding.note(format!(
+                "its words are: target '{target}' duplicated for disk sources '{a}' and '{b}'"
+            ));
+        }
+        match split(target).map(|(prefix, _)| names.free(prefix)) {
+            Some(free) => finding
+                .help(format!("write dev='{free}', the next name that is free"))
+                .fix(Fix::needs_consent([Change::set(at, free)])),
+            None => finding.help("give each disk a name of its own"),
+        };
+    }
+}
+
+/// The source as libvirt's text shows it; `None` if the model does not hold it.
+fn source(disk: &Disk) -> Option<&str> {
+    match &disk.backend.source {
+        BackendSource::Image(image) => image.host_path(),
+        BackendSource::VhostUser(_) | BackendSource::Empty => Some("<null>"),
+        BackendSource::Other(_) => None,
+    }
+}
