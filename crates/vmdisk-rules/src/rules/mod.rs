@@ -11,6 +11,7 @@ mod cache_unsafe;
 mod cache_writethrough;
 mod detect_zeroes_unmap_no_discard;
 mod discard_missing_thin;
+mod duplicate_disk_source;
 mod duplicate_target;
 mod duplicate_value;
 mod format_mismatch;
@@ -48,6 +49,7 @@ pub static RULES: &[&Rule] = &[
     &cache_writethrough::RULE,
     &detect_zeroes_unmap_no_discard::RULE,
     &discard_missing_thin::RULE,
+    &duplicate_disk_source::RULE,
     &duplicate_target::RULE,
     &duplicate_value::RULE,
     &format_mismatch::RULE,
