@@ -28,6 +28,8 @@ mod evidence;
 mod finding;
 mod format_words;
 mod host;
+mod iothreads;
+mod media;
 mod page;
 mod policy;
 mod remedy;

@@ -19,6 +19,10 @@ mod format_missing;
 mod invalid_value;
 mod io_native_on_buffered_dio;
 mod io_uring_disabled;
+mod iothread_missing_fast_media;
+mod iothread_undefined;
+mod iothread_unsupported_bus;
+mod iothread_unused;
 mod missing_value;
 mod native_without_direct;
 mod odirect_silently_buffered;
@@ -57,6 +61,10 @@ pub static RULES: &[&Rule] = &[
     &invalid_value::RULE,
     &io_native_on_buffered_dio::RULE,
     &io_uring_disabled::RULE,
+    &iothread_missing_fast_media::RULE,
+    &iothread_undefined::RULE,
+    &iothread_unsupported_bus::RULE,
+    &iothread_unused::RULE,
     &missing_value::RULE,
     &native_without_direct::RULE,
     &odirect_silently_buffered::RULE,

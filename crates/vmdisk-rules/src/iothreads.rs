@@ -1,0 +1,78 @@
+//! Which iothreads a guest has, and who uses them.
+
+use std::collections::BTreeSet;
+
+use vmdisk_model::{Controller, Disk, Domain, IoThreadId, IoThreadQueues};
+
+/// Numbers of the iothreads that exist.
+pub(crate) fn defined(domain: &Domain) -> BTreeSet<IoThreadId> {
+    domain.iothreads.iter().map(|thread| thread.id).collect()
+}
+
+/// Numbers of the iothreads that a disk or a controller names.
+pub(crate) fn named(domain: &Domain) -> BTreeSet<IoThreadId> {
+    let disks = domain.disks.iter().flat_map(of_disk);
+    let controllers = domain.controllers.iter().flat_map(of_controller);
+    disks.chain(controllers).collect()
+}
+
+/// The iothreads that exist and that nothing names, by their place in the list.
+pub(crate) fn idle(domain: &Domain) -> Vec<usize> {
+    let named = named(domain);
+    let threads = domain.iothreads.iter().enumerate();
+    threads
+        .filter(|(_, thread)| !named.contains(&thread.id))
+        .map(|(index, _)| index)
+        .collect()
+}
+
+/// The iothreads that a disk names.
+pub(crate) fn of_disk(disk: &Disk) -> impl Iterator<Item = IoThreadId> {
+    let frontend = &disk.frontend;
+    frontend
+        .iothread
+        .into_iter()
+        .chain(mapped(&frontend.iothread_mapping))
+}
+
+/// The iothreads that a controller names.
+pub(crate) fn of_controller(controller: &Controller) -> impl Iterator<Item = IoThreadId> {
+    controller
+        .iothread
+        .into_iter()
+        .chain(mapped(&controller.iothread_mapping))
+}
+
+/// The iothreads of a queue mapping.
+pub(crate) fn mapped(mapping: &[IoThreadQueues]) -> impl Iterator<Item = IoThreadId> {
+    mapping.iter().map(|row| row.iothread)
+}
+
+/// The virtio-scsi controller that a disk hangs on, with its place in the list.
+pub(crate) fn virtio_scsi_of<'a>(
+    domain: &'a Domain,
+    disk: &Disk,
+) -> Option<(usize, &'a Controller)> {
+    let found = domain.scsi_controller_of(disk)?;
+    found.scsi_model.filter(|model| model.is_virtio())?;
+    let mut controllers = domain.controllers.iter().enumerate();
+    controllers.find(|(_, controller)| std::ptr::eq(*controller, found))
+}
+
+/// The number of a further iothread, if `<iothreads>` alone decides over the numbers: libvirt then
+/// hands out 1, 2, 3 and so on.
+pub(crate) fn next(domain: &Domain) -> Option<IoThreadId> {
+    let is_counted = domain.iothreads.iter().all(|thread| !thread.is_listed);
+    let count = u32::try_from(domain.iothreads.len()).ok()?;
+    (is_counted && count < u32::MAX).then_some(IoThreadId(count + 1))
+}
+
+/// Numbers for a sentence: `1`, `1 and 2`, `1, 2 and 3`.
+pub(crate) fn words(ids: impl IntoIterator<Item = IoThreadId>) -> String {
+    let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
+    match ids.split_last() {
+        None => String::new(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}

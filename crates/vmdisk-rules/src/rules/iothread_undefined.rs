@@ -1,0 +1,194 @@
+//! `iothread-undefined`
+
+use std::collections::BTreeSet;
+
+use vmdisk_model::{Change, ControllerField, DiskField, DomainField, FieldPath, IoThreadId};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Fix, Group, Report, Severity, iothreads};
+
+declare_rule! {
+    /// A disk or controller names an iothread that the guest does not have.
+    ///
+    /// ## What it does
+    /// Reports `iothread` of a disk or of a virtio-scsi controller, and each number in a queue mapping, that neither
+    /// `<iothreads>` nor `<iothreadids>` makes. `<iothreads>2</iothreads>` makes the numbers 1 and 2.
+    ///
+    /// ## Why it matters
+    /// libvirt refuses the domain. Schema validation does not notice.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' iothread='1'/>
+    ///       <source file='/srv/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' iothread='1'/>
+    ///       <source file='/srv/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' iothread='1'/>
+    ///       <source file='/srv/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// A disk alone does not show the machine's iothreads:
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' iothread='1'/>
+    ///   <source file='/srv/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "iothread-undefined",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "libvirt 9.0",
+                text: "Disk iothread '1' not defined in iothreadid",
+                source: "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads",
+            },
+            Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping: iothread '1' not defined in iothreadid"),
+            Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuDomainCheckSCSIControllerIOThreads: controller iothread '1' not defined in iothreadid"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let defined = iothreads::defined(context.domain);
+    for (index, disk) in context.disks() {
+        let frontend = &disk.frontend;
+        let at = |field| FieldPath::Disk(index, field);
+        let user = || format!("`{}`", disk.name());
+        let own = Place {
+            at: at(DiskField::IoThread),
+            named: frontend.iothread.into_iter().collect(),
+            libvirt: "Disk iothread",
+        };
+        let mapping = Place {
+            at: at(DiskField::IoThreadMapping),
+            named: iothreads::mapped(&frontend.iothread_mapping).collect(),
+            libvirt: "iothread",
+        };
+        look(context, report, &defined, &own, user);
+        look(context, report, &defined, &mapping, user);
+    }
+    for (index, controller) in context.domain.controllers.iter().enumerate() {
+        let at = |field| FieldPath::Controller(index, field);
+        let kind = controller.controller_type;
+        let user = || match controller.index {
+            Some(number) => format!("{kind} controller {number}"),
+            None => format!("a {kind} controller"),
+        };
+        let own = Place {
+            at: at(ControllerField::IoThread),
+            named: controller.iothread.into_iter().collect(),
+            libvirt: "controller iothread",
+        };
+        let mapping = Place {
+            at: at(ControllerField::IoThreadMapping),
+            named: iothreads::mapped(&controller.iothread_mapping).collect(),
+            libvirt: "iothread",
+        };
+        look(context, report, &defined, &own, user);
+        look(context, report, &defined, &mapping, user);
+    }
+}
+
+/// A place that names iothreads.
+struct Place {
+    at: FieldPath,
+    named: BTreeSet<IoThreadId>,
+    /// How libvirt's text begins for this place.
+    libvirt: &'static str,
+}
+
+fn look(
+    context: &Context<'_>,
+    report: &mut Report,
+    defined: &BTreeSet<IoThreadId>,
+    place: &Place,
+    user: impl Fn() -> String,
+) {
+    let undefined: Vec<IoThreadId> = place.named.difference(defined).copied().collect();
+    let Some(first) = undefined.first().copied() else {
+        return;
+    };
+    let what = || "the iothreads of the guest".to_owned();
+    let at = place.at;
+    if report.require(at, context.whole_guest(what)).is_none() {
+        return;
+    }
+    let (threads, words) = match undefined.len() {
+        1 => ("iothread", "which does not exist"),
+        _ => ("iothreads", "which do not exist"),
+    };
+    let finding = report.finding(
+        at,
+        format!(
+            "{} runs in {threads} {}, {words}",
+            user(),
+            iothreads::words(undefined.iter().copied())
+        ),
+    );
+    finding.note(format!(
+        "libvirt refuses the domain: {} '{first}' not defined in iothreadid",
+        place.libvirt
+    ));
+    if defined.is_empty() {
+        finding.label("the guest has no iothreads");
+    } else {
+        let has = iothreads::words(defined.iter().copied());
+        finding.label(format!("the guest has {has}"));
+    }
+    if undefined == iothreads::next(context.domain).as_slice() {
+        finding
+            .help(format!(
+                "write <iothreads>{first}</iothreads> in the domain"
+            ))
+            .fix(Fix::safe([Change::set(
+                FieldPath::Domain(DomainField::IoThreads),
+                first.to_string(),
+            )]));
+    } else if defined.is_empty() {
+        finding.help(format!(
+            "write <iothreadids><iothread id='{first}'/></iothreadids> in the domain, or count from 1 with <iothreads>1</iothreads>"
+        ));
+    } else {
+        finding.help("name an iothread that exists, or add this one to <iothreadids>");
+    }
+}

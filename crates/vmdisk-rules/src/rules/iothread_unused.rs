@@ -1,0 +1,198 @@
+//! `iothread-unused`
+
+use vmdisk_model::{
+    Change, ControllerField, DiskField, Domain, DomainField, FieldPath, FrontendKind,
+    IoThreadField, IoThreadId,
+};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Fix, Group, Report, Severity, iothreads};
+
+declare_rule! {
+    /// The guest has iothreads that no disk and no controller names.
+    ///
+    /// ## What it does
+    /// Reports iothreads that exist and that nothing uses. libvirt never assigns one by itself.
+    ///
+    /// ## Why it matters
+    /// `<iothreads>4</iothreads>` alone starts four threads that wait for ever, and every disk still runs in QEMU's
+    /// main loop: whoever wrote it believes in a speed that is not there. A disk has to name its thread, with
+    /// `iothread='1'` on its driver, or on the driver of its virtio-scsi controller. Threads kept for disks that are
+    /// attached later are harmless; allow the rule then.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' iothread='1'/>
+    ///       <source file='/srv/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/web1.img'/>
+    ///       <target dev='sda' bus='scsi'/>
+    ///     </disk>
+    ///     <controller type='scsi' index='0' model='virtio-scsi'>
+    ///       <driver iothread='1'/>
+    ///     </controller>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "iothread-unused",
+        group: Group::Clarity,
+        severity: Severity::Advice,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "`<iothreads>4</iothreads>` with no disk that names one passes schema, define and start",
+                how: "virt-xml-validate and virsh of libvirt 9.0",
+            },
+            Evidence::Measured {
+                figures: "4 KiB random reads at depth 32: 31.0 k IOPS in an iothread, 13.7 k in the main loop; at depth 1 no difference",
+                how: "measured for this project on Linux 6.18, QEMU 7.2 under TCG with 2 vCPUs, virtio-blk, raw file, cache=none, io=native, 3 shuffled rounds",
+            },
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let domain = context.domain;
+    let idle = iothreads::idle(domain);
+    let Some(first) = idle.first().copied() else {
+        return;
+    };
+    let at = if domain.iothreads[first].is_listed {
+        FieldPath::IoThread(first, IoThreadField::IoThread)
+    } else {
+        FieldPath::Domain(DomainField::IoThreads)
+    };
+    let ids: Vec<IoThreadId> = idle
+        .iter()
+        .map(|index| domain.iothreads[*index].id)
+        .collect();
+    let words = iothreads::words(ids.iter().copied());
+    let title = match ids.len() {
+        1 => format!("nothing runs in iothread {words}"),
+        _ => format!("nothing runs in iothreads {words}"),
+    };
+    let finding = report.finding(at, title);
+    finding.label("no disk and no controller names it").note(
+        "libvirt assigns no iothread by itself: a disk that names none runs in QEMU's main loop",
+    );
+    let users = possible_users(domain);
+    if let (Some(user), Some(id)) = (users.first(), ids.first()) {
+        finding
+            .help(format!(
+                "write iothread='{id}' on the driver of {}",
+                user.words
+            ))
+            .fix(Fix::needs_consent(
+                users
+                    .iter()
+                    .zip(&ids)
+                    .map(|(user, id)| Change::set(user.at, id.to_string()))
+                    .collect::<Vec<_>>(),
+            ));
+    } else {
+        finding.help("take the iothreads away that nothing needs");
+        if let Some(change) = fewer(domain, &idle) {
+            finding.fix(Fix::needs_consent([change]));
+        }
+    }
+}
+
+/// A disk or controller that could run in an iothread and does not.
+struct User {
+    at: FieldPath,
+    words: String,
+}
+
+/// Disks and controllers that could run in an iothread and do not.
+fn possible_users(domain: &Domain) -> Vec<User> {
+    let mut users = Vec::new();
+    let mut controllers_seen = vec![false; domain.controllers.len()];
+    for (index, disk) in domain.disks.iter().enumerate() {
+        match domain.frontend_kind(disk) {
+            FrontendKind::VirtioBlk if iothreads::of_disk(disk).next().is_none() => {
+                users.push(User {
+                    at: FieldPath::Disk(index, DiskField::IoThread),
+                    words: format!("`{}`", disk.name()),
+                });
+            }
+            FrontendKind::VirtioScsi => {
+                let Some((number, controller)) = iothreads::virtio_scsi_of(domain, disk) else {
+                    continue;
+                };
+                let is_new = !std::mem::replace(&mut controllers_seen[number], true);
+                if is_new && iothreads::of_controller(controller).next().is_none() {
+                    users.push(User {
+                        at: FieldPath::Controller(number, ControllerField::IoThread),
+                        words: format!("the SCSI controller of `{}`", disk.name()),
+                    });
+                }
+            }
+            FrontendKind::VirtioBlk
+            | FrontendKind::VhostUserBlk
+            | FrontendKind::Scsi
+            | FrontendKind::Sata
+            | FrontendKind::Ide
+            | FrontendKind::Usb
+            | FrontendKind::Fdc
+            | FrontendKind::Nvme
+            | FrontendKind::Sd
+            | FrontendKind::Foreign => {}
+        }
+    }
+    users
+}
+
+/// A smaller `<iothreads>`, where that takes away all that are idle and no other.
+fn fewer(domain: &Domain, idle: &[usize]) -> Option<Change> {
+    let used = domain.iothreads.len() - idle.len();
+    let is_tail = idle
+        .iter()
+        .enumerate()
+        .all(|(nth, index)| *index == used + nth);
+    let is_counted = domain.iothreads.iter().all(|thread| !thread.is_listed);
+    if !is_tail || !is_counted {
+        return None;
+    }
+    let at = FieldPath::Domain(DomainField::IoThreads);
+    Some(match used {
+        0 => Change::remove(at),
+        used => Change::set(at, used.to_string()),
+    })
+}
