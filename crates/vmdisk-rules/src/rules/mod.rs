@@ -27,6 +27,7 @@ mod missing_value;
 mod native_without_direct;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
+mod queues_gt_vcpus;
 mod shareable_cached;
 mod source_missing;
 mod target_bus_mismatch;
@@ -69,6 +70,7 @@ pub static RULES: &[&Rule] = &[
     &native_without_direct::RULE,
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
+    &queues_gt_vcpus::RULE,
     &shareable_cached::RULE,
     &source_missing::RULE,
     &target_bus_mismatch::RULE,
