@@ -1,0 +1,272 @@
+//! `bus-emulated`
+
+use vmdisk_model::{
+    BackendSource, Change, Device, Disk, DiskField, Domain, DomainType, FieldPath, MachineType,
+    TargetBus,
+};
+
+use crate::rule::declare_rule;
+use crate::target_names::TargetNames;
+use crate::{Context, Evidence, Fix, Group, Report, Severity};
+
+declare_rule! {
+    /// A disk is on an emulated IDE or SATA bus where virtio would do.
+    ///
+    /// ## What it does
+    /// Reports a writable disk on IDE or SATA in a guest of QEMU whose machine has PCI or a channel subsystem. If
+    /// the guest boots from a virtio disk, its drivers are there, and that is a warning. If not, nobody can tell
+    /// from the configuration whether the guest has the drivers, so it is advice: Linux and the BSDs have them,
+    /// Windows has not until virtio-win is installed, and a boot disk must not be moved before that. CD and floppy
+    /// drives belong on such buses and are not reported.
+    ///
+    /// ## Why it matters
+    /// The guest writes several registers for each request, and each write leaves the guest and is emulated. AHCI
+    /// has one queue of 32 requests, IDE one request at a time; neither can have an iothread or more queues, and
+    /// neither can show sectors of 4096 bytes.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/system.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/data.qcow2'/>
+    ///       <target dev='sdb' bus='sata'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/system.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/data.qcow2'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// As advice, where only the guest knows whether it has the drivers:
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>desk1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/desk1.qcow2'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/system.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='cdrom'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/install.iso'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///       <readonly/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// A disk alone does not show the machine:
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/data.qcow2'/>
+    ///   <target dev='sdb' bus='sata'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "bus-emulated",
+        group: Group::Performance,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::NotMeasuredHere("qemu.org, 2021-01-19, Hajnoczi and Lopez: virtio is the most performant and fully featured choice, AHCI a fallback for guests without the drivers"),
+            Evidence::Source("QEMU 5.2 to 11.1: ide-hd has no property iothread and refuses logical_block_size=4096"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut names = TargetNames::of(context.domain);
+    let boots_from = boot_disk(context.domain);
+    for (index, disk) in context.disks() {
+        let bus = disk.frontend.effective_bus();
+        if !matches!(bus, TargetBus::Sata | TargetBus::Ide) || !is_data_disk(disk) {
+            continue;
+        }
+        let at = FieldPath::Disk(index, DiskField::TargetBus);
+        let guest = context.whole_guest(|| "the machine and its other disks".to_owned());
+        let Some(domain) = report.require(at, guest) else {
+            continue;
+        };
+        if !can_have_virtio(domain) {
+            continue;
+        }
+        let finding = report.finding(at, format!("`{}` is on an emulated {bus} bus", disk.name()));
+        finding.label("each request leaves the guest several times");
+        match boots_from.filter(|(_, disk)| domain.frontend_kind(disk).is_virtio()) {
+            Some((boots_from, boot_disk)) => {
+                finding
+                    .related(
+                        FieldPath::Disk(boots_from, DiskField::TargetBus),
+                        "the guest boots from virtio",
+                    )
+                    .note(format!(
+                        "the guest boots from `{}`, which is virtio, so it has the drivers",
+                        boot_disk.name()
+                    ))
+                    .help("write bus='virtio' and a dev that starts with `vd`; the guest's name for the disk changes");
+                if let Some(changes) = to_virtio(&mut names, index, disk) {
+                    finding.fix(Fix::needs_consent(changes));
+                }
+            }
+            None => {
+                finding
+                    .severity(Severity::Advice)
+                    .note("advice only: nothing here tells whether the guest has virtio drivers; Windows needs virtio-win installed before its boot disk moves")
+                    .help("where the guest has the drivers, write bus='virtio'; else allow this rule for the disk");
+            }
+        }
+    }
+}
+
+/// Whether a guest keeps data there: no drive for media, not empty, and writable.
+fn is_data_disk(disk: &Disk) -> bool {
+    let has_source = match &disk.backend.source {
+        BackendSource::Image(_) | BackendSource::Other(_) => true,
+        BackendSource::VhostUser(_) | BackendSource::Empty => false,
+    };
+    // libvirt refuses read-only IDE and SATA disks, which is another matter.
+    has_source && disk.frontend.effective_device() == Device::Disk && disk.is_writable()
+}
+
+/// Whether QEMU runs the guest, on a machine that takes virtio devices.
+fn can_have_virtio(domain: &Domain) -> bool {
+    let is_qemu = match &domain.domain_type {
+        Some(DomainType::Kvm | DomainType::Qemu) => true,
+        Some(DomainType::Other(_)) | None => false,
+    };
+    let takes_virtio = |machine: &MachineType| {
+        let known = ["virt", "pseries", "s390-ccw"];
+        let is_known = known.iter().any(|name| machine.0.starts_with(name));
+        machine.is_q35() || machine.is_i440fx() || is_known
+    };
+    is_qemu && domain.machine.as_ref().is_none_or(takes_virtio)
+}
+
+/// The disk that the firmware tries first: by boot order, else the first in the list.
+fn boot_disk(domain: &Domain) -> Option<(usize, &Disk)> {
+    let disks = || {
+        let all = domain.disks.iter().enumerate();
+        all.filter(|(_, disk)| match disk.frontend.effective_device() {
+            Device::Disk | Device::Lun => true,
+            Device::Cdrom | Device::Floppy => false,
+        })
+    };
+    disks()
+        .filter_map(|(index, disk)| Some((disk.frontend.boot_order?, index, disk)))
+        .min_by_key(|(order, index, _)| (*order, *index))
+        .map(|(_, index, disk)| (index, disk))
+        .or_else(|| disks().next())
+}
+
+/// The steps to virtio, where nothing on the disk hangs on its bus.
+fn to_virtio(names: &mut TargetNames<'_>, index: usize, disk: &Disk) -> Option<Vec<Change>> {
+    let frontend = &disk.frontend;
+    let hangs_on_bus = frontend.wwn.is_some()
+        || frontend.product.is_some()
+        || frontend.rotation_rate.is_some()
+        || frontend.removable.is_some();
+    let target = frontend.target.as_deref().filter(|_| !hangs_on_bus)?;
+    let name = names.for_bus(TargetBus::Virtio, target)?;
+    let at = |field| FieldPath::Disk(index, field);
+    let mut changes = vec![
+        Change::set(at(DiskField::TargetDev), name),
+        Change::set(at(DiskField::TargetBus), TargetBus::Virtio.as_wire()),
+    ];
+    if frontend.address.is_some() {
+        changes.push(Change::remove(at(DiskField::Address)));
+    }
+    Some(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vmdisk_model::{Format, Frontend, Image};
+
+    fn disk(target: &str, bus: TargetBus) -> Disk {
+        Disk::new(
+            Frontend::new(target, bus),
+            Image::file(format!("/{target}.img"), Format::Raw),
+        )
+    }
+
+    #[test]
+    fn the_boot_order_decides_what_boots_and_then_the_place() {
+        let mut domain = Domain {
+            disks: vec![disk("sda", TargetBus::Sata), disk("vda", TargetBus::Virtio)],
+            ..Domain::default()
+        };
+        assert_eq!(boot_disk(&domain).map(|(index, _)| index), Some(0));
+        domain.disks[1].frontend.boot_order = Some(2);
+        assert_eq!(boot_disk(&domain).map(|(index, _)| index), Some(1));
+        domain.disks[0].frontend.boot_order = Some(1);
+        assert_eq!(boot_disk(&domain).map(|(index, _)| index), Some(0));
+    }
+
+    #[test]
+    fn a_machine_without_virtio_and_another_hypervisor_are_left_alone() {
+        let mut domain = Domain {
+            domain_type: Some(DomainType::Kvm),
+            ..Domain::default()
+        };
+        assert!(can_have_virtio(&domain));
+        domain.machine = Some(MachineType::new("isapc"));
+        assert!(!can_have_virtio(&domain));
+        domain.machine = Some(MachineType::new("pc-i440fx-9.2"));
+        assert!(can_have_virtio(&domain));
+        domain.domain_type = Some(DomainType::Other("xen".to_owned()));
+        assert!(!can_have_virtio(&domain));
+    }
+}
