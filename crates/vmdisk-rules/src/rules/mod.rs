@@ -37,6 +37,7 @@ mod thin_zeroing_off;
 mod undeclared_prefix;
 mod unknown_attribute;
 mod unknown_element;
+mod vhost_user_needs_shared_mem;
 
 use vmdisk_source::ProblemKind;
 
@@ -81,6 +82,7 @@ pub static RULES: &[&Rule] = &[
     &undeclared_prefix::RULE,
     &unknown_attribute::RULE,
     &unknown_element::RULE,
+    &vhost_user_needs_shared_mem::RULE,
 ];
 
 /// The rule with this name.
