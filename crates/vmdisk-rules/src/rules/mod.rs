@@ -17,6 +17,7 @@ mod duplicate_target;
 mod duplicate_value;
 mod format_mismatch;
 mod format_missing;
+mod hugepages_insufficient;
 mod invalid_value;
 mod io_native_on_buffered_dio;
 mod io_uring_disabled;
@@ -62,6 +63,7 @@ pub static RULES: &[&Rule] = &[
     &duplicate_value::RULE,
     &format_mismatch::RULE,
     &format_missing::RULE,
+    &hugepages_insufficient::RULE,
     &invalid_value::RULE,
     &io_native_on_buffered_dio::RULE,
     &io_uring_disabled::RULE,

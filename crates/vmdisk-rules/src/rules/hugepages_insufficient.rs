@@ -1,0 +1,215 @@
+//! `hugepages-insufficient`
+
+use vmdisk_facts::{Fact, HostIndex};
+use vmdisk_model::{Bytes, Domain, DomainField, FieldPath, HugePages};
+
+use crate::rule::declare_rule;
+use crate::{Confidence, Context, Evidence, Group, Missing, Report, Severity};
+
+declare_rule! {
+    /// The host has fewer huge pages than the guest's memory needs.
+    ///
+    /// ## What it does
+    /// Holds `<memory>` of a guest with `<hugepages/>` against the host's pool of that page size. If the whole
+    /// pool is smaller, that is an error. If the pool would do and too few were free when the facts were collected,
+    /// it is a warning: another guest had them, or this one. Where several page sizes are given to different NUMA
+    /// cells, the rule cannot tell which is whose. Pages the kernel may add by itself (`nr_overcommit_hugepages`,
+    /// normally 0) are not counted.
+    ///
+    /// ## Why it matters
+    /// QEMU takes all of the guest's memory from the pool at start, and does not start without it. The pool is set
+    /// aside at boot or soon after: memory becomes fragmented, and later there are no 2 MiB pages left to make, and
+    /// 1 GiB pages hardly ever.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-hugepages-none
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>4</memory>
+    ///   <memoryBacking>
+    ///     <hugepages>
+    ///       <page size='2' unit='MiB'/>
+    ///     </hugepages>
+    ///   </memoryBacking>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-xfs-nvme
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>4</memory>
+    ///   <memoryBacking>
+    ///     <hugepages/>
+    ///   </memoryBacking>
+    /// </domain>
+    /// ```
+    /// Without facts, nobody knows the pool:
+    /// ```xml,not-checked
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>4</memory>
+    ///   <memoryBacking>
+    ///     <hugepages/>
+    ///   </memoryBacking>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "hugepages-insufficient",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Source("Linux Documentation/admin-guide/mm/hugetlbpage: mmap from the pool fails when it is used up"),
+            Evidence::Source("QEMU backends/hostmem.c: a memory backend that cannot be mapped ends the start"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let domain = context.domain;
+    let Some(asked) = &domain.memory_backing.huge_pages else {
+        return;
+    };
+    let at = FieldPath::Domain(DomainField::HugePages);
+    let compared = context
+        .host(|| "the host's huge pages".to_owned())
+        .and_then(|host| compare(domain, asked, host));
+    let Some(Pool {
+        page,
+        needed,
+        existing,
+        usable,
+    }) = report.require(at, compared)
+    else {
+        return;
+    };
+    if needed <= usable {
+        return;
+    }
+    let memory = Bytes(needed.saturating_mul(page.0));
+    let is_too_small = existing < needed;
+    let finding = report.finding(
+        at,
+        if is_too_small {
+            format!("the guest needs {needed} huge pages of {page}, and the host has {existing}")
+        } else {
+            format!("the guest needs {needed} huge pages of {page}, and {usable} were free")
+        },
+    );
+    finding
+        .label(format!("{memory} in pages of {page}"))
+        .related(FieldPath::Domain(DomainField::Memory), "the guest's memory");
+    if is_too_small {
+        finding.note("the guest does not start, even alone on this host");
+    } else {
+        finding
+            .severity(Severity::Warning)
+            .confidence(Confidence::Assumed)
+            .note(format!(
+                "a warning and no error: the host has {existing} such pages, and others, or this guest itself, held {} when the facts were collected",
+                existing - usable
+            ));
+    }
+    finding.help(format!(
+        "set {needed} such pages aside for this guest, at boot with hugepagesz={} hugepages=N or soon after in /sys/kernel/mm/hugepages; or take <hugepages/> away",
+        kernel_word(page)
+    ));
+}
+
+/// A host's pool, held against what a guest needs of it.
+struct Pool {
+    page: Bytes,
+    needed: u64,
+    existing: u64,
+    /// Free and not promised to anybody.
+    usable: u64,
+}
+
+fn compare(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result<Pool, Missing> {
+    let what = || "the memory of the guest".to_owned();
+    let memory = domain
+        .memory
+        .ok_or_else(|| Missing::new(what(), "the configuration does not say"))?;
+    let page = page_size(domain, asked, host)?;
+    let words = || format!("the host's huge pages of {page}");
+    let pools = &host.facts().memory.hugepages;
+    if pools.is_empty() {
+        return Err(Missing::new(words(), "not collected"));
+    }
+    let needed = memory.0.div_ceil(page.0);
+    let Some(pool) = pools.get(&(page.0 / Bytes::KIB)) else {
+        // The kernel lists every size it can make.
+        return Ok(Pool {
+            page,
+            needed,
+            existing: 0,
+            usable: 0,
+        });
+    };
+    let existing = Context::known(pool.nr.clone(), words)?.unwrap_or(0);
+    if existing < needed {
+        let usable = 0;
+        return Ok(Pool {
+            page,
+            needed,
+            existing,
+            usable,
+        });
+    }
+    let free = Context::known(pool.free.clone(), words)?.unwrap_or(0);
+    let promised = Context::known(pool.reserved.clone(), words)?.unwrap_or(0);
+    Ok(Pool {
+        page,
+        needed,
+        existing,
+        usable: free.saturating_sub(promised),
+    })
+}
+
+/// The size of the pages that all of the guest's memory is to come from.
+fn page_size(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result<Bytes, Missing> {
+    let what = || "the size of the huge pages".to_owned();
+    let has_cells = !domain.memory_backing.cell_access.is_empty();
+    match asked.page_sizes.as_slice() {
+        [] => default_size(host),
+        [page] if !has_cells && page.0 >= Bytes::KIB => Ok(*page),
+        [..] => Err(Missing::new(
+            what(),
+            "which NUMA cell has which size is not modelled",
+        )),
+    }
+}
+
+/// The page size that the host takes where none is named.
+fn default_size(host: &HostIndex<'_>) -> Result<Bytes, Missing> {
+    let what = || "the host's default size of huge pages".to_owned();
+    let facts = host.facts();
+    let asked = facts.kernel.cmdline.get("default_hugepagesz").cloned();
+    let asked = asked.unwrap_or(Fact::NotCollected);
+    if let Some(word) = Context::known(asked, what)? {
+        return Bytes::parse(&word)
+            .ok()
+            .filter(|size| size.0 >= Bytes::KIB)
+            .ok_or_else(|| Missing::new(what(), format!("default_hugepagesz={word} is no size")));
+    }
+    match Context::known(facts.cpu.arch.as_str(), what)? {
+        Some("x86_64") => Ok(Bytes(2 * Bytes::MIB)),
+        Some(arch) => Err(Missing::new(what(), format!("it differs on {arch}"))),
+        None => Err(Missing::new(what(), "the architecture is not known")),
+    }
+}
+
+/// A page size as the kernel's parameters write it.
+fn kernel_word(page: Bytes) -> String {
+    let Bytes(size) = page;
+    if size.is_multiple_of(Bytes::GIB) {
+        format!("{}G", size / Bytes::GIB)
+    } else if size.is_multiple_of(Bytes::MIB) {
+        format!("{}M", size / Bytes::MIB)
+    } else {
+        format!("{}K", size / Bytes::KIB)
+    }
+}
