@@ -33,6 +33,7 @@ mod queues_gt_vcpus;
 mod shareable_cached;
 mod source_missing;
 mod target_bus_mismatch;
+mod tcg_instead_of_kvm;
 mod thin_chunk_large_with_snapshots;
 mod thin_zeroing_off;
 mod undeclared_prefix;
@@ -79,6 +80,7 @@ pub static RULES: &[&Rule] = &[
     &shareable_cached::RULE,
     &source_missing::RULE,
     &target_bus_mismatch::RULE,
+    &tcg_instead_of_kvm::RULE,
     &thin_chunk_large_with_snapshots::RULE,
     &thin_zeroing_off::RULE,
     &undeclared_prefix::RULE,

@@ -1,0 +1,191 @@
+//! `tcg-instead-of-kvm`
+
+use vmdisk_facts::{Fact, HostIndex};
+use vmdisk_model::{Architecture, Change, Domain, DomainField, DomainType, FieldPath};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Fix, Group, Missing, Report, Severity};
+
+declare_rule! {
+    /// The guest is emulated on a host where KVM works, or asks for KVM on a host that has none.
+    ///
+    /// ## What it does
+    /// Reports `<domain type='qemu'>` where the facts say that a virtual machine was seen to run with KVM and the
+    /// guest's architecture is the host's (a warning), and `<domain type='kvm'>` where there is no `/dev/kvm` (an
+    /// error). A `/dev/kvm` that exists and can be opened proves nothing, and counts for neither.
+    ///
+    /// ## Why it matters
+    /// With `type='qemu'` QEMU translates each instruction of the guest (TCG), which is slower by a factor of ten
+    /// and more, for disks too: every request is made by guest code. TCG is also no security boundary: QEMU's
+    /// documentation excludes it. With `type='kvm'` and no `/dev/kvm` the guest does not start.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-xfs-nvme
+    /// <domain type='qemu'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed,facts-xfs-nvme
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,facts-no-kvm
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-xfs-nvme
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    /// </domain>
+    /// ```
+    /// KVM cannot run another architecture:
+    /// ```xml,not-reported,facts-xfs-nvme
+    /// <domain type='qemu'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='aarch64' machine='virt'>hvm</type>
+    ///   </os>
+    /// </domain>
+    /// ```
+    /// Without facts, nobody knows whether the host has KVM:
+    /// ```xml,not-checked
+    /// <domain type='qemu'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "tcg-instead-of-kvm",
+        group: Group::Performance,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::NotMeasuredHere("the factor of ten is common knowledge; this project's machines have no working KVM to compare with"),
+            Evidence::Source("QEMU docs/system/security: only guests under a hardware hypervisor are a security boundary, TCG is not"),
+            Evidence::Source("QEMU accel/kvm/kvm-all.c, kvm_init: Could not access KVM kernel module"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let at = FieldPath::Domain(DomainField::DomainType);
+    let domain = context.domain;
+    let what = || "whether KVM works on the host".to_owned();
+    match &domain.domain_type {
+        Some(DomainType::Qemu) => {
+            let answer = context
+                .host(what)
+                .and_then(|host| should_use_kvm(domain, host));
+            if report.require(at, answer) == Some(true) {
+                report_emulated(report, at);
+            }
+        }
+        Some(DomainType::Kvm) => {
+            let answer = context.host(what).and_then(has_no_kvm);
+            if report.require(at, answer) == Some(true) {
+                report_no_kvm(report, at);
+            }
+        }
+        Some(DomainType::Other(_)) | None => {}
+    }
+}
+
+/// Whether KVM was seen to work and could run this guest.
+fn should_use_kvm(domain: &Domain, host: &HostIndex<'_>) -> Result<bool, Missing> {
+    let facts = host.facts();
+    if let Some(guest) = domain.architecture {
+        let arch = Context::known(facts.cpu.arch.as_str(), || {
+            "the host's architecture".to_owned()
+        })?;
+        if !arch.is_some_and(|host| runs(host, guest)) {
+            return Ok(false);
+        }
+    }
+    if facts.kvm.dev_kvm.is_false() {
+        return Ok(false);
+    }
+    let what = || "whether a guest was ever seen to run with KVM".to_owned();
+    Ok(Context::known(facts.kvm.proven.clone(), what)? == Some(true))
+}
+
+/// Whether KVM of a host, named as by `uname -m`, runs a guest of this architecture.
+fn runs(host: &str, guest: Architecture) -> bool {
+    match guest {
+        Architecture::I686 => matches!(host, "x86_64" | "i686"),
+        // Whether 32-bit guests run differs from processor to processor, and nobody says so here.
+        Architecture::Armv7l | Architecture::Armv6l => host == guest.as_wire(),
+        // The mode is the guest's choice, at run time.
+        Architecture::Ppc64 | Architecture::Ppc64le => matches!(host, "ppc64" | "ppc64le"),
+        Architecture::X86_64
+        | Architecture::Aarch64
+        | Architecture::Ppc
+        | Architecture::S390x
+        | Architecture::Riscv64
+        | Architecture::Riscv32
+        | Architecture::Loongarch64
+        | Architecture::Mips64
+        | Architecture::Mips
+        | Architecture::Mipsel
+        | Architecture::Sparc
+        | Architecture::Sparc64
+        | Architecture::Alpha
+        | Architecture::M68k
+        | Architecture::Itanium => host == guest.as_wire(),
+    }
+}
+
+/// Whether the host certainly has no KVM.
+fn has_no_kvm(host: &HostIndex<'_>) -> Result<bool, Missing> {
+    let facts = host.facts();
+    let what = || "whether the host has /dev/kvm".to_owned();
+    if let Fact::Known(namespace) = &facts.collector.namespace
+        && namespace == "container"
+    {
+        return Err(Missing::new(
+            what(),
+            "the facts were collected in a container",
+        ));
+    }
+    Ok(!Context::known(facts.kvm.dev_kvm.clone(), what)?.unwrap_or(false))
+}
+
+fn report_emulated(report: &mut Report, at: FieldPath) {
+    report
+        .finding(at, "the guest is emulated, and KVM works on this host")
+        .label("QEMU translates every instruction of the guest")
+        .note("the facts say that a guest was seen to run with KVM on this host")
+        .help("write type='kvm'; the guest may see another default processor")
+        .fix(Fix::needs_consent([Change::set(
+            at,
+            DomainType::Kvm.as_wire(),
+        )]));
+}
+
+fn report_no_kvm(report: &mut Report, at: FieldPath) {
+    report
+        .finding(at, "the guest asks for KVM, and this host has none")
+        .severity(Severity::Error)
+        .label("there is no /dev/kvm")
+        .note("an error and no warning: QEMU says `Could not access KVM kernel module` and does not start")
+        .help("switch virtualisation on in the firmware, or nesting on the host above, and load kvm_intel or kvm_amd; type='qemu' runs without it, ten times slower");
+}
