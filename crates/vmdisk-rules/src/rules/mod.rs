@@ -25,6 +25,7 @@ mod iothread_missing_fast_media;
 mod iothread_undefined;
 mod iothread_unsupported_bus;
 mod iothread_unused;
+mod md_degraded;
 mod missing_value;
 mod native_without_direct;
 mod odirect_silently_buffered;
@@ -72,6 +73,7 @@ pub static RULES: &[&Rule] = &[
     &iothread_undefined::RULE,
     &iothread_unsupported_bus::RULE,
     &iothread_unused::RULE,
+    &md_degraded::RULE,
     &missing_value::RULE,
     &native_without_direct::RULE,
     &odirect_silently_buffered::RULE,
