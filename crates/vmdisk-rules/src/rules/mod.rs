@@ -17,6 +17,7 @@ mod duplicate_target;
 mod duplicate_value;
 mod format_mismatch;
 mod format_missing;
+mod guest_sector_512_on_4kn;
 mod hugepages_insufficient;
 mod invalid_value;
 mod io_native_on_buffered_dio;
@@ -65,6 +66,7 @@ pub static RULES: &[&Rule] = &[
     &duplicate_value::RULE,
     &format_mismatch::RULE,
     &format_missing::RULE,
+    &guest_sector_512_on_4kn::RULE,
     &hugepages_insufficient::RULE,
     &invalid_value::RULE,
     &io_native_on_buffered_dio::RULE,
