@@ -41,6 +41,7 @@ mod thin_zeroing_off;
 mod undeclared_prefix;
 mod unknown_attribute;
 mod unknown_element;
+mod unstable_device_path;
 mod vhost_user_needs_shared_mem;
 
 use vmdisk_source::ProblemKind;
@@ -90,6 +91,7 @@ pub static RULES: &[&Rule] = &[
     &undeclared_prefix::RULE,
     &unknown_attribute::RULE,
     &unknown_element::RULE,
+    &unstable_device_path::RULE,
     &vhost_user_needs_shared_mem::RULE,
 ];
 
