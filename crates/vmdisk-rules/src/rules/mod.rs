@@ -33,6 +33,7 @@ mod odirect_silently_buffered;
 mod odirect_unsupported;
 mod queues_gt_vcpus;
 mod shareable_cached;
+mod source_is_mounted;
 mod source_missing;
 mod target_bus_mismatch;
 mod tcg_instead_of_kvm;
@@ -83,6 +84,7 @@ pub static RULES: &[&Rule] = &[
     &odirect_unsupported::RULE,
     &queues_gt_vcpus::RULE,
     &shareable_cached::RULE,
+    &source_is_mounted::RULE,
     &source_missing::RULE,
     &target_bus_mismatch::RULE,
     &tcg_instead_of_kvm::RULE,
