@@ -11,7 +11,7 @@ use crate::kept::{Kept, KeptAt, KeptInside};
 use crate::reader::{Element, Reader};
 use crate::value::unsigned32;
 use crate::vocabulary::{DEVICES, DOMAIN, Field, Whose};
-use crate::writer::{Unwritable, Writer};
+use crate::writer::{Unwritable, Writer, name_of};
 use crate::{controller, disk, iothreads, memory_backing};
 
 const AT: KeptAt = KeptAt::path("");
@@ -205,12 +205,15 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
     }
     let root = guest.at(AT);
     // Other people's elements go where libvirt has them, between ours.
-    let mut others: Vec<(usize, &str)> = root
-        .children
-        .iter()
-        .map(|child| (place_in_order(child), child.as_str()))
-        .collect();
-    others.sort_by_key(|(place, _)| *place);
+    let mut others: Vec<(usize, bool, &str)> = Vec::new();
+    others.extend(
+        root.children
+            .iter()
+            .map(|child| (place_in_order(child), false, child.as_str())),
+    );
+    let duplicates = root.duplicates.iter();
+    others.extend(duplicates.map(|(_, child)| (place_in_order(child), true, child.as_str())));
+    others.sort_by_key(|(place, is_again, _)| (*place, *is_again));
     let mut others = others.into_iter().peekable();
     writer.start("domain", root);
     writer.optional("type", domain_type.as_ref().map(DomainType::as_wire));
@@ -242,11 +245,15 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
             "devices" => write_devices(&mut writer, domain, kept),
             _ => {}
         }
-        while let Some((_, child)) = others.next_if(|(at, _)| *at <= place) {
-            writer.verbatim(child);
+        while let Some((_, is_again, child)) = others.next_if(|(at, ..)| *at <= place) {
+            if is_again {
+                writer.duplicate(name_of(child), child);
+            } else {
+                writer.verbatim(child);
+            }
         }
     }
-    for (_, child) in others {
+    for (_, _, child) in others {
         writer.verbatim(child);
     }
     writer.end_without_kept_children();
@@ -255,13 +262,8 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
 
 /// The place of a kept element in libvirt's order; last for what it does not know.
 fn place_in_order(element: &str) -> usize {
-    let name = element
-        .trim_start_matches('<')
-        .split(['>', '/', ' ', '\t', '\r', '\n'])
-        .next()
-        .unwrap_or_default();
     DOMAIN
-        .child(name)
+        .child(name_of(element))
         .map_or(DOMAIN.children.len(), |(place, _)| place)
 }
 

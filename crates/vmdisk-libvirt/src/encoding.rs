@@ -15,7 +15,7 @@ fn refuse(message: impl Into<String>) -> ReadFailure {
 ///
 /// # Errors
 /// If it is empty, too large, binary, or in another encoding than UTF-8.
-pub(crate) fn decode(bytes: &[u8]) -> Result<&str, ReadFailure> {
+pub fn decode(bytes: &[u8]) -> Result<&str, ReadFailure> {
     if bytes.is_empty() {
         return Err(refuse("the file is empty"));
     }

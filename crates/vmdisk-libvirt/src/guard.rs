@@ -67,6 +67,10 @@ pub(crate) fn guard(text: &str) -> Result<Guarded, ReadFailure> {
     }
     check_declared(text)?;
     let base = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    if text[base..].starts_with('\u{feff}') {
+        let span = Span::new(base, base + 3);
+        return Err(ReadFailure::malformed(span, "a second byte order mark"));
+    }
     let mut guard = Guard {
         text,
         open: Vec::new(),

@@ -9,17 +9,27 @@ pub(crate) struct KeptParts {
     pub(crate) attributes: Vec<(String, String)>,
     /// Inner elements, as written.
     pub(crate) children: Vec<String>,
+    /// Inner elements that stood there already, by name and as written. They must stay behind the
+    /// first, or they would count.
+    pub(crate) duplicates: Vec<(String, String)>,
     /// Text that has no place in the model, unescaped.
     pub(crate) text: Option<String>,
 }
 
 impl KeptParts {
     pub(crate) fn is_empty(&self) -> bool {
-        self.attributes.is_empty() && self.children.is_empty() && self.text.is_none()
+        let KeptParts {
+            attributes,
+            children,
+            duplicates,
+            text,
+        } = self;
+        attributes.is_empty() && children.is_empty() && duplicates.is_empty() && text.is_none()
     }
 
-    pub(crate) fn has_attribute(&self, name: &str) -> bool {
-        self.attributes.iter().any(|(known, _)| known == name)
+    /// The number of the attribute with this name.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.attributes.iter().position(|(known, _)| known == name)
     }
 }
 
@@ -63,6 +73,7 @@ impl KeptAt {
 static NOTHING: KeptParts = KeptParts {
     attributes: Vec::new(),
     children: Vec::new(),
+    duplicates: Vec::new(),
     text: None,
 };
 

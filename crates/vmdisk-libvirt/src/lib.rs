@@ -30,10 +30,11 @@ pub mod vocabulary;
 mod writer;
 mod xml_char;
 
+pub use allowance::ALLOWANCE_NAMESPACE;
 pub use disk::write_disk;
 pub use document::Document;
 pub use domain::write_domain;
-pub use encoding::MAX_BYTES;
+pub use encoding::{MAX_BYTES, decode};
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use guard::{MAX_ATTRIBUTES, MAX_DEPTH, MAX_PREFIXES};
 pub use kept::{Kept, KeptInside};

@@ -178,6 +178,9 @@ pub(crate) fn write_cells<'k>(
                 writer.attribute("memory", part + rest);
                 writer.attribute("unit", "KiB");
             }
+            for name in ["id", "cpus", "memory", "unit"] {
+                writer.kept(name);
+            }
             writer.optional("memAccess", *access);
             writer.end();
         }

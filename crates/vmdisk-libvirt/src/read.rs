@@ -44,7 +44,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let (domain, kept) = read_root(&mut reader, root, node)?;
     report_prefixes(&mut reader, &guarded, root);
     report_default_namespace(&mut reader, &guarded);
-    let allowances = allowance::read(text, &tree, &domain, &reader.map);
+    let allowances = allowance::read(&mut reader, &tree, &domain);
     let Reader {
         map: source_map,
         mut problems,

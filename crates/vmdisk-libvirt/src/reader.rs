@@ -111,6 +111,21 @@ impl<'t, 'd> Element<'t, 'd> {
         }
     }
 
+    /// The names that an unknown child may have been meant for: those that are not written yet.
+    fn free_names(&self) -> Vec<&'static str> {
+        let mut is_written = vec![false; self.spec.children.len()];
+        for child in &self.children {
+            if let Some((nth, _)) = self.spec.child(child.name) {
+                is_written[nth] = true;
+            }
+        }
+        let known = self.spec.children.iter().zip(is_written);
+        known
+            .filter(|(known, is_written)| known.repeats || !is_written)
+            .map(|(known, _)| known.name)
+            .collect()
+    }
+
     /// The text of the element.
     pub(crate) fn content(&self) -> String {
         tree::text(self.node).0
@@ -286,6 +301,7 @@ impl<'t> Reader<'t> {
     fn open_attributes(&mut self, element: &mut Element<'_, '_>, tags: &[TagAttribute]) {
         // The tree leaves name space declarations out; the rest comes in the same order.
         let mut values = element.node.attributes();
+        let mut free: Option<Vec<&str>> = None;
         for tag in tags {
             let name = self.slice(tag.name);
             let is_declaration = name == "xmlns" || name.starts_with("xmlns:");
@@ -317,7 +333,13 @@ impl<'t> Reader<'t> {
                     self.check_value(spec.value, name, value, at, tag.value);
                 }
                 None if element.spec.is_judged && !name.contains(':') => {
-                    self.unknown_attribute(element, tag, tags);
+                    // A name that is written already cannot have been meant.
+                    let text = self.text;
+                    let is_free =
+                        |known: &&str| !tags.iter().any(|tag| tag.name.slice(text) == Some(*known));
+                    let known = element.spec.attributes.iter().map(|known| known.name);
+                    let free = free.get_or_insert_with(|| known.filter(is_free).collect());
+                    self.unknown_attribute(element, tag, free);
                 }
                 None => {}
             }
@@ -340,21 +362,9 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn unknown_attribute(
-        &mut self,
-        element: &Element<'_, '_>,
-        tag: &TagAttribute,
-        tags: &[TagAttribute],
-    ) {
+    fn unknown_attribute(&mut self, element: &Element<'_, '_>, tag: &TagAttribute, free: &[&str]) {
         let name = self.slice(tag.name);
-        // A name that is written already cannot have been meant.
-        let free = element
-            .spec
-            .attributes
-            .iter()
-            .map(|known| known.name)
-            .filter(|known| !tags.iter().any(|other| self.slice(other.name) == *known));
-        let meant = suggest(name, free);
+        let meant = self.suggest(name, free);
         let mut message = format!("unknown attribute `{name}` of `<{}>`", element.spec.name);
         let mut help = meant.map(|meant| format!("did you mean `{meant}`?"));
         if let Some(source_type) = type_of_source(element.spec)
@@ -371,6 +381,15 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// The word that was meant; nobody reads the guesses for more than a thousand mistakes, and they
+    /// cost time.
+    fn suggest<'w>(&self, word: &str, known: &[&'w str]) -> Option<&'w str> {
+        if self.problems.len() >= 1000 {
+            return None;
+        }
+        suggest(word, known.iter().copied())
+    }
+
     /// Closes an element: what nobody took is checked, reported where it is unknown, and kept.
     pub(crate) fn close(&mut self, element: Element<'_, '_>) -> KeptParts {
         let mut parts = KeptParts::default();
@@ -383,26 +402,33 @@ impl<'t> Reader<'t> {
                     .push((name.to_owned(), verbatim.to_owned()));
             }
         }
-        let mut seen: Vec<Option<Span>> = vec![None; element.spec.children.len()];
+        let mut is_seen = vec![false; element.spec.children.len()];
+        let mut free: Option<Vec<&str>> = None;
         for child in &element.children {
             let name_start = child.node.range().start + 1;
             let name_span = Span::new(name_start, name_start + child.name.len());
             match element.spec.child(child.name) {
                 Some((nth, known)) => {
-                    let is_again = !known.repeats && seen[nth].is_some();
-                    seen[nth] = seen[nth].or(Some(name_span));
+                    let is_again = !known.repeats && is_seen[nth];
+                    is_seen[nth] = true;
                     if is_again {
                         let message = format!(
                             "a second `<{}>` in `<{}>`; the first counts",
                             child.name, element.spec.name
                         );
                         self.problem(ProblemKind::Duplicate, element.at, name_span, message);
+                        let verbatim = self.slice(child.node.range().into()).to_owned();
+                        parts.duplicates.push((child.name.to_owned(), verbatim));
+                        continue;
                     } else if !child.is_taken {
                         self.check(&element, child.node);
                     }
                 }
                 None if child.name.contains(':') => {}
-                None => self.unknown_element(&element, child, name_span),
+                None => {
+                    let free = free.get_or_insert_with(|| element.free_names());
+                    self.unknown_element(&element, child, name_span, free);
+                }
             }
             if !child.is_taken {
                 let verbatim = self.slice(child.node.range().into());
@@ -430,24 +456,18 @@ impl<'t> Reader<'t> {
         element: &Element<'_, '_>,
         child: &Child<'_, '_>,
         name_span: Span,
+        free: &[&str],
     ) {
-        let is_free = |known: &&crate::vocabulary::ChildSpec| {
-            known.repeats
-                || !element
-                    .children
-                    .iter()
-                    .any(|other| other.name == known.name)
-        };
-        let known = element.spec.children.iter().filter(is_free);
         let meant = if element.spec.is_judged {
-            suggest(child.name, known.map(|known| known.name))
+            self.suggest(child.name, free)
         } else {
             // Among other people's elements only a near miss of one of ours is worth a word.
-            let others = other_devices(element.spec).iter().copied();
-            if other_devices(element.spec).contains(&child.name) {
+            let others = other_devices(element.spec);
+            if others.contains(&child.name) {
                 return;
             }
-            let meant = suggest(child.name, known.map(|known| known.name).chain(others));
+            let known: Vec<&str> = free.iter().chain(others).copied().collect();
+            let meant = self.suggest(child.name, &known);
             let is_ours = meant
                 .and_then(|meant| element.spec.child(meant))
                 .is_some_and(|(_, known)| known.is_judged());

@@ -38,23 +38,18 @@ pub(crate) fn read(
 
 /// Writes the target.
 pub(crate) fn write<'k>(writer: &mut Writer<'k>, frontend: &Frontend, kept: &'k KeptInside) {
-    let Frontend {
-        target,
-        bus,
-        removable,
-        rotation_rate,
-        ..
-    } = frontend;
     let parts = kept.at(AT);
-    let is_set =
-        target.is_some() || bus.is_some() || removable.is_some() || rotation_rate.is_some();
+    let is_set = frontend.target.is_some()
+        || frontend.bus.is_some()
+        || frontend.removable.is_some()
+        || frontend.rotation_rate.is_some();
     if !is_set && parts.is_empty() {
         return;
     }
     writer.start("target", parts);
-    writer.optional("dev", target.as_ref());
-    writer.optional("bus", *bus);
-    writer.optional("removable", *removable);
-    writer.optional("rotation_rate", *rotation_rate);
+    writer.optional("dev", frontend.target.as_ref());
+    writer.optional("bus", frontend.bus);
+    writer.optional("removable", frontend.removable);
+    writer.optional("rotation_rate", frontend.rotation_rate);
     writer.end();
 }

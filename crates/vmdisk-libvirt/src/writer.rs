@@ -22,7 +22,11 @@ pub struct Unwritable {
 struct Open<'k> {
     name: &'static str,
     kept: &'k KeptParts,
+    /// Kept attributes that have been written in the place of ours, by number.
+    placed: Vec<usize>,
     has_children: bool,
+    /// Names of the children so far, where duplicates will follow.
+    names: Vec<String>,
 }
 
 /// Writes elements; depth is data, so a chain of any depth can be written.
@@ -62,23 +66,22 @@ impl<'k> Writer<'k> {
     /// Starts an element; attributes may follow, then children, then [`Self::end`].
     pub(crate) fn start(&mut self, name: &'static str, kept: &'k KeptParts) {
         self.begin_children();
+        self.note_name(name);
         self.indent();
         self.out.push('<');
         self.out.push_str(name);
         self.open.push(Open {
             name,
             kept,
+            placed: Vec::new(),
             has_children: false,
+            names: Vec::new(),
         });
     }
 
-    /// Writes an attribute, unless it is kept as it was written.
+    /// Writes an attribute; one that was kept goes before ours, as it was written.
     pub(crate) fn attribute(&mut self, name: &str, value: impl std::fmt::Display) {
-        if self
-            .open
-            .last()
-            .is_some_and(|open| open.kept.has_attribute(name))
-        {
+        if self.kept(name) {
             return;
         }
         let value = value.to_string();
@@ -90,6 +93,19 @@ impl<'k> Writer<'k> {
         self.out.push('\'');
     }
 
+    /// Writes an attribute here if it was kept; true if it was.
+    pub(crate) fn kept(&mut self, name: &str) -> bool {
+        if let Some(open) = self.open.last_mut()
+            && let Some(nth) = open.kept.position(name)
+        {
+            open.placed.push(nth);
+            self.out.push(' ');
+            self.out.push_str(&open.kept.attributes[nth].1);
+            return true;
+        }
+        false
+    }
+
     /// Writes an attribute that is set.
     pub(crate) fn optional(&mut self, name: &str, value: Option<impl std::fmt::Display>) {
         if let Some(value) = value {
@@ -99,9 +115,11 @@ impl<'k> Writer<'k> {
 
     fn kept_attributes(&mut self) {
         if let Some(open) = self.open.last() {
-            for (_, verbatim) in &open.kept.attributes {
-                self.out.push(' ');
-                self.out.push_str(verbatim);
+            for (nth, (_, verbatim)) in open.kept.attributes.iter().enumerate() {
+                if !open.placed.contains(&nth) {
+                    self.out.push(' ');
+                    self.out.push_str(verbatim);
+                }
             }
         }
     }
@@ -117,9 +135,27 @@ impl<'k> Writer<'k> {
         }
     }
 
+    fn note_name(&mut self, name: &str) {
+        if let Some(open) = self.open.last_mut()
+            && !open.kept.duplicates.is_empty()
+        {
+            open.names.push(name.to_owned());
+        }
+    }
+
+    /// Writes an inner element that stood there a second time; without a first, it would count.
+    pub(crate) fn duplicate(&mut self, name: &str, element: &str) {
+        let open = self.open.last();
+        if open.is_some_and(|open| !open.names.iter().any(|known| known == name)) {
+            self.verbatim(&format!("<{name}/>"));
+        }
+        self.verbatim(element);
+    }
+
     /// Writes an inner element as it was read.
     pub(crate) fn verbatim(&mut self, element: &str) {
         self.begin_children();
+        self.note_name(name_of(element));
         self.indent();
         self.out.push_str(element);
         self.out.push('\n');
@@ -130,6 +166,9 @@ impl<'k> Writer<'k> {
         let kept = self.open.last().map(|open| open.kept);
         for child in kept.into_iter().flat_map(|kept| &kept.children) {
             self.verbatim(child);
+        }
+        for (name, child) in kept.into_iter().flat_map(|kept| &kept.duplicates) {
+            self.duplicate(name, child);
         }
         self.end_without_kept_children();
     }
@@ -194,15 +233,26 @@ impl<'k> Writer<'k> {
     }
 }
 
+/// Name of an element as it was written.
+pub(crate) fn name_of(element: &str) -> &str {
+    let element = element.strip_prefix('<').unwrap_or(element);
+    let end = element.find(['>', '/', ' ', '\t', '\r', '\n']);
+    &element[..end.unwrap_or(element.len())]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn elements_are_formatted_as_libvirt_formats_them() {
+    fn elements_are_formatted_as_libvirt_formats_them_and_kept_ones_come_after() {
         let kept = KeptParts {
             attributes: vec![("x".into(), "x=\"1\"".into())],
             children: vec!["<y/>".into()],
+            duplicates: vec![
+                ("c".into(), "<c>2</c>".into()),
+                ("f".into(), "<f g='1'/>".into()),
+            ],
             text: None,
         };
         let nothing = KeptParts::default();
@@ -210,13 +260,14 @@ mod tests {
         writer.start("a", &kept);
         writer.attribute("b", "<'\n");
         writer.attribute("x", "ours");
+        writer.attribute("z", 2);
         writer.start("c", &nothing);
         writer.end();
         writer.text_element("d", Some("e & f"), &nothing);
         writer.end();
         assert_eq!(
             writer.finish().unwrap(),
-            "<a b='&lt;&apos;&#10;' x=\"1\">\n  <c/>\n  <d>e &amp; f</d>\n  <y/>\n</a>\n"
+            "<a b='&lt;&apos;&#10;' x=\"1\" z='2'>\n  <c/>\n  <d>e &amp; f</d>\n  <y/>\n  <c>2</c>\n  <f/>\n  <f g='1'/>\n</a>\n"
         );
     }
 
