@@ -108,8 +108,43 @@ pub enum RecordedFormat {
     None,
     /// A format known here.
     Known(ImageFormat),
+    /// The name of a protocol driver, as `file` or `nbd`: the bytes as they come, which is raw.
+    Protocol(Name),
     /// A name that is none of a format known here.
     Unknown(Name),
+}
+
+/// QEMU's protocol drivers that old tools recorded as a backing file's format.
+const PROTOCOLS: [&[u8]; 17] = [
+    b"file",
+    b"host_device",
+    b"host_cdrom",
+    b"nbd",
+    b"http",
+    b"https",
+    b"ftp",
+    b"ftps",
+    b"iscsi",
+    b"nfs",
+    b"rbd",
+    b"ssh",
+    b"gluster",
+    b"nvme",
+    b"sheepdog",
+    b"vxhs",
+    b"vvfat",
+];
+
+impl RecordedFormat {
+    /// What a name that an image records says.
+    #[must_use]
+    pub fn from_name(name: &Name) -> Self {
+        match ImageFormat::from_qemu_name(name.as_bytes()) {
+            Some(format) => Self::Known(format),
+            None if PROTOCOLS.contains(&name.as_bytes()) => Self::Protocol(name.clone()),
+            None => Self::Unknown(name.clone()),
+        }
+    }
 }
 
 /// The caller's answer.
@@ -174,6 +209,7 @@ impl<I> Link<I> {
         match &self.recorded {
             RecordedFormat::None => Some(self.header.probed_by_qemu()),
             RecordedFormat::Known(format) => Some(*format),
+            RecordedFormat::Protocol(_) => Some(ImageFormat::Raw),
             RecordedFormat::Unknown(_) => None,
         }
     }
@@ -288,10 +324,7 @@ fn step<I>(
         return Err(End::Base);
     };
     let recorded = match backing.format {
-        Some(name) => ImageFormat::from_name(name.as_bytes()).map_or_else(
-            || RecordedFormat::Unknown(name.clone()),
-            RecordedFormat::Known,
-        ),
+        Some(name) => RecordedFormat::from_name(name),
         None if backing.is_raw => RecordedFormat::Known(ImageFormat::Raw),
         None => RecordedFormat::None,
     };

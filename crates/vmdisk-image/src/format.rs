@@ -73,7 +73,8 @@ impl ImageFormat {
 
     /// The word for `<driver type=…>` in libvirt; `None` for what libvirt has none for.
     ///
-    /// LUKS is no word there: it is `raw` with `<encryption format='luks'>`.
+    /// Two of the words mislead: `vhd` is QEMU's `vhdx`, and `vpc` is what everybody else calls VHD. LUKS is `raw` with
+    /// `<encryption format='luks'>`.
     #[must_use]
     pub fn libvirt_name(self) -> Option<&'static str> {
         match self {
@@ -82,31 +83,41 @@ impl ImageFormat {
             Self::Qcow => Some("qcow"),
             Self::Qed => Some("qed"),
             Self::Vmdk => Some("vmdk"),
+            Self::Vhdx => Some("vhd"),
             Self::Vpc => Some("vpc"),
             Self::Vdi => Some("vdi"),
             Self::Parallels => Some("ploop"),
             Self::Bochs => Some("bochs"),
             Self::Cloop => Some("cloop"),
-            Self::Vhdx | Self::Luks | Self::Luks2 => None,
+            Self::Luks | Self::Luks2 => None,
         }
     }
 
-    /// The format of a name that an image records or a configuration declares, in QEMU's or libvirt's words.
+    /// The format of a driver's name in QEMU, which is also what images record of their backing files.
     ///
     /// ```
     /// use vmdisk_image::ImageFormat;
     ///
-    /// assert_eq!(ImageFormat::from_name(b"qcow2"), Some(ImageFormat::Qcow2));
-    /// assert_eq!(ImageFormat::from_name(b"ploop"), Some(ImageFormat::Parallels));
-    /// assert_eq!(ImageFormat::from_name(b"QCOW2"), None);
+    /// assert_eq!(ImageFormat::from_qemu_name(b"vhdx"), Some(ImageFormat::Vhdx));
+    /// assert_eq!(ImageFormat::from_libvirt_name(b"vhd"), Some(ImageFormat::Vhdx));
+    /// assert_eq!(ImageFormat::from_qemu_name(b"QCOW2"), None);
     /// ```
     #[must_use]
-    pub fn from_name(name: &[u8]) -> Option<Self> {
+    pub fn from_qemu_name(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|format| {
-            [format.qemu_name(), format.libvirt_name()]
-                .into_iter()
-                .flatten()
-                .any(|known| known.as_bytes() == name)
+            format
+                .qemu_name()
+                .is_some_and(|known| known.as_bytes() == name)
+        })
+    }
+
+    /// The format of a word of libvirt.
+    #[must_use]
+    pub fn from_libvirt_name(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| {
+            format
+                .libvirt_name()
+                .is_some_and(|known| known.as_bytes() == name)
         })
     }
 }
@@ -124,12 +135,16 @@ mod tests {
     #[test]
     fn every_name_leads_back_to_its_format() {
         for format in ImageFormat::ALL {
-            for name in [format.qemu_name(), format.libvirt_name()]
-                .into_iter()
-                .flatten()
-            {
+            if let Some(name) = format.qemu_name() {
                 assert_eq!(
-                    ImageFormat::from_name(name.as_bytes()),
+                    ImageFormat::from_qemu_name(name.as_bytes()),
+                    Some(format),
+                    "{name}"
+                );
+            }
+            if let Some(name) = format.libvirt_name() {
+                assert_eq!(
+                    ImageFormat::from_libvirt_name(name.as_bytes()),
                     Some(format),
                     "{name}"
                 );

@@ -14,10 +14,10 @@ use vmdisk_image::{
 };
 
 fn guess(image: &Image) -> RawGuess {
-    match image.header() {
-        Header::Raw(guess) => guess,
-        other => panic!("{other:?}"),
-    }
+    let Header::Raw(guess) = image.header() else {
+        panic!("not raw")
+    };
+    guess
 }
 
 fn kinds(image: &Image) -> Vec<SignatureKind> {

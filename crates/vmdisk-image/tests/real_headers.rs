@@ -465,7 +465,7 @@ fn other_formats_read_as_qemu_img_says() {
             let (header, _) = agree(directory, &file);
             assert_eq!(
                 header.format(),
-                ImageFormat::from_name(format.as_bytes()).unwrap()
+                ImageFormat::from_qemu_name(format.as_bytes()).unwrap()
             );
         }
     }

@@ -10,6 +10,8 @@
 )]
 
 pub(crate) mod counting;
+pub(crate) mod fuzz;
 pub(crate) mod image;
+pub(crate) mod microsoft;
 pub(crate) mod qemu;
 pub(crate) mod refusal;
