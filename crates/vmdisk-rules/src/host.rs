@@ -50,8 +50,8 @@ pub(crate) fn because(path: &str, direct: &DirectIo) -> String {
     let basis = match confidence {
         // What was seen says so itself.
         Basis::Probed | Basis::Observed => "",
-        Basis::FromVersionTable => " (known from the versions, not tried there)",
-        Basis::Declared => " (not observed)",
+        Basis::FromVersionTable => "; known from the versions, not tried there",
+        Basis::Declared => ", and was not observed",
     };
     format!("O_DIRECT on {path}: {because}{basis}")
 }
