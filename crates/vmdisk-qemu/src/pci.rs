@@ -11,9 +11,8 @@ use crate::writer::Writer;
 /// Slots of the root bus and the further buses that addresses speak of.
 #[derive(Debug)]
 pub(crate) struct PciSlots {
-    board: Board,
-    /// Slots that addresses take.
-    addressed: BTreeSet<u32>,
+    /// Number of devices without an address that fit the root bus, if that is known.
+    room: Option<usize>,
     /// The slots to hand out. Only where some device has an address: QEMU gives a device without one
     /// the first slot that is free at that moment, which may be one that a later device is due.
     free: Option<std::vec::IntoIter<u32>>,
@@ -62,26 +61,15 @@ impl PciSlots {
                 |slot: &u32| !addressed.contains(slot) && !board.taken_slots().contains(slot);
             (0..32).filter(is_free).collect::<Vec<_>>().into_iter()
         });
+        addressed.extend(board.taken_slots());
         PciSlots {
-            board,
-            addressed,
+            room: board
+                .root_bus()
+                .map(|_| 32_usize.saturating_sub(addressed.len())),
             free,
             unaddressed: 0,
             buses,
         }
-    }
-
-    /// Number of devices without an address that fit the root bus, if that is known.
-    fn room(&self) -> Option<usize> {
-        self.board.root_bus()?;
-        let taken = self
-            .board
-            .taken_slots()
-            .iter()
-            .chain(&self.addressed)
-            .collect::<BTreeSet<_>>()
-            .len();
-        Some(32_usize.saturating_sub(taken))
     }
 }
 
@@ -146,7 +134,7 @@ impl Writer<'_> {
 
     fn pci_next_slot(&mut self, device: &mut JsonObject, at: FieldPath) {
         self.pci.unaddressed += 1;
-        if let Some(room) = self.pci.room()
+        if let Some(room) = self.pci.room
             && self.pci.unaddressed > room
         {
             let board = self.machine.board.name();

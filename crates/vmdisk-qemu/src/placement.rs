@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) controllers: BTreeMap<(ControllerType, u32), PlannedController>,
     /// Place of each disk; `None` for those that are a device of their own.
     pub(crate) places: Vec<Option<DriveAddress>>,
+    /// The disks of each NVMe controller, which share its serial number.
+    pub(crate) namespaces: BTreeMap<u32, Vec<usize>>,
 }
 
 /// The kind of controller that disks of a bus hang on.
@@ -240,6 +242,12 @@ impl Writer<'_> {
                 places[nth] = place;
             }
             if let Some(place) = places[nth] {
+                if kind == ControllerType::Nvme {
+                    plan.namespaces
+                        .entry(place.controller)
+                        .or_default()
+                        .push(nth);
+                }
                 let scsi_model = scsi_model(None, &self.machine);
                 plan.controllers
                     .entry((kind, place.controller))

@@ -82,7 +82,11 @@ fn write_guest(writer: &mut Writer<'_>) -> Option<&'static str> {
     let program = match scope {
         Scope::WholeGuest => {
             let memory = writer.write_memory();
-            writer.write_machine(memory)
+            // The machine names its memory, and reads better in front of it.
+            let memory_arguments = std::mem::take(&mut writer.arguments);
+            let program = writer.write_machine(memory);
+            writer.arguments.extend(memory_arguments);
+            program
         }
         Scope::DisksOnly => None,
     };

@@ -1,9 +1,7 @@
 //! Emulated NVMe controllers, and the namespaces that are their disks.
 
 use vmdisk_facts::Capability;
-use vmdisk_model::{
-    Controller, ControllerField, ControllerType, DiskField, DriveAddress, FieldPath,
-};
+use vmdisk_model::{Controller, ControllerField, ControllerType, DiskField, FieldPath};
 
 use super::DiskDevice;
 use super::property::DeviceModel;
@@ -53,10 +51,8 @@ impl<'a> Writer<'a> {
         plan: &Plan,
     ) -> Option<&'a str> {
         let mut found: Option<&'a str> = None;
-        for (nth, disk) in self.domain.disks.iter().enumerate() {
-            let is_here = disk.frontend.effective_bus() == vmdisk_model::TargetBus::Nvme
-                && plan.places[nth].is_some_and(|place: DriveAddress| place.controller == index);
-            let Some(serial) = disk.frontend.serial.as_deref().filter(|_| is_here) else {
+        for nth in plan.namespaces.get(&index).into_iter().flatten().copied() {
+            let Some(serial) = self.domain.disks[nth].frontend.serial.as_deref() else {
                 continue;
             };
             let at = FieldPath::Disk(nth, DiskField::Serial);

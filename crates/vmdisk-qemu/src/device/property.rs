@@ -134,6 +134,8 @@ impl DeviceModel {
             | (None, DeviceModel::NvmeNamespace, DiskField::Serial)
             // On the floppy controller.
             | (None, DeviceModel::Floppy, DiskField::BootOrder)
+            // Refused together with the other options of the host side.
+            | (None, DeviceModel::VhostUserBlk, DiskField::Cache | DiskField::Shareable)
             // The unit's own; the switches for the host are on the nodes.
             | (None, DeviceModel::ScsiBlock, DiskField::Cache) => Spelling::Elsewhere,
             (None, _, _) => Spelling::Nowhere,

@@ -1,8 +1,9 @@
 //! Guests with many disks, and all that is around them.
 
 use serde_json::json;
+use vmdisk_facts::Capability;
 use vmdisk_model::*;
-use vmdisk_qemu::{CommandLine, Options, WriteProblems, write};
+use vmdisk_qemu::{Argument, CommandLine, Options, QemuOption, WriteProblems, write};
 
 use crate::agree::differences;
 use crate::matrix::guest;
@@ -204,11 +205,11 @@ fn disks_of_a_throttle_group_share_its_limits() {
         });
     }
     let (_, line) = start(&installed, &domain);
-    let groups = line
-        .argv()
-        .iter()
-        .filter(|word| word.contains("throttle-group\","))
-        .count();
+    let of_iotune = |argument: &&Argument| {
+        argument.option == QemuOption::Object
+            && argument.origin == FieldPath::Disk(0, DiskField::Iotune)
+    };
+    let groups = line.arguments.iter().filter(of_iotune).count();
     assert_eq!(groups, 1);
     let other = domain.disks[1].backend.iotune.as_mut().unwrap();
     other.iops.total = Some(300);
@@ -222,11 +223,16 @@ fn the_machine_around_the_disks_is_as_written() {
     domain.vcpus = Some(3);
     domain.memory = Some(Bytes((96 << 20) + 1));
     domain.iothreads.push(IoThread::new(IoThreadId(1)));
-    domain.iothreads.push(IoThread {
-        thread_pool_min: Some(2),
-        thread_pool_max: Some(8),
-        ..IoThread::new(IoThreadId(7))
-    });
+    let mut second = IoThread::new(IoThreadId(7));
+    if installed
+        .target
+        .can(Capability::IothreadThreadPool)
+        .is_yes()
+    {
+        second.thread_pool_min = Some(2);
+        second.thread_pool_max = Some(8);
+    }
+    domain.iothreads.push(second);
     let (mut qemu, _) = start(&installed, &domain);
     let cpus = qemu.ask("query-cpus-fast", json!({})).unwrap();
     assert_eq!(cpus.as_array().unwrap().len(), 3);
@@ -258,8 +264,82 @@ fn the_machine_around_the_disks_is_as_written() {
         domain.memory_backing.access = access;
         domain.memory_backing.source = source;
         let (mut qemu, _) = start(&installed, &domain);
-        let backends = qemu.ask("query-memdev", json!({})).unwrap();
-        assert_eq!(backends[0]["share"], json!(share));
+        let seen = qemu.property("/objects/memory", "share").unwrap();
+        assert_eq!(seen, json!(share));
         assert_eq!(qemu.property("/objects/memory", "type").unwrap(), kind);
     }
+}
+
+#[test]
+fn queues_are_mapped_to_iothreads_where_qemu_can() {
+    let Some(installed) = installed() else { return };
+    let storage = Storage::new();
+    let row = |id, queues| IoThreadQueues {
+        iothread: IoThreadId(id),
+        queues,
+    };
+    let mut on_disk = crowd(&storage, &guest("q35"), TargetBus::Virtio, 1);
+    on_disk.disks[0].frontend.queues = Some(4);
+    on_disk.disks[0].frontend.iothread_mapping = vec![row(1, vec![0, 3]), row(2, vec![1, 2])];
+    let mut on_controller = crowd(
+        &storage,
+        &with_scsi("q35", ScsiControllerModel::VirtioScsi, 1),
+        TargetBus::Scsi,
+        1,
+    );
+    on_controller.controllers[0].queues = Some(4);
+    // Without queues QEMU deals them out.
+    on_controller.controllers[0].iothread_mapping = vec![row(1, vec![]), row(2, vec![])];
+    for (mut domain, capability) in [
+        (on_disk, Capability::IothreadVqMappingBlk),
+        (on_controller, Capability::IothreadVqMappingScsi),
+    ] {
+        domain.iothreads.push(IoThread::new(IoThreadId(1)));
+        domain.iothreads.push(IoThread::new(IoThreadId(2)));
+        if installed.target.can(capability).is_yes() {
+            start(&installed, &domain);
+        } else {
+            let WriteProblems(problems) = write(&domain, &options(&installed)).unwrap_err();
+            assert!(problems[0].message.contains("needs QEMU"), "{problems:?}");
+        }
+    }
+}
+
+#[test]
+fn a_vhost_user_backend_is_connected_to_and_maps_the_memory() {
+    let Some(installed) = installed() else { return };
+    let storage = Storage::new();
+    let socket = storage.path("vhost, user.sock");
+    let image = storage.raw("a.raw", 16 << 20);
+    let Some(_daemon) = crate::storage::Daemon::start(&image, &socket) else {
+        eprintln!("skipped: qemu-storage-daemon does not start");
+        return;
+    };
+    let mut disk = Disk::new(
+        Frontend::new("vda", TargetBus::Virtio),
+        VhostUserSocket {
+            path: socket,
+            reconnect: Some(Switch::On),
+            reconnect_timeout: Some(5),
+        },
+    );
+    disk.frontend.queues = Some(2);
+    disk.frontend.queue_size = Some(512);
+    disk.frontend.boot_order = Some(1);
+    let mut domain = guest("q35");
+    domain.disks.push(disk);
+    assert!(
+        write(&domain, &options(&installed)).is_err(),
+        "with private memory the guest would hang"
+    );
+    domain.memory_backing.access = Some(MemoryAccess::Shared);
+    let (mut qemu, _) = start(&installed, &domain);
+    let chardevs = qemu.ask("query-chardev", json!({})).unwrap();
+    let ours = chardevs
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|chardev| chardev["label"] == "socket-vda")
+        .unwrap();
+    assert_eq!(ours["frontend-open"], json!(true), "{ours}");
 }

@@ -1,7 +1,8 @@
 //! Images and loop devices for one test, gone when it is over.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// A directory of its own.
 pub(crate) struct Storage {
@@ -74,5 +75,44 @@ impl Drop for Storage {
         for device in &self.loops {
             let _ = Command::new("losetup").args(["-d", device]).status();
         }
+    }
+}
+
+/// A `VhostUserBackend` over a raw image; it ends with this value.
+pub(crate) struct Daemon(Child);
+
+impl Daemon {
+    /// Starts one with two queues, and waits for its socket.
+    pub(crate) fn start(image: &str, socket: &str) -> Option<Self> {
+        let object = |value: serde_json::Value| value.to_string();
+        let child = Command::new("qemu-storage-daemon")
+            .arg("--blockdev")
+            .arg(object(serde_json::json!({
+                "driver": "file", "node-name": "disk", "filename": image
+            })))
+            .arg("--export")
+            .arg(object(serde_json::json!({
+                "type": "vhost-user-blk", "id": "export", "node-name": "disk", "writable": true,
+                "num-queues": 2, "addr": { "type": "unix", "path": socket }
+            })))
+            .stdin(Stdio::null())
+            .spawn()
+            .ok()?;
+        let daemon = Daemon(child);
+        let start = Instant::now();
+        while !Path::new(socket).exists() {
+            if start.elapsed() > Duration::from_secs(10) {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Some(daemon)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }

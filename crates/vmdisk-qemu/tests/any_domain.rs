@@ -1,0 +1,306 @@
+//! Guests made of anything: writing never panics, and what is written holds together.
+
+use std::collections::HashSet;
+
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::select;
+use vmdisk_model::*;
+use vmdisk_qemu::{ArgumentValue, Json, Options, QemuOption, write};
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{1,6}",
+        select(vec![
+            "vda",
+            "sda",
+            "sdb",
+            "hdc",
+            "fda",
+            "nvme0n1",
+            "vda-base1",
+            "scsi0",
+            "usb",
+            "memory",
+            "ide"
+        ])
+        .prop_map(str::to_owned),
+        any::<String>(),
+    ]
+}
+
+fn path() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("/srv/a.img".to_owned()),
+        "/[ -~]{0,20}",
+        any::<String>()
+    ]
+}
+
+fn small() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        0_u32..8,
+        select(vec![255, 256, 512, 1024, 1025, 4096, u32::MAX])
+    ]
+}
+
+fn mapping() -> impl Strategy<Value = Vec<IoThreadQueues>> {
+    let row =
+        (1_u32..3, prop::collection::vec(0_u32..4, 0..3)).prop_map(|(id, queues)| IoThreadQueues {
+            iothread: IoThreadId(id),
+            queues,
+        });
+    prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(row, 0..3)]
+}
+
+fn address() -> impl Strategy<Value = Option<Address>> {
+    let pci =
+        (0_u32..2, 0_u32..4, 0_u32..33, 0_u32..3).prop_map(|(domain, bus, slot, function)| {
+            Address::Pci(PciAddress {
+                domain,
+                bus,
+                slot,
+                function,
+                multifunction: None,
+            })
+        });
+    let drive = (small(), small(), small(), small()).prop_map(|(controller, bus, target, unit)| {
+        Address::Drive(DriveAddress {
+            controller,
+            bus,
+            target,
+            unit,
+        })
+    });
+    prop_oneof![
+        6 => Just(None),
+        1 => pci.prop_map(Some),
+        1 => drive.prop_map(Some),
+        1 => select(vec!["ccw", "usb", "virtio-mmio", "x"]).prop_map(|word| Some(Address::Other(word.to_owned()))),
+    ]
+}
+
+prop_compose! {
+    fn frontend()(
+        device in of(select(Device::ALL)),
+        target in of(word()),
+        bus in of(select(TargetBus::ALL)),
+        model in prop_oneof![4 => Just(None), 1 => of(select(VirtioModel::ALL))],
+        (queues, queue_size) in (of(small()), of(small())),
+        (iothread, iothread_mapping) in (of((1_u32..3).prop_map(IoThreadId)), mapping()),
+        (logical_block_size, physical_block_size, discard_granularity) in (of(small()), of(small()), of(small())),
+        (error_policy, read_error_policy) in (of(select(ErrorPolicy::ALL)), of(select(ReadErrorPolicy::ALL))),
+        (serial, wwn, vendor, product) in (of(word()), of("[0-9a-g+]{1,17}"), of(word()), of(word())),
+        (rotation_rate, removable, boot_order) in (of(small()), of(select(Switch::ALL)), of(small())),
+        address in address(),
+        alias in of(word()),
+        // Most options unset in most cases, or next to nothing could be written.
+        bare in prop::bool::weighted(0.7),
+    ) -> Frontend {
+        let frontend = Frontend {
+            device, target, bus, model, queues, queue_size, iothread, iothread_mapping,
+            logical_block_size, physical_block_size, discard_granularity, error_policy,
+            read_error_policy, serial, wwn, vendor, product, rotation_rate, removable, boot_order,
+            address, alias,
+        };
+        if bare {
+            Frontend {
+                device: frontend.device,
+                target: frontend.target,
+                bus: frontend.bus,
+                serial: frontend.serial,
+                alias: frontend.alias,
+                ..Frontend::unset()
+            }
+        } else {
+            frontend
+        }
+    }
+}
+
+fn image() -> impl Strategy<Value = Image> {
+    let protocol = prop_oneof![
+        4 => path().prop_map(|path| Protocol::File { path }),
+        4 => path().prop_map(|path| Protocol::HostDevice { path: DevicePath(path) }),
+        1 => word().prop_map(Protocol::Other),
+    ];
+    let format = prop_oneof![
+        Just(Some(Format::Raw)),
+        Just(Some(Format::Qcow2)),
+        of(select(Format::ALL)),
+    ];
+    let bottom = select(vec![Backing::Unspecified, Backing::Terminated]);
+    let leaf =
+        (format.clone(), protocol.clone(), bottom).prop_map(|(format, protocol, backing)| Image {
+            format,
+            protocol,
+            backing,
+            creation: None,
+        });
+    leaf.prop_recursive(3, 4, 1, move |below| {
+        (format.clone(), protocol.clone(), below).prop_map(|(format, protocol, below)| Image {
+            format,
+            protocol,
+            backing: Backing::Image(Box::new(below)),
+            creation: None,
+        })
+    })
+}
+
+prop_compose! {
+    fn backend()(
+        source in prop_oneof![
+            8 => image().prop_map(BackendSource::Image),
+            1 => path().prop_map(|path| BackendSource::VhostUser(VhostUserSocket::new(path))),
+            1 => Just(BackendSource::Empty),
+        ],
+        (cache, aio) in (of(select(CacheMode::ALL)), of(select(AioMode::ALL))),
+        (discard, detect_zeroes) in (of(select(Discard::ALL)), of(select(DetectZeroes::ALL))),
+        copy_on_read in prop_oneof![4 => Just(None), 1 => of(select(Switch::ALL))],
+        discard_no_unref in prop_oneof![4 => Just(None), 1 => of(select(Switch::ALL))],
+        metadata_cache_size in prop_oneof![4 => Just(None), 1 => of((0_u64..1 << 40).prop_map(Bytes))],
+        iotune in prop_oneof![
+            3 => Just(None),
+            1 => (of(word()), of(0_u64..1000)).prop_map(|(group, total)| Some(Iotune {
+                iops: IotuneLimits { total, ..IotuneLimits::default() },
+                group,
+                ..Iotune::default()
+            })),
+        ],
+        (is_read_only, is_shareable) in (prop::bool::weighted(0.1), prop::bool::weighted(0.1)),
+        is_transient in prop::bool::weighted(0.02),
+    ) -> Backend {
+        Backend {
+            source, cache, aio, discard, detect_zeroes, copy_on_read, discard_no_unref,
+            metadata_cache_size, iotune, is_read_only, is_shareable, is_transient,
+        }
+    }
+}
+
+prop_compose! {
+    fn controller()(
+        controller_type in select(ControllerType::ALL),
+        index in of(0_u32..3),
+        scsi_model in of(select(ScsiControllerModel::ALL)),
+        other_model in prop_oneof![4 => Just(None), 1 => of(select(vec!["qemu-xhci", "none", "ich9-uhci1", "x"]))],
+        queues in prop_oneof![4 => Just(None), 1 => of(small())],
+        address in address(),
+    ) -> Controller {
+        Controller {
+            index,
+            scsi_model,
+            other_model: other_model.map(str::to_owned),
+            queues,
+            address,
+            ..Controller::new(controller_type, 0)
+        }
+    }
+}
+
+prop_compose! {
+    fn domain()(
+        scope in select(vec![Scope::WholeGuest, Scope::DisksOnly]),
+        name in of(word()),
+        domain_type in of(select(vec![DomainType::Kvm, DomainType::Qemu])),
+        architecture in of(prop_oneof![4 => Just(Architecture::X86_64), 1 => select(Architecture::ALL)]),
+        machine in of(select(vec!["q35", "pc", "pc-q35-7.2", "virt", "microvm", "a,b"])),
+        memory in of((0_u64..1 << 40).prop_map(Bytes)),
+        access in of(select(MemoryAccess::ALL)),
+        source in of(select(MemorySource::ALL)),
+        iothreads in 0_u32..4,
+        controllers in prop::collection::vec(controller(), 0..3),
+        disks in prop::collection::vec((frontend(), backend()), 1..5),
+    ) -> Domain {
+        Domain {
+            scope, name, domain_type, architecture,
+            machine: machine.map(MachineType::new),
+            vcpus: None,
+            memory,
+            memory_backing: MemoryBacking { access, source, ..MemoryBacking::default() },
+            iothreads: (1..=iothreads).map(|id| IoThread::new(IoThreadId(id))).collect(),
+            controllers,
+            disks: disks.into_iter().map(|(frontend, backend)| Disk { frontend, backend }).collect(),
+        }
+    }
+}
+
+/// A value as another parser of JSON reads it.
+fn read(json: &impl std::fmt::Display) -> serde_json::Value {
+    serde_json::from_str(&json.to_string()).expect("what is written is JSON")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_holds_together(
+        domain in domain(),
+        target in select(vec!["qemu=5.2", "qemu=6.1", "qemu=7.2", "qemu=11.1", "machine=q35"]),
+    ) {
+        let options = Options { target: target.parse().unwrap(), ..Options::default() };
+        let line = match write(&domain, &options) {
+            Ok(line) => line,
+            Err(problems) => {
+                prop_assert!(!problems.0.is_empty());
+                for problem in problems.0 {
+                    let disk = problem.at.disk().map(|nth| domain.disks[nth].name().to_owned());
+                    prop_assert_eq!(problem.disk, disk);
+                }
+                return Ok(());
+            }
+        };
+        prop_assert_eq!(&line, &write(&domain, &options).unwrap(), "the same input, the same line");
+        let mut nodes = HashSet::new();
+        let mut ids = HashSet::new();
+        for argument in &line.arguments {
+            if let ArgumentValue::Json(object) = &argument.value {
+                let _ = read(object);
+            }
+            match argument.option {
+                QemuOption::Blockdev => {
+                    for child in ["file", "backing"] {
+                        if let Some(child) = argument.property(child).filter(|child| child != "null") {
+                            prop_assert!(nodes.contains(&child), "{} comes later, or never", child);
+                        }
+                    }
+                    let name = argument.property("node-name").unwrap();
+                    prop_assert!(name.len() <= 31 && nodes.insert(name));
+                }
+                QemuOption::Device | QemuOption::Object | QemuOption::Chardev => {
+                    let id = argument.property("id").unwrap();
+                    prop_assert!(ids.insert((argument.option, id)));
+                    if let Some(node) = argument.property("drive") {
+                        prop_assert!(nodes.contains(&node));
+                    }
+                }
+                QemuOption::Name | QemuOption::Nodefaults | QemuOption::Machine | QemuOption::Accel
+                | QemuOption::Memory | QemuOption::Smp | QemuOption::Global => {}
+            }
+        }
+    }
+
+    #[test]
+    fn every_path_and_serial_number_is_read_back_the_same(
+        path in path(),
+        serial in word(),
+        bus in select(vec![TargetBus::Virtio, TargetBus::Sata, TargetBus::Usb]),
+    ) {
+        let mut disk = Disk::new(Frontend::new("vda", bus), Image::file(path.as_str(), Format::Qcow2));
+        disk.frontend.serial = Some(serial.clone());
+        let domain = Domain { scope: Scope::DisksOnly, disks: vec![disk], ..Domain::default() };
+        let Ok(line) = write(&domain, &Options::default()) else {
+            let is_odd = |character: char| {
+                let code = u32::from(character);
+                code == 0 || code & 0xfffe == 0xfffe || (0xfdd0..=0xfdef).contains(&code)
+            };
+            prop_assert!(path.is_empty() || path.contains(is_odd) || serial.contains(is_odd));
+            return Ok(());
+        };
+        let file = line.blockdevs().next().unwrap();
+        prop_assert_eq!(&read(file)["filename"], &serde_json::Value::from(path.as_str()));
+        let device = line.arguments.last().unwrap();
+        let ArgumentValue::Json(object) = &device.value else { panic!("not JSON") };
+        prop_assert_eq!(object.get("serial"), Some(&Json::String(serial.clone())));
+        prop_assert_eq!(&read(object)["serial"], &serde_json::Value::from(serial.as_str()));
+    }
+}
