@@ -10,6 +10,7 @@ mod region;
 
 use crate::bytes::{has, le16, le32, le64, slice, utf16};
 use crate::defect::{Defect, DefectKind};
+use crate::name::Name;
 use crate::read::{ReadAt, Window};
 use crate::reference::BackingReference;
 
@@ -23,7 +24,7 @@ const HEADER_LENGTH: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VhdxHeader {
     /// The program that wrote the image, of no meaning.
-    pub creator: String,
+    pub creator: Name,
     /// The sequence number of the header that counts; `None` where none is valid.
     pub sequence: Option<u64>,
     /// The disk's size as the guest sees it, in bytes.
@@ -53,11 +54,11 @@ impl VhdxHeader {
 pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VhdxHeader {
     let creator = slice(window.head(), 8, 512).unwrap_or_default();
     let mut header = VhdxHeader {
-        creator: utf16(
+        creator: Name::new(utf16(
             creator
                 .chunks_exact(2)
                 .map(|unit| u16::from_le_bytes([unit[0], unit[1]])),
-        ),
+        )),
         sequence: None,
         virtual_size: None,
         block_size: None,

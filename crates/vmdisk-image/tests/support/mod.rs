@@ -9,6 +9,7 @@
     reason = "tests make files and start qemu-img, stop at a failure and say what they skip; each uses a part of this"
 )]
 
+pub(crate) mod agree;
 pub(crate) mod counting;
 pub(crate) mod fuzz;
 pub(crate) mod image;

@@ -1,0 +1,243 @@
+//! Images of other formats the real qemu-img makes, and what it says of them, against what this crate reads.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests make files and start qemu-img, stop at a failure and say what they skip"
+)]
+
+mod support;
+
+use support::agree::{agree, number, read, text};
+use support::qemu;
+use vmdisk_image::{BackingReference, Header, ImageFormat, PartitionTable, SignatureKind};
+
+#[test]
+fn other_formats_read_as_qemu_img_says() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let made = [
+        ("qcow", ""),
+        ("qed", ""),
+        ("qed", "cluster_size=4096,table_size=16"),
+        ("vdi", ""),
+        ("vdi", "static=on"),
+        ("vhdx", ""),
+        ("vhdx", "subformat=fixed,block_size=1M"),
+        ("vhdx", "log_size=2M,block_size=32M"),
+        ("vpc", ""),
+        ("vpc", "force_size=on"),
+        ("vmdk", ""),
+        ("vmdk", "subformat=monolithicFlat"),
+        ("vmdk", "subformat=twoGbMaxExtentSparse"),
+        ("vmdk", "subformat=twoGbMaxExtentFlat"),
+        ("vmdk", "subformat=streamOptimized"),
+        ("vmdk", "compat6,adapter_type=lsilogic"),
+        ("parallels", ""),
+        ("parallels", "cluster_size=2M"),
+        ("raw", ""),
+    ];
+    for (format, options) in made {
+        for size in ["1M", "100M", "3G"] {
+            // A fixed image of 3 GiB is a file of 3 GiB.
+            if size == "3G" && (options.contains("static") || options.contains("fixed")) {
+                continue;
+            }
+            let file = format!("image.{format}");
+            qemu::create(directory, format, options, &[&file, size]);
+            let (header, _) = agree(directory, &file);
+            assert_eq!(
+                header.format(),
+                ImageFormat::from_qemu_name(format.as_bytes()).unwrap()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_fixed_vhd_is_raw_to_probing_and_a_vhd_to_its_driver() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    for options in ["subformat=fixed", "subformat=fixed,force_size=on"] {
+        qemu::create(directory, "vpc", options, &["image.vpc", "3M"]);
+        let header = read(directory, "image.vpc");
+        assert_eq!(header.format(), ImageFormat::Vpc);
+        assert_eq!(header.probed_by_qemu(), ImageFormat::Raw);
+        assert_eq!(
+            text(&qemu::info(directory, "image.vpc"), "format"),
+            Some("raw")
+        );
+        let info = qemu::opens(directory, "vpc", "image.vpc").unwrap();
+        assert_eq!(number(&info, "virtual-size"), header.virtual_size());
+        assert_eq!(header.defects(), []);
+    }
+}
+
+#[test]
+fn backing_files_of_other_formats_are_named() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    qemu::create(directory, "raw", "", &["base.img", "4M"]);
+    qemu::create(directory, "vmdk", "", &["base.vmdk", "4M"]);
+    for (format, base, base_format) in [("qcow", "base.img", "raw"), ("qed", "base.img", "raw")] {
+        let file = format!("top.{format}");
+        qemu::create(
+            directory,
+            format,
+            "",
+            &["-b", base, "-F", base_format, &file],
+        );
+        let (header, _) = agree(directory, &file);
+        let backing = header.backing().unwrap();
+        assert_eq!(
+            backing.reference,
+            &BackingReference::from_bytes(base.as_bytes())
+        );
+        assert_eq!(backing.is_raw, format == "qed");
+    }
+    qemu::create(
+        directory,
+        "vmdk",
+        "",
+        &["-b", "base.vmdk", "-F", "vmdk", "top.vmdk"],
+    );
+    let (header, info) = agree(directory, "top.vmdk");
+    let Header::Vmdk(vmdk) = header else { panic!() };
+    let data = &info["format-specific"]["data"];
+    assert_eq!(number(data, "cid"), vmdk.content_id.map(u64::from));
+    assert_eq!(
+        number(data, "parent-cid"),
+        vmdk.parent_content_id.map(u64::from)
+    );
+    assert_eq!(
+        text(data, "create-type"),
+        vmdk.create_type.as_ref().and_then(|name| name.as_str())
+    );
+    assert_eq!(
+        vmdk.parent,
+        Some(BackingReference::from_bytes(b"base.vmdk"))
+    );
+}
+
+#[test]
+fn a_raw_image_with_a_partition_table_and_file_systems_is_raw_to_both() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    qemu::create(directory, "raw", "", &["image.raw", "64M"]);
+    let mut bytes = std::fs::read(directory.join("image.raw")).unwrap();
+    bytes[510..512].copy_from_slice(&[0x55, 0xaa]);
+    bytes[446..462].copy_from_slice(&[0x80, 0, 2, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0]);
+    std::fs::write(directory.join("image.raw"), &bytes).unwrap();
+    let (header, _) = agree(directory, "image.raw");
+    let Header::Raw(guess) = header else { panic!() };
+    let Some(PartitionTable::Mbr { partitions }) = guess.partition_table else {
+        panic!("{guess:?}")
+    };
+    assert_eq!(
+        (partitions[0].kind, partitions[0].first_sector),
+        (0x83, 2048)
+    );
+    // File systems by their own tools, where there are any.
+    let tools: [(&str, &[&str], SignatureKind); 5] = [
+        (
+            "mkfs.ext4",
+            &["-q", "-F"],
+            SignatureKind::Ext { version: 4 },
+        ),
+        (
+            "mkfs.ext3",
+            &["-q", "-F"],
+            SignatureKind::Ext { version: 3 },
+        ),
+        (
+            "mkfs.ext2",
+            &["-q", "-F"],
+            SignatureKind::Ext { version: 2 },
+        ),
+        ("mkfs.btrfs", &["-q", "-f"], SignatureKind::Btrfs),
+        ("mkfs.xfs", &["-q", "-f"], SignatureKind::Xfs),
+    ];
+    for (tool, arguments, kind) in tools {
+        let path = directory.join("fs.raw");
+        let _ = std::fs::remove_file(&path);
+        // XFS asks for 300 MB.
+        qemu::create(directory, "raw", "", &["fs.raw", "512M"]);
+        let search = format!(
+            "{}:/usr/sbin:/sbin",
+            std::env::var("PATH").unwrap_or_default()
+        );
+        let made = std::process::Command::new(tool)
+            .args(arguments)
+            .arg(&path)
+            .env("PATH", search)
+            .output();
+        match made {
+            Ok(output) if output.status.success() => {}
+            _ => {
+                eprintln!("not compared: no {tool}");
+                continue;
+            }
+        }
+        let (header, _) = agree(directory, "fs.raw");
+        let Header::Raw(guess) = header else { panic!() };
+        assert_eq!(guess.file_system(), Some(kind), "{tool}");
+        assert_eq!(guess.partition_table, None, "{tool}");
+    }
+}
+
+#[test]
+fn signatures_alone_are_probed_as_qemu_probes_them() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let vdi = [&[0; 64][..], &[0x7f, 0x10, 0xda, 0xbe]].concat();
+    let signatures: [&[u8]; 19] = [
+        b"",
+        b"QFI\xfb",
+        b"QFI\xfb\0\0\0\0",
+        b"QFI\xfb\0\0\0\x01",
+        b"QFI\xfb\0\0\0\x02",
+        b"QFI\xfb\0\0\0\x09",
+        b"QED\0",
+        b"KDMV",
+        b"COWD",
+        b"conectix",
+        b"vhdxfile",
+        b"LUKS\xba\xbe\0\x01",
+        b"LUKS\xba\xbe\0\x02",
+        b"WithouFreSpacExt\x01\0\0\0",
+        b"WithoutFreeSpace\x02\0\0\0",
+        b"version=1\n",
+        b"# text\nversion=3\n",
+        b"# text\nversion=4\n",
+        &vdi,
+    ];
+    for signature in signatures {
+        std::fs::write(directory.join("image"), signature).unwrap();
+        let output = qemu::run(directory, &["info", "--output=json", "image"]);
+        // A signature alone is no image: what is not raw does not open.
+        let raw = output.status.success();
+        let header = read(directory, "image");
+        assert_eq!(
+            header.probed_by_qemu() == ImageFormat::Raw,
+            raw,
+            "{:?}",
+            String::from_utf8_lossy(signature)
+        );
+    }
+}

@@ -1,0 +1,323 @@
+//! qcow2 images the real qemu-img makes, and what it says of them, against what this crate reads.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests make files and start qemu-img, stop at a failure and say what they skip"
+)]
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::Value;
+use support::agree::{agree_qcow2, number, read, text};
+use support::qemu;
+use vmdisk_image::{BackingReference, Header};
+
+/// Whether this QEMU was built with an option; what it cannot make cannot be compared.
+fn can(directory: &Path, options: &str) -> bool {
+    let output = qemu::run(
+        directory,
+        &[
+            "create",
+            "-q",
+            "-f",
+            "qcow2",
+            "-o",
+            options,
+            "probe.qcow2",
+            "1M",
+        ],
+    );
+    output.status.success()
+}
+
+#[test]
+fn qcow2_of_every_option_reads_as_qemu_img_says() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let mut count = 0;
+    for compat in ["0.10", "1.1"] {
+        for cluster_size in [512u64, 4096, 65536, 2 << 20] {
+            for size in ["0", "1", "512", "1000000", "10G"] {
+                let options = format!("compat={compat},cluster_size={cluster_size}");
+                qemu::create(directory, "qcow2", &options, &["image.qcow2", size]);
+                let header = agree_qcow2(directory, "image.qcow2");
+                assert_eq!(header.cluster_size(), Some(cluster_size));
+                count += 1;
+            }
+        }
+    }
+    let mut options = vec![
+        "lazy_refcounts=on",
+        "lazy_refcounts=off",
+        "refcount_bits=1",
+        "refcount_bits=8",
+        "refcount_bits=64",
+        "preallocation=metadata",
+        "preallocation=falloc",
+        "preallocation=full",
+    ];
+    let by_version = [
+        "extended_l2=on",
+        "extended_l2=on,cluster_size=16384",
+        "extended_l2=on,cluster_size=2M,lazy_refcounts=on,refcount_bits=32",
+        "compression_type=zstd",
+        "compression_type=zstd,extended_l2=on,lazy_refcounts=on",
+    ];
+    for options_of_newer in by_version {
+        if can(directory, options_of_newer) {
+            options.push(options_of_newer);
+        } else {
+            eprintln!("not compared: this qemu-img does not know {options_of_newer}");
+        }
+    }
+    for options in options {
+        qemu::create(directory, "qcow2", options, &["image.qcow2", "20M"]);
+        agree_qcow2(directory, "image.qcow2");
+        count += 1;
+    }
+    assert!(count >= 48, "{count} images");
+}
+
+#[test]
+fn qcow2_with_a_data_file_names_it() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    for (raw, options) in [
+        (false, "data_file=outside.raw"),
+        (true, "data_file=outside.raw,data_file_raw=on"),
+    ] {
+        qemu::create(directory, "qcow2", options, &["image.qcow2", "4M"]);
+        let header = agree_qcow2(directory, "image.qcow2");
+        assert_eq!(
+            header.data_file,
+            Some(BackingReference::from_bytes(b"outside.raw"))
+        );
+        assert_eq!(header.autoclear.raw_external_data(), raw);
+        assert_eq!(Header::Qcow2(header).files().count(), 1);
+    }
+}
+
+#[test]
+fn qcow2_with_a_backing_file_names_it_and_its_format() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    qemu::create(directory, "raw", "", &["base.img", "4M"]);
+    qemu::create(directory, "qcow2", "", &["middle.qcow2", "4M"]);
+    for compat in ["0.10", "1.1"] {
+        for (base, format) in [
+            ("base.img", "raw"),
+            ("middle.qcow2", "qcow2"),
+            ("./base.img", "raw"),
+        ] {
+            let options = format!("compat={compat}");
+            qemu::create(
+                directory,
+                "qcow2",
+                &options,
+                &["-b", base, "-F", format, "top.qcow2"],
+            );
+            let header = agree_qcow2(directory, "top.qcow2");
+            assert_eq!(
+                header.backing_file,
+                Some(BackingReference::from_bytes(base.as_bytes()))
+            );
+            assert_eq!(header.backing_format.unwrap().as_bytes(), format.as_bytes());
+        }
+    }
+    let absolute = directory.join("base.img");
+    qemu::create(
+        directory,
+        "qcow2",
+        "",
+        &["-b", absolute.to_str().unwrap(), "-F", "raw", "top.qcow2"],
+    );
+    assert!(matches!(
+        agree_qcow2(directory, "top.qcow2").backing_file,
+        Some(BackingReference::Absolute(_))
+    ));
+    // Without a look at it, any name goes.
+    for (name, format) in [
+        ("json:{\"driver\":\"file\",\"filename\":\"x\"}", "raw"),
+        ("nbd://host/x", "raw"),
+    ] {
+        qemu::succeed(
+            directory,
+            &["rebase", "-q", "-u", "-b", name, "-F", format, "top.qcow2"],
+        );
+        let header = agree_qcow2(directory, "top.qcow2");
+        let reference = header.backing_file.unwrap();
+        assert_eq!(reference.to_string(), name);
+        assert!(matches!(
+            reference,
+            BackingReference::Json(_) | BackingReference::Protocol { .. }
+        ));
+    }
+    qemu::succeed(directory, &["rebase", "-q", "-u", "-b", "", "top.qcow2"]);
+    assert_eq!(agree_qcow2(directory, "top.qcow2").backing_file, None);
+}
+
+#[test]
+fn qcow2_with_snapshots_and_bitmaps_counts_them() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    qemu::create(directory, "qcow2", "", &["image.qcow2", "4M"]);
+    for name in ["one", "two", "three"] {
+        qemu::succeed(directory, &["snapshot", "-c", name, "image.qcow2"]);
+    }
+    assert_eq!(agree_qcow2(directory, "image.qcow2").snapshots.entries, 3);
+    qemu::create(directory, "qcow2", "", &["image.qcow2", "4M"]);
+    for name in ["a", "b"] {
+        qemu::succeed(directory, &["bitmap", "--add", "image.qcow2", name]);
+    }
+    let header = agree_qcow2(directory, "image.qcow2");
+    assert_eq!(header.bitmaps.unwrap().count, 2);
+    assert!(header.autoclear.bitmaps());
+}
+
+#[test]
+fn qcow2_and_luks_that_are_encrypted_say_so() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let options = "encrypt.format=luks,encrypt.key-secret=key,encrypt.iter-time=10";
+    qemu::create_encrypted(directory, "qcow2", options, &["image.qcow2", "4M"]);
+    let header = agree_qcow2(directory, "image.qcow2");
+    assert!(header.encryption_header.unwrap().length > 592);
+    qemu::create_encrypted(
+        directory,
+        "luks",
+        "key-secret=key,iter-time=10",
+        &["image.luks", "4M"],
+    );
+    let header = read(directory, "image.luks");
+    assert_eq!(header.defects(), []);
+    let Header::Luks1(luks) = &header else {
+        panic!("{header:?}")
+    };
+    let output = qemu::run(
+        directory,
+        &[
+            "info",
+            "--output=json",
+            "--image-opts",
+            "driver=luks,file.filename=image.luks",
+        ],
+    );
+    let info: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let data = &info["format-specific"]["data"];
+    assert_eq!(number(&info, "virtual-size"), header.virtual_size());
+    assert_eq!(number(data, "payload-offset"), Some(luks.payload_offset));
+    assert_eq!(text(data, "uuid").unwrap().as_bytes(), luks.uuid.as_bytes());
+    let active: Vec<bool> = data["slots"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|slot| slot["active"].as_bool().unwrap())
+        .collect();
+    assert_eq!(active, luks.key_slots.map(|slot| slot.is_active()));
+    assert_eq!(luks.mode.to_string(), "xts-plain64");
+}
+
+#[test]
+fn a_dirty_image_is_dirty_for_both() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    qemu::create(
+        directory,
+        "qcow2",
+        "lazy_refcounts=on",
+        &["image.qcow2", "4M"],
+    );
+    let mut bytes = std::fs::read(directory.join("image.qcow2")).unwrap();
+    bytes[79] |= 1;
+    std::fs::write(directory.join("image.qcow2"), &bytes).unwrap();
+    let info = qemu::info(directory, "image.qcow2");
+    assert_eq!(info["dirty-flag"].as_bool(), Some(true));
+    let header = read(directory, "image.qcow2");
+    assert_eq!(header.defects().len(), 1);
+    assert_eq!(header.defects()[0].kind, vmdisk_image::DefectKind::Dirty);
+}
+
+#[test]
+fn the_metadata_of_a_full_image_is_what_qemu_img_measures() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let mut compared = 0;
+    for cluster_size in [512u64, 4096, 16384, 65536, 1 << 20, 2 << 20] {
+        for size in [0u64, 1, 65536, 1 << 20, (1 << 30) + 512, 100 << 30, 1 << 40] {
+            for (refcount_bits, extended) in [(16, false), (1, false), (64, false), (16, true)] {
+                if (extended && cluster_size < 16384) || (cluster_size == 512 && size > 128 << 30) {
+                    continue;
+                }
+                let mut options =
+                    format!("cluster_size={cluster_size},refcount_bits={refcount_bits}");
+                if extended {
+                    if !can(directory, "extended_l2=on") {
+                        continue;
+                    }
+                    options.push_str(",extended_l2=on");
+                }
+                let size_text = size.to_string();
+                let output = qemu::run(
+                    directory,
+                    &[
+                        "measure",
+                        "--output=json",
+                        "-O",
+                        "qcow2",
+                        "-o",
+                        &options,
+                        "--size",
+                        &size_text,
+                    ],
+                );
+                assert!(
+                    output.status.success(),
+                    "{options}: {}",
+                    String::from_utf8_lossy(&output.stderr)
+                );
+                let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
+                let features = if extended { 1 << 4 } else { 0 };
+                let header = support::image::qcow2_v3()
+                    .be32(20, cluster_size.ilog2())
+                    .be64(24, size.next_multiple_of(512))
+                    .be64(72, features)
+                    .be32(96, u32::ilog2(refcount_bits))
+                    .qcow2();
+                let data = header.virtual_size.next_multiple_of(cluster_size);
+                let metadata = header.metadata_bytes_when_full().unwrap();
+                assert_eq!(
+                    number(&measured, "fully-allocated"),
+                    Some(data + metadata),
+                    "{options} {size}"
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
