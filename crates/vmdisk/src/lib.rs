@@ -46,11 +46,12 @@
 //!     ..Domain::default()
 //! };
 //!
-//! let xml = write::libvirt_xml(&domain);
+//! let xml = write::libvirt_xml(&domain)?;
 //! assert!(xml.contains("<driver name='qemu' type='qcow2' cache='none' io='native'/>"));
 //!
-//! let command = write::qemu_command_line(&domain, &vmdisk::Target::default()).expect("QEMU can say this");
+//! let command = write::qemu_command_line(&domain, &write::QemuOptions::default())?;
 //! assert!(command.argv().iter().any(|argument| argument.contains("\"filename\":\"/srv/web1.qcow2\"")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # A check of one's own

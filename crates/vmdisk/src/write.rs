@@ -1,27 +1,45 @@
 //! Writes the model in the formats of the field.
 
-use vmdisk_facts::Target;
+use vmdisk_libvirt::{Kept, KeptInside};
 use vmdisk_model::{Disk, Domain};
 
-pub use vmdisk_qemu::{CommandLine, WriteProblem};
+use crate::Document;
+
+pub use vmdisk_libvirt::Unwritable;
+pub use vmdisk_qemu::{CommandLine, Options as QemuOptions, WriteProblem, WriteProblems};
 
 /// A whole libvirt `<domain>`.
-pub fn libvirt_xml(domain: &Domain) -> String {
-    vmdisk_libvirt::write_domain(domain)
+///
+/// # Errors
+/// If a name or path holds a character that XML cannot carry.
+pub fn libvirt_xml(domain: &Domain) -> Result<String, Unwritable> {
+    vmdisk_libvirt::write_domain(domain, &Kept::default())
 }
 
 /// One libvirt `<disk>`.
-pub fn disk_xml(disk: &Disk) -> String {
-    vmdisk_libvirt::write_disk(disk)
+///
+/// # Errors
+/// If a name or path holds a character that XML cannot carry.
+pub fn disk_xml(disk: &Disk) -> Result<String, Unwritable> {
+    vmdisk_libvirt::write_disk(disk, &KeptInside::default())
+}
+
+/// A document that was read, written anew from its model, with everything the model does not cover
+/// given back as it was. To change a file and nothing else in it, use fixes.
+///
+/// # Errors
+/// If a name or path holds a character that XML cannot carry.
+pub fn document_xml(document: &Document) -> Result<String, Unwritable> {
+    vmdisk_libvirt::write_domain(&document.domain, &document.source.kept)
 }
 
 /// A QEMU command line for the version that will run it.
 ///
 /// # Errors
-/// Everything that QEMU cannot express or would refuse, each with the disk it belongs to.
+/// Everything that QEMU has no option for, each with the disk it belongs to.
 pub fn qemu_command_line(
     domain: &Domain,
-    target: &Target,
-) -> Result<CommandLine, Vec<WriteProblem>> {
-    vmdisk_qemu::write(domain, target)
+    options: &QemuOptions,
+) -> Result<CommandLine, WriteProblems> {
+    vmdisk_qemu::write(domain, options)
 }
