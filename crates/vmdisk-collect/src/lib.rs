@@ -1,1 +1,37 @@
 //! Asks the running host for facts.
+//!
+//! [`collect`] needs no root privileges and writes nothing; what it may not see becomes unknown with a reason.
+//! It reads procfs, sysfs, statx(2) and image headers, and starts no program unless [`Group::Lvm`] or
+//! [`Group::Programs`] is asked for. Given another root than `/` it reads a system that was recorded into a directory;
+//! what only a kernel can answer is then not collected.
+//!
+//! ```
+//! use vmdisk_collect::{Request, collect};
+//!
+//! let mut request = Request::new("2026-11-20T05:00:00Z");
+//! request.paths.push("/nonexistent/disk.img".into());
+//! let facts = collect(&request);
+//! assert!(facts.files[0].is_missing());
+//! assert!(facts.dirs[0].path == "/", "the nearest directory that exists");
+//! ```
+
+mod aliases;
+mod btrfs;
+mod collect;
+mod device_kind;
+mod devices;
+mod filesystems;
+mod header;
+mod host;
+mod locks;
+mod lvm;
+mod mountinfo;
+mod obstacle;
+mod paths;
+mod patience;
+mod process;
+mod programs;
+mod root;
+mod trial;
+
+pub use collect::{Group, Request, collect};

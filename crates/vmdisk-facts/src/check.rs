@@ -38,7 +38,7 @@ pub(crate) fn check(facts: &Facts, warnings: &mut Vec<Warning>) {
         }
     }
     for (index, filesystem) in facts.filesystems.iter().enumerate() {
-        for id in filesystem.devices.as_ref().known().into_iter().flatten() {
+        for id in filesystem.devices.value().into_iter().flatten() {
             refer(&devices, "filesystems", index, "devices", id);
         }
     }
@@ -56,10 +56,10 @@ pub(crate) fn check(facts: &Facts, warnings: &mut Vec<Warning>) {
         for id in &device.slaves {
             refer(&devices, "blockdevs", index, "slaves", id);
         }
-        for id in device.holders.as_ref().known().into_iter().flatten() {
+        for id in device.holders.value().into_iter().flatten() {
             refer(&devices, "blockdevs", index, "holders", id);
         }
-        for id in device.partitions.as_ref().known().into_iter().flatten() {
+        for id in device.partitions.value().into_iter().flatten() {
             refer(&devices, "blockdevs", index, "partitions", id);
         }
         if let Fact::Known(partition) = &device.partition

@@ -258,6 +258,8 @@ fn data_journal(evidence: Evidence<'_>) -> Fact<bool> {
     };
     match from_fs {
         Fact::Known(journal) => Fact::Known(journal),
+        // Without a journal nothing is journaled; without facts about ext4 itself the mount may tell.
+        Fact::Absent if evidence.filesystem.ext4.is_known() => Fact::Known(false),
         Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => from_mount,
     }
 }
@@ -402,7 +404,7 @@ fn on_btrfs(evidence: Evidence<'_>) -> Fact<DirectIo> {
         }
     }
     let row = match evidence.kernel.version.clone().and_then(|version| {
-        let vendor = evidence.kernel.vendor.as_ref().known().map(String::as_str);
+        let vendor = evidence.kernel.vendor.value().map(String::as_str);
         btrfs_regime::regime(version, vendor).map(|row| (version, row))
     }) {
         Fact::Known(row) => row,

@@ -150,6 +150,14 @@ impl<T> Fact<T> {
         }
     }
 
+    /// The value by reference, when it is known.
+    pub const fn value(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Absent | Self::Unknown(_) | Self::NotCollected => None,
+        }
+    }
+
     /// Whether the value is known.
     pub const fn is_known(&self) -> bool {
         matches!(self, Self::Known(_))

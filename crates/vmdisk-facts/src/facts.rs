@@ -133,13 +133,19 @@ impl Default for Facts {
 }
 
 impl Facts {
-    /// The QEMU that libvirt would most likely run: the newest of those found.
+    /// The QEMU that guests would most likely run on: of those for the host's own architecture the newest.
     pub fn newest_qemu(&self) -> Fact<&Qemu> {
         self.qemu.as_ref().and_then(|all| {
-            match all.iter().max_by_key(|qemu| qemu.version.as_ref().known()) {
-                Some(qemu) => Fact::Known(qemu),
-                None => Fact::Absent,
-            }
+            let own = |qemu: &&Qemu| match (self.cpu.arch.value(), qemu.arch.value()) {
+                (Some(host), Some(guest)) => host == guest,
+                // Nothing speaks against it: on some distributions the only QEMU has no architecture in its name.
+                (Some(_) | None, Some(_) | None) => true,
+            };
+            let newest = |qemu: &&Qemu| qemu.version.value().copied();
+            let of_host = all.iter().filter(own).max_by_key(newest);
+            of_host
+                .or_else(|| all.iter().max_by_key(newest))
+                .map_or(Fact::Absent, Fact::Known)
         })
     }
 

@@ -62,7 +62,8 @@ pub struct Btrfs {
 /// ext3 and ext4: the data mode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ext4 {
-    /// `ordered`, `writeback` or `journal`. With `journal` O_DIRECT is accepted and ignored.
+    /// `ordered`, `writeback` or `journal`; absent when there is no journal. With `journal` O_DIRECT is accepted and
+    /// ignored.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub data_mode: Fact<String>,
 }

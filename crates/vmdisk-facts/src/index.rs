@@ -204,7 +204,7 @@ impl<'a> HostIndex<'a> {
         }
         match self.files.get(&*path) {
             Some(file) if file.is_missing() => Fact::Absent,
-            Some(file) => match (&file.device, file.real_path.as_ref().known()) {
+            Some(file) => match (&file.device, file.real_path.value()) {
                 (Fact::Known(number), _) if self.devices_by_number.contains_key(number) => {
                     Fact::Known(self.devices_by_number[number])
                 }
@@ -273,8 +273,7 @@ impl<'a> HostIndex<'a> {
     pub fn devices_of(&self, filesystem: &'a Filesystem) -> Vec<&'a BlockDevice> {
         filesystem
             .devices
-            .as_ref()
-            .known()
+            .value()
             .into_iter()
             .flatten()
             .filter_map(|id| self.device(id))

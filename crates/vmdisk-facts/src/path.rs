@@ -264,6 +264,9 @@ pub struct ImageHeader {
     /// The format (`qcow2`, `luks`, `vmdk`); `raw` when no known format was recognised.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub format: Fact<String>,
+    /// The format QEMU takes it for when nobody tells it; another one than `format` where QEMU looks less closely.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub probed: Fact<String>,
     /// The version of the format.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub version: Fact<u32>,
@@ -300,7 +303,7 @@ pub struct ImageHeader {
     /// Whether it holds persistent dirty bitmaps that are marked consistent.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub bitmaps: Fact<bool>,
-    /// The external file that holds the data, as the header names it; absent when there is none.
+    /// The external file that holds the data, as the header names it without credentials; absent when there is none.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub data_file: Fact<String>,
     /// Whether the external data file can be read as a raw image.
@@ -314,7 +317,7 @@ pub struct ImageHeader {
 /// The image below another, as the upper one names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Backing {
-    /// Its name, exactly as it is written: relative, absolute, or with a protocol.
+    /// Its name as it is written, without credentials: relative, absolute, or with a protocol.
     pub path: String,
     /// Its format; absent when the header does not say, so that QEMU would have to guess.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]

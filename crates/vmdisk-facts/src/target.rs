@@ -69,7 +69,7 @@ impl Target {
     pub fn from_facts(facts: &Facts) -> Self {
         let mut probed = BTreeMap::new();
         let qemu = facts.newest_qemu().known();
-        let libvirt = facts.libvirt.as_ref().known();
+        let libvirt = facts.libvirt.value();
         for (name, has) in qemu.into_iter().flat_map(|qemu| &qemu.capabilities) {
             if let Some(capability) = Capability::from_name(name) {
                 probed.insert(capability, *has);

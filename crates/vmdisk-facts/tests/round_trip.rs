@@ -128,6 +128,7 @@ fn image() -> impl Strategy<Value = ImageHeader> {
                 (format, encryption, compression, data_file),
                 backing,
             )| ImageHeader {
+                probed: format.clone(),
                 format,
                 version,
                 virtual_size,
@@ -558,7 +559,7 @@ fn facts() -> impl Strategy<Value = Facts> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_written_reads_back_as_the_same_facts(facts in facts()) {

@@ -1,0 +1,103 @@
+//! btrfs in sysfs: which devices make up a filesystem, its profiles and checksum.
+//!
+//! The device numbers of mounts and files lead nowhere here: every subvolume has an invented one.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use vmdisk_facts::Fact;
+use vmdisk_facts::filesystem::Btrfs;
+
+use crate::obstacle::{fact_of, missing, obstacle};
+use crate::root::Root;
+
+/// The mounted btrfs filesystems, by UUID.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    members: HashMap<String, Vec<String>>,
+    by_member: HashMap<String, String>,
+}
+
+impl Registry {
+    pub(crate) fn scan(root: &Root) -> Self {
+        let mut registry = Self::default();
+        for uuid in root.names("/sys/fs/btrfs").unwrap_or_default() {
+            // Beside the filesystems there is a directory `features`.
+            let Ok(members) = root.names(format!("/sys/fs/btrfs/{uuid}/devices")) else {
+                continue;
+            };
+            for member in &members {
+                registry.by_member.insert(member.clone(), uuid.clone());
+            }
+            registry.members.insert(uuid, members);
+        }
+        registry
+    }
+
+    /// The UUID of the filesystem that mountinfo names by one of its devices.
+    pub(crate) fn uuid_of_source(&self, root: &Root, source: &str) -> Option<&str> {
+        let name = |path: &Path| {
+            path.file_name()
+                .and_then(|name| name.to_str())
+                .map(str::to_owned)
+        };
+        let real = root
+            .resolve(Path::new(source))
+            .ok()
+            .and_then(|real| name(&real));
+        // The device node may be gone, or belong to another namespace; its name still tells.
+        let name = real.or_else(|| name(Path::new(source)))?;
+        self.by_member.get(&name).map(String::as_str)
+    }
+
+    /// The kernel's names of the devices of the filesystem that mountinfo names by one of them.
+    pub(crate) fn devices_of_source(&self, root: &Root, source: &str) -> Option<&[String]> {
+        self.members
+            .get(self.uuid_of_source(root, source)?)
+            .map(Vec::as_slice)
+    }
+
+    /// What sysfs tells of a filesystem.
+    pub(crate) fn facts(&self, root: &Root, uuid: &str) -> Btrfs {
+        let at = format!("/sys/fs/btrfs/{uuid}");
+        let number = |file: &str| {
+            let path = format!("{at}/{file}");
+            fact_of(&path, root.text(&path), |text| text.parse().ok())
+        };
+        let checksum = format!("{at}/checksum");
+        Btrfs {
+            data_profile: profiles(root, &at, "data"),
+            meta_profile: profiles(root, &at, "metadata"),
+            // `crc32c (crc32c-x86)`: the driver behind it does not matter.
+            checksum: fact_of(&checksum, root.text(&checksum), |text| {
+                text.split_whitespace().next().map(str::to_owned)
+            }),
+            sectorsize: number("sectorsize"),
+        }
+    }
+}
+
+/// Each profile that is in use has a directory; during a balance there are two.
+fn profiles(root: &Root, at: &str, class: &str) -> Fact<Vec<String>> {
+    let at = format!("{at}/allocation");
+    let mixed = format!("{at}/mixed");
+    // Small filesystems may keep data and metadata together.
+    let directory = if root.exists(&mixed) {
+        mixed
+    } else {
+        format!("{at}/{class}")
+    };
+    match root.names(&directory) {
+        Ok(names) => Fact::Known(names.into_iter().filter(|name| is_profile(name)).collect()),
+        Err(error) if missing(&error) => Fact::Absent,
+        Err(error) => Fact::Unknown(obstacle(&directory, &error)),
+    }
+}
+
+/// Every profile btrfs has (fs/btrfs/volumes.c, btrfs_raid_array); the other entries there are numbers.
+fn is_profile(name: &str) -> bool {
+    matches!(
+        name,
+        "single" | "dup" | "raid0" | "raid1" | "raid1c3" | "raid1c4" | "raid10" | "raid5" | "raid6"
+    )
+}

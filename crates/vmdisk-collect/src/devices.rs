@@ -1,0 +1,655 @@
+//! Block devices, from those in question down to the drives, as sysfs shows them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::path::Path;
+
+use vmdisk_facts::blockdev::{Dm, LoopFile, Lvm, Md, Partition, Queue};
+use vmdisk_facts::{BlockDevice, BlockKind, DeviceNumber, Fact, Reason};
+
+use crate::aliases::Aliases;
+use crate::btrfs::Registry;
+use crate::device_kind::{self, LayerBelow};
+use crate::mountinfo::MountTable;
+use crate::obstacle::{fact_of, missing, obstacle};
+use crate::root::Root;
+
+/// No sane stack has more devices than this above or below one device.
+const MOST_DEVICES: usize = 4096;
+
+/// The devices found so far, by the kernel's names.
+pub(crate) struct Devices<'a> {
+    root: &'a Root,
+    found: BTreeMap<String, BlockDevice>,
+    mounted: HashMap<String, Vec<String>>,
+    mounted_numbers: HashMap<DeviceNumber, Vec<String>>,
+    swaps: Result<HashSet<String>, vmdisk_facts::Unknown>,
+    aliases: Option<Aliases>,
+}
+
+impl<'a> Devices<'a> {
+    pub(crate) fn new(root: &'a Root, mounts: &MountTable, registry: &Registry) -> Self {
+        let mut devices = Self {
+            root,
+            found: BTreeMap::new(),
+            mounted: HashMap::new(),
+            mounted_numbers: HashMap::new(),
+            swaps: swaps(root),
+            aliases: None,
+        };
+        for line in &mounts.lines {
+            if line.device.major != 0 {
+                devices
+                    .mounted_numbers
+                    .entry(line.device)
+                    .or_default()
+                    .push(line.point.clone());
+            } else if line.fstype == "btrfs"
+                && let Some(members) = registry.devices_of_source(root, &line.source)
+            {
+                for member in members {
+                    devices
+                        .mounted
+                        .entry(member.clone())
+                        .or_default()
+                        .push(line.point.clone());
+                }
+            }
+        }
+        devices
+    }
+
+    /// The kernel's name of the device with a number.
+    pub(crate) fn name_of(&self, number: DeviceNumber) -> io::Result<String> {
+        let real = self
+            .root
+            .resolve(Path::new(&format!("/sys/dev/block/{number}")))?;
+        match real.file_name().and_then(|name| name.to_str()) {
+            Some(name) => Ok(name.to_owned()),
+            None => Err(io::Error::from(io::ErrorKind::InvalidData)),
+        }
+    }
+
+    /// Adds a device that a disk names, with what is below it, its partitions, and what holds either.
+    pub(crate) fn add_asked(&mut self, name: &str) {
+        self.add(name);
+        let mut above = self.set_above(name);
+        if let Some(BlockDevice {
+            partitions: Fact::Known(partitions),
+            ..
+        }) = self.found.get(name)
+        {
+            for partition in partitions.clone() {
+                self.add(&partition);
+                above.extend(self.set_above(&partition));
+            }
+        }
+        for holder in above {
+            self.add(&holder);
+        }
+    }
+
+    /// Adds a device and everything below it.
+    pub(crate) fn add(&mut self, name: &str) {
+        let mut todo = vec![name.to_owned()];
+        while let Some(name) = todo.pop() {
+            if self.found.contains_key(&name) || self.found.len() >= MOST_DEVICES {
+                continue;
+            }
+            let Some(device) = self.read(&name) else {
+                continue;
+            };
+            todo.extend(device.slaves.iter().cloned());
+            if let Fact::Known(Partition {
+                parent: Fact::Known(parent),
+                ..
+            }) = &device.partition
+            {
+                todo.push(parent.clone());
+            }
+            self.found.insert(name, device);
+        }
+    }
+
+    /// The files behind the loop devices found so far, for them to be looked at too.
+    pub(crate) fn backing_files(&self) -> Vec<String> {
+        let files = self
+            .found
+            .values()
+            .filter_map(|device| device.loop_file.value())
+            .filter(|file| file.deleted.is(&false))
+            .filter_map(|file| file.backing_file.value().cloned());
+        files.collect()
+    }
+
+    /// The devices with their ids, and the id of each by the kernel's name.
+    pub(crate) fn finish(self) -> (Vec<BlockDevice>, HashMap<String, String>) {
+        let mut names: Vec<&String> = self.found.keys().collect();
+        names.sort_by_cached_key(|name| natural(name));
+        let ids: HashMap<String, String> = names
+            .iter()
+            .enumerate()
+            .map(|(place, name)| ((*name).clone(), format!("b{}", place + 1)))
+            .collect();
+        // Every slave and parent was added; a holder that vanished meanwhile has no id.
+        let translate = |names: &mut Vec<String>| {
+            let translated: Vec<String> = names
+                .iter()
+                .filter_map(|name| ids.get(name).cloned())
+                .collect();
+            *names = translated;
+        };
+        let mut devices: Vec<(Vec<Chunk>, BlockDevice)> = Vec::with_capacity(self.found.len());
+        for (name, mut device) in self.found {
+            translate(&mut device.slaves);
+            if let Fact::Known(names) = &mut device.holders {
+                translate(names);
+            }
+            if let Fact::Known(names) = &mut device.partitions {
+                translate(names);
+            }
+            if let Fact::Known(partition) = &mut device.partition {
+                let parent = std::mem::take(&mut partition.parent);
+                partition.parent = parent
+                    .and_then(|name| ids.get(&name).cloned().map_or(Fact::Absent, Fact::Known));
+            }
+            device.id = ids.get(&name).cloned().unwrap_or_default();
+            devices.push((natural(&name), device));
+        }
+        devices.sort_by(|(a, _), (b, _)| a.cmp(b));
+        (devices.into_iter().map(|(_, device)| device).collect(), ids)
+    }
+
+    /// Looks up what is on a device, and returns it for it to be added.
+    fn set_above(&mut self, name: &str) -> Vec<String> {
+        let holders = names_in(self.root, &format!("{}/holders", directory(name)));
+        let partitions = partitions(self.root, name);
+        let Some(device) = self.found.get_mut(name) else {
+            return Vec::new();
+        };
+        device.holders = holders;
+        device.partitions = partitions;
+        device.holders.value().cloned().unwrap_or_default()
+    }
+
+    fn read(&mut self, name: &str) -> Option<BlockDevice> {
+        let root = self.root;
+        let at = directory(name);
+        let file = |file: &str| root.text(format!("{at}/{file}"));
+        let what = |file: &str| format!("{at}/{file}");
+        let dev = fact_of(&what("dev"), file("dev"), DeviceNumber::parse);
+        if dev.is_absent() {
+            // It vanished, or never was.
+            return None;
+        }
+        let partition = self.partition(name);
+        // A partition has no queue of its own.
+        let parent = partition
+            .value()
+            .and_then(|partition| partition.parent.value());
+        let whole = parent.map_or(name, String::as_str).to_owned();
+        let slaves = root.names(what("slaves")).unwrap_or_default();
+        let (kind, dm, lvm) = self.mapper(name, &slaves, partition.is_known());
+        let queue = queue(root, &whole);
+        let lvm = lvm.map(|lvm| with_chunk(lvm, &kind, &queue));
+        let links = self
+            .aliases
+            .get_or_insert_with(|| Aliases::scan(root))
+            .of(name);
+        let by_id: Vec<String> = links
+            .iter()
+            .filter(|path| path.starts_with("/dev/disk/by-id/"))
+            .cloned()
+            .collect();
+        Some(BlockDevice {
+            id: String::new(),
+            mounted_at: Fact::Known(self.mounts_of(name, &dev)),
+            swap: match &self.swaps {
+                Ok(swaps) => Fact::Known(swaps.contains(name)),
+                Err(unknown) => Fact::Unknown(unknown.clone()),
+            },
+            dev,
+            paths: links,
+            by_id: if by_id.is_empty() {
+                Fact::Absent
+            } else {
+                Fact::Known(by_id)
+            },
+            // In sectors of 512 bytes, whatever the device's own are.
+            size: sectors(root, &what("size")),
+            read_only: flag(root, &what("ro")),
+            removable: flag(root, &format!("{}/removable", directory(&whole))),
+            holders: Fact::NotCollected,
+            partitions: Fact::NotCollected,
+            partition,
+            queue,
+            md: md(root, name),
+            loop_file: loop_file(root, name, &kind),
+            model: model(root, &whole),
+            numa_node: numa_node(root, &whole),
+            paths_up: if kind == BlockKind::Multipath {
+                Fact::Known(running(root, &slaves))
+            } else {
+                Fact::Absent
+            },
+            kind,
+            dm,
+            lvm,
+            slaves,
+        })
+    }
+
+    fn mounts_of(&self, name: &str, dev: &Fact<DeviceNumber>) -> Vec<String> {
+        let by_number = dev
+            .value()
+            .and_then(|number| self.mounted_numbers.get(number));
+        let mut points: Vec<String> = by_number
+            .into_iter()
+            .chain(self.mounted.get(name))
+            .flatten()
+            .cloned()
+            .collect();
+        points.sort_unstable();
+        points.dedup();
+        points
+    }
+
+    fn partition(&self, name: &str) -> Fact<Partition> {
+        let at = directory(name);
+        let number = fact_of(
+            &format!("{at}/partition"),
+            self.root.text(format!("{at}/partition")),
+            |text| text.parse().ok(),
+        );
+        if number.is_absent() {
+            return Fact::Absent;
+        }
+        let parent = match self.root.resolve(Path::new(&at)) {
+            Ok(real) => match real
+                .parent()
+                .and_then(Path::file_name)
+                .and_then(|name| name.to_str())
+            {
+                Some(parent) => Fact::Known(parent.to_owned()),
+                None => Fact::unknown(Reason::Parse, format!("{at}: no disk above the partition")),
+            },
+            Err(error) => Fact::Unknown(obstacle(&at, &error)),
+        };
+        Fact::Known(Partition {
+            number,
+            parent,
+            start: sectors(self.root, &format!("{at}/start")),
+            alignment_offset: number_of(self.root, &format!("{at}/alignment_offset")),
+        })
+    }
+
+    fn mapper(
+        &self,
+        name: &str,
+        slaves: &[String],
+        is_partition: bool,
+    ) -> (BlockKind, Fact<Dm>, Fact<Lvm>) {
+        let at = directory(name);
+        if is_partition {
+            return (BlockKind::Partition, Fact::Absent, Fact::Absent);
+        }
+        if self.root.exists(format!("{at}/md")) {
+            return (BlockKind::Md, Fact::Absent, Fact::Absent);
+        }
+        if !self.root.exists(format!("{at}/dm")) {
+            return (device_kind::of_name(name), Fact::Absent, Fact::Absent);
+        }
+        let text = |file: &str| self.root.text(format!("{at}/dm/{file}"));
+        let mapped = fact_of(&format!("{at}/dm/name"), text("name"), |name| {
+            Some(name.to_owned())
+        });
+        let uuid = text("uuid").unwrap_or_default();
+        let uuid = uuid.trim();
+        let below: Vec<LayerBelow> = slaves
+            .iter()
+            .map(|slave| {
+                let uuid = self
+                    .root
+                    .text(format!("{}/dm/uuid", directory(slave)))
+                    .unwrap_or_default();
+                LayerBelow::of_uuid(uuid.trim())
+            })
+            .collect();
+        let kind = device_kind::of_mapper(uuid, mapped.value().map_or("", String::as_str), &below);
+        let lvm = if kind.is_lvm() {
+            Fact::Known(self.lvm(&mapped, &kind, slaves))
+        } else {
+            Fact::Absent
+        };
+        let uuid_prefix = if uuid.is_empty() {
+            Fact::Absent
+        } else {
+            Fact::Known(device_kind::maker(uuid))
+        };
+        (
+            kind,
+            Fact::Known(Dm {
+                name: mapped,
+                uuid_prefix,
+            }),
+            lvm,
+        )
+    }
+
+    /// What names and layers tell of a logical volume without LVM's tools, which only root may use.
+    fn lvm(&self, mapped: &Fact<String>, kind: &BlockKind, slaves: &[String]) -> Lvm {
+        let names = mapped
+            .value()
+            .and_then(|name| device_kind::group_and_volume(name));
+        let (vg, lv) = match names {
+            Some((group, volume)) => (Fact::Known(group), Fact::Known(volume)),
+            None => (Fact::NotCollected, Fact::NotCollected),
+        };
+        let segtype = if *kind == BlockKind::LvmThin {
+            Fact::Known("thin".to_owned())
+        } else if *kind == BlockKind::LvmThinPool {
+            Fact::Known("thin-pool".to_owned())
+        } else if *kind == BlockKind::LvmSnapshot {
+            Fact::Known("snapshot".to_owned())
+        } else {
+            Fact::NotCollected
+        };
+        let pool = if *kind == BlockKind::LvmThin {
+            slaves
+                .iter()
+                .find_map(|slave| {
+                    let name = self
+                        .root
+                        .text(format!("{}/dm/name", directory(slave)))
+                        .ok()?;
+                    device_kind::group_and_volume(name.trim()).map(|(_, pool)| Fact::Known(pool))
+                })
+                .unwrap_or_default()
+        } else {
+            Fact::Absent
+        };
+        Lvm {
+            vg,
+            lv,
+            segtype,
+            pool,
+            ..Lvm::default()
+        }
+    }
+}
+
+/// A thin volume shows its chunk as its optimal request, so that no tool of root's is needed to know it.
+fn with_chunk(mut lvm: Lvm, kind: &BlockKind, queue: &Queue) -> Lvm {
+    if *kind == BlockKind::LvmThin {
+        lvm.chunk = queue.io_opt.clone().and_then(|bytes| {
+            // Without a preferred request the chunk does not show.
+            if bytes == 0 {
+                Fact::NotCollected
+            } else {
+                Fact::Known(bytes)
+            }
+        });
+    }
+    lvm
+}
+
+fn directory(name: &str) -> String {
+    // In sysfs a slash in a device's name is an exclamation mark already.
+    format!("/sys/class/block/{name}")
+}
+
+fn names_in(root: &Root, directory: &str) -> Fact<Vec<String>> {
+    match root.names(directory) {
+        Ok(names) => Fact::Known(names),
+        Err(error) if missing(&error) => Fact::Known(Vec::new()),
+        Err(error) => Fact::Unknown(obstacle(directory, &error)),
+    }
+}
+
+/// A disk's partitions are directories in its own that have a file `partition`.
+fn partitions(root: &Root, name: &str) -> Fact<Vec<String>> {
+    let at = directory(name);
+    names_in(root, &at).map(|names| {
+        let own = names.into_iter().filter(|entry| entry.starts_with(name));
+        own.filter(|entry| root.exists(format!("{at}/{entry}/partition")))
+            .collect()
+    })
+}
+
+fn number_of(root: &Root, file: &str) -> Fact<u64> {
+    fact_of(file, root.text(file), |text| text.parse().ok())
+}
+
+fn sectors(root: &Root, file: &str) -> Fact<u64> {
+    fact_of(file, root.text(file), |text| {
+        text.parse::<u64>().ok()?.checked_mul(512)
+    })
+}
+
+fn flag(root: &Root, file: &str) -> Fact<bool> {
+    fact_of(file, root.text(file), |text| match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    })
+}
+
+fn word(root: &Root, file: &str) -> Fact<String> {
+    fact_of(file, root.text(file), |text| Some(text.to_owned()))
+}
+
+fn queue(root: &Root, name: &str) -> Queue {
+    let at = |file: &str| format!("{}/queue/{file}", directory(name));
+    let number = |file: &str| number_of(root, &at(file));
+    Queue {
+        logical: number("logical_block_size"),
+        physical: number("physical_block_size"),
+        io_min: number("minimum_io_size"),
+        io_opt: number("optimal_io_size"),
+        discard_granularity: number("discard_granularity"),
+        discard_max: number("discard_max_bytes"),
+        write_zeroes_max: number("write_zeroes_max_bytes"),
+        dma_alignment: number("dma_alignment"),
+        rotational: flag(root, &at("rotational")),
+        scheduler: fact_of(&at("scheduler"), root.text(at("scheduler")), scheduler),
+        read_ahead_kb: number("read_ahead_kb"),
+        write_cache: word(root, &at("write_cache")),
+        fua: flag(root, &at("fua")),
+        zoned: word(root, &at("zoned")),
+        nr_requests: number("nr_requests"),
+        // The file is there and cannot be read while the throttle is not built in.
+        wbt_lat_usec: match root.text(at("wbt_lat_usec")) {
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => {
+                Fact::Absent
+            }
+            read => fact_of(&at("wbt_lat_usec"), read, |text| text.parse().ok()),
+        },
+    }
+}
+
+/// Of `none [mq-deadline] kyber` the one in brackets; a single word stands for itself.
+fn scheduler(text: &str) -> Option<String> {
+    match text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'))
+    {
+        Some((chosen, _)) => Some(chosen.to_owned()),
+        None => (!text.is_empty() && !text.contains(' ')).then(|| text.to_owned()),
+    }
+}
+
+fn md(root: &Root, name: &str) -> Fact<Md> {
+    let at = format!("{}/md", directory(name));
+    if !root.exists(&at) {
+        return Fact::Absent;
+    }
+    let file = |file: &str| format!("{at}/{file}");
+    let small = |path: String| fact_of(&path, root.text(&path), |text| text.parse().ok());
+    Fact::Known(Md {
+        level: word(root, &file("level")),
+        state: word(root, &file("array_state")),
+        degraded: small(file("degraded")),
+        raid_disks: fact_of(&file("raid_disks"), root.text(file("raid_disks")), |text| {
+            // While it is being reshaped, the old number stands behind in brackets.
+            text.split_whitespace().next()?.parse().ok()
+        }),
+        chunk: number_of(root, &file("chunk_size")),
+        sync: word(root, &file("sync_action")),
+    })
+}
+
+fn loop_file(root: &Root, name: &str, kind: &BlockKind) -> Fact<LoopFile> {
+    if *kind != BlockKind::Loop {
+        return Fact::Absent;
+    }
+    let at = format!("{}/loop", directory(name));
+    let backing = word(root, &format!("{at}/backing_file"));
+    if backing.is_absent() {
+        // A loop device that is not set up.
+        return Fact::Absent;
+    }
+    const DELETED: &str = " (deleted)";
+    let deleted = backing.as_ref().map(|path| path.ends_with(DELETED));
+    Fact::Known(LoopFile {
+        backing_file: backing.map(|path| {
+            path.strip_suffix(DELETED)
+                .map_or(path.clone(), str::to_owned)
+        }),
+        deleted,
+        dio: flag(root, &format!("{at}/dio")),
+        offset: number_of(root, &format!("{at}/offset")),
+    })
+}
+
+fn model(root: &Root, name: &str) -> Fact<String> {
+    let part = |file: &str| {
+        root.text(format!("{}/device/{file}", directory(name)))
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
+    let model = part("model");
+    if model.is_empty() {
+        return Fact::Absent;
+    }
+    // virtio gives a number for a vendor, which says nothing to anybody.
+    let vendor = part("vendor");
+    if vendor.is_empty() || vendor.starts_with("0x") {
+        Fact::Known(model)
+    } else {
+        Fact::Known(format!("{vendor} {model}"))
+    }
+}
+
+/// The NUMA node of the nearest bus device above that names one.
+fn numa_node(root: &Root, name: &str) -> Fact<u32> {
+    let Ok(real) = root.resolve(Path::new(&format!("{}/device", directory(name)))) else {
+        return Fact::Absent;
+    };
+    let found = real
+        .ancestors()
+        .take_while(|directory| directory.starts_with("/sys/devices"))
+        .find_map(|directory| root.text(directory.join("numa_node")).ok());
+    match found.as_deref().map(str::trim).map(str::parse::<i64>) {
+        Some(Ok(node)) => u32::try_from(node).map_or(Fact::Absent, Fact::Known),
+        Some(Err(_)) | None => Fact::Absent,
+    }
+}
+
+/// How many of a multipath device's paths are running.
+fn running(root: &Root, slaves: &[String]) -> u32 {
+    let running = slaves.iter().filter(|slave| {
+        let state = root.text(format!("{}/device/state", directory(slave)));
+        matches!(state.as_deref().map(str::trim), Ok("running" | "live"))
+    });
+    u32::try_from(running.count()).unwrap_or(u32::MAX)
+}
+
+/// The kernel's names of the devices that are swapped to.
+fn swaps(root: &Root) -> Result<HashSet<String>, vmdisk_facts::Unknown> {
+    match root.text("/proc/swaps") {
+        Ok(text) => Ok(text
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().next())
+            .filter_map(|path| {
+                root.resolve(Path::new(path))
+                    .ok()?
+                    .file_name()?
+                    .to_str()
+                    .map(str::to_owned)
+            })
+            .collect()),
+        // A kernel without swap has no such file.
+        Err(error) if missing(&error) => Ok(HashSet::new()),
+        Err(error) => Err(obstacle("/proc/swaps", &error)),
+    }
+}
+
+/// A name in pieces that sort as people count: sda2 before sda10.
+fn natural(name: &str) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let digits = first.is_ascii_digit();
+        let end = rest
+            .find(|c: char| c.is_ascii_digit() != digits)
+            .unwrap_or(rest.len());
+        let (chunk, after) = rest.split_at(end);
+        chunks.push(match chunk.parse() {
+            Ok(number) => Chunk::Number(number),
+            Err(_) => Chunk::Text(chunk.to_owned()),
+        });
+        rest = after;
+    }
+    chunks
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Chunk {
+    Number(u64),
+    Text(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheduler_in_brackets_is_the_one_in_use() {
+        assert_eq!(
+            scheduler("none [mq-deadline] kyber").as_deref(),
+            Some("mq-deadline")
+        );
+        assert_eq!(scheduler("[none] mq-deadline").as_deref(), Some("none"));
+        assert_eq!(scheduler("none").as_deref(), Some("none"));
+        assert_eq!(scheduler("none kyber"), None);
+        assert_eq!(scheduler(""), None);
+    }
+
+    #[test]
+    fn names_sort_as_people_count() {
+        let mut names = [
+            "sda10",
+            "sda2",
+            "dm-11",
+            "dm-2",
+            "sda",
+            "nvme0n1p10",
+            "nvme0n1p9",
+        ];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(
+            names,
+            [
+                "dm-2",
+                "dm-11",
+                "nvme0n1p9",
+                "nvme0n1p10",
+                "sda",
+                "sda2",
+                "sda10"
+            ]
+        );
+    }
+}

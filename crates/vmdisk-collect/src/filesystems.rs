@@ -1,0 +1,423 @@
+//! Mounts and filesystems of the paths in question, as facts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use vmdisk_facts::filesystem::{Ext4, Overlay, Zfs};
+use vmdisk_facts::{Fact, Filesystem, FsKind, Mount, OptionValue, Reason, Unknown, Version};
+
+use crate::btrfs::Registry;
+use crate::mountinfo::MountLine;
+use crate::obstacle::{fact_of, missing, obstacle};
+use crate::paths::Space;
+use crate::root::Root;
+
+/// Options that rules ask about on every filesystem.
+const EVERYWHERE: [&str; 7] = [
+    "noatime",
+    "relatime",
+    "strictatime",
+    "discard",
+    "sync",
+    "barrier",
+    "nobarrier",
+];
+
+/// Options that rules ask about on one kind of filesystem. Only these are kept: others may hold secrets.
+fn of_kind(kind: &FsKind) -> &'static [&'static str] {
+    match kind {
+        FsKind::Ext2 | FsKind::Ext3 | FsKind::Ext4 => &["data", "commit", "nodelalloc", "dax"],
+        FsKind::Xfs => &["dax", "allocsize", "largeio", "swalloc"],
+        FsKind::Btrfs => &[
+            "compress",
+            "compress-force",
+            "nodatasum",
+            "nodatacow",
+            "autodefrag",
+            "flushoncommit",
+            "degraded",
+            "commit",
+            "subvolid",
+        ],
+        FsKind::Nfs | FsKind::Nfs4 => &[
+            "soft",
+            "softerr",
+            "hard",
+            "vers",
+            "proto",
+            "nolock",
+            "local_lock",
+            "fsc",
+        ],
+        FsKind::Cifs => &["soft", "hard", "vers", "cache", "nobrl"],
+        FsKind::Plan9 => &["cache", "directio", "trans"],
+        FsKind::Tmpfs => &["size", "huge", "noswap"],
+        FsKind::Overlay => &["volatile", "metacopy"],
+        FsKind::F2fs => &["mode", "compress_algorithm"],
+        FsKind::Bcachefs
+        | FsKind::Zfs
+        | FsKind::Ramfs
+        | FsKind::Hugetlbfs
+        | FsKind::Devtmpfs
+        | FsKind::Squashfs
+        | FsKind::Erofs
+        | FsKind::Iso9660
+        | FsKind::Vfat
+        | FsKind::Ecryptfs
+        | FsKind::Virtiofs
+        | FsKind::Ceph
+        | FsKind::Gfs2
+        | FsKind::Ocfs2
+        | FsKind::Fuse(_)
+        | FsKind::Other(_) => &[],
+    }
+}
+
+/// Filesystems that hold no disk, and mounts that come and go with containers: left out unless a path is on them.
+pub(crate) fn is_of_interest(line: &MountLine) -> bool {
+    const NO_DISKS: [&str; 26] = [
+        "autofs",
+        "binfmt_misc",
+        "bpf",
+        "cgroup",
+        "cgroup2",
+        "configfs",
+        "debugfs",
+        "devpts",
+        "devtmpfs",
+        "efivarfs",
+        "fusectl",
+        "hugetlbfs",
+        "mqueue",
+        "nsfs",
+        "pipefs",
+        "proc",
+        "pstore",
+        "ramfs",
+        "resctrl",
+        "rpc_pipefs",
+        "securityfs",
+        "selinuxfs",
+        "sockfs",
+        "sysfs",
+        "tracefs",
+        "fuse.lxcfs",
+    ];
+    const PASSING: [&str; 12] = [
+        "/proc",
+        "/sys",
+        "/dev",
+        "/run/user",
+        "/run/credentials",
+        "/run/netns",
+        "/run/docker",
+        "/run/containerd",
+        "/var/lib/docker",
+        "/var/lib/containers",
+        "/var/lib/containerd",
+        "/snap",
+    ];
+    !NO_DISKS.contains(&line.fstype.as_str())
+        && !PASSING
+            .iter()
+            .any(|prefix| Path::new(&line.point).starts_with(prefix))
+}
+
+/// One mount as facts, without the reference to its filesystem.
+pub(crate) fn mount(line: &MountLine) -> Mount {
+    let kind = FsKind::from(line.fstype.as_str());
+    let mut options: BTreeMap<String, Fact<OptionValue>> = EVERYWHERE
+        .iter()
+        .chain(of_kind(&kind))
+        .map(|name| ((*name).to_owned(), Fact::Absent))
+        .collect();
+    for (name, value) in &line.options {
+        if let Some(option) = options.get_mut(name) {
+            *option = Fact::Known(match value {
+                Some(text) => OptionValue::Text(text.clone()),
+                None => OptionValue::Flag(true),
+            });
+        }
+    }
+    // The mount and the filesystem can each be read-only, and either is enough.
+    let read_only = line.options.iter().any(|(name, _)| name == "ro");
+    let set = |is: bool| {
+        if is {
+            Fact::Known(OptionValue::Flag(true))
+        } else {
+            Fact::Absent
+        }
+    };
+    options.insert("ro".to_owned(), set(read_only));
+    options.insert("rw".to_owned(), set(!read_only));
+    Mount {
+        id: String::new(),
+        point: line.point.clone(),
+        fstype: Fact::Known(line.fstype.clone()),
+        source: if line.source.is_empty() {
+            Fact::Absent
+        } else {
+            Fact::Known(without_user(&line.source))
+        },
+        source_dev: Fact::Known(line.device),
+        subvol: Fact::Known(line.root.clone()),
+        fs: Fact::NotCollected,
+        options,
+    }
+}
+
+/// A network source without the user and password some mounters leave in it.
+fn without_user(source: &str) -> String {
+    match (source.find("://"), source.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => {
+            format!("{}{}", &source[..scheme + 3], &source[at + 1..])
+        }
+        _ => source.to_owned(),
+    }
+}
+
+/// What a filesystem is on.
+pub(crate) enum Under {
+    /// Block devices, by the kernel's names.
+    Devices(Vec<String>),
+    /// No block device at all.
+    Nothing,
+    /// It could not be found out.
+    Unknown(Unknown),
+}
+
+/// One filesystem as facts, without its id and the ids of its devices.
+pub(crate) fn filesystem(
+    root: &Root,
+    registry: &Registry,
+    line: &MountLine,
+    space: Option<&Result<Space, Unknown>>,
+) -> Filesystem {
+    let kind = FsKind::from(line.fstype.as_str());
+    let (magic, free_bytes, total_bytes) = match space {
+        Some(Ok(space)) => (
+            Fact::Known(format!("{:#x}", space.magic)),
+            Fact::Known(space.free),
+            Fact::Known(space.total),
+        ),
+        Some(Err(unknown)) => {
+            let unknown = || Fact::Unknown(unknown.clone());
+            (
+                unknown().map(|()| String::new()),
+                unknown().map(|()| 0),
+                unknown().map(|()| 0),
+            )
+        }
+        None => (Fact::NotCollected, Fact::NotCollected, Fact::NotCollected),
+    };
+    let btrfs = if kind == FsKind::Btrfs {
+        match registry.uuid_of_source(root, &line.source) {
+            Some(uuid) => Fact::Known(registry.facts(root, uuid)),
+            None => Fact::Unknown(no_such_btrfs(line)),
+        }
+    } else {
+        Fact::Absent
+    };
+    let ext4 = if matches!(kind, FsKind::Ext3 | FsKind::Ext4) {
+        Fact::Known(Ext4 {
+            data_mode: data_mode(root, line),
+        })
+    } else {
+        Fact::Absent
+    };
+    let overlay = if kind == FsKind::Overlay {
+        Fact::Known(overlay(line))
+    } else {
+        Fact::Absent
+    };
+    // The version is in sysfs; the properties of a dataset only ZFS's own tools tell.
+    let zfs = if kind == FsKind::Zfs {
+        let path = "/sys/module/zfs/version";
+        Fact::Known(Zfs {
+            version: fact_of(path, root.text(path), Version::leading),
+            ..Zfs::default()
+        })
+    } else {
+        Fact::Absent
+    };
+    Filesystem {
+        id: String::new(),
+        kind,
+        magic,
+        free_bytes,
+        total_bytes,
+        devices: Fact::NotCollected,
+        btrfs,
+        ext4,
+        zfs,
+        overlay,
+    }
+}
+
+fn no_such_btrfs(line: &MountLine) -> Unknown {
+    Unknown::new(
+        Reason::Namespace,
+        format!("no btrfs in /sys/fs/btrfs has the device {}", line.source),
+    )
+}
+
+/// How ext3 and ext4 journal data.
+///
+/// mountinfo hides the mode when it is the filesystem's own default (`tune2fs -o journal_data`), procfs never does.
+fn data_mode(root: &Root, line: &MountLine) -> Fact<String> {
+    let device = root.resolve(Path::new(&format!("/sys/dev/block/{}", line.device)));
+    let name = device
+        .ok()
+        .and_then(|real| real.file_name()?.to_str().map(str::to_owned));
+    // The ext4 driver serves ext3 as well, under its own name.
+    let shown = name.map(|name| root.text(format!("/proc/fs/ext4/{name}/options")));
+    if let Some(Ok(text)) = shown {
+        let mode = text
+            .lines()
+            .find_map(|option| option.trim().strip_prefix("data="));
+        // Without a journal there is no mode.
+        return mode.map_or(Fact::Absent, |mode| Fact::Known(mode.to_owned()));
+    }
+    let mounted = line
+        .options
+        .iter()
+        .find(|(name, _)| name == "data")
+        .and_then(|(_, value)| value.clone());
+    match mounted {
+        Some(mode) => Fact::Known(mode),
+        None => Fact::unknown(
+            Reason::UnsupportedKernel,
+            format!("{}: /proc/fs/ext4 does not show the data mode", line.point),
+        ),
+    }
+}
+
+fn overlay(line: &MountLine) -> Overlay {
+    let option = |wanted: &str| {
+        line.options
+            .iter()
+            .find(|(name, _)| name == wanted)
+            .and_then(|(_, value)| value.clone())
+    };
+    let lower: Vec<String> = match option("lowerdir") {
+        Some(all) => all.split(':').map(str::to_owned).collect(),
+        // Since Linux 6.8 each may stand in an option of its own.
+        None => line
+            .options
+            .iter()
+            .filter(|(name, _)| name == "lowerdir+")
+            .filter_map(|(_, value)| value.clone())
+            .collect(),
+    };
+    Overlay {
+        upper: option("upperdir").map_or(Fact::Absent, Fact::Known),
+        lower: Fact::Known(lower),
+    }
+}
+
+/// The block devices under a mount, found without opening any.
+pub(crate) fn under(root: &Root, registry: &Registry, line: &MountLine) -> Under {
+    if line.device.major != 0 {
+        let link = format!("/sys/dev/block/{}", line.device);
+        return match root.resolve(Path::new(&link)) {
+            Ok(real) => match real.file_name().and_then(|name| name.to_str()) {
+                Some(name) => Under::Devices(vec![name.to_owned()]),
+                None => Under::Unknown(Unknown::new(Reason::Parse, link)),
+            },
+            Err(error) if missing(&error) => Under::Unknown(Unknown::new(
+                Reason::Namespace,
+                format!("{link} does not exist"),
+            )),
+            Err(error) => Under::Unknown(obstacle(&link, &error)),
+        };
+    }
+    if line.fstype == "btrfs" {
+        return match registry.devices_of_source(root, &line.source) {
+            Some(members) => Under::Devices(members.to_vec()),
+            None => Under::Unknown(Unknown::new(
+                Reason::Namespace,
+                format!("no btrfs in /sys/fs/btrfs has the device {}", line.source),
+            )),
+        };
+    }
+    if line.fstype == "zfs" || line.fstype == "bcachefs" {
+        return Under::Unknown(Unknown::new(
+            Reason::ToolMissing,
+            format!(
+                "the devices of {} are known only to its own tools",
+                line.fstype
+            ),
+        ));
+    }
+    Under::Nothing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mountinfo::MountTable;
+
+    fn line(text: &str) -> MountLine {
+        MountTable::parse(text).0.lines.remove(0)
+    }
+
+    #[test]
+    fn only_options_that_rules_ask_for_are_kept() {
+        let mount = mount(&line(
+            "9 1 0:50 / /m ro,noatime - cifs //user@server/share rw,soft,username=joe,password=x,cache=none",
+        ));
+        assert!(mount.has_option("noatime").is_true());
+        assert!(mount.has_option("soft").is_true());
+        assert_eq!(mount.has_option("hard"), Fact::Known(false));
+        assert!(mount.option("cache").known().unwrap().is_text("none"));
+        assert!(
+            !mount
+                .options
+                .keys()
+                .any(|name| name.contains("user") || name.contains("pass"))
+        );
+        assert_eq!(
+            mount.read_only(),
+            Fact::Known(true),
+            "either of the two is enough"
+        );
+    }
+
+    #[test]
+    fn a_user_in_the_source_is_dropped() {
+        assert_eq!(
+            without_user("https://joe:secret@host/dav"),
+            "https://host/dav"
+        );
+        assert_eq!(without_user("/dev/mapper/a@b"), "/dev/mapper/a@b");
+        assert_eq!(without_user("server:/export"), "server:/export");
+    }
+
+    #[test]
+    fn an_overlay_names_its_directories() {
+        let overlay = overlay(&line(
+            "9 1 0:50 / /m rw - overlay none rw,lowerdir=/l1:/l2,upperdir=/up,workdir=/w",
+        ));
+        assert_eq!(overlay.upper, Fact::Known("/up".to_owned()));
+        assert_eq!(
+            overlay.lower,
+            Fact::Known(vec!["/l1".to_owned(), "/l2".to_owned()])
+        );
+    }
+
+    #[test]
+    fn what_comes_and_goes_with_containers_is_left_out() {
+        assert!(is_of_interest(&line(
+            "9 1 8:1 / /srv rw - ext4 /dev/sda1 rw"
+        )));
+        assert!(!is_of_interest(&line(
+            "9 1 0:50 / /var/lib/docker/overlay2/x/merged rw - overlay overlay rw"
+        )));
+        assert!(!is_of_interest(&line(
+            "9 1 0:22 / /sys rw - sysfs sysfs rw"
+        )));
+        assert!(is_of_interest(&line(
+            "9 1 0:50 / /system rw - tmpfs tmpfs rw"
+        )));
+    }
+}

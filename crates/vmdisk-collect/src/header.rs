@@ -1,0 +1,213 @@
+//! What an image's first bytes say, as facts.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use vmdisk_facts::path::Backing;
+use vmdisk_facts::{Fact, ImageHeader, Reason};
+use vmdisk_image::{
+    BackingReference, Header, Name, Qcow2Compression, Qcow2Encryption, ReadAt, ReadError,
+};
+
+/// A file or device that was opened for reading.
+struct Opened<'a> {
+    file: &'a File,
+    length: Option<u64>,
+}
+
+impl ReadAt for Opened<'_> {
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        self.file
+            .read_at(buffer, offset)
+            .map_err(|error| ReadError::new(offset, buffer.len(), crate::obstacle::said(&error)))
+    }
+
+    fn len(&self) -> Option<u64> {
+        self.length
+    }
+}
+
+/// Reads the header of an opened image; nothing it names is opened.
+pub(crate) fn read(file: &File, length: Option<u64>) -> Fact<ImageHeader> {
+    match vmdisk_image::probe(&mut Opened { file, length }) {
+        Ok(header) => Fact::Known(facts(&header)),
+        Err(error) => Fact::unknown(Reason::Other("io".to_owned()), error.to_string()),
+    }
+}
+
+fn facts(header: &Header) -> ImageHeader {
+    let format = header.format();
+    let mut image = ImageHeader {
+        format: Fact::Known(format.to_string()),
+        probed: Fact::Known(header.probed_by_qemu().to_string()),
+        virtual_size: header.virtual_size().map_or(Fact::Absent, Fact::Known),
+        cluster: header.cluster_size().map_or(Fact::Absent, Fact::Known),
+        backing: header.backing().map_or(Fact::Absent, |backing| {
+            Fact::Known(Backing {
+                path: name(backing.reference),
+                format: match backing.format {
+                    Some(format) => Fact::Known(text(format)),
+                    None if backing.is_raw => Fact::Known("raw".to_owned()),
+                    None => Fact::Absent,
+                },
+            })
+        }),
+        encryption: if header.is_encrypted() {
+            Fact::Known("luks".to_owned())
+        } else {
+            Fact::Absent
+        },
+        data_file: Fact::Absent,
+        ..ImageHeader::default()
+    };
+    match header {
+        Header::Qcow2(qcow2) => {
+            image.version = Fact::Known(qcow2.version);
+            image.ext_l2 = Fact::Known(qcow2.incompatible.extended_l2());
+            image.dirty = Fact::Known(qcow2.incompatible.dirty());
+            image.corrupt = Fact::Known(qcow2.incompatible.corrupt());
+            image.lazy = Fact::Known(qcow2.compatible.lazy_refcounts());
+            image.bitmaps = Fact::Known(qcow2.autoclear.bitmaps());
+            image.snapshots = Fact::Known(qcow2.snapshots.entries);
+            image.refcount_bits = match 1_u32.checked_shl(qcow2.refcount_order) {
+                Some(bits) => Fact::Known(bits),
+                None => Fact::unknown(
+                    Reason::Parse,
+                    format!("refcount order {}", qcow2.refcount_order),
+                ),
+            };
+            image.compression = match qcow2.compression {
+                Qcow2Compression::Zlib => Fact::Known("zlib".to_owned()),
+                Qcow2Compression::Zstd => Fact::Known("zstd".to_owned()),
+                Qcow2Compression::Unknown(number) => Fact::Known(format!("type {number}")),
+            };
+            image.encryption = match qcow2.encryption {
+                Qcow2Encryption::None => Fact::Absent,
+                Qcow2Encryption::Aes => Fact::Known("aes".to_owned()),
+                Qcow2Encryption::Luks => Fact::Known("luks".to_owned()),
+                Qcow2Encryption::Unknown(number) => Fact::Known(format!("method {number}")),
+            };
+            if qcow2.incompatible.external_data_file() {
+                image.data_file = match &qcow2.data_file {
+                    Some(reference) => Fact::Known(name(reference)),
+                    None => Fact::unknown(
+                        Reason::Parse,
+                        "the header has an external data file and does not name it",
+                    ),
+                };
+                image.data_file_raw = Fact::Known(qcow2.autoclear.raw_external_data());
+            }
+        }
+        Header::Qcow(qcow) => {
+            image.version = Fact::Known(1);
+            if qcow.encryption_method == 1 {
+                image.encryption = Fact::Known("aes".to_owned());
+            }
+        }
+        Header::Luks1(_) => image.version = Fact::Known(1),
+        Header::Luks2(_) => image.version = Fact::Known(2),
+        Header::Qed(_)
+        | Header::Vmdk(_)
+        | Header::Vhdx(_)
+        | Header::Vpc(_)
+        | Header::Vdi(_)
+        | Header::Parallels(_)
+        | Header::Other(_)
+        | Header::Raw(_) => {}
+    }
+    image
+}
+
+/// What an image calls another file, without what must not leave the host.
+fn name(reference: &BackingReference) -> String {
+    let name = text(reference.name());
+    match reference {
+        BackingReference::Relative(_) | BackingReference::Absolute(_) => name,
+        BackingReference::Json(_) | BackingReference::Protocol { .. } => without_secrets(&name),
+    }
+}
+
+fn text(name: &Name) -> String {
+    String::from_utf8_lossy(name.as_bytes()).into_owned()
+}
+
+/// A network name without passwords: of `user:password@`, of rbd's `key=`, and of anything called so within `json:`.
+fn without_secrets(name: &str) -> String {
+    const GONE: &str = "redacted";
+    let mut name = name.to_owned();
+    if let Some(start) = name.find("://").map(|colon| colon + 3) {
+        let end = name[start..]
+            .find('/')
+            .map_or(name.len(), |slash| start + slash);
+        if let Some(at) = name[start..end].rfind('@').map(|at| start + at)
+            && let Some(colon) = name[start..at].find(':').map(|colon| start + colon)
+        {
+            name.replace_range(colon + 1..at, GONE);
+        }
+    }
+    for key in [
+        ":key=",
+        "\"password\":",
+        "\"key\":",
+        "\"cookie\":",
+        "password=",
+    ] {
+        let mut from = 0;
+        while let Some(start) = name[from..].find(key).map(|found| from + found + key.len()) {
+            let value = &name[start..];
+            let length = match value.trim_start().strip_prefix('"') {
+                Some(quoted) => (value.len() - quoted.len()) + quoted_length(quoted),
+                None => value.find([':', ',', '}', '&']).unwrap_or(value.len()),
+            };
+            name.replace_range(start..start + length, GONE);
+            from = start + GONE.len();
+        }
+    }
+    name
+}
+
+/// The length of a JSON string behind its opening quote, the closing one included.
+fn quoted_length(text: &str) -> usize {
+    let mut escaped = false;
+    for (place, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return place + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_stay_on_the_host() {
+        let cases = [
+            ("nbd://server:10809/export", "nbd://server:10809/export"),
+            (
+                "https://joe:hunter2@server/a.qcow2",
+                "https://joe:redacted@server/a.qcow2",
+            ),
+            ("https://joe@server/a@b:c", "https://joe@server/a@b:c"),
+            (
+                "rbd:pool/img:id=admin:key=AQBsecret==:mon_host=a",
+                "rbd:pool/img:id=admin:key=redacted:mon_host=a",
+            ),
+            (
+                r#"json:{"driver":"https","password": "p\"w","url":"x"}"#,
+                r#"json:{"driver":"https","password":redacted,"url":"x"}"#,
+            ),
+            (
+                r#"json:{"driver":"qcow2","file":{"filename":"/a"}}"#,
+                r#"json:{"driver":"qcow2","file":{"filename":"/a"}}"#,
+            ),
+        ];
+        for (whole, safe) in cases {
+            assert_eq!(without_secrets(whole), safe);
+        }
+    }
+}

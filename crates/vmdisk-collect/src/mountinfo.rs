@@ -1,0 +1,219 @@
+//! `/proc/self/mountinfo`: which mount a path is on.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use vmdisk_facts::DeviceNumber;
+
+/// One line of mountinfo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MountLine {
+    /// The number statx(2) gives as STATX_MNT_ID; the unique id of later kernels is another one.
+    pub(crate) id: u64,
+    pub(crate) device: DeviceNumber,
+    /// Which directory of the filesystem is shown.
+    pub(crate) root: String,
+    pub(crate) point: String,
+    /// Options of the mount, then of the filesystem.
+    pub(crate) options: Vec<(String, Option<String>)>,
+    pub(crate) fstype: String,
+    pub(crate) source: String,
+}
+
+/// All mounts, in the order of the kernel, which mounts later what is below.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MountTable {
+    pub(crate) lines: Vec<MountLine>,
+    by_id: HashMap<u64, usize>,
+}
+
+impl MountTable {
+    /// Reads the table; a line that cannot be understood is left out and returned.
+    pub(crate) fn parse(text: &str) -> (Self, Vec<String>) {
+        let mut table = Self::default();
+        let mut rejected = Vec::new();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            match parse_line(line) {
+                Some(mount) => {
+                    table.by_id.insert(mount.id, table.lines.len());
+                    table.lines.push(mount);
+                }
+                None => rejected.push(line.to_owned()),
+            }
+        }
+        (table, rejected)
+    }
+
+    /// The place of the mount with an id.
+    pub(crate) fn by_id(&self, id: u64) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The place of the mount that covers a path without links: the nearest point, and of several on one point the last.
+    pub(crate) fn covering(&self, path: &Path) -> Option<usize> {
+        let covers = |mount: &MountLine| path.starts_with(&mount.point);
+        let depth = |mount: &MountLine| Path::new(&mount.point).components().count();
+        // `max_by_key` keeps the last of equals, which is the one on top.
+        let covering = self
+            .lines
+            .iter()
+            .enumerate()
+            .filter(|(_, mount)| covers(mount));
+        covering
+            .max_by_key(|(_, mount)| depth(mount))
+            .map(|(place, _)| place)
+    }
+}
+
+fn parse_line(line: &str) -> Option<MountLine> {
+    // Between the sixth field and the lone dash there may be any number of optional ones.
+    let (head, tail) = line.split_once(" - ")?;
+    let mut head = head.split(' ');
+    let id = head.next()?.parse().ok()?;
+    let _parent: u64 = head.next()?.parse().ok()?;
+    let device = DeviceNumber::parse(head.next()?)?;
+    let root = unescape(head.next()?);
+    let point = unescape(head.next()?);
+    let mut options = split_options(head.next()?);
+    let mut tail = tail.split(' ');
+    let fstype = unescape(tail.next()?);
+    let source = unescape(tail.next()?);
+    // Some filesystems show no options at all.
+    options.extend(split_options(tail.next().unwrap_or_default()));
+    Some(MountLine {
+        id,
+        device,
+        root,
+        point,
+        options,
+        fstype,
+        source,
+    })
+}
+
+fn split_options(text: &str) -> Vec<(String, Option<String>)> {
+    text.split(',')
+        .filter(|option| !option.is_empty())
+        .map(|option| match option.split_once('=') {
+            Some((name, value)) => (unescape(name), Some(unescape(value))),
+            None => (unescape(option), None),
+        })
+        .collect()
+}
+
+/// Undoes the kernel's `\040` for a space and its like; what is no UTF-8 is replaced.
+fn unescape(field: &str) -> String {
+    if !field.contains('\\') {
+        return field.to_owned();
+    }
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        match (first, after) {
+            (
+                b'\\',
+                [
+                    a @ b'0'..=b'3',
+                    b @ b'0'..=b'7',
+                    c @ b'0'..=b'7',
+                    after @ ..,
+                ],
+            ) => {
+                bytes.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
+                rest = after;
+            }
+            _ => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
+60 22 0:44 / /srv/img rw,relatime shared:5 master:2 - btrfs /dev/loop1 rw,compress=zstd:3,subvolid=5,subvol=/
+61 22 7:2 /u /srv/sp\\040ace\\134tab\\011x rw - ext4 /dev/loop2 rw
+70 22 0:44 /sv1 /srv/bind rw - btrfs /dev/loop1 rw
+71 70 7:3 / /srv/bind ro - ext4 /dev/loop3 rw
+80 22 0:50 / /mnt rw - tmpfs none
+broken line
+81 x 0:50 / /x rw - tmpfs none rw
+";
+
+    fn table() -> MountTable {
+        let (table, rejected) = MountTable::parse(TABLE);
+        assert_eq!(
+            rejected,
+            ["broken line", "81 x 0:50 / /x rw - tmpfs none rw"]
+        );
+        table
+    }
+
+    #[test]
+    fn optional_fields_and_missing_options_are_read_past() {
+        let table = table();
+        let btrfs = &table.lines[1];
+        assert_eq!(
+            (btrfs.id, btrfs.fstype.as_str(), btrfs.source.as_str()),
+            (60, "btrfs", "/dev/loop1")
+        );
+        assert!(
+            btrfs
+                .options
+                .contains(&("compress".to_owned(), Some("zstd:3".to_owned())))
+        );
+        assert_eq!(table.lines[5].options, [("rw".to_owned(), None)]);
+    }
+
+    #[test]
+    fn escapes_are_undone() {
+        assert_eq!(table().lines[2].point, "/srv/sp ace\\tab\tx");
+        assert_eq!(table().lines[2].root, "/u");
+        assert_eq!(unescape("a\\9x\\04"), "a\\9x\\04");
+        assert_eq!(unescape("\\303\\251"), "é");
+    }
+
+    #[test]
+    fn a_path_is_covered_by_the_nearest_and_topmost_mount() {
+        let table = table();
+        let point = |path: &str| {
+            table
+                .covering(Path::new(path))
+                .map(|place| table.lines[place].id)
+        };
+        assert_eq!(point("/srv/img/a.raw"), Some(60));
+        assert_eq!(
+            point("/srv/image"),
+            Some(22),
+            "a name that only starts alike is elsewhere"
+        );
+        assert_eq!(
+            point("/srv/bind/x"),
+            Some(71),
+            "the later of two mounts covers the earlier"
+        );
+        assert_eq!(point("/"), Some(22));
+        assert_eq!(point("relative"), None);
+    }
+
+    #[test]
+    fn an_id_leads_to_its_line() {
+        let table = table();
+        assert_eq!(
+            table
+                .by_id(70)
+                .map(|place| table.lines[place].root.as_str()),
+            Some("/sv1")
+        );
+        assert_eq!(table.by_id(2_147_483_730), None);
+    }
+}

@@ -1,0 +1,413 @@
+//! What one path is: asked of the kernel on a thread of its own, because the path may be on a mount that hangs.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, IFlags, OFlags, Statx, StatxFlags};
+use rustix::io::Errno;
+use vmdisk_facts::path::{Dio, DioAlign, Inode, Mode};
+use vmdisk_facts::{DeviceNumber, Directory, Fact, File, FileKind, Reason, Unknown};
+
+use crate::header;
+use crate::obstacle::{missing, obstacle};
+use crate::root::Root;
+
+/// What was found at a path, and where its mount is to be looked up.
+#[derive(Debug)]
+pub(crate) struct FileReport {
+    pub(crate) file: File,
+    pub(crate) place: Option<Place>,
+}
+
+/// What was found of a directory, and where its mount is to be looked up.
+#[derive(Debug)]
+pub(crate) struct DirectoryReport {
+    pub(crate) directory: Directory,
+    pub(crate) place: Option<Place>,
+}
+
+/// Where a path really is.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The path with every link followed.
+    pub(crate) real: PathBuf,
+    /// The id of its mount, since Linux 5.8.
+    pub(crate) mount_id: Option<u64>,
+    /// What the filesystem says of itself; `None` on a recorded system.
+    pub(crate) space: Option<Result<Space, Unknown>>,
+}
+
+/// What statfs(2) says of a filesystem.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Space {
+    pub(crate) magic: u64,
+    pub(crate) free: u64,
+    pub(crate) total: u64,
+}
+
+/// What is at a path.
+pub(crate) fn file(root: &Root, path: &str) -> FileReport {
+    let mut file = File {
+        path: path.to_owned(),
+        ..File::default()
+    };
+    let real = match root.resolve(Path::new(path)) {
+        Ok(real) => real,
+        Err(error) => {
+            file.present = presence(path, &error);
+            return FileReport { file, place: None };
+        }
+    };
+    file.present = Fact::Known(true);
+    file.real_path = text_of(&real);
+    let place = if root.is_live() {
+        live_file(&mut file, &real)
+    } else {
+        recorded_file(root, &mut file, &real)
+    };
+    FileReport {
+        file,
+        place: Some(place),
+    }
+}
+
+/// The nearest directory that exists: the path itself, or one above it.
+pub(crate) fn directory(root: &Root, path: &str) -> DirectoryReport {
+    let mut nearest = Path::new(path);
+    loop {
+        let given = nearest.to_str().unwrap_or("/");
+        let mut directory = Directory {
+            path: given.to_owned(),
+            ..Directory::default()
+        };
+        match root.resolve(nearest) {
+            Ok(real) => {
+                let is_directory =
+                    fs::symlink_metadata(root.host(&real)).is_ok_and(|metadata| metadata.is_dir());
+                if is_directory {
+                    directory.present = Fact::Known(true);
+                    directory.real_path = text_of(&real);
+                    let place = if root.is_live() {
+                        live_directory(&mut directory, &real)
+                    } else {
+                        Place {
+                            real,
+                            mount_id: None,
+                            space: None,
+                        }
+                    };
+                    return DirectoryReport {
+                        directory,
+                        place: Some(place),
+                    };
+                }
+            }
+            Err(error) if missing(&error) => {}
+            Err(error) => {
+                directory.present = presence(given, &error);
+                return DirectoryReport {
+                    directory,
+                    place: None,
+                };
+            }
+        }
+        match nearest.parent() {
+            Some(parent) => nearest = parent,
+            None => {
+                return DirectoryReport {
+                    directory,
+                    place: None,
+                };
+            }
+        }
+    }
+}
+
+fn presence(path: &str, error: &io::Error) -> Fact<bool> {
+    if missing(error) {
+        Fact::Known(false)
+    } else {
+        Fact::Unknown(obstacle(path, error))
+    }
+}
+
+fn text_of(path: &Path) -> Fact<String> {
+    match path.to_str() {
+        Some(text) => Fact::Known(text.to_owned()),
+        None => Fact::unknown(
+            Reason::Parse,
+            format!("{}: the real path is no UTF-8", path.display()),
+        ),
+    }
+}
+
+fn recorded_file(root: &Root, file: &mut File, real: &Path) -> Place {
+    if let Ok(metadata) = fs::symlink_metadata(root.host(real)) {
+        // A device node cannot be recorded; an empty file stands for it, and sysfs tells.
+        let device = real
+            .strip_prefix("/dev")
+            .ok()
+            .and_then(|name| recorded_device(root, name));
+        if let Some(device) = device {
+            file.kind = Fact::Known(FileKind::Block);
+            file.device = Fact::Known(device);
+        } else {
+            file.kind = Fact::Known(if metadata.is_dir() {
+                FileKind::Directory
+            } else {
+                FileKind::Regular
+            });
+            file.device = Fact::Absent;
+            if metadata.is_file() {
+                file.size = Fact::Known(metadata.len());
+                file.image = match fs::File::open(root.host(real)) {
+                    Ok(opened) => header::read(&opened, Some(metadata.len())),
+                    Err(error) => Fact::Unknown(obstacle(&file.path, &error)),
+                };
+            }
+        }
+    }
+    Place {
+        real: real.to_owned(),
+        mount_id: None,
+        space: None,
+    }
+}
+
+fn recorded_device(root: &Root, name: &Path) -> Option<DeviceNumber> {
+    let name = name
+        .to_str()
+        .filter(|name| !name.is_empty() && !name.contains('/'))?;
+    DeviceNumber::parse(&root.text(format!("/sys/class/block/{name}/dev")).ok()?)
+}
+
+fn live_file(file: &mut File, real: &Path) -> Place {
+    let mut place = Place {
+        real: real.to_owned(),
+        mount_id: None,
+        space: None,
+    };
+    let stat = match statx(real) {
+        Ok(stat) => stat,
+        Err(error) => {
+            file.present = presence(&file.path, &error);
+            return place;
+        }
+    };
+    place.mount_id = mount_id(&stat);
+    let kind = kind(&stat);
+    file.kind = Fact::Known(kind);
+    file.mode = Fact::Known(Mode(u32::from(stat.stx_mode) & 0o7777));
+    file.uid = Fact::Known(stat.stx_uid);
+    file.gid = Fact::Known(stat.stx_gid);
+    file.inode = Fact::Known(Inode {
+        device: DeviceNumber {
+            major: stat.stx_dev_major,
+            minor: stat.stx_dev_minor,
+        },
+        number: stat.stx_ino,
+    });
+    let node = DeviceNumber {
+        major: stat.stx_rdev_major,
+        minor: stat.stx_rdev_minor,
+    };
+    file.device = match kind {
+        FileKind::Block | FileKind::Character => Fact::Known(node),
+        FileKind::Regular
+        | FileKind::Directory
+        | FileKind::Socket
+        | FileKind::Fifo
+        | FileKind::Other => Fact::Absent,
+    };
+    match kind {
+        FileKind::Regular => {
+            file.size = Fact::Known(stat.stx_size);
+            // st_blocks counts in 512 bytes whatever the filesystem's block is.
+            file.alloc = Fact::Known(stat.stx_blocks.saturating_mul(512));
+            file.dio = alignment(&stat);
+            place.space = Some(space(real));
+            look_inside(file, real, Some(stat.stx_size));
+        }
+        FileKind::Block => {
+            file.dio = alignment(&stat);
+            look_inside(file, real, None);
+        }
+        FileKind::Directory => place.space = Some(space(real)),
+        // Opening any other node may wake something up.
+        FileKind::Character | FileKind::Socket | FileKind::Fifo | FileKind::Other => {}
+    }
+    place
+}
+
+/// What can only be seen of an opened file: flags and the header.
+fn look_inside(file: &mut File, real: &Path, length: Option<u64>) {
+    let opened = match open(real, OFlags::NONBLOCK) {
+        Ok(opened) => opened,
+        Err(error) => {
+            let unknown = obstacle(&file.path, &error);
+            (file.nocow, file.compressed) = match length {
+                Some(_) => (
+                    Fact::Unknown(unknown.clone()),
+                    Fact::Unknown(unknown.clone()),
+                ),
+                // A device has no such flags, whoever may open it.
+                None => (Fact::Absent, Fact::Absent),
+            };
+            file.image = Fact::Unknown(unknown);
+            return;
+        }
+    };
+    // What was looked at by name may be something else by now; a pipe must not be read.
+    let still = opened
+        .metadata()
+        .is_ok_and(|now| now.is_file() || now.file_type().is_block_device());
+    if !still {
+        file.image = Fact::unknown(
+            Reason::Conflict,
+            format!("{}: changed while it was looked at", file.path),
+        );
+        return;
+    }
+    if length.is_some() {
+        (file.nocow, file.compressed) = flags(&opened, &file.path);
+    } else {
+        (file.nocow, file.compressed) = (Fact::Absent, Fact::Absent);
+    }
+    let length = length.or_else(|| device_length(&opened));
+    file.image = header::read(&opened, length);
+}
+
+/// Opens for reading without leaving an access time, where that is allowed.
+fn open(path: &Path, flags: OFlags) -> io::Result<fs::File> {
+    let attempt = |flags: OFlags| {
+        fs::OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(path)
+    };
+    let flags = flags | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match attempt(flags | OFlags::NOATIME) {
+        // Only the owner may ask for it.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => attempt(flags),
+        opened => opened,
+    }
+}
+
+fn device_length(device: &fs::File) -> Option<u64> {
+    rustix::fs::seek(device, rustix::fs::SeekFrom::End(0)).ok()
+}
+
+/// NOCOW and compression, as FS_IOC_GETFLAGS has them.
+fn flags(opened: &fs::File, path: &str) -> (Fact<bool>, Fact<bool>) {
+    match rustix::fs::ioctl_getflags(opened) {
+        Ok(flags) => (
+            Fact::Known(flags.contains(IFlags::NOCOW)),
+            Fact::Known(flags.contains(IFlags::COMPRESSED)),
+        ),
+        // FUSE and its like have no such flags.
+        Err(Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS) => (Fact::Absent, Fact::Absent),
+        Err(error) => {
+            let unknown = obstacle(&format!("{path}: FS_IOC_GETFLAGS"), &error.into());
+            (Fact::Unknown(unknown.clone()), Fact::Unknown(unknown))
+        }
+    }
+}
+
+fn live_directory(directory: &mut Directory, real: &Path) -> Place {
+    let mut place = Place {
+        real: real.to_owned(),
+        mount_id: None,
+        space: Some(space(real)),
+    };
+    match statx(real) {
+        Ok(stat) => {
+            place.mount_id = mount_id(&stat);
+            directory.mode = Fact::Known(Mode(u32::from(stat.stx_mode) & 0o7777));
+            directory.uid = Fact::Known(stat.stx_uid);
+            directory.gid = Fact::Known(stat.stx_gid);
+        }
+        Err(error) => directory.mode = Fact::Unknown(obstacle(&directory.path, &error)),
+    }
+    (directory.nocow, directory.compressed) = match open(real, OFlags::DIRECTORY) {
+        Ok(opened) => flags(&opened, &directory.path),
+        Err(error) => {
+            let unknown = obstacle(&directory.path, &error);
+            (Fact::Unknown(unknown.clone()), Fact::Unknown(unknown))
+        }
+    };
+    place
+}
+
+/// STATX_DIO_READ_ALIGN, which came with Linux 6.14.
+const DIO_READ_ALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2_0000);
+
+fn statx(real: &Path) -> io::Result<Statx> {
+    // Not STATX_MNT_ID_UNIQUE: mountinfo knows only the other id.
+    let wanted =
+        StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | StatxFlags::DIOALIGN | DIO_READ_ALIGN;
+    // No automount is set off by looking.
+    Ok(rustix::fs::statx(CWD, real, AtFlags::NO_AUTOMOUNT, wanted)?)
+}
+
+fn answered(stat: &Statx, flag: StatxFlags) -> bool {
+    StatxFlags::from_bits_retain(stat.stx_mask).contains(flag)
+}
+
+fn mount_id(stat: &Statx) -> Option<u64> {
+    answered(stat, StatxFlags::MNT_ID).then_some(stat.stx_mnt_id)
+}
+
+fn alignment(stat: &Statx) -> Dio {
+    if !answered(stat, StatxFlags::DIOALIGN) {
+        return Dio {
+            dioalign: Fact::Known(DioAlign::Unset),
+            ..Dio::default()
+        };
+    }
+    Dio {
+        dioalign: Fact::Known(DioAlign::Set),
+        mem: Fact::Known(u64::from(stat.stx_dio_mem_align)),
+        off: Fact::Known(u64::from(stat.stx_dio_offset_align)),
+        read_off: if answered(stat, DIO_READ_ALIGN) && stat.stx_dio_read_offset_align != 0 {
+            Fact::Known(u64::from(stat.stx_dio_read_offset_align))
+        } else {
+            Fact::Absent
+        },
+        ..Dio::default()
+    }
+}
+
+fn kind(stat: &Statx) -> FileKind {
+    use rustix::fs::FileType;
+    match FileType::from_raw_mode(stat.stx_mode.into()) {
+        FileType::RegularFile => FileKind::Regular,
+        FileType::Directory => FileKind::Directory,
+        FileType::BlockDevice => FileKind::Block,
+        FileType::CharacterDevice => FileKind::Character,
+        FileType::Socket => FileKind::Socket,
+        FileType::Fifo => FileKind::Fifo,
+        FileType::Symlink | FileType::Unknown => FileKind::Other,
+    }
+}
+
+fn space(real: &Path) -> Result<Space, Unknown> {
+    match rustix::fs::statfs(real) {
+        Ok(stat) => {
+            let block = u64::try_from(stat.f_frsize).ok().filter(|size| *size > 0);
+            let block = block
+                .or_else(|| u64::try_from(stat.f_bsize).ok())
+                .unwrap_or(0);
+            Ok(Space {
+                magic: u64::from(stat.f_type.cast_unsigned() as u32),
+                free: stat.f_bavail.saturating_mul(block),
+                total: stat.f_blocks.saturating_mul(block),
+            })
+        }
+        Err(error) => Err(obstacle(
+            &format!("{}: statfs", real.display()),
+            &error.into(),
+        )),
+    }
+}

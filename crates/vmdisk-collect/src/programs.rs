@@ -1,0 +1,312 @@
+//! QEMU and libvirt: which are installed, in which version, found out without starting either.
+//!
+//! Debian's package database is text, pacman's is a directory of names; RPM's is a database of its own that only
+//! RPM reads. libvirt's library carries its version in its name.
+
+use std::path::Path;
+use std::time::Duration;
+
+use vmdisk_facts::host::{Libvirt, Qemu};
+use vmdisk_facts::{Fact, Reason, Version};
+
+use crate::obstacle::{missing, obstacle};
+use crate::process;
+use crate::root::Root;
+
+/// Where distributions put QEMU's programs.
+const DIRECTORIES: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/usr/libexec"];
+
+/// The packages of a distribution, as far as they can be read as text.
+pub(crate) struct Packages {
+    dpkg: Option<String>,
+    /// Names with versions, as pacman has them.
+    pacman: Vec<String>,
+}
+
+/// One package of Debian's.
+struct Package<'a> {
+    version: &'a str,
+    depends: &'a str,
+}
+
+impl Packages {
+    pub(crate) fn read(root: &Root) -> Self {
+        Self {
+            dpkg: root.text("/var/lib/dpkg/status").ok(),
+            pacman: root.names("/var/lib/pacman/local").unwrap_or_default(),
+        }
+    }
+
+    fn debian(&self, name: &str) -> Option<Package<'_>> {
+        let text = self.dpkg.as_deref()?;
+        let head = format!("Package: {name}\n");
+        let start = if text.starts_with(&head) {
+            0
+        } else {
+            text.find(&format!("\n{head}"))? + 1
+        };
+        let entry = text[start..].split("\n\n").next()?;
+        let field = |name: &str| {
+            entry
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+        };
+        let installed = field("Status").is_some_and(|status| status.ends_with(" installed"));
+        installed.then(|| Package {
+            version: field("Version").unwrap_or_default(),
+            depends: field("Depends").unwrap_or_default(),
+        })
+    }
+
+    fn arch(&self, name: &str) -> Option<&str> {
+        self.pacman.iter().find_map(|entry| {
+            let version = entry.strip_prefix(name)?.strip_prefix('-')?;
+            version
+                .starts_with(|c: char| c.is_ascii_digit())
+                .then_some(version)
+        })
+    }
+
+    fn version_of(&self, names: &[&str]) -> Option<String> {
+        names.iter().find_map(|name| {
+            self.debian(name)
+                .map(|package| package.version.to_owned())
+                .or_else(|| self.arch(name).map(str::to_owned))
+        })
+    }
+}
+
+/// The upstream version in a package's: without epoch and what the distribution added.
+fn upstream(package: &str) -> Option<Version> {
+    let without_epoch = package.split_once(':').map_or(package, |(_, rest)| rest);
+    Version::leading(without_epoch)
+}
+
+/// Every QEMU for whole systems that is installed.
+pub(crate) fn qemu(root: &Root, packages: &Packages, run: Option<Duration>) -> Fact<Vec<Qemu>> {
+    let mut found = Vec::new();
+    for directory in DIRECTORIES {
+        let names = match root.names(directory) {
+            Ok(names) => names,
+            Err(error) if missing(&error) => continue,
+            Err(error) => return Fact::Unknown(obstacle(directory, &error)),
+        };
+        for name in names {
+            // On RHEL and its kin the only QEMU is hidden under this name; others keep there what nobody runs by hand.
+            let hidden = directory == "/usr/libexec";
+            let arch = name
+                .strip_prefix("qemu-system-")
+                .map(|arch| arch.split('-').next().unwrap_or(arch).to_owned())
+                .filter(|_| !hidden);
+            if arch.is_some() || (hidden && name == "qemu-kvm") {
+                found.push(one_qemu(
+                    root,
+                    packages,
+                    &format!("{directory}/{name}"),
+                    arch,
+                    run,
+                ));
+            }
+        }
+    }
+    Fact::Known(found)
+}
+
+fn one_qemu(
+    root: &Root,
+    packages: &Packages,
+    path: &str,
+    arch: Option<String>,
+    run: Option<Duration>,
+) -> Qemu {
+    let package_names = match arch.as_deref() {
+        Some("x86_64" | "i386" | "microvm") => ["qemu-system-x86", "qemu-system-x86"],
+        Some("aarch64" | "arm") => ["qemu-system-arm", "qemu-system-aarch64"],
+        Some("ppc" | "ppc64") => ["qemu-system-ppc", "qemu-system-ppc"],
+        Some("s390x") => ["qemu-system-s390x", "qemu-system-misc"],
+        Some("riscv32" | "riscv64") => ["qemu-system-riscv", "qemu-system-misc"],
+        Some(_) | None => ["qemu-system-misc", "qemu-system-common"],
+    };
+    let package = packages.version_of(&package_names);
+    let depends = package_names
+        .iter()
+        .find_map(|name| packages.debian(name))
+        .map(|package| package.depends);
+    let asked = run
+        .filter(|_| root.is_live())
+        .map(|limit| process::output(path, &["--version"], limit));
+    let version = match (asked, &package) {
+        (Some(Ok(text)), _) => match text.split_whitespace().find_map(Version::leading) {
+            Some(version) => Fact::Known(version),
+            None => Fact::unknown(
+                Reason::Parse,
+                format!("{path} --version: '{}'", crate::obstacle::shortened(&text)),
+            ),
+        },
+        (Some(Err(unknown)), _) => Fact::Unknown(unknown),
+        (None, Some(package)) => match upstream(package) {
+            Some(version) => Fact::Known(version),
+            None => Fact::unknown(Reason::Parse, format!("the package version '{package}'")),
+        },
+        (None, None) => Fact::unknown(
+            Reason::ToolMissing,
+            format!(
+                "no package database that can be read as text knows {path}; only starting it would tell"
+            ),
+        ),
+    };
+    Qemu {
+        path: Fact::Known(path.to_owned()),
+        arch: arch.map_or(Fact::NotCollected, Fact::Known),
+        version,
+        package: match package {
+            Some(package) => Fact::Known(package),
+            None => Fact::NotCollected,
+        },
+        aio: depends.map_or(Fact::NotCollected, |depends| Fact::Known(ways(depends))),
+        ..Qemu::default()
+    }
+}
+
+/// The ways of host I/O a build has, by the libraries it needs.
+fn ways(depends: &str) -> Vec<String> {
+    let needs = |library: &str| {
+        depends.split(',').map(str::trim).any(|package| {
+            // Followed by the number of its interface, and by `t64` since Debian 13.
+            package
+                .strip_prefix(library)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        })
+    };
+    let mut ways = vec!["threads".to_owned()];
+    if needs("libaio") {
+        ways.push("native".to_owned());
+    }
+    if needs("liburing") {
+        ways.push("io_uring".to_owned());
+    }
+    ways
+}
+
+/// libvirt, by its library.
+pub(crate) fn libvirt(root: &Root, packages: &Packages) -> Fact<Libvirt> {
+    let mut directories = vec![
+        "/usr/lib64".to_owned(),
+        "/usr/lib".to_owned(),
+        "/usr/local/lib".to_owned(),
+    ];
+    // Debian has a directory for each architecture.
+    let triplets = root.names("/usr/lib").unwrap_or_default();
+    directories.extend(
+        triplets
+            .iter()
+            .filter(|name| name.contains("-linux-gnu"))
+            .map(|name| format!("/usr/lib/{name}")),
+    );
+    let versions = directories
+        .iter()
+        .flat_map(|directory| root.names(directory).unwrap_or_default());
+    let newest = versions.filter_map(|name| library_version(&name)).max();
+    let package = packages.version_of(&["libvirt0", "libvirt"]);
+    let version = newest.or_else(|| package.as_deref().and_then(upstream));
+    match version {
+        Some(version) => Fact::Known(Libvirt {
+            version: Fact::Known(version),
+            package: package.map_or(Fact::NotCollected, Fact::Known),
+            ..Libvirt::default()
+        }),
+        None => Fact::Absent,
+    }
+}
+
+/// `libvirt.so.0.10010.0` is 10.10.0: libtool's number holds major times a thousand plus minor, then micro.
+fn library_version(name: &str) -> Option<Version> {
+    let (number, micro) = name.strip_prefix("libvirt.so.0.")?.split_once('.')?;
+    let number: u32 = number.parse().ok()?;
+    Some(Version(number / 1000, number % 1000, micro.parse().ok()?))
+}
+
+/// Whether a program of this name is where programs for root are.
+pub(crate) fn find(root: &Root, name: &str) -> Option<String> {
+    ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
+        .iter()
+        .map(|directory| format!("{directory}/{name}"))
+        .find(|path| root.exists(Path::new(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATUS: &str = "\
+Package: qemu-system-x86-64
+Status: install ok installed
+Version: 9
+
+Package: qemu-system-x86
+Status: install ok installed
+Architecture: amd64
+Version: 1:10.0.2+ds-2+deb13u1
+Depends: libaio1t64 (>= 0.3.93), liburing2 (>= 2.3), zlib1g (>= 1:1.2.0)
+
+Package: libvirt0
+Status: deinstall ok config-files
+Version: 9.0.0-4
+";
+
+    fn packages() -> Packages {
+        Packages {
+            dpkg: Some(STATUS.to_owned()),
+            pacman: vec![
+                "qemu-system-x86-10.1.0-2".to_owned(),
+                "qemu-system-x86-firmware-1".to_owned(),
+            ],
+        }
+    }
+
+    #[test]
+    fn an_installed_package_is_found_by_its_whole_name() {
+        let packages = packages();
+        assert_eq!(
+            packages.debian("qemu-system-x86").unwrap().version,
+            "1:10.0.2+ds-2+deb13u1"
+        );
+        assert!(packages.debian("qemu-system").is_none());
+        assert!(
+            packages.debian("libvirt0").is_none(),
+            "it was removed and left its settings"
+        );
+        assert_eq!(packages.arch("qemu-system-x86"), Some("10.1.0-2"));
+    }
+
+    #[test]
+    fn the_upstream_version_is_in_the_packages() {
+        assert_eq!(upstream("1:10.0.2+ds-2+deb13u1"), Some(Version(10, 0, 2)));
+        assert_eq!(upstream("1:7.2+dfsg-7+deb12u18+b3"), Some(Version(7, 2, 0)));
+        assert_eq!(upstream("10.1.0-2"), Some(Version(10, 1, 0)));
+        assert_eq!(upstream("unknown"), None);
+    }
+
+    #[test]
+    fn the_library_carries_its_version_in_its_name() {
+        assert_eq!(
+            library_version("libvirt.so.0.9000.0"),
+            Some(Version(9, 0, 0))
+        );
+        assert_eq!(
+            library_version("libvirt.so.0.10010.1"),
+            Some(Version(10, 10, 1))
+        );
+        assert_eq!(library_version("libvirt.so.0"), None);
+        assert_eq!(library_version("libvirt-qemu.so.0.9000.0"), None);
+    }
+
+    #[test]
+    fn libraries_tell_the_ways_of_host_io() {
+        assert_eq!(
+            ways("libaio1t64 (>= 0.3.93), liburing2 (>= 2.3)"),
+            ["threads", "native", "io_uring"]
+        );
+        assert_eq!(ways("libc6, libaiosomething"), ["threads"]);
+    }
+}

@@ -1,0 +1,185 @@
+//! Where the collector reads: the running system, or one that was recorded into a directory.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// More symbolic links than Linux itself follows are a loop.
+const MAX_LINKS: usize = 40;
+
+/// The tree the collector reads; every path it is given is a path inside.
+#[derive(Clone, Debug)]
+pub(crate) struct Root {
+    base: PathBuf,
+    live: bool,
+}
+
+impl Root {
+    pub(crate) fn new(base: &Path) -> Self {
+        Self {
+            base: base.to_owned(),
+            live: base == Path::new("/"),
+        }
+    }
+
+    /// Whether this is the running system, so that asking the kernel about a path means something.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// The path under which a path inside can be opened.
+    pub(crate) fn host(&self, path: impl AsRef<Path>) -> PathBuf {
+        let inside = path.as_ref();
+        self.base.join(inside.strip_prefix("/").unwrap_or(inside))
+    }
+
+    /// The text of a small file, as procfs and sysfs have them; what is no UTF-8 is replaced.
+    pub(crate) fn text(&self, path: impl AsRef<Path>) -> io::Result<String> {
+        // Links are followed within the tree: a recorded one must not reach out into the running system.
+        let path = if self.live {
+            path.as_ref().to_owned()
+        } else {
+            self.resolve(path.as_ref())?
+        };
+        let bytes = fs::read(self.host(path))?;
+        Ok(match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        })
+    }
+
+    /// The names in a directory, sorted; what is no UTF-8 is left out.
+    pub(crate) fn names(&self, path: impl AsRef<Path>) -> io::Result<Vec<String>> {
+        let path = if self.live {
+            path.as_ref().to_owned()
+        } else {
+            self.resolve(path.as_ref())?
+        };
+        let mut names: Vec<String> = fs::read_dir(self.host(path))?
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Whether something is there; what cannot be looked at is not.
+    pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
+        if self.live {
+            path.as_ref().exists()
+        } else {
+            self.resolve(path.as_ref()).is_ok()
+        }
+    }
+
+    /// The path inside with every symbolic link followed, each within the tree.
+    pub(crate) fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut todo: VecDeque<OsString> = parts(path);
+        let mut done = PathBuf::from("/");
+        let mut links = 0;
+        while let Some(part) = todo.pop_front() {
+            if part == ".." {
+                done.pop();
+                continue;
+            }
+            let next = done.join(&part);
+            let metadata = fs::symlink_metadata(self.host(&next))?;
+            if !metadata.file_type().is_symlink() {
+                if !todo.is_empty() && !metadata.is_dir() {
+                    return Err(io::Error::from(io::ErrorKind::NotADirectory));
+                }
+                done = next;
+                continue;
+            }
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(io::Error::from(rustix::io::Errno::LOOP));
+            }
+            let target = fs::read_link(self.host(&next))?;
+            if target.as_os_str().as_bytes().starts_with(b"/") {
+                done = PathBuf::from("/");
+            }
+            for part in parts(&target).into_iter().rev() {
+                todo.push_front(part);
+            }
+        }
+        Ok(done)
+    }
+}
+
+fn parts(path: &Path) -> VecDeque<OsString> {
+    path.components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some(OsString::from("..")),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn tree() -> (tempfile::TempDir, Root) {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::new(directory.path());
+        fs::create_dir_all(root.host("/dev/mapper")).unwrap();
+        fs::create_dir_all(root.host("/dev/vg")).unwrap();
+        fs::write(root.host("/dev/dm-5"), "").unwrap();
+        symlink("../dm-5", root.host("/dev/mapper/vg-lv")).unwrap();
+        symlink("/dev/mapper/vg-lv", root.host("/dev/vg/lv")).unwrap();
+        symlink("loop-b", root.host("/dev/loop-a")).unwrap();
+        symlink("loop-a", root.host("/dev/loop-b")).unwrap();
+        symlink("../../../../../../etc/hostname", root.host("/dev/escape")).unwrap();
+        (directory, root)
+    }
+
+    #[test]
+    fn links_are_followed_within_the_tree() {
+        let (_directory, root) = tree();
+        assert_eq!(
+            root.resolve(Path::new("/dev/vg/lv")).unwrap(),
+            Path::new("/dev/dm-5")
+        );
+        assert_eq!(
+            root.resolve(Path::new("/dev/vg/../dm-5")).unwrap(),
+            Path::new("/dev/dm-5")
+        );
+        assert_eq!(root.resolve(Path::new("/")).unwrap(), Path::new("/"));
+    }
+
+    #[test]
+    fn no_link_leads_out_of_the_tree() {
+        let (_directory, root) = tree();
+        // The running system has such a file, the recorded one has not.
+        assert_eq!(
+            root.resolve(Path::new("/dev/escape")).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+        assert!(root.text("/dev/escape").is_err());
+        assert!(!root.exists("/dev/escape"));
+    }
+
+    #[test]
+    fn a_loop_of_links_ends() {
+        let (_directory, root) = tree();
+        let error = root.resolve(Path::new("/dev/loop-a")).unwrap_err();
+        assert_eq!(
+            error.raw_os_error(),
+            Some(rustix::io::Errno::LOOP.raw_os_error())
+        );
+    }
+
+    #[test]
+    fn a_file_is_no_directory() {
+        let (_directory, root) = tree();
+        assert_eq!(
+            root.resolve(Path::new("/dev/dm-5/x")).unwrap_err().kind(),
+            io::ErrorKind::NotADirectory
+        );
+    }
+}

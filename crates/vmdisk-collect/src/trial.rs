@@ -1,0 +1,136 @@
+//! The trial of direct I/O: one nameless file in a directory the user named, written with O_DIRECT.
+//!
+//! The file has no name (O_TMPFILE), inherits the directory's NOCOW flag, and is gone when it is closed.
+
+use std::io::IoSlice;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+use vmdisk_facts::path::{Dio, DioAlign, Outcome};
+use vmdisk_facts::{Fact, Reason};
+
+use crate::obstacle::{errno_name, obstacle};
+
+const LENGTH: usize = 64 * 1024;
+
+/// Tries direct I/O in a directory that exists.
+pub(crate) fn in_directory(directory: &Path) -> Dio {
+    let open = |extra: OFlags| {
+        rustix::fs::open(
+            directory,
+            OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | extra,
+            Mode::RUSR | Mode::WUSR,
+        )
+    };
+    let nameless = match open(OFlags::DIRECT) {
+        Ok(nameless) => nameless,
+        // EINVAL says that O_DIRECT is refused only if the same works without it.
+        Err(Errno::INVAL) if open(OFlags::empty()).is_ok() => {
+            return Dio {
+                open: failed(Errno::INVAL),
+                ..Dio::default()
+            };
+        }
+        Err(error) => return no_trial(directory, error),
+    };
+    let (dioalign, mem, off) = alignment(&nameless);
+    let buffer = Aligned::new();
+    // Once to allocate, then over what is there, which must not have to wait if it is really direct.
+    let first = rustix::io::pwrite(&nameless, buffer.bytes(), 0);
+    let nowait_overwrite = match first {
+        Ok(LENGTH) => match rustix::io::pwritev2(
+            &nameless,
+            &[IoSlice::new(buffer.bytes())],
+            0,
+            ReadWriteFlags::NOWAIT,
+        ) {
+            Ok(_) => Fact::Known(Outcome::Ok),
+            Err(error) => failed(error),
+        },
+        Ok(written) => Fact::unknown(
+            Reason::Other("io".to_owned()),
+            format!("only {written} of {LENGTH} bytes were written"),
+        ),
+        Err(error) => Fact::Unknown(obstacle("a direct write of 64 KiB", &error.into())),
+    };
+    let w512 = match rustix::io::pwrite(&nameless, &buffer.bytes()[..512], 512) {
+        Ok(_) => Fact::Known(Outcome::Ok),
+        Err(error) => failed(error),
+    };
+    Dio {
+        dioalign,
+        mem,
+        off,
+        open: Fact::Known(Outcome::Ok),
+        nowait_overwrite,
+        w512,
+        ..Dio::default()
+    }
+}
+
+fn failed(error: Errno) -> Fact<Outcome> {
+    Fact::Known(Outcome::Failed(errno_name(error)))
+}
+
+fn no_trial(directory: &Path, error: Errno) -> Dio {
+    let what = format!("{}: a nameless file", directory.display());
+    let unknown = match error {
+        // No O_TMPFILE on this filesystem, which says nothing of O_DIRECT.
+        Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL => Fact::unknown(
+            Reason::UnsupportedKernel,
+            format!("{what} is not possible there"),
+        ),
+        _ => Fact::Unknown(obstacle(&what, &error.into())),
+    };
+    Dio {
+        open: unknown.clone(),
+        nowait_overwrite: unknown.clone(),
+        w512: unknown,
+        ..Dio::default()
+    }
+}
+
+fn alignment(file: &OwnedFd) -> (Fact<DioAlign>, Fact<u64>, Fact<u64>) {
+    match rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) {
+        Ok(stat) if StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN) => (
+            Fact::Known(DioAlign::Set),
+            Fact::Known(u64::from(stat.stx_dio_mem_align)),
+            Fact::Known(u64::from(stat.stx_dio_offset_align)),
+        ),
+        Ok(_) => (
+            Fact::Known(DioAlign::Unset),
+            Fact::NotCollected,
+            Fact::NotCollected,
+        ),
+        Err(error) => (
+            Fact::Unknown(obstacle("statx", &error.into())),
+            Fact::NotCollected,
+            Fact::NotCollected,
+        ),
+    }
+}
+
+/// A buffer that begins at a page, found within a larger one.
+struct Aligned {
+    storage: Vec<u8>,
+    start: usize,
+}
+
+impl Aligned {
+    const PAGE: usize = 4096;
+
+    fn new() -> Self {
+        // Not zeroes: a filesystem may store those as a hole. Touched, so that its pages are there.
+        let storage: Vec<u8> = (0..LENGTH + Self::PAGE)
+            .map(|place| (place % 251) as u8)
+            .collect();
+        let start = storage.as_ptr().align_offset(Self::PAGE).min(Self::PAGE);
+        Self { storage, start }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.storage[self.start..self.start + LENGTH]
+    }
+}

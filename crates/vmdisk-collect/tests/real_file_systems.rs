@@ -1,0 +1,686 @@
+//! The collector and the verdict on real filesystems, made on loop devices and mounted for the test.
+//!
+//! Needs root, mkfs and loop devices. Without them each test says so in a line and passes; with `VMDISK_REAL=require`
+//! it fails instead.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use vmdisk_collect::{Request, collect};
+use vmdisk_facts::btrfs_regime::{self, Write};
+use vmdisk_facts::path::{DioAlign, Directory, File, Outcome};
+use vmdisk_facts::{
+    Buffered, Confidence, Fact, Facts, FsKind, HostIndex, Reason, Verdict, Version,
+};
+
+/// A directory with filesystems that are mounted until it is dropped.
+struct Mounted {
+    directory: tempfile::TempDir,
+    mounts: Vec<PathBuf>,
+    loops: Vec<String>,
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        for point in self.mounts.iter().rev() {
+            let _ = Command::new("umount").arg(point).status();
+        }
+        for device in &self.loops {
+            let _ = Command::new("losetup").args(["-d", device]).status();
+        }
+    }
+}
+
+/// Runs a program and gives its output, or what it complained of.
+fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    Err(format!(
+        "{program} {}: {}",
+        arguments.join(" "),
+        complaint.trim()
+    ))
+}
+
+impl Mounted {
+    fn new() -> Result<Self, String> {
+        if !rustix::process::geteuid().is_root() {
+            return Err("not root".to_owned());
+        }
+        let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+        Ok(Self {
+            directory,
+            mounts: Vec::new(),
+            loops: Vec::new(),
+        })
+    }
+
+    /// A path inside the directory of this test.
+    fn path(&self, name: &str) -> String {
+        // The real path: mountinfo has no links.
+        let real = fs::canonicalize(self.directory.path()).expect("the temporary directory exists");
+        real.join(name)
+            .to_str()
+            .expect("temporary paths are UTF-8")
+            .to_owned()
+    }
+
+    fn device(&mut self, name: &str, megabytes: u64, extra: &[&str]) -> Result<String, String> {
+        let file = self.path(name);
+        fs::File::create(&file)
+            .and_then(|file| file.set_len(megabytes << 20))
+            .map_err(|error| error.to_string())?;
+        let device = run(
+            "losetup",
+            &[&["--find", "--show"], extra, &[file.as_str()]].concat(),
+        )?;
+        self.loops.push(device.clone());
+        Ok(device)
+    }
+
+    fn mount(&mut self, name: &str, arguments: &[&str]) -> Result<String, String> {
+        let point = self.path(name);
+        fs::create_dir_all(&point).map_err(|error| error.to_string())?;
+        run("mount", &[arguments, &[&point]].concat())?;
+        self.mounts.push(PathBuf::from(&point));
+        Ok(point)
+    }
+
+    /// Makes a filesystem on a new device of this size and mounts it.
+    fn made(&mut self, mkfs: &[&str], megabytes: u64, options: &str) -> Result<String, String> {
+        let device = self.device("disk.img", megabytes, &[])?;
+        let (program, arguments) = mkfs.split_first().expect("a program to run");
+        run(program, &[arguments, &[device.as_str()]].concat())?;
+        self.mount("mnt", &["-o", options, &device])
+    }
+}
+
+/// Gives up on a test that cannot run here, unless it was required to run.
+fn needed<T>(made: Result<T, String>) -> Option<T> {
+    match made {
+        Ok(value) => Some(value),
+        Err(reason) => {
+            let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
+            assert!(!required, "cannot run here: {reason}");
+            eprintln!("skipped: {reason}");
+            None
+        }
+    }
+}
+
+fn facts_of(paths: &[&str], probe: Option<&str>) -> Facts {
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.paths = paths.iter().map(PathBuf::from).collect();
+    request.probe_direct_io = probe.map(PathBuf::from);
+    let facts = collect(&request);
+    // What was collected is a facts file like any other.
+    let read = Facts::parse(&facts.to_json()).expect("collected facts are readable");
+    assert_eq!(read.warnings, []);
+    assert_eq!(read.facts, facts);
+    facts
+}
+
+fn verdict(facts: &Facts, path: &str) -> (Verdict, Confidence) {
+    let direct = HostIndex::new(facts).direct_io(path);
+    let direct = direct
+        .settled()
+        .unwrap_or_else(|unknown| panic!("{path}: {unknown}"));
+    let direct = direct.expect("direct I/O is never absent");
+    (direct.verdict, direct.confidence)
+}
+
+fn directory<'a>(facts: &'a Facts, path: &str) -> &'a Directory {
+    let found = facts.dirs.iter().find(|directory| directory.path == path);
+    found.expect("the directory was collected")
+}
+
+fn file<'a>(facts: &'a Facts, path: &str) -> &'a File {
+    let found = facts.files.iter().find(|file| file.path == path);
+    found.expect("the file was collected")
+}
+
+fn kind_of(facts: &Facts, path: &str) -> Fact<FsKind> {
+    HostIndex::new(facts)
+        .filesystem_of(path)
+        .map(|filesystem| filesystem.kind.clone())
+}
+
+fn write(path: &str) {
+    fs::write(path, vec![7_u8; 128 * 1024]).expect("the mount is writable");
+}
+
+/// What the table says of this kernel: for files with checksums, and for files without on a redundant profile.
+fn by_the_table(facts: &Facts) -> (Verdict, Verdict) {
+    let kernel = facts
+        .kernel
+        .version
+        .value()
+        .expect("this host has a kernel");
+    let vendor = facts.kernel.vendor.value().map(String::as_str);
+    let row = btrfs_regime::regime(*kernel, vendor)
+        .known()
+        .expect("a kernel the table knows");
+    let of = |write: Write, direct: Verdict, why: Buffered| match write {
+        Write::Direct => direct,
+        Write::Buffered => Verdict::AcceptedButBuffered(why),
+        Write::Refused | Write::Bounced | Write::NotVerified => {
+            panic!("no test was written for {row:?}")
+        }
+    };
+    (
+        of(
+            row.checksummed,
+            Verdict::DirectUnstableChecksums,
+            Buffered::BtrfsChecksums,
+        ),
+        of(
+            row.plain_redundant,
+            Verdict::DirectUnstableMirrors,
+            Buffered::BtrfsRedundant,
+        ),
+    )
+}
+
+fn btrfs() -> Result<(Mounted, String), String> {
+    let mut mounted = Mounted::new()?;
+    let point = mounted.made(
+        &["mkfs.btrfs", "-q", "-f", "-d", "single"],
+        256,
+        "compress=zstd",
+    )?;
+    fs::create_dir(format!("{point}/nocow")).map_err(|error| error.to_string())?;
+    run("chattr", &["+C", &format!("{point}/nocow")])?;
+    run(
+        "btrfs",
+        &["-q", "subvolume", "create", &format!("{point}/sub")],
+    )?;
+    Ok((mounted, point))
+}
+
+#[test]
+fn btrfs_is_told_by_its_flags_profile_and_checksum() {
+    let Some((_mounted, point)) = needed(btrfs()) else {
+        return;
+    };
+    let path = |name: &str| format!("{point}/{name}");
+    let [plain, nocow, sub] = [path("a.img"), path("nocow/b.img"), path("sub/c.img")];
+    for image in [&plain, &nocow, &sub] {
+        write(image);
+    }
+    let new = path("nocow/new.img");
+    let facts = facts_of(&[&plain, &nocow, &sub, &new], None);
+    let index = HostIndex::new(&facts);
+    let filesystem = index
+        .filesystem_of(&plain)
+        .known()
+        .expect("the filesystem was collected");
+    assert_eq!(filesystem.kind, FsKind::Btrfs);
+    let btrfs = filesystem.btrfs.value().expect("sysfs tells of btrfs");
+    assert_eq!(btrfs.data_profile, Fact::Known(vec!["single".to_owned()]));
+    assert_eq!(btrfs.checksum, Fact::Known("crc32c".to_owned()));
+    // In a subvolume stat(2) shows another device than mountinfo does.
+    let other = index
+        .filesystem_of(&sub)
+        .known()
+        .expect("so was the subvolume's");
+    assert_eq!(other.id, filesystem.id);
+    assert_eq!(index.nocow(&plain), Fact::Known(false));
+    assert_eq!(
+        index.nocow(&nocow),
+        Fact::Known(true),
+        "a new file inherits the flag"
+    );
+    assert_eq!(
+        index.nocow(&new),
+        Fact::Known(true),
+        "and a file to come will"
+    );
+    let mount = index
+        .mount_of(&plain)
+        .known()
+        .expect("the mount was collected");
+    assert!(mount.has_option("compress").is_true());
+    assert!(
+        !index
+            .leaves_of(&plain)
+            .known()
+            .expect("btrfs names its devices")
+            .is_empty()
+    );
+    let holds = |points: &Vec<String>| points.contains(&point);
+    assert!(
+        facts
+            .blockdevs
+            .iter()
+            .any(|device| device.mounted_at.value().is_some_and(holds))
+    );
+    let table = Confidence::FromVersionTable;
+    assert_eq!(verdict(&facts, &plain), (by_the_table(&facts).0, table));
+    assert_eq!(verdict(&facts, &new), (Verdict::Direct, table));
+}
+
+#[test]
+fn a_trial_on_btrfs_agrees_with_the_table() {
+    let Some((_mounted, point)) = needed(btrfs()) else {
+        return;
+    };
+    let nocow = format!("{point}/nocow");
+    let facts = facts_of(&[], Some(&nocow));
+    assert_eq!(
+        directory(&facts, &nocow).dio.nowait_overwrite,
+        Fact::Known(Outcome::Ok)
+    );
+    let probed = (Verdict::Direct, Confidence::Probed);
+    assert_eq!(verdict(&facts, &format!("{nocow}/x.img")), probed);
+    let facts = facts_of(&[], Some(&point));
+    let waits = Fact::Known(Outcome::Failed("EAGAIN".to_owned()));
+    assert_eq!(directory(&facts, &point).dio.nowait_overwrite, waits);
+    assert_eq!(
+        verdict(&facts, &format!("{point}/x.img")).0,
+        by_the_table(&facts).0
+    );
+    let left = fs::read_dir(&nocow).expect("readable").count();
+    assert_eq!(left, 0, "the trial leaves nothing behind");
+}
+
+#[test]
+fn mirrored_btrfs_buffers_where_its_kernel_does() {
+    let made = || {
+        let mut mounted = Mounted::new()?;
+        let first = mounted.device("one.img", 256, &[])?;
+        let second = mounted.device("two.img", 256, &[])?;
+        let raid1 = ["-q", "-f", "-d", "raid1", "-m", "raid1", &first, &second];
+        run("mkfs.btrfs", &raid1)?;
+        let point = mounted.mount("mnt", &[&first])?;
+        run("chattr", &["+C", &point])?;
+        Ok((mounted, point))
+    };
+    let Some((_mounted, point)) = needed(made()) else {
+        return;
+    };
+    let image = format!("{point}/a.img");
+    let facts = facts_of(&[&image], Some(&point));
+    let index = HostIndex::new(&facts);
+    let filesystem = index
+        .filesystem_of(&image)
+        .known()
+        .expect("the filesystem was collected");
+    let profile = filesystem
+        .btrfs
+        .value()
+        .map(|btrfs| btrfs.data_profile.clone());
+    assert_eq!(profile, Some(Fact::Known(vec!["raid1".to_owned()])));
+    let devices = index.devices_of(filesystem).len();
+    assert_eq!(
+        devices, 2,
+        "mountinfo shows one of the two devices, sysfs both"
+    );
+    let expected = by_the_table(&facts).1;
+    assert_eq!(verdict(&facts, &image).0, expected);
+    // A direct overwrite has to wait exactly where the table says that it is buffered.
+    let waited = directory(&facts, &point)
+        .dio
+        .nowait_overwrite
+        .value()
+        .is_some_and(|outcome| outcome.failed_with("EAGAIN"));
+    assert_eq!(waited, matches!(expected, Verdict::AcceptedButBuffered(_)));
+}
+
+#[test]
+fn xfs_gives_its_alignment() {
+    let made = || {
+        let mut mounted = Mounted::new()?;
+        let point = mounted.made(&["mkfs.xfs", "-q", "-f"], 320, "defaults")?;
+        Ok((mounted, point))
+    };
+    let Some((_mounted, point)) = needed(made()) else {
+        return;
+    };
+    let image = format!("{point}/a.img");
+    write(&image);
+    let facts = facts_of(&[&image], Some(&point));
+    assert_eq!(
+        file(&facts, &image).dio.dioalign,
+        Fact::Known(DioAlign::Set)
+    );
+    assert_eq!(
+        file(&facts, &image).nocow,
+        Fact::Absent,
+        "XFS has no such flag"
+    );
+    assert_eq!(file(&facts, &image).size, Fact::Known(128 * 1024));
+    let direct = HostIndex::new(&facts)
+        .direct_io(&image)
+        .known()
+        .expect("decided");
+    assert_eq!(
+        (direct.verdict, direct.confidence),
+        (Verdict::Direct, Confidence::Observed)
+    );
+    assert_eq!(
+        direct.alignment.map(|alignment| alignment.offset),
+        Some(512)
+    );
+    assert_eq!(directory(&facts, &point).dio.w512, Fact::Known(Outcome::Ok));
+}
+
+#[test]
+fn a_filesystem_of_4k_sectors_refuses_512_bytes() {
+    let made = || {
+        let mut mounted = Mounted::new()?;
+        let device = mounted.device("disk.img", 320, &["--sector-size", "4096"])?;
+        run("mkfs.xfs", &["-q", "-f", "-s", "size=4096", &device])?;
+        let point = mounted.mount("mnt", &[&device])?;
+        Ok((mounted, point, device))
+    };
+    let Some((_mounted, point, device)) = needed(made()) else {
+        return;
+    };
+    let image = format!("{point}/a.img");
+    write(&image);
+    let facts = facts_of(&[&image, &device], Some(&point));
+    let index = HostIndex::new(&facts);
+    let direct = index.direct_io(&image).known().expect("decided");
+    assert_eq!(
+        direct.alignment.map(|alignment| alignment.offset),
+        Some(4096)
+    );
+    let refused = Fact::Known(Outcome::Failed("EINVAL".to_owned()));
+    assert_eq!(directory(&facts, &point).dio.w512, refused);
+    let block = index
+        .block_device(&device)
+        .known()
+        .expect("the device was collected");
+    assert_eq!(block.queue.logical, Fact::Known(4096));
+    assert_eq!(block.mounted_at, Fact::Known(vec![point]));
+    let below = index.walk_down(block);
+    assert!(
+        below.len() > 1,
+        "under the loop device is the device that holds its file"
+    );
+}
+
+#[test]
+fn ext4_with_data_journal_takes_o_direct_and_ignores_it() {
+    let made = |options: &str| {
+        let mut mounted = Mounted::new()?;
+        let point = mounted.made(&["mkfs.ext4", "-q", "-F"], 64, options)?;
+        Ok((mounted, point))
+    };
+    let Some((_mounted, point)) = needed(made("data=journal")) else {
+        return;
+    };
+    let image = format!("{point}/a.img");
+    write(&image);
+    let facts = facts_of(&[&image], None);
+    let filesystem = HostIndex::new(&facts).filesystem_of(&image).known();
+    let mode = filesystem
+        .expect("the filesystem was collected")
+        .ext4
+        .value()
+        .map(|ext4| ext4.data_mode.clone());
+    assert_eq!(mode, Some(Fact::Known("journal".to_owned())));
+    let journal = Verdict::AcceptedButBuffered(Buffered::Ext4DataJournal);
+    assert_eq!(verdict(&facts, &image), (journal, Confidence::Observed));
+    let Some((_mounted, point)) = needed(made("data=ordered")) else {
+        return;
+    };
+    let image = format!("{point}/a.img");
+    write(&image);
+    assert_eq!(
+        verdict(&facts_of(&[&image], None), &image).0,
+        Verdict::Direct
+    );
+}
+
+#[test]
+fn a_data_mode_that_is_the_filesystems_default_is_seen_too() {
+    let made = || {
+        let mut mounted = Mounted::new()?;
+        let device = mounted.device("disk.img", 64, &[])?;
+        run("mkfs.ext4", &["-q", "-F", &device])?;
+        run("tune2fs", &["-o", "journal_data", &device])?;
+        let point = mounted.mount("mnt", &[&device])?;
+        Ok((mounted, point))
+    };
+    let Some((_mounted, point)) = needed(made()) else {
+        return;
+    };
+    let facts = facts_of(&[&point], None);
+    let index = HostIndex::new(&facts);
+    let mount = index
+        .mount_of(&point)
+        .known()
+        .expect("the mount was collected");
+    assert_eq!(
+        mount.has_option("data"),
+        Fact::Known(false),
+        "mountinfo hides it"
+    );
+    // A new file has no statx(2) to ask.
+    let journal = Verdict::AcceptedButBuffered(Buffered::Ext4DataJournal);
+    let new = format!("{point}/new.img");
+    assert_eq!(verdict(&facts, &new), (journal, Confidence::Observed));
+}
+
+#[test]
+fn tmpfs_and_an_overlay_over_it_are_the_page_cache() {
+    let made = || {
+        let mut mounted = Mounted::new()?;
+        let tmpfs = mounted.mount("tmpfs", &["-t", "tmpfs", "none"])?;
+        for name in ["lower", "upper", "work"] {
+            fs::create_dir(format!("{tmpfs}/{name}")).map_err(|error| error.to_string())?;
+        }
+        let options = format!("lowerdir={tmpfs}/lower,upperdir={tmpfs}/upper,workdir={tmpfs}/work");
+        let overlay = mounted.mount("overlay", &["-t", "overlay", "-o", &options, "none"])?;
+        Ok((mounted, tmpfs, overlay))
+    };
+    let Some((_mounted, tmpfs, overlay)) = needed(made()) else {
+        return;
+    };
+    let [one, two] = [format!("{tmpfs}/a.img"), format!("{overlay}/b.img")];
+    write(&one);
+    // Linux 6.6 taught tmpfs to take O_DIRECT.
+    let expected = |facts: &Facts| match facts.kernel.version.value() {
+        Some(version) if *version < Version(6, 6, 0) => Verdict::Unsupported,
+        Some(_) | None => Verdict::AcceptedButBuffered(Buffered::Tmpfs),
+    };
+    let facts = facts_of(&[&one], None);
+    assert_eq!(verdict(&facts, &one).0, expected(&facts));
+    // The upper directory decides, and is collected without being asked for.
+    let facts = facts_of(&[&two], None);
+    assert_eq!(verdict(&facts, &two).0, expected(&facts));
+    assert_eq!(kind_of(&facts, &two), Fact::Known(FsKind::Overlay));
+}
+
+#[test]
+fn a_filesystem_without_direct_io_refuses_the_trial() {
+    let made = || {
+        let mut mounted = Mounted::new()?;
+        let point = mounted.mount("mnt", &["-t", "ramfs", "none"])?;
+        Ok((mounted, point))
+    };
+    let Some((_mounted, point)) = needed(made()) else {
+        return;
+    };
+    let facts = facts_of(&[], Some(&point));
+    let refused = Fact::Known(Outcome::Failed("EINVAL".to_owned()));
+    assert_eq!(directory(&facts, &point).dio.open, refused);
+    let image = format!("{point}/a.img");
+    assert_eq!(
+        verdict(&facts, &image),
+        (Verdict::Unsupported, Confidence::Probed)
+    );
+}
+
+#[test]
+fn the_topmost_of_two_mounts_on_one_point_counts() {
+    let made = || {
+        let mut mounted = Mounted::new()?;
+        let point = mounted.mount("mnt", &["-t", "tmpfs", "none"])?;
+        let device = mounted.device("disk.img", 64, &[])?;
+        run("mkfs.ext4", &["-q", "-F", &device])?;
+        mounted.mount("mnt", &[&device])?;
+        Ok((mounted, point))
+    };
+    let Some((_mounted, point)) = needed(made()) else {
+        return;
+    };
+    let image = format!("{point}/new.img");
+    assert_eq!(
+        kind_of(&facts_of(&[&image], None), &image),
+        Fact::Known(FsKind::Ext4)
+    );
+}
+
+#[test]
+fn an_image_behind_a_link_and_with_odd_letters_is_found() {
+    let made = || {
+        let mut mounted = Mounted::new()?;
+        let point = mounted.mount("a b\\c", &["-t", "tmpfs", "none"])?;
+        Ok((mounted, point))
+    };
+    let Some((mounted, point)) = needed(made()) else {
+        return;
+    };
+    let link = mounted.path("link");
+    std::os::unix::fs::symlink(&point, &link).expect("a link can be made");
+    let image = format!("{point}/ü,\".img");
+    write(&image);
+    let through = format!("{link}/ü,\".img");
+    let facts = facts_of(&[&image, &through], None);
+    let index = HostIndex::new(&facts);
+    assert_eq!(
+        index.mount_of(&through).map(|mount| mount.point.clone()),
+        Fact::Known(point)
+    );
+    assert!(index.identity(&image).is_known());
+    assert_eq!(index.identity(&image), index.identity(&through));
+}
+
+#[test]
+fn an_image_that_may_not_be_read_is_unknown_and_not_absent() {
+    // Root may read anything, so that only another user can show this.
+    if needed(Mounted::new()).is_none() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let open = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    open(directory.path(), 0o755);
+    let image = directory.path().join("a.img");
+    fs::write(&image, "x").expect("it is ours");
+    open(&image, 0o600);
+    let Some(example) = needed(example().ok_or_else(|| "the example was not built".to_owned()))
+    else {
+        return;
+    };
+    // The example is run from a copy that everybody may reach.
+    let copy = directory.path().join("facts");
+    fs::copy(&example, &copy).expect("the example can be copied");
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .args([&copy, &image]);
+    let Some(output) = needed(command.output().map_err(|error| error.to_string())) else {
+        return;
+    };
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let facts = Facts::parse(&String::from_utf8_lossy(&output.stdout))
+        .expect("readable facts")
+        .facts;
+    let file = file(&facts, image.to_str().expect("temporary paths are UTF-8"));
+    assert_eq!(file.present, Fact::Known(true));
+    assert_eq!(file.size, Fact::Known(1), "stat(2) needs no right to open");
+    assert!(file.dio.dioalign.is_known(), "nor does statx(2)");
+    let reason = file
+        .image
+        .clone()
+        .settled()
+        .map_err(|unknown| unknown.reason);
+    assert_eq!(reason, Err(Reason::Permission));
+    assert_eq!(facts.collector.privileged, Fact::Known(false));
+}
+
+/// The example beside this test's own program, which cargo builds for the tests.
+fn example() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let target = own.parent().and_then(Path::parent)?;
+    Some(target.join("examples/facts")).filter(|path| path.exists())
+}
+
+#[test]
+fn a_running_writer_is_seen_by_its_locks() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let image = directory.path().join("a.img");
+    let path = image
+        .to_str()
+        .expect("temporary paths are UTF-8")
+        .to_owned();
+    let made = run("qemu-img", &["create", "-q", "-f", "qcow2", &path, "16M"]);
+    if needed(made).is_none() {
+        return;
+    }
+    let writer = |path: &str| {
+        file(&facts_of(&[path], None), path)
+            .lock
+            .value()
+            .map(|lock| lock.writer.clone())
+    };
+    assert_eq!(writer(&path), Some(Fact::Known(false)));
+    let mut qemu = Command::new("qemu-io");
+    // It waits for commands, with the image open for writing.
+    qemu.args(["-f", "qcow2", &path])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null());
+    let Some(mut qemu) = needed(qemu.spawn().map_err(|error| error.to_string())) else {
+        return;
+    };
+    let patience = std::time::Instant::now();
+    let mut seen = writer(&path);
+    while seen != Some(Fact::Known(true)) && patience.elapsed().as_secs() < 10 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        seen = writer(&path);
+    }
+    let facts = facts_of(&[&path], None);
+    let _ = qemu.kill();
+    let _ = qemu.wait();
+    assert_eq!(seen, Some(Fact::Known(true)));
+    let image = file(&facts, &path)
+        .image
+        .value()
+        .expect("a header can be read while it is in use");
+    assert_eq!(image.format, Fact::Known("qcow2".to_owned()));
+    assert_eq!(image.virtual_size, Fact::Known(16 << 20));
+}
+
+#[test]
+fn one_path_takes_no_longer_than_anybody_notices() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let image = directory.path().join("a.img");
+    fs::write(&image, "x").expect("it is ours");
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.paths.push(image);
+    let once = || {
+        let started = std::time::Instant::now();
+        collect(&request);
+        started.elapsed()
+    };
+    let fastest = (0..5).map(|_| once()).min().expect("five times");
+    eprintln!("one path: {fastest:?}");
+    // Unoptimised and in company: ten times what it may take.
+    assert!(fastest.as_millis() < 500, "{fastest:?}");
+}
