@@ -1,0 +1,70 @@
+//! Formats against headers, and sources that are not there.
+
+use crate::support::{FORMAT, disk, missed, on, said, written};
+
+#[test]
+fn a_format_is_held_against_the_header_where_there_is_one() {
+    let facts = written(
+        "files:\n\
+         - {path: /raw, image: {format: raw}}\n\
+         - {path: /qcow2, image: {format: qcow2}}\n\
+         - {path: /vmdk, image: {format: vmdk}}\n\
+         - {path: /luks, image: {format: luks}}\n\
+         - {path: /new-format, image: {format: hologram}}\n\
+         - {path: /hidden, image: {unknown: permission}}\n\
+         - {path: /gone, present: false}\n",
+    );
+    let (open, container) = ("format-missing warning", "format-missing error");
+    let mismatch = "format-mismatch error";
+    for (device, format, path, expected, is_missed) in [
+        ("disk", "type='raw'", "/raw", &[][..], false),
+        ("disk", "type='raw'", "/luks", &[], false),
+        ("disk", "type='raw'", "/new-format", &[], false),
+        ("disk", "type='raw'", "/gone", &[], false),
+        ("disk", "type='raw'", "/hidden", &[], true),
+        ("disk", "type='raw'", "/elsewhere", &[], true),
+        ("disk", "type='raw'", "/qcow2", &[mismatch], false),
+        ("cdrom", "type='raw'", "/vmdk", &[mismatch], false),
+        ("disk", "type='qcow2'", "/qcow2", &[], false),
+        ("disk", "type='qcow2'", "/raw", &[mismatch], false),
+        ("disk", "type='vpc'", "/raw", &[], false),
+        ("disk", "", "/raw", &[open], false),
+        ("disk", "", "/hidden", &[open], false),
+        ("disk", "", "/qcow2", &[container], false),
+        ("cdrom", "", "/raw", &[], false),
+        ("cdrom", "", "/qcow2", &[container], false),
+        ("floppy", "", "/raw", &[], false),
+        ("lun", "", "/dev/raw", &[], false),
+    ] {
+        let xml = disk(device, format, path, "");
+        let outcome = on(&facts, &xml);
+        assert_eq!(said(&outcome, &FORMAT), expected, "{xml}");
+        assert_eq!(!missed(&outcome, &FORMAT).is_empty(), is_missed, "{xml}");
+    }
+}
+
+#[test]
+fn a_source_is_missing_only_if_somebody_looked() {
+    let facts = written(
+        "files:\n- {path: /there, kind: regular}\n- {path: /gone, present: false}\n\
+         blockdevs:\n- {id: b1, dev: '8:16', kind: disk, paths: [/dev/sdb]}\n",
+    );
+    let rule = ["source-missing"];
+    for (device, path, expected, is_missed) in [
+        ("disk", "/there", &[][..], false),
+        ("disk", "/dev/sdb", &[], false),
+        ("disk", "/nobody-looked", &[], true),
+        ("disk", "/gone", &["source-missing error"], false),
+        // A drive may do without its medium, if startupPolicy says so.
+        ("cdrom", "/gone", &["source-missing warning"], false),
+        ("cdrom", "", &[], false),
+    ] {
+        let outcome = on(&facts, &disk(device, "type='raw'", path, ""));
+        assert_eq!(said(&outcome, &rule), expected, "{device} {path}");
+        assert_eq!(
+            !missed(&outcome, &rule).is_empty(),
+            is_missed,
+            "{device} {path}"
+        );
+    }
+}

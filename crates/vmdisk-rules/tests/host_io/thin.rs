@@ -1,0 +1,98 @@
+//! Storage that grows, and what it shows and gives back.
+
+use vmdisk_rules::{Policy, Severity};
+
+use crate::support::{THIN, disk, finding, missed, on, recorded, run, said, written};
+
+/// The rules about thin storage say this of a disk on this host, and looked at everything.
+fn expect(host: &str, source: &str, driver: &str, rest: &str, expected: &[&str]) {
+    let xml = disk("disk", &format!("cache='none' {driver}"), source, rest);
+    let outcome = on(&recorded(host), &xml);
+    assert_eq!(said(&outcome, &THIN), expected, "{host} {xml}");
+    let missed = missed(&outcome, &THIN);
+    assert!(missed.is_empty(), "{host} {xml}: {missed:?}");
+}
+
+#[test]
+fn thin_storage_without_discard_is_told_from_thick() {
+    let (raw, lv) = ("type='raw'", "/dev/vg0/web1");
+    let warning = ["discard-missing-thin warning"];
+    expect("lvm-thin-64k", lv, raw, "", &warning);
+    expect(
+        "lvm-thin-64k",
+        lv,
+        "type='raw' discard='ignore'",
+        "",
+        &warning,
+    );
+    expect("lvm-thin-64k", lv, "type='raw' discard='unmap'", "", &[]);
+    expect("lvm-thin-64k", lv, raw, "<readonly/>", &[]);
+    expect("xfs-nvme", "/dev/vg0/db1", raw, "", &[]);
+    expect("xfs-nvme", "/srv/img/web2.img", raw, "", &[]);
+    let advice = ["discard-missing-thin advice"];
+    expect(
+        "xfs-nvme",
+        "/srv/img/web1.qcow2",
+        "type='qcow2'",
+        "",
+        &advice,
+    );
+    let sparse = "/srv/img/web1.img";
+    expect("btrfs-checksums-6.18", sparse, raw, "", &advice);
+    expect("btrfs-checksums-6.18", sparse, raw, "<transient/>", &[]);
+}
+
+#[test]
+fn zeroes_to_be_discarded_without_discard_are_one_cause() {
+    let driver = "type='raw' detect_zeroes='unmap'";
+    let expected = ["detect-zeroes-unmap-no-discard warning"];
+    expect("lvm-thin-64k", "/dev/vg0/web1", driver, "", &expected);
+}
+
+#[test]
+fn large_chunks_matter_to_whoever_shares_them() {
+    let (host, driver) = ("lvm-thin-4m-snapshots", "type='raw' discard='unmap'");
+    let shares = ["thin-chunk-large-with-snapshots warning"];
+    expect(host, "/dev/vg0/web1", driver, "", &shares);
+    expect(host, "/dev/vg0/web1-before-upgrade", driver, "", &shares);
+    expect(host, "/dev/vg0/web2", driver, "", &[]);
+}
+
+#[test]
+fn who_shares_the_host_decides_how_bad_old_data_is() {
+    let facts = recorded("lvm-thin-4m-nozero");
+    let xml = disk(
+        "disk",
+        "type='raw' discard='unmap'",
+        "/dev/mapper/vg0-web1",
+        "",
+    );
+    for (policy, severity) in [
+        (Policy::MultiTenant, Severity::Error),
+        (Policy::SingleTenant, Severity::Warning),
+        (Policy::Lab, Severity::Advice),
+    ] {
+        let outcome = run(&xml, Some(&facts), "", policy);
+        let found = finding(&outcome, "thin-zeroing-off");
+        assert_eq!(found.severity, severity);
+        let notes = found.notes.join("\n");
+        assert!(notes.contains("trade-off"), "{notes}");
+    }
+}
+
+#[test]
+fn without_root_the_chunk_is_known_and_zeroing_is_not() {
+    let facts = written(
+        "blockdevs:\n\
+         - id: b1\n  dev: '253:3'\n  kind: lvm-thin\n  paths: [/dev/vg0/web1]\n\
+         \x20 queue: {io_opt: 4194304, discard_granularity: 4194304}\n\
+         \x20 lvm: {vg: vg0, lv: web1, snapshots: 2, zero: {unknown: permission}, chunk: {unknown: permission}}\n",
+    );
+    let xml = disk("disk", "type='raw' discard='unmap'", "/dev/vg0/web1", "");
+    let outcome = on(&facts, &xml);
+    assert_eq!(
+        said(&outcome, &THIN),
+        ["thin-chunk-large-with-snapshots warning"]
+    );
+    assert_eq!(missed(&outcome, &THIN), ["thin-zeroing-off"]);
+}
