@@ -13,15 +13,40 @@ pub struct Position {
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     starts: Vec<usize>,
+    /// Number of characters that begin before each multiple of [`STRIDE`], so that a column in a very
+    /// long line is not counted from its start each time; empty if no line is that long.
+    characters: Vec<usize>,
+}
+
+/// Bytes between two counts of characters, and the length from which on a line is very long.
+const STRIDE: usize = 4096;
+
+/// Number of characters that begin in `bytes`.
+fn characters_in(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 impl LineIndex {
     /// Notes where each line of `text` begins.
     pub fn new(text: &str) -> Self {
-        let starts = std::iter::once(0)
+        let starts: Vec<usize> = std::iter::once(0)
             .chain(text.match_indices('\n').map(|(at, _)| at + 1))
             .collect();
-        LineIndex { starts }
+        let ends = starts.iter().skip(1).copied().chain([text.len()]);
+        let has_long_line = starts
+            .iter()
+            .zip(ends)
+            .any(|(start, end)| end - start > STRIDE);
+        let mut characters = Vec::new();
+        if has_long_line {
+            let mut before = 0;
+            for chunk in text.as_bytes().chunks(STRIDE) {
+                characters.push(before);
+                before += characters_in(chunk);
+            }
+            characters.push(before);
+        }
+        LineIndex { starts, characters }
     }
 
     /// Line and column of `offset`; an offset past the end counts as the end.
@@ -36,8 +61,21 @@ impl LineIndex {
         let start = self.starts[line - 1];
         Position {
             line,
-            column: text[start..offset].chars().count() + 1,
+            column: self.characters_between(text, start, offset) + 1,
         }
+    }
+
+    /// Number of characters between two character boundaries.
+    fn characters_between(&self, text: &str, start: usize, end: usize) -> usize {
+        if end - start <= STRIDE {
+            return characters_in(&text.as_bytes()[start..end]);
+        }
+        let before = |offset: usize| {
+            let counted = offset / STRIDE;
+            let rest = &text.as_bytes()[counted * STRIDE..offset];
+            self.characters[counted] + characters_in(rest)
+        };
+        before(end) - before(start)
     }
 
     /// Byte offset at which `line` (from 1) begins; the last line's start if there are fewer.
@@ -70,5 +108,32 @@ mod tests {
         assert_eq!(at(3), (2, 1), "inside a character counts as its start");
         assert_eq!(at(999), (3, 1));
         assert_eq!(index.line_start(2), 2);
+    }
+
+    #[test]
+    fn columns_in_a_very_long_line_are_the_same_as_counted() {
+        let long = "é<disk/>\u{1f4be}".repeat(2 * STRIDE / 5);
+        let text = format!("short\n{long}\nend");
+        let index = LineIndex::new(&text);
+        for offset in (6..text.len())
+            .step_by(97)
+            .chain([6 + STRIDE, 6 + long.len(), text.len()])
+        {
+            let mut boundary = offset;
+            while !text.is_char_boundary(boundary) {
+                boundary -= 1;
+            }
+            let (line, start) = if boundary > 6 + long.len() {
+                (3, 7 + long.len())
+            } else {
+                (2, 6)
+            };
+            let column = text[start..boundary].chars().count() + 1;
+            assert_eq!(
+                index.position(&text, offset),
+                Position { line, column },
+                "{offset}"
+            );
+        }
     }
 }
