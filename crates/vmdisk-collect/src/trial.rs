@@ -5,6 +5,8 @@
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -40,15 +42,7 @@ pub(crate) fn in_directory(directory: &Path) -> Dio {
     // Once to allocate, then over what is there, which must not have to wait if it is really direct.
     let first = rustix::io::pwrite(&nameless, buffer.bytes(), 0);
     let nowait_overwrite = match first {
-        Ok(LENGTH) => match rustix::io::pwritev2(
-            &nameless,
-            &[IoSlice::new(buffer.bytes())],
-            0,
-            ReadWriteFlags::NOWAIT,
-        ) {
-            Ok(_) => Fact::Known(Outcome::Ok),
-            Err(error) => failed(error),
-        },
+        Ok(LENGTH) => overwrite_without_waiting(&nameless, buffer.bytes()),
         Ok(written) => Fact::unknown(
             Reason::Other("io".to_owned()),
             format!("only {written} of {LENGTH} bytes were written"),
@@ -68,6 +62,27 @@ pub(crate) fn in_directory(directory: &Path) -> Dio {
         w512,
         ..Dio::default()
     }
+}
+
+/// Overwrites what was written, for as long as nothing but the filesystem's way of writing can make it wait.
+///
+/// The first write may still be on its way into the filesystem's own records, which makes one attempt say nothing.
+fn overwrite_without_waiting(file: &OwnedFd, bytes: &[u8]) -> Fact<Outcome> {
+    const ATTEMPTS: u32 = 5;
+    // What it says does not matter: it only brings the first write to an end.
+    let _ = rustix::fs::fdatasync(file);
+    let mut outcome = Fact::NotCollected;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        match rustix::io::pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::NOWAIT) {
+            Ok(_) => return Fact::Known(Outcome::Ok),
+            Err(Errno::AGAIN) => outcome = failed(Errno::AGAIN),
+            Err(error) => return failed(error),
+        }
+    }
+    outcome
 }
 
 fn failed(error: Errno) -> Fact<Outcome> {

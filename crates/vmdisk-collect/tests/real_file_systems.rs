@@ -104,6 +104,7 @@ impl Mounted {
 }
 
 /// Gives up on a test that cannot run here, unless it was required to run.
+#[expect(clippy::print_stderr, reason = "a test that did not run says so")]
 fn needed<T>(made: Result<T, String>) -> Option<T> {
     match made {
         Ok(value) => Some(value),
@@ -680,7 +681,6 @@ fn one_path_takes_no_longer_than_anybody_notices() {
         started.elapsed()
     };
     let fastest = (0..5).map(|_| once()).min().expect("five times");
-    eprintln!("one path: {fastest:?}");
     // Unoptimised and in company: ten times what it may take.
     assert!(fastest.as_millis() < 500, "{fastest:?}");
 }
