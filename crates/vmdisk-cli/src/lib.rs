@@ -1,1 +1,117 @@
 //! The vmdisk command: lint, generate, facts, explain.
+//!
+//! This crate alone reads files, prints and sets the exit status; everything it knows about disks comes
+//! from the crate `vmdisk`. [`run`] is the whole program over streams that a test can stand in for.
+
+mod args;
+mod atomic;
+mod clock;
+mod color;
+mod exit;
+mod explain;
+mod facts;
+mod generate;
+mod host;
+mod io;
+mod lint;
+mod output;
+mod render;
+mod sanitize;
+mod schema;
+mod shell;
+mod stop;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+pub use exit::Exit;
+pub use io::Io;
+
+use args::{Cli, Command};
+use color::Colors;
+use stop::Stop;
+
+/// Runs the command on this process's arguments and streams.
+pub fn main() -> ExitCode {
+    let (mut stdin, mut stdout, mut stderr) = (
+        std::io::stdin().lock(),
+        std::io::stdout().lock(),
+        std::io::stderr().lock(),
+    );
+    let shows = |choice| match choice {
+        anstream::ColorChoice::Never => false,
+        anstream::ColorChoice::Auto
+        | anstream::ColorChoice::Always
+        | anstream::ColorChoice::AlwaysAnsi => true,
+    };
+    let mut io = Io {
+        stdout_has_color: shows(anstream::AutoStream::choice(&stdout)),
+        stderr_has_color: shows(anstream::AutoStream::choice(&stderr)),
+        stdin: &mut stdin,
+        stdout: &mut stdout,
+        stderr: &mut stderr,
+    };
+    ExitCode::from(run(std::env::args_os(), &mut io).code())
+}
+
+/// Runs the command with these arguments, the first of which is the program's name.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, io),
+    };
+    let colors = Colors::choose(cli.color, io);
+    match dispatch(&cli.command, io, colors) {
+        Ok(exit) => exit,
+        Err(stop) => complain(&stop, io, colors.stderr),
+    }
+}
+
+fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    match command {
+        Command::Lint(args) => lint::run(args, io, colors),
+        Command::Generate(args) => generate::run(args, io, colors),
+        Command::Facts(args) => facts::run(args, io),
+        Command::Explain(args) => explain::explain(args, io),
+        Command::Rules(args) => explain::rules(args, io),
+        Command::Schema(args) => schema::run(args, io),
+        Command::Completions(args) => shell::completions(args, io),
+        Command::Man(args) => shell::man(args, io),
+    }
+}
+
+/// Help and version are data; anything else is a mistake in the usage.
+fn usage(error: &clap::Error, io: &mut Io<'_>) -> Exit {
+    let is_mistake = error.use_stderr();
+    let has_color = if is_mistake {
+        io.stderr_has_color
+    } else {
+        io.stdout_has_color
+    };
+    let text = error.render();
+    let text = if has_color {
+        text.ansi().to_string()
+    } else {
+        sanitize::lines(&text.to_string()).into_owned()
+    };
+    if is_mistake {
+        io.say(&text);
+        return Exit::CouldNot;
+    }
+    match output::deliver(io, None, &text) {
+        Ok(()) => Exit::Clean,
+        Err(stop) => complain(&stop, io, io.stderr_has_color),
+    }
+}
+
+fn complain(stop: &Stop, io: &mut Io<'_>, colored: bool) -> Exit {
+    let messages: Vec<String> = stop
+        .0
+        .iter()
+        .map(|message| message.render(colored))
+        .collect();
+    io.say(&messages.join("\n"));
+    Exit::CouldNot
+}

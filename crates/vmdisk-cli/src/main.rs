@@ -1,1 +1,5 @@
-fn main() {}
+//! The vmdisk command.
+
+fn main() -> std::process::ExitCode {
+    vmdisk_cli::main()
+}

@@ -1,0 +1,357 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use vmdisk::model::Bytes;
+use vmdisk::{Policy, Severity, Target};
+use vmdisk_collect::Group;
+
+/// The tool that knows VM disks.
+///
+/// Checks, generates and explains the disk configuration of QEMU/libvirt guests. Nothing looks at the
+/// machine it runs on unless asked to (`--live`, `vmdisk facts`).
+///
+/// Exit status: 0 nothing at or above the threshold, 1 findings, 2 something could not be done.
+#[derive(Debug, Parser)]
+#[command(name = "vmdisk", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// When to colour what people read.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, global = true)]
+    pub(crate) color: When,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// On a terminal; `NO_COLOR` and `CLICOLOR_FORCE` are honoured.
+    Auto,
+    /// Also in files and pipes.
+    Always,
+    /// Not even on a terminal.
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check libvirt domains and disks.
+    Lint(Box<LintArgs>),
+    /// Write the best disks for a purpose, and say why.
+    Generate(Box<GenerateArgs>),
+    /// Collect what there is to know about this host.
+    Facts(FactsArgs),
+    /// Show the page of a rule.
+    Explain(ExplainArgs),
+    /// List the rules.
+    Rules(RulesArgs),
+    /// Print the JSON Schema of a file format.
+    Schema(SchemaArgs),
+    /// Print a completion script for a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all of them into a directory.
+    Man(ManArgs),
+}
+
+/// What is known of the host and of what will run there; shared by lint and generate.
+#[derive(Args, Debug, Default)]
+pub(crate) struct HostArgs {
+    /// What `vmdisk facts` collected on the host in question, in JSON or YAML.
+    #[arg(long, value_name = "FILE", help_heading = "Host and target")]
+    pub(crate) facts: Option<PathBuf>,
+    /// Ask the host this runs on.
+    #[arg(long, conflicts_with = "facts", help_heading = "Host and target")]
+    pub(crate) live: bool,
+    /// What it will run on, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12; what is
+    /// left out comes from the facts.
+    #[arg(long, value_name = "KEY=VALUE,…", help_heading = "Host and target")]
+    pub(crate) target: Option<Target>,
+    /// Who shares the host; moves severities.
+    #[arg(
+        long,
+        value_name = "POLICY",
+        default_value = Policy::MultiTenant.as_str(),
+        value_parser = policy_parser(),
+        help_heading = "Host and target"
+    )]
+    pub(crate) policy: Policy,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LintArgs {
+    /// Files, directories, or - for standard input. In a directory every .xml file that holds a
+    /// domain or a disk is checked, except those that .gitignore excludes.
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// The least severity that makes the exit status 1.
+    #[arg(
+        long,
+        value_name = "SEVERITY",
+        default_value = Severity::Warning.as_str(),
+        value_parser = severity_parser()
+    )]
+    pub(crate) fail_on: Severity,
+    /// Do not count findings of this rule; may be repeated.
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule_name)]
+    pub(crate) ignore: Vec<String>,
+    /// How to print findings.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Full)]
+    pub(crate) format: LintFormat,
+    /// Write findings to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Apply the fixes that change nothing but the mistake; of standard input, print the result.
+    #[arg(long, help_heading = "Fixes")]
+    pub(crate) fix: bool,
+    /// With --fix or --diff: also the fixes that trade something or that the guest sees.
+    #[arg(long, help_heading = "Fixes")]
+    pub(crate) unsafe_fixes: bool,
+    /// Print what --fix would change as a diff that `git apply` takes, and change nothing.
+    #[arg(long, help_heading = "Fixes")]
+    pub(crate) diff: bool,
+    /// What to call standard input.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) stdin_filename: Option<PathBuf>,
+    /// Also print findings that are allowed in the file or ignored here, each with the reason.
+    #[arg(long)]
+    pub(crate) show_allowed: bool,
+    /// Check this many files at once; by default as many as there are processors.
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// List what could not be checked, and why.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Print only findings that fail the run and inputs that could not be read.
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LintFormat {
+    /// For people: the place, the reasons and the fix.
+    Full,
+    /// One line for each finding.
+    Concise,
+    /// A versioned report for programs; `vmdisk schema report` describes it.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Annotations of a GitHub workflow.
+    Github,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GenerateArgs {
+    /// A spec in YAML or JSON, or - for standard input; `vmdisk schema spec` describes it.
+    #[arg(value_name = "SPEC")]
+    pub(crate) spec: Option<PathBuf>,
+    /// A disk in one line, such as lvm:vg0/web1,bus=virtio; may be repeated.
+    #[arg(long = "disk", value_name = "KIND:LOCATION,…")]
+    pub(crate) disks: Vec<String>,
+    /// What to write.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = GenerateForm::LibvirtXml)]
+    pub(crate) to: GenerateForm,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// Say on standard error why everything was chosen.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// How to write QEMU's arguments, with --to qemu.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = QemuFormat::Lines)]
+    pub(crate) qemu_format: QemuFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Name of the guest.
+    #[arg(long, value_name = "NAME", help_heading = "Guest")]
+    pub(crate) name: Option<String>,
+    /// Memory of the guest, such as 4G.
+    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse, help_heading = "Guest")]
+    pub(crate) memory: Option<Bytes>,
+    /// Virtual processors of the guest.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Guest")]
+    pub(crate) vcpus: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GenerateForm {
+    /// A libvirt <domain>.
+    LibvirtXml,
+    /// Only its <disk> elements.
+    DiskXml,
+    /// A QEMU command line.
+    Qemu,
+    /// The argument of each -blockdev as JSON, as QMP's blockdev-add takes it.
+    BlockdevJson,
+    /// The commands that create the images.
+    Script,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum QemuFormat {
+    /// A shell command, one option to a line.
+    Lines,
+    /// A JSON array of arguments.
+    Json,
+    /// One argument to a line, nothing quoted.
+    Args,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FactsArgs {
+    /// Images, devices and directories to look at.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Also look at what the disks of this domain use; may be repeated.
+    #[arg(long = "for", value_name = "FILE.xml")]
+    pub(crate) domains: Vec<PathBuf>,
+    /// Which groups of facts: core needs no rights and starts no program; lvm asks `lvs` about thin
+    /// pools, programs asks each QEMU for its version.
+    #[arg(
+        long = "group",
+        value_name = "GROUP",
+        value_delimiter = ',',
+        value_parser = group_parser(),
+        default_value = Group::Core.name()
+    )]
+    pub(crate) groups: Vec<Group>,
+    /// How to write the facts.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = FactsFormat::Json)]
+    pub(crate) format: FactsFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Look at a recorded system below this directory instead of the running one.
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) root: PathBuf,
+    /// Try direct I/O with a nameless file in this directory; the only thing that is ever written.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) probe_dio: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FactsFormat {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// Name of a rule; `vmdisk rules` lists them.
+    #[arg(value_name = "RULE", value_parser = rule_name)]
+    pub(crate) rule: String,
+    /// How to print it.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
+    pub(crate) format: TextFormat,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RulesArgs {
+    /// How to print them.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
+    pub(crate) format: TextFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SchemaArgs {
+    /// Which format.
+    #[arg(value_name = "FORMAT", value_enum)]
+    pub(crate) format: SchemaFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaFormat {
+    /// What `vmdisk lint --format json` prints.
+    Report,
+    /// What `vmdisk facts` prints and `--facts` reads.
+    Facts,
+    /// What `vmdisk generate` reads.
+    Spec,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// Which shell.
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// Write a page for every command into this directory instead of printing the main one.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+fn policy_parser() -> impl TypedValueParser<Value = Policy> {
+    PossibleValuesParser::new(Policy::ALL.iter().map(|policy| policy.as_str())).map(|word| {
+        Policy::ALL
+            .iter()
+            .copied()
+            .find(|policy| policy.as_str() == word)
+            .unwrap_or_default()
+    })
+}
+
+fn group_parser() -> impl TypedValueParser<Value = Group> {
+    const ALL: [Group; 3] = [Group::Core, Group::Lvm, Group::Programs];
+    PossibleValuesParser::new(ALL.map(Group::name))
+        .map(|word| Group::from_name(&word).unwrap_or(Group::Core))
+}
+
+fn severity_parser() -> impl TypedValueParser<Value = Severity> {
+    PossibleValuesParser::new(Severity::ALL.iter().rev().map(|severity| severity.as_str())).map(
+        |word| {
+            Severity::ALL
+                .iter()
+                .copied()
+                .find(|severity| severity.as_str() == word)
+                .unwrap_or(Severity::Warning)
+        },
+    )
+}
+
+/// A name of a rule, or what it may have meant.
+fn rule_name(name: &str) -> Result<String, String> {
+    if vmdisk::rules::find(name).is_some() {
+        return Ok(name.to_owned());
+    }
+    let known = vmdisk::rules::RULES.iter().map(|rule| rule.name);
+    Err(match vmdisk_source::nearest(name, known) {
+        Some(near) => format!("there is no such rule; did you mean `{near}`?"),
+        None => "there is no such rule; `vmdisk rules` lists them".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_misspelt_rule_is_refused_with_what_was_meant() {
+        assert_eq!(
+            rule_name("cache-unsaf"),
+            Err("there is no such rule; did you mean `cache-unsafe`?".to_owned())
+        );
+        assert_eq!(rule_name("cache-unsafe"), Ok("cache-unsafe".to_owned()));
+    }
+}

@@ -1,0 +1,101 @@
+//! `vmdisk facts`, and the asking behind `--live`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use vmdisk::Facts;
+use vmdisk_collect::{Request, collect};
+
+use crate::args::{FactsArgs, FactsFormat};
+use crate::clock;
+use crate::exit::Exit;
+use crate::host;
+use crate::io::Io;
+use crate::lint::inputs::{Input, Origin};
+use crate::lint::read;
+use crate::output::deliver;
+use crate::stop::{Stop, plain};
+
+/// Asks the host this runs on about some paths.
+pub(crate) fn ask(paths: BTreeSet<String>) -> Facts {
+    let mut request = Request::new(clock::now());
+    request.paths = paths
+        .into_iter()
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .collect();
+    collect(&request)
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &FactsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    let FactsArgs {
+        paths,
+        domains,
+        groups,
+        format,
+        output,
+        root,
+        probe_dio,
+    } = args;
+    let mut request = Request::new(clock::now());
+    let is_live = root == Path::new("/");
+    for path in paths {
+        request.paths.push(absolute(path, is_live)?);
+    }
+    let mut named = BTreeSet::new();
+    for file in domains {
+        let input = Input {
+            file: file.clone(),
+            origin: Origin::Named,
+        };
+        let bytes = read::bytes(&input, None).map_err(Stop::from)?;
+        let document = read::document(&input, &bytes).map_err(Stop::from)?;
+        host::paths_of(&document.domain, &mut named);
+    }
+    request.paths.extend(named.into_iter().map(PathBuf::from));
+    if !is_live {
+        must_be_a_directory("collect facts below", root)?;
+        request.root = absolute(root, true)?;
+    }
+    if let Some(directory) = probe_dio {
+        if !is_live {
+            return Err(Stop::new(
+                "direct I/O cannot be tried below a recorded root",
+            ));
+        }
+        must_be_a_directory("try direct I/O in", directory)?;
+        request.probe_direct_io = Some(absolute(directory, true)?);
+    }
+    if !groups.is_empty() {
+        request.groups = groups.iter().copied().collect();
+    }
+    let facts = collect(&request);
+    let text = match format {
+        FactsFormat::Json => facts.to_json(),
+        FactsFormat::Yaml => facts.to_yaml(),
+    };
+    deliver(io, output.as_deref(), &text)?;
+    Ok(Exit::Clean)
+}
+
+/// The path from the root on. Below a recorded root there is no directory that a relative one could
+/// start from.
+fn absolute(path: &Path, is_live: bool) -> Result<PathBuf, Stop> {
+    if !is_live && !path.is_absolute() {
+        return Err(Stop::new(format!(
+            "{} is relative, and below a recorded root there is nothing it could be relative to",
+            path.display()
+        ))
+        .help("write the path as it was on the recorded host, from / on"));
+    }
+    std::path::absolute(path).map_err(|error| Stop::file("find", path, plain(&error)))
+}
+
+fn must_be_a_directory(doing: &str, path: &Path) -> Result<(), Stop> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(Stop::file(doing, path, "it is no directory")),
+        Err(error) => Err(Stop::file(doing, path, plain(&error))),
+    }
+}

@@ -1,0 +1,75 @@
+//! `vmdisk generate`.
+
+mod explain;
+mod spec;
+mod write;
+
+use std::collections::BTreeSet;
+
+use vmdisk::plan::{Plan, PlanError, Spec, plan, script};
+use vmdisk::{Facts, Target};
+
+use crate::args::GenerateArgs;
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::host::{self, Host};
+use crate::io::Io;
+use crate::output::deliver;
+use crate::render::message::Message;
+use crate::stop::Stop;
+
+/// Runs the command.
+pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let mut known = Host::prepare(&args.host, io, colors)?;
+    let spec = spec::of(args, io)?;
+    if args.host.live {
+        known.collect(host_paths(&spec, args));
+    }
+    let target = known.target(&args.host);
+    let plan = plan_for(&spec, known.facts(), &target)?;
+    let written = match write::guest(&plan, target, args.to, args.qemu_format)? {
+        Some(written) => written,
+        None => write::Written {
+            text: script(&plan),
+            warnings: Vec::new(),
+        },
+    };
+    deliver(io, args.output.as_deref(), &written.text)?;
+    for warning in &written.warnings {
+        io.say(&format!("{}\n", warning.render(colors.stderr)));
+    }
+    if args.explain {
+        io.say(&explain::choices(&plan));
+    }
+    Ok(Exit::Clean)
+}
+
+fn plan_for(spec: &Spec, facts: Option<&Facts>, target: &Target) -> Result<Plan, Stop> {
+    let nothing = Facts::default();
+    plan(spec, facts.unwrap_or(&nothing), target).map_err(|errors| {
+        let messages = errors.iter().map(|error| {
+            let PlanError { at, message, help } = error;
+            let title = if at.is_top() {
+                message.clone()
+            } else {
+                format!("{at}: {message}")
+            };
+            Message {
+                help: help.clone(),
+                ..Message::error(title)
+            }
+        });
+        Stop(messages.collect())
+    })
+}
+
+/// Paths on the host that the disks will be on: those of a plan that knows nothing of the host.
+fn host_paths(spec: &Spec, args: &GenerateArgs) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    let target = args.host.target.clone().unwrap_or_default();
+    // What cannot be planned at all is complained about when it is planned in earnest.
+    if let Ok(plan) = plan_for(spec, None, &target) {
+        host::paths_of(&plan.domain, &mut paths);
+    }
+    paths
+}

@@ -1,0 +1,139 @@
+//! From arguments and a spec file to one spec, or to messages with places.
+
+use std::path::Path;
+
+use vmdisk::plan::{DiskSpec, GuestSpec, Spec, SpecError};
+use vmdisk_source::{LineIndex, Span};
+
+use crate::args::GenerateArgs;
+use crate::io::Io;
+use crate::lint::read;
+use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::stop::{Stop, plain};
+
+/// The spec that the arguments ask for.
+pub(super) fn of(args: &GenerateArgs, io: &mut Io<'_>) -> Result<Spec, Stop> {
+    let mut spec = match &args.spec {
+        Some(path) => from_file(path, io)?,
+        None if args.disks.is_empty() => {
+            return Err(
+                Stop::new("nothing to generate: name a spec, or a disk with --disk")
+                    .help(format!("a disk is {}", DiskSpec::ONE_LINER)),
+            );
+        }
+        None => Spec::default(),
+    };
+    let mut messages = Vec::new();
+    for text in &args.disks {
+        match DiskSpec::from_one_liner(text) {
+            Ok(disk) => spec.disks.push(disk),
+            Err(errors) => {
+                messages.extend(errors.iter().map(|error| message("--disk", text, error)))
+            }
+        }
+    }
+    if !messages.is_empty() {
+        return Err(Stop(messages));
+    }
+    if args.name.is_some() || args.memory.is_some() || args.vcpus.is_some() {
+        let guest = spec.guest.get_or_insert_with(GuestSpec::default);
+        guest.name = args.name.clone().or(guest.name.take());
+        guest.memory = args.memory.or(guest.memory);
+        guest.vcpus = args.vcpus.or(guest.vcpus);
+    }
+    // Disks and guest were right by themselves; together they may not be.
+    let errors = spec.check();
+    if errors.is_empty() {
+        Ok(spec)
+    } else {
+        Err(Stop(errors.iter().map(unplaced).collect()))
+    }
+}
+
+fn from_file(path: &Path, io: &mut Io<'_>) -> Result<Spec, Stop> {
+    let (name, bytes) = if path.as_os_str() == "-" {
+        let bytes = read::limited(&mut *io.stdin).map_err(|error| {
+            Stop::new(format!("could not read standard input: {}", plain(&error)))
+        })?;
+        ("<stdin>".to_owned(), bytes)
+    } else {
+        (path.display().to_string(), read::file(path)?)
+    };
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Stop::new(format!("could not read {name}: a spec is UTF-8 text")))?;
+    Spec::from_yaml(&text).map_err(|errors| {
+        Stop(
+            errors
+                .iter()
+                .map(|error| message(&name, &text, error))
+                .collect(),
+        )
+    })
+}
+
+/// An error about a spec that is no text of its own.
+pub(super) fn unplaced(error: &SpecError) -> Message {
+    let title = if error.at.is_top() {
+        error.message.clone()
+    } else {
+        format!("{}: {}", error.at, error.message)
+    };
+    Message {
+        help: error.help.clone(),
+        ..Message::error(title)
+    }
+}
+
+/// An error with its place in a text.
+fn message(path: &str, text: &str, error: &SpecError) -> Message {
+    let quoted = error.place.map(|place| {
+        let lines = LineIndex::new(text);
+        let start = offset(text, lines.line_start(place.line), place.column);
+        let span = Span::new(start, start + word(&text[start..]));
+        let at = error.at.to_string();
+        MessageText {
+            span,
+            text: text.to_owned(),
+            lines,
+            label: (!at.is_empty() && span.slice(text) != Some(&at)).then_some(at),
+            related: Vec::new(),
+        }
+    });
+    Message {
+        help: error.help.clone(),
+        ..Message::error(error.message.clone()).at(MessagePlace {
+            path: path.to_owned(),
+            quoted,
+        })
+    }
+}
+
+/// The offset of a column, which counts characters from 1.
+fn offset(text: &str, line_start: usize, column: usize) -> usize {
+    let rest = &text[line_start..];
+    let line = rest.split('\n').next().unwrap_or_default();
+    line.char_indices()
+        .nth(column.saturating_sub(1))
+        .map_or(line_start + line.len(), |(at, _)| line_start + at)
+}
+
+/// Bytes of the key or value that a text starts with.
+fn word(text: &str) -> usize {
+    text.find([',', ':', '=', '\n', '\r', ' ', '#', '}', ']'])
+        .unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_found_behind_wide_characters_and_past_the_end() {
+        let text = "a\nü: x\n";
+        assert_eq!(offset(text, 2, 4), 6);
+        assert_eq!(&text[offset(text, 2, 4)..], "x\n");
+        assert_eq!(offset(text, 2, 99), 7);
+        assert_eq!(word("size=4G"), 4);
+        assert_eq!(word(""), 0);
+    }
+}

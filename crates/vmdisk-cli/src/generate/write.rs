@@ -1,0 +1,125 @@
+//! From a planned guest to the text that was asked for.
+
+use vmdisk::Target;
+use vmdisk::plan::Plan;
+use vmdisk::write::{self, QemuOptions, WriteProblem};
+
+use crate::args::{GenerateForm, QemuFormat};
+use crate::render::message::Message;
+use crate::stop::Stop;
+
+/// A text, and what is to be said about it.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) text: String,
+    pub(super) warnings: Vec<Message>,
+}
+
+/// The guest, or its disks, in the form that was asked for; a script is no form of the guest.
+pub(super) fn guest(
+    plan: &Plan,
+    target: Target,
+    form: GenerateForm,
+    qemu: QemuFormat,
+) -> Result<Option<Written>, Stop> {
+    let domain = &plan.domain;
+    let plain = |text: String| {
+        Some(Written {
+            text,
+            warnings: Vec::new(),
+        })
+    };
+    Ok(match form {
+        GenerateForm::LibvirtXml => {
+            let text = write::libvirt_xml(domain).map_err(unwritable)?;
+            plain(match &plan.uuid {
+                Some(uuid) => with_uuid(&text, uuid),
+                None => text,
+            })
+        }
+        GenerateForm::DiskXml => {
+            let mut text = String::new();
+            for disk in &domain.disks {
+                text.push_str(&write::disk_xml(disk).map_err(unwritable)?);
+            }
+            plain(text)
+        }
+        GenerateForm::Qemu | GenerateForm::BlockdevJson => {
+            let options = QemuOptions {
+                target,
+                ..QemuOptions::default()
+            };
+            let line = write::qemu_command_line(domain, &options).map_err(|problems| {
+                Stop(problems.0.iter().map(|one| problem(one, true)).collect())
+            })?;
+            let text = match (form, qemu) {
+                (GenerateForm::BlockdevJson, _) => format!("{}\n", line.to_blockdev_json()),
+                (_, QemuFormat::Lines) => line.to_shell(),
+                (_, QemuFormat::Json) => format!("{}\n", line.to_json_argv()),
+                (_, QemuFormat::Args) => lines_of(&line.argv())?,
+            };
+            let mut warnings: Vec<Message> = line
+                .left_out
+                .iter()
+                .map(|one| problem(one, false))
+                .collect();
+            if plan.uuid.is_some() {
+                warnings.push(Message {
+                    help: Some("add `-uuid` to the command line".to_owned()),
+                    ..Message::warning("the UUID of the guest is not written")
+                });
+            }
+            Some(Written { text, warnings })
+        }
+        GenerateForm::Script => None,
+    })
+}
+
+/// The text with the UUID behind the name, where libvirt writes it; the model has no place for it, and
+/// the spec was only taken with one that is hexadecimal digits and dashes.
+fn with_uuid(text: &str, uuid: &str) -> String {
+    const NAME_END: &str = "</name>\n";
+    match text.find(NAME_END) {
+        Some(at) => {
+            let (before, after) = text.split_at(at + NAME_END.len());
+            format!("{before}  <uuid>{uuid}</uuid>\n{after}")
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// One argument to a line, which an argument with a line end in it would break.
+fn lines_of(argv: &[String]) -> Result<String, Stop> {
+    if argv.iter().any(|word| word.contains('\n')) {
+        return Err(
+            Stop::new("an argument holds a line end and cannot be written on one line")
+                .help("use --qemu-format json or lines, which can express it"),
+        );
+    }
+    Ok(argv.iter().map(|word| format!("{word}\n")).collect())
+}
+
+fn unwritable(error: write::Unwritable) -> Stop {
+    Stop::new(error.to_string())
+}
+
+fn problem(problem: &WriteProblem, is_error: bool) -> Message {
+    let WriteProblem {
+        at: _,
+        disk,
+        message,
+        help,
+    } = problem;
+    let title = match disk {
+        Some(disk) => format!("disk {disk}: {message}"),
+        None => message.clone(),
+    };
+    Message {
+        help: help.clone(),
+        ..if is_error {
+            Message::error(title)
+        } else {
+            Message::warning(title)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The streams of a run, so that a test can stand in for the process.
+
+use std::io::{Read, Write};
+
+/// Where a run reads and writes.
+///
+/// Data goes to `stdout`, everything else to `stderr`.
+pub struct Io<'a> {
+    /// What `-` reads.
+    pub stdin: &'a mut dyn Read,
+    /// Where data goes.
+    pub stdout: &'a mut dyn Write,
+    /// Where messages and the summary go.
+    pub stderr: &'a mut dyn Write,
+    /// True if `stdout` shows colour, before `--color` is considered.
+    pub stdout_has_color: bool,
+    /// True if `stderr` shows colour, before `--color` is considered.
+    pub stderr_has_color: bool,
+}
+
+impl std::fmt::Debug for Io<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Io")
+            .field("stdout_has_color", &self.stdout_has_color)
+            .field("stderr_has_color", &self.stderr_has_color)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Io<'_> {
+    /// Writes data.
+    ///
+    /// # Errors
+    /// If it cannot be written; a reader that went away is an error like any other here.
+    pub(crate) fn data(&mut self, text: &str) -> std::io::Result<()> {
+        self.stdout.write_all(text.as_bytes())?;
+        self.stdout.flush()
+    }
+
+    /// Writes a message for people; if nobody listens, there is nobody to tell.
+    pub(crate) fn say(&mut self, text: &str) {
+        let _ = self.stderr.write_all(text.as_bytes());
+        let _ = self.stderr.flush();
+    }
+}

@@ -1,0 +1,251 @@
+//! `vmdisk lint`.
+
+pub(crate) mod checked;
+mod diff;
+pub(crate) mod inputs;
+pub(crate) mod read;
+mod run;
+mod walk;
+
+use std::collections::BTreeSet;
+use std::num::NonZero;
+
+use vmdisk::{FixScope, LintOptions, Severity};
+
+use crate::args::{LintArgs, LintFormat};
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::host::Host;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::render::message::{Message, MessagePlace};
+use crate::render::summary::{self, Summary};
+use crate::render::{View, concise, github, human, json, sarif, uri};
+use crate::stop::{Stop, plain};
+use checked::Checked;
+use inputs::{Inputs, Origin};
+use run::{Done, Job, Mode};
+
+/// Runs the command.
+pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let mode = mode(args)?;
+    let mut host = Host::prepare(&args.host, io, colors)?;
+    let inputs = inputs::find(&args.paths, args.stdin_filename.as_deref());
+    let stdin = if inputs
+        .files
+        .iter()
+        .any(|input| input.origin == Origin::Stdin)
+    {
+        let bytes = read::limited(&mut *io.stdin).map_err(|error| {
+            Stop::new(format!("could not read standard input: {}", plain(&error)))
+        })?;
+        Some(bytes)
+    } else {
+        None
+    };
+    if args.host.live {
+        let paths = host_paths(&inputs, stdin.as_deref());
+        host.collect(paths);
+    }
+    let index = host.index();
+    // Standard output belongs to the mended text where that is asked for.
+    let prints_fixed = matches!(mode, Mode::Fix(_)) && stdin.is_some();
+    let view = View {
+        least_shown: if args.quiet {
+            args.fail_on
+        } else {
+            Severity::Advice
+        },
+        show_allowed: args.show_allowed,
+        verbose: args.verbose,
+        colored: match (&args.output, prints_fixed) {
+            (Some(_), _) => colors.file,
+            (None, true) => colors.stderr,
+            (None, false) => colors.stdout,
+        },
+    };
+    let format = args.format;
+    let render = |checked: &Checked| text_of(format, checked, &view);
+    let job = Job {
+        options: LintOptions {
+            host: index.as_ref(),
+            target: host.target(&args.host),
+            policy: args.host.policy,
+            ignored: args.ignore.iter().cloned().collect::<BTreeSet<String>>(),
+        },
+        mode,
+        stdin: stdin.as_deref(),
+        render: &render,
+    };
+    let done = run::all(&inputs.files, &job, threads(args));
+    finish(args, mode, &inputs, done, io, colors)
+}
+
+fn mode(args: &LintArgs) -> Result<Mode, Stop> {
+    let scope = if args.unsafe_fixes {
+        FixScope::SafeAndUnsafe
+    } else {
+        FixScope::Safe
+    };
+    match (args.diff, args.fix, args.unsafe_fixes) {
+        (true, ..) => Ok(Mode::Diff(scope)),
+        (false, true, _) => Ok(Mode::Fix(scope)),
+        (false, false, false) => Ok(Mode::Report),
+        (false, false, true) => Err(Stop::new("--unsafe-fixes alone changes nothing")
+            .help("add --diff to see what it would change, or --fix to change it")),
+    }
+}
+
+fn threads(args: &LintArgs) -> usize {
+    match args.jobs {
+        Some(jobs) => usize::from(jobs),
+        None => std::thread::available_parallelism().map_or(1, NonZero::get),
+    }
+}
+
+/// The text of one input, in the formats that have one for each.
+fn text_of(format: LintFormat, checked: &Checked, view: &View) -> String {
+    match (format, &checked.outcome) {
+        (LintFormat::Full, Ok(report)) => human::file(&checked.path, report, view),
+        (LintFormat::Concise, Ok(report)) => concise::file(&checked.path, report, view),
+        (LintFormat::Github, Ok(report)) => github::file(&checked.path, report, view),
+        (LintFormat::Github, Err(message)) => github::failure(checked, message),
+        (LintFormat::Full | LintFormat::Concise, Err(_))
+        | (LintFormat::Json | LintFormat::Sarif, _) => String::new(),
+    }
+}
+
+/// Paths on the host that the documents name, for `--live`.
+fn host_paths(inputs: &Inputs, stdin: Option<&[u8]>) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for input in &inputs.files {
+        // What cannot be read is complained about when it is checked.
+        if let Ok(bytes) = read::bytes(input, stdin)
+            && let Ok(document) = vmdisk::read_bytes(&bytes)
+        {
+            crate::host::paths_of(&document.domain, &mut paths);
+        }
+    }
+    paths
+}
+
+/// Writes what came of it, and settles the exit status.
+fn finish(
+    args: &LintArgs,
+    mode: Mode,
+    inputs: &Inputs,
+    done: Vec<Option<Done>>,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
+    let mut holds_ours = vec![false; inputs.directories.len()];
+    for (input, done) in inputs.files.iter().zip(&done) {
+        if let (Origin::Found(number), Some(_)) = (&input.origin, done) {
+            holds_ours[*number] = true;
+        }
+    }
+    let mut all = Vec::with_capacity(done.len());
+    let mut rendered = String::new();
+    let mut diffs = String::new();
+    let mut fixed = None;
+    for one in done.into_iter().flatten() {
+        rendered.push_str(&one.rendered);
+        diffs.push_str(&one.diff);
+        fixed = fixed.or(one.fixed);
+        all.push(one.checked);
+    }
+    for (directory, holds_ours) in inputs.directories.iter().zip(holds_ours) {
+        for checked in complaints(directory, holds_ours) {
+            rendered.push_str(&text_of(args.format, &checked, &View::plain()));
+            all.push(checked);
+        }
+    }
+    let exit = exit(args, mode, &all, !diffs.is_empty());
+    let summary = Summary::of(&all);
+    let data = match (mode, args.format) {
+        (Mode::Diff(_), _) => diffs,
+        (Mode::Report | Mode::Fix(_), LintFormat::Json) => json::v1::report(&all, &summary),
+        (Mode::Report | Mode::Fix(_), LintFormat::Sarif) => sarif::log(&all, exit),
+        (
+            Mode::Report | Mode::Fix(_),
+            LintFormat::Full | LintFormat::Concise | LintFormat::Github,
+        ) => rendered,
+    };
+    match fixed {
+        Some(text) => {
+            deliver(io, None, &text)?;
+            match &args.output {
+                Some(path) => deliver(io, Some(path), &data)?,
+                None => io.say(&data),
+            }
+        }
+        None => deliver(io, args.output.as_deref(), &data)?,
+    }
+    for checked in &all {
+        if let Err(message) = &checked.outcome {
+            io.say(&format!("{}\n", message.render(colors.stderr)));
+        }
+    }
+    if args.verbose {
+        io.say(&summary::not_checked(&all));
+    }
+    let is_for_people = match args.format {
+        LintFormat::Full | LintFormat::Concise => true,
+        LintFormat::Json | LintFormat::Sarif | LintFormat::Github => false,
+    };
+    if is_for_people && !args.quiet {
+        io.say(&match mode {
+            Mode::Report | Mode::Fix(_) => summary.text(),
+            Mode::Diff(_) => summary.would_fix(),
+        });
+    }
+    Ok(exit)
+}
+
+/// What is to be said about a directory itself.
+fn complaints(directory: &inputs::Directory, holds_ours: bool) -> Vec<Checked> {
+    let complain = |path: &std::path::Path, message: String, help: Option<&str>| Checked {
+        path: path.display().to_string(),
+        uri: uri::of_path(path),
+        outcome: Err(Box::new(Message {
+            help: help.map(str::to_owned),
+            ..Message::error(message).at(MessagePlace {
+                path: path.display().to_string(),
+                quoted: None,
+            })
+        })),
+    };
+    let mut all: Vec<Checked> = directory
+        .trouble
+        .iter()
+        .map(|(path, why)| complain(path, format!("could not be read: {why}"), None))
+        .collect();
+    if !holds_ours && all.is_empty() {
+        all.push(complain(
+            &directory.path,
+            "no .xml file below this directory holds a domain or a disk".to_owned(),
+            Some("name a file to have it read whatever it is called and whatever .gitignore says"),
+        ));
+    }
+    all
+}
+
+fn exit(args: &LintArgs, mode: Mode, all: &[Checked], would_change: bool) -> Exit {
+    let found = |checked: &Checked| match (&checked.outcome, mode) {
+        (Err(_), _) => Exit::CouldNot,
+        (Ok(report), Mode::Report | Mode::Fix(_)) => {
+            if report.at_least(args.fail_on).next().is_some() {
+                Exit::Findings
+            } else {
+                Exit::Clean
+            }
+        }
+        (Ok(_), Mode::Diff(_)) => Exit::Clean,
+    };
+    let changes = if would_change {
+        Exit::Findings
+    } else {
+        Exit::Clean
+    };
+    all.iter().map(found).max().unwrap_or_default().max(changes)
+}

@@ -1,0 +1,155 @@
+//! From an input to a document, or to a message that says why not.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use vmdisk::{Document, ReadFailure};
+use vmdisk_source::{LineIndex, Span};
+
+use crate::lint::inputs::{Input, Origin};
+use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::stop::plain;
+
+/// More than this is not read: the reader of domains would refuse it anyway, and `/dev/zero` has no end.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The bytes of an input.
+pub(crate) fn bytes(input: &Input, stdin: Option<&[u8]>) -> Result<Vec<u8>, Box<Message>> {
+    match (&input.origin, stdin) {
+        (Origin::Stdin, Some(bytes)) => Ok(bytes.to_owned()),
+        (Origin::Stdin, None) => Ok(Vec::new()),
+        (Origin::Named | Origin::Found(_), _) => file(&input.file),
+    }
+}
+
+/// The bytes of a file, if it is not far too large.
+pub(crate) fn file(path: &Path) -> Result<Vec<u8>, Box<Message>> {
+    let unreadable = |why: String| {
+        Box::new(
+            Message::error(format!("could not be read: {why}")).at(MessagePlace {
+                path: path.display().to_string(),
+                quoted: None,
+            }),
+        )
+    };
+    File::open(path)
+        .and_then(limited)
+        .map_err(|error| unreadable(plain(&error)))
+}
+
+/// Everything a stream has, if it is not far too much.
+pub(crate) fn limited(stream: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    stream.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(io::Error::other(format!(
+            "more than the {} MiB that are read of a file",
+            MOST_BYTES / 1024 / 1024
+        )));
+    }
+    Ok(bytes)
+}
+
+/// The document that the bytes hold.
+pub(crate) fn document(input: &Input, bytes: &[u8]) -> Result<Document, Box<Message>> {
+    vmdisk::read_bytes(bytes).map_err(|failure| message(input, bytes, failure))
+}
+
+/// A failure to read, with its place.
+pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<Message> {
+    let ReadFailure {
+        kind: _,
+        span,
+        message,
+        help,
+        related,
+    } = failure;
+    // Of what is no text, or has no text, there is nothing to quote.
+    let quoted = std::str::from_utf8(bytes)
+        .ok()
+        .filter(|text| !text.is_empty() && !text.contains('\0') && span != Span::empty(0))
+        .map(|text| MessageText {
+            lines: LineIndex::new(text),
+            text: text.to_owned(),
+            span,
+            label: None,
+            related,
+        });
+    Box::new(Message {
+        help,
+        ..Message::error(message).at(MessagePlace {
+            path: input.path(),
+            quoted,
+        })
+    })
+}
+
+/// True if the bytes of a file found in a directory hold a domain or a disk, or look as if they were
+/// meant to: a file that is broken before its first element must not pass for one without disks.
+pub(crate) fn is_ours(bytes: &[u8]) -> bool {
+    let text = match wide(bytes) {
+        Some(text) => text.into(),
+        None => String::from_utf8_lossy(bytes),
+    };
+    match vmdisk::sniff(&text) {
+        kind if kind.is_readable() => true,
+        vmdisk::RootKind::NotXml => text.contains("<domain") || text.contains("<disk"),
+        vmdisk::RootKind::Domain
+        | vmdisk::RootKind::DomainStatus
+        | vmdisk::RootKind::Devices
+        | vmdisk::RootKind::Disk
+        | vmdisk::RootKind::OtherLibvirt(_)
+        | vmdisk::RootKind::Foreign => false,
+    }
+}
+
+/// The text of a file in UTF-16, told by its mark or its first characters.
+fn wide(bytes: &[u8]) -> Option<String> {
+    let big_endian = match bytes {
+        [0xfe, 0xff, ..] | [0, b'<', ..] => true,
+        [0xff, 0xfe, ..] | [b'<', 0, ..] => false,
+        _ => return None,
+    };
+    let units = bytes.chunks_exact(2).map(|pair| match big_endian {
+        true => u16::from_be_bytes([pair[0], pair[1]]),
+        false => u16::from_le_bytes([pair[0], pair[1]]),
+    });
+    let text: String = char::decode_utf16(units)
+        .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect();
+    Some(text.trim_start_matches('\u{feff}').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_found_file_is_ours_if_it_is_or_was_meant_to_be_a_domain() {
+        let utf16 =
+            |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+        for (bytes, ours) in [
+            (b"<domain>".to_vec(), true),
+            (b"<?xml version='1.0'?>\n<disk/>".to_vec(), true),
+            (b"<<<<<<< HEAD\n<domain type='kvm'>".to_vec(), true),
+            (b"<domain>\xff".to_vec(), true),
+            (utf16("<domain/>"), true),
+            (utf16("\u{feff}<domain/>"), true),
+            (utf16("<pool/>"), false),
+            (b"<pool/>".to_vec(), false),
+            (b"<html><disk/></html>".to_vec(), false),
+            (b"".to_vec(), false),
+            (b"{{ template }}".to_vec(), false),
+            (vec![0xff, 0xfe, 0x00], false),
+        ] {
+            assert_eq!(is_ours(&bytes), ours, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn an_endless_stream_is_given_up() {
+        let error = limited(io::repeat(b'x')).unwrap_err();
+        assert!(error.to_string().contains("16 MiB"), "{error}");
+    }
+}

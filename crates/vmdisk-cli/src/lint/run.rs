@@ -1,0 +1,135 @@
+//! Checks the inputs, several at once, and keeps their order.
+
+use rayon::prelude::*;
+use vmdisk::{FixScope, LintOptions};
+
+use crate::atomic::{self, ReplaceError};
+use crate::lint::checked::{Checked, Report};
+use crate::lint::diff;
+use crate::lint::inputs::{Input, Origin};
+use crate::lint::read;
+use crate::render::message::{Message, MessagePlace};
+
+/// Fewer files than this are not worth the start of a thread.
+const WORTH_THREADS: usize = 8;
+
+/// What to do with each input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Say what is wrong.
+    Report,
+    /// Mend it, and say what is left.
+    Fix(FixScope),
+    /// Show what mending would change.
+    Diff(FixScope),
+}
+
+/// What all inputs share.
+pub(crate) struct Job<'a> {
+    pub(crate) options: LintOptions<'a>,
+    pub(crate) mode: Mode,
+    /// What standard input holds, if it is an input.
+    pub(crate) stdin: Option<&'a [u8]>,
+    /// Turns what was found in one input into text, where the format has a text for each.
+    pub(crate) render: &'a (dyn Fn(&Checked) -> String + Sync),
+}
+
+/// One input that is done.
+pub(crate) struct Done {
+    pub(crate) checked: Checked,
+    /// Its text in the output.
+    pub(crate) rendered: String,
+    /// What it would become, as a diff; empty if it would stay.
+    pub(crate) diff: String,
+    /// Standard input after mending.
+    pub(crate) fixed: Option<String>,
+}
+
+/// Handles all inputs; those that turn out to be none of ours give nothing.
+pub(crate) fn all(inputs: &[Input], job: &Job<'_>, threads: usize) -> Vec<Option<Done>> {
+    let one_by_one = || inputs.iter().map(|input| one(input, job)).collect();
+    if threads < 2 || inputs.len() < WORTH_THREADS {
+        return one_by_one();
+    }
+    // Where no thread can be had, the work is done without.
+    match rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.min(inputs.len()))
+        .build()
+    {
+        Ok(pool) => pool.install(|| inputs.par_iter().map(|input| one(input, job)).collect()),
+        Err(_) => one_by_one(),
+    }
+}
+
+fn one(input: &Input, job: &Job<'_>) -> Option<Done> {
+    let mut done = Done {
+        checked: Checked {
+            path: input.path(),
+            uri: input.uri(),
+            outcome: Ok(Report::empty()),
+        },
+        rendered: String::new(),
+        diff: String::new(),
+        fixed: None,
+    };
+    done.checked.outcome = match read::bytes(input, job.stdin) {
+        Ok(bytes) => {
+            if matches!(input.origin, Origin::Found(_)) && !read::is_ours(&bytes) {
+                return None;
+            }
+            check(input, &bytes, job, &mut done)
+        }
+        Err(message) => Err(message),
+    };
+    done.rendered = (job.render)(&done.checked);
+    Some(done)
+}
+
+fn check(
+    input: &Input,
+    bytes: &[u8],
+    job: &Job<'_>,
+    done: &mut Done,
+) -> Result<Report, Box<Message>> {
+    let document = read::document(input, bytes)?;
+    let scope = match job.mode {
+        Mode::Report => {
+            let report = vmdisk::lint(&document, &job.options);
+            return Ok(Report::new(document, report, Vec::new()));
+        }
+        Mode::Fix(scope) | Mode::Diff(scope) => scope,
+    };
+    let fixed = vmdisk::fix(&document.text, &job.options, scope)
+        .map_err(|failure| read::message(input, bytes, failure))?;
+    let changes = fixed.document.text != document.text;
+    match job.mode {
+        Mode::Report => {}
+        Mode::Diff(_) if changes => {
+            done.diff = diff::unified(&input.file, &document.text, &fixed.document.text);
+        }
+        Mode::Diff(_) => {}
+        Mode::Fix(_) => match input.origin {
+            Origin::Stdin => done.fixed = Some(fixed.document.text.clone()),
+            Origin::Named | Origin::Found(_) if changes => {
+                atomic::replace(&input.file, bytes, fixed.document.text.as_bytes())
+                    .map_err(|error| not_written(input, &error))?;
+            }
+            Origin::Named | Origin::Found(_) => {}
+        },
+    }
+    Ok(Report::new(fixed.document, fixed.report, fixed.mended))
+}
+
+fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
+    let place = MessagePlace {
+        path: input.path(),
+        quoted: None,
+    };
+    let mut message = Message::error(format!("could not be fixed: {error}")).at(place);
+    message.help = match error {
+        ReplaceError::Changed => Some("run the same command again".to_owned()),
+        ReplaceError::Ownership(_) => Some("run it as the owner of the file".to_owned()),
+        ReplaceError::Io(_) => None,
+    };
+    Box::new(message)
+}

@@ -1,0 +1,105 @@
+//! The `.xml` files below a directory.
+
+use std::path::{Path, PathBuf};
+
+use ignore::{DirEntry, Error, WalkBuilder};
+
+/// What was found below a directory.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Files whose name ends in `.xml`, sorted; whether they hold a domain is for the reader to say.
+    pub(crate) files: Vec<PathBuf>,
+    /// Paths that could not be looked at, each with the reason.
+    pub(crate) trouble: Vec<(PathBuf, String)>,
+}
+
+/// All `.xml` files below `directory` that `.gitignore` does not exclude; hidden ones are left out.
+pub(crate) fn xml_files(directory: &Path) -> Found {
+    let mut found = Found::default();
+    for entry in WalkBuilder::new(directory).build() {
+        match entry {
+            Ok(entry) if is_wanted(&entry) => found.files.push(entry.into_path()),
+            Ok(_) => {}
+            Err(error) => found.trouble.push(explain(directory, &error)),
+        }
+    }
+    found.files.sort();
+    found.trouble.sort();
+    found
+}
+
+/// A file by its name. A link counts unless it leads to a directory: one that leads nowhere is for the
+/// reader to complain about.
+fn is_wanted(entry: &DirEntry) -> bool {
+    let has_name = entry
+        .path()
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+    has_name
+        && entry
+            .file_type()
+            .is_some_and(|kind| kind.is_file() || (kind.is_symlink() && !entry.path().is_dir()))
+}
+
+fn explain(directory: &Path, error: &Error) -> (PathBuf, String) {
+    let why = match error.io_error() {
+        Some(error) => crate::stop::plain(error),
+        None => error.to_string(),
+    };
+    (path_of(error).unwrap_or(directory).to_owned(), why)
+}
+
+/// The innermost path that an error of the walk names.
+fn path_of(error: &Error) -> Option<&Path> {
+    match error {
+        Error::WithPath { path, err } => Some(path_of(err).unwrap_or(path)),
+        Error::WithLineNumber { err, .. } | Error::WithDepth { err, .. } => path_of(err),
+        Error::Partial(errors) => errors.iter().find_map(path_of),
+        Error::Loop { child, .. } => Some(child),
+        Error::Io(_)
+        | Error::Glob { .. }
+        | Error::UnrecognizedFileType(_)
+        | Error::InvalidDefinition => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn only_xml_files_that_git_would_see_are_found_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::create_dir_all(root.join("sub/named.xml")).unwrap();
+        fs::create_dir_all(root.join("build")).unwrap();
+        fs::write(root.join(".gitignore"), "build/\n").unwrap();
+        for name in [
+            "z.xml",
+            "a.XML",
+            "sub/m.xml",
+            "build/x.xml",
+            "notes.txt",
+            ".hidden.xml",
+        ] {
+            fs::write(root.join(name), "<domain/>").unwrap();
+        }
+        let found = xml_files(root);
+        let names: Vec<&Path> = found
+            .files
+            .iter()
+            .map(|path| path.strip_prefix(root).unwrap())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                Path::new("a.XML"),
+                Path::new("sub/m.xml"),
+                Path::new("z.xml")
+            ]
+        );
+        assert!(found.trouble.is_empty());
+    }
+}

@@ -1,0 +1,44 @@
+//! One line for each finding.
+
+use vmdisk::{Confidence, Diagnostic};
+
+use crate::lint::checked::Report;
+use crate::render::View;
+use crate::render::human::allowance;
+use crate::sanitize::line;
+
+/// The findings of one file: `path:line:column: severity[rule]: title`.
+pub(crate) fn file(path: &str, report: &Report, view: &View) -> String {
+    let mut out = String::new();
+    for finding in report.at_least(view.least_shown) {
+        one(&mut out, path, finding, finding.severity.as_str());
+    }
+    if view.show_allowed {
+        for finding in &report.allowed {
+            one(&mut out, path, finding, "allowed");
+        }
+    }
+    out
+}
+
+fn one(out: &mut String, path: &str, finding: &Diagnostic, word: &str) {
+    let start = finding.place.start;
+    out.push_str(&format!(
+        "{}:{}:{}: {word}[{}]: {}",
+        line(path),
+        start.line,
+        start.column,
+        finding.rule.name,
+        line(&finding.title)
+    ));
+    match finding.confidence {
+        Confidence::Certain => {}
+        Confidence::Assumed => out.push_str(" (assumed)"),
+    }
+    if let Some(by) = &finding.allowed_by {
+        out.push_str(&format!(" ({})", line(&allowance(by))));
+    } else if finding.fix.is_some() {
+        out.push_str(" (fixable)");
+    }
+    out.push('\n');
+}

@@ -1,0 +1,111 @@
+//! Annotations of a GitHub workflow.
+
+use std::fmt::Write;
+
+use vmdisk::{Diagnostic, Severity};
+
+use crate::lint::checked::{Checked, Report, confidence_note, unwritten_note};
+use crate::render::View;
+use crate::render::message::Message;
+use crate::sanitize::{line, lines};
+
+/// The findings of one file.
+pub(crate) fn file(path: &str, report: &Report, view: &View) -> String {
+    let mut out = String::new();
+    for finding in report.at_least(view.least_shown) {
+        annotation(&mut out, path, finding);
+    }
+    out
+}
+
+/// An input that could not be read.
+pub(crate) fn failure(checked: &Checked, message: &Message) -> String {
+    let mut out = format!("::error file={}", property(&checked.path));
+    let quoted = message
+        .place
+        .as_ref()
+        .and_then(|place| place.quoted.as_ref());
+    if let Some(quoted) = quoted {
+        let start = quoted.lines.position(&quoted.text, quoted.span.start);
+        let _ = write!(out, ",line={},col={}", start.line, start.column);
+    }
+    let mut text = message.title.clone();
+    if let Some(help) = &message.help {
+        let _ = write!(text, "\nhelp: {help}");
+    }
+    let _ = writeln!(
+        out,
+        ",title={}::{}",
+        property("could not be read"),
+        data(&text)
+    );
+    out
+}
+
+fn annotation(out: &mut String, path: &str, finding: &Diagnostic) {
+    let command = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Advice => "notice",
+    };
+    let (start, end) = (finding.place.start, finding.place.end);
+    let _ = write!(
+        out,
+        "::{command} file={},line={},endLine={}",
+        property(path),
+        start.line,
+        end.line
+    );
+    // Columns are refused for a place of several lines.
+    if start.line == end.line {
+        let _ = write!(out, ",col={},endColumn={}", start.column, end.column);
+    }
+    let mut text = finding.title.clone();
+    let notes = finding
+        .label
+        .iter()
+        .chain(&finding.notes)
+        .cloned()
+        .chain(unwritten_note(&finding.place))
+        .chain(confidence_note(finding.confidence).map(str::to_owned));
+    for note in notes {
+        let _ = write!(text, "\n{note}");
+    }
+    if let Some(help) = &finding.help {
+        let _ = write!(text, "\nhelp: {help}");
+    }
+    let _ = writeln!(
+        out,
+        ",title={}::{}",
+        property(finding.rule.name),
+        data(&text)
+    );
+}
+
+/// Text behind the `::`.
+fn data(text: &str) -> String {
+    lines(text)
+        .replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// Text of a property, where colons and commas end it.
+fn property(text: &str) -> String {
+    data(&line(text)).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_can_end_a_property_or_a_command() {
+        assert_eq!(data("100%\na,b::c"), "100%25%0Aa,b::c");
+        assert_eq!(property("a:b,c%d"), "a%3Ab%2Cc%25d");
+        for text in ["\r\n::error::x", "\u{2028}", "\u{1b}[1m"] {
+            assert!(!property(text).chars().any(char::is_control), "{text:?}");
+            assert!(!data(text).contains(['\n', '\r', '\u{1b}']), "{text:?}");
+        }
+    }
+}

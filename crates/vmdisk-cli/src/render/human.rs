@@ -1,0 +1,108 @@
+//! Findings for people, in rustc's style.
+
+use vmdisk::{AllowedBy, Applicability, Diagnostic, Severity};
+
+use crate::lint::checked::{Report, confidence_note, unwritten_note};
+use crate::render::View;
+use crate::render::block::{Block, Heading, Quoted};
+
+/// The findings of one file; blocks end with an empty line.
+pub(crate) fn file(path: &str, report: &Report, view: &View) -> String {
+    let mut out = String::new();
+    for finding in report.at_least(view.least_shown) {
+        out.push_str(&block(path, report, finding, view));
+        out.push('\n');
+    }
+    if view.show_allowed {
+        for finding in &report.allowed {
+            out.push_str(&block(path, report, finding, view));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn block(path: &str, report: &Report, finding: &Diagnostic, view: &View) -> String {
+    let Diagnostic {
+        rule,
+        severity,
+        confidence,
+        disk: _,
+        title,
+        place,
+        label,
+        related,
+        notes,
+        help,
+        fix,
+        allowed_by,
+    } = finding;
+    let is_brief = match (allowed_by, severity) {
+        (Some(_), _) => true,
+        (None, Severity::Advice) => !view.verbose,
+        (None, Severity::Warning | Severity::Error) => false,
+    };
+    let mut said: Vec<String> = Vec::new();
+    if !is_brief {
+        said.extend(notes.iter().cloned());
+        said.extend(unwritten_note(place));
+    }
+    said.extend(confidence_note(*confidence).map(str::to_owned));
+    said.extend(allowed_by.as_ref().map(allowance));
+    let help = if allowed_by.is_some() {
+        None
+    } else {
+        let how = fix.as_ref().map(|fix| match fix.applicability {
+            Applicability::Safe => "`--fix` does this",
+            Applicability::Unsafe => "`--fix --unsafe-fixes` does this",
+        });
+        match (help, how) {
+            (Some(help), Some(how)) => Some(format!("{help} ({how})")),
+            (Some(help), None) => Some(help.clone()),
+            (None, Some(how)) => Some(how.to_owned()),
+            (None, None) => None,
+        }
+    };
+    let heading = match (allowed_by, severity) {
+        (Some(_), _) => Heading::Allowed,
+        (None, Severity::Error) => Heading::Error,
+        (None, Severity::Warning) => Heading::Warning,
+        (None, Severity::Advice) => Heading::Advice,
+    };
+    let edits = fix.as_ref().filter(|_| !is_brief);
+    Block {
+        heading,
+        id: Some(rule.name),
+        title,
+        path: Some(path),
+        quoted: Some(Quoted {
+            text: &report.text,
+            lines: &report.lines,
+            span: place.span,
+            label: label.as_deref(),
+            snippet: !is_brief,
+        }),
+        related: related
+            .iter()
+            .map(|related| (related.place.span, related.label.as_str()))
+            .collect(),
+        notes: said,
+        help,
+        patch: edits.map(|fix| fix.edits.as_slice()).unwrap_or_default(),
+    }
+    .render(view.colored)
+}
+
+/// Why a finding does not count.
+pub(crate) fn allowance(by: &AllowedBy) -> String {
+    match by {
+        AllowedBy::InFile {
+            reason: Some(reason),
+            ..
+        } => format!("allowed in the file: {reason}"),
+        AllowedBy::InFile { reason: None, .. } => {
+            "allowed in the file, without a reason".to_owned()
+        }
+        AllowedBy::Ignored => "ignored by --ignore".to_owned(),
+    }
+}

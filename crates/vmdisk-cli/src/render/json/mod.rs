@@ -1,0 +1,3 @@
+//! The report for programs, by version.
+
+pub(crate) mod v1;

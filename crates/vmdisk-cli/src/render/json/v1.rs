@@ -1,0 +1,512 @@
+//! Version 1 of the report: what `vmdisk lint --format json` prints.
+//!
+//! Within version 1 keys are added, never removed, renamed or given another meaning; the second number
+//! of `schema_version` counts additions. Lines and columns start at 1, columns count Unicode characters,
+//! offsets are bytes from 0.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
+use vmdisk_source::{Edit, LineIndex, Span};
+
+use crate::lint::checked::{Checked, Report, Unchecked};
+use crate::render::message::Message;
+use crate::render::summary::Summary;
+
+/// Version of the shape.
+pub(crate) const SCHEMA_VERSION: &str = "1.0";
+
+/// The report of one `vmdisk lint` run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "vmdisk lint report, version 1", rename = "Report")]
+pub(crate) struct Envelope<'a> {
+    /// Version of this shape: another first number is another shape.
+    schema_version: &'static str,
+    /// Who wrote it.
+    tool: Tool,
+    /// Numbers of the run.
+    summary: Counts,
+    /// Every input in the order it was checked.
+    inputs: Vec<Input<'a>>,
+    /// Findings that count, by input and then by place.
+    findings: Vec<Finding<'a>>,
+    /// Findings that do not count, each with the reason.
+    allowed: Vec<Finding<'a>>,
+    /// What rules could not look at: silence means checked and clean, this is neither.
+    not_checked: Vec<NotChecked<'a>>,
+}
+
+/// The program that wrote a report.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Tool {
+    /// `vmdisk`.
+    name: &'static str,
+    /// Its version.
+    version: &'static str,
+}
+
+/// Numbers of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Counts {
+    /// Inputs, those that could not be read included.
+    inputs: usize,
+    /// Inputs that could not be read.
+    failed_inputs: usize,
+    /// Findings of severity `error`.
+    errors: usize,
+    /// Findings of severity `warning`.
+    warnings: usize,
+    /// Findings of severity `advice`.
+    advice: usize,
+    /// Findings that do not count.
+    allowed: usize,
+    /// Findings with a fix that `--fix` applies.
+    fixable: usize,
+    /// Findings with a fix that only `--unsafe-fixes` applies.
+    fixable_unsafely: usize,
+    /// What `--fix` mended in this run.
+    fixed: usize,
+    /// Rules that could not look at something.
+    rules_not_checked: usize,
+}
+
+/// One input.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Input<'a> {
+    /// Its path as it was given.
+    path: &'a str,
+    /// Whether it could be read.
+    status: InputStatus,
+    /// Name of the guest, if the document has one.
+    domain: Option<&'a str>,
+    /// Number of disks; absent if it could not be read.
+    disks: Option<usize>,
+    /// Titles of what `--fix` mended.
+    fixed: &'a [String],
+    /// Why it could not be read.
+    error: Option<Failure<'a>>,
+}
+
+/// Whether an input could be read.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum InputStatus {
+    /// The rules looked at it.
+    Checked,
+    /// It could not be read, and nothing is known about it.
+    Failed,
+}
+
+/// Why an input could not be read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Failure<'a> {
+    /// What is wrong.
+    message: &'a str,
+    /// Where, if it is text.
+    start: Option<Position>,
+    /// Where the place ends.
+    end: Option<Position>,
+    /// What to do about it.
+    help: Option<&'a str>,
+}
+
+/// One finding.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Finding<'a> {
+    /// Name of the rule; `vmdisk explain NAME` shows its page.
+    rule: &'static str,
+    /// How much it matters here.
+    severity: SeverityWord,
+    /// How sure it is.
+    confidence: ConfidenceWord,
+    /// Path of the input.
+    path: &'a str,
+    /// Which disk, if it is about one.
+    disk: Option<Disk<'a>>,
+    /// What is wrong.
+    title: &'a str,
+    /// Where.
+    place: Place<'a>,
+    /// What is to be seen there.
+    label: Option<&'a str>,
+    /// Further places.
+    related: Vec<Related<'a>>,
+    /// Why it matters here: the facts that decided.
+    notes: &'a [String],
+    /// What to write instead.
+    help: Option<&'a str>,
+    /// A mechanical way to mend it.
+    fix: Option<Fix<'a>>,
+    /// Why it does not count; only under `allowed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_by: Option<Allowance<'a>>,
+}
+
+/// How much a finding matters.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum SeverityWord {
+    /// Will not start, or loses or leaks data.
+    Error,
+    /// Probably not what was wanted.
+    Warning,
+    /// Could be better.
+    Advice,
+}
+
+/// How sure a finding is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum ConfidenceWord {
+    /// It rests on the configuration itself or on something observed.
+    Certain,
+    /// It rests on a version number or a default.
+    Assumed,
+}
+
+/// Whether a fix may be applied without asking.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum ApplicabilityWord {
+    /// It changes nothing but the mistake; `--fix` applies it.
+    Safe,
+    /// It trades something, or the guest sees it; `--fix --unsafe-fixes` applies it.
+    Unsafe,
+}
+
+/// Who says that a finding does not count.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum AllowedByWord {
+    /// An allowance in the file.
+    File,
+    /// `--ignore`.
+    CommandLine,
+}
+
+/// A disk of a document.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Disk<'a> {
+    /// Its number in the document, from 0.
+    index: usize,
+    /// Name of its target, if it has one.
+    target: Option<&'a str>,
+}
+
+/// A position in a text.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Position {
+    /// Line, from 1.
+    line: usize,
+    /// Column in Unicode characters, from 1.
+    column: usize,
+    /// Bytes before it.
+    offset: usize,
+}
+
+/// A place in a text.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Place<'a> {
+    /// Its first character.
+    start: Position,
+    /// Just past its last character.
+    end: Position,
+    /// False if the field is not written and this is the nearest one around it.
+    exact: bool,
+    /// The field in words.
+    field: &'a str,
+}
+
+/// A further place that a finding is about.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Related<'a> {
+    /// What it has to do with it.
+    label: &'a str,
+    /// Where.
+    place: Place<'a>,
+}
+
+/// A mechanical way to mend a finding.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Fix<'a> {
+    /// Whether it may be applied without asking.
+    applicability: ApplicabilityWord,
+    /// Replacements; places refer to the text before any of them, and none overlap.
+    edits: Vec<Replacement<'a>>,
+}
+
+/// A replacement of a part of a text.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Replacement<'a> {
+    /// Where the replaced part starts.
+    start: Position,
+    /// Where it ends.
+    end: Position,
+    /// What to write there.
+    text: &'a str,
+}
+
+/// Why a finding does not count.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Allowance<'a> {
+    /// Who says so.
+    by: AllowedByWord,
+    /// The reason given.
+    reason: Option<&'a str>,
+    /// Line of an allowance in the file.
+    line: Option<usize>,
+}
+
+/// Something that a rule could not look at.
+#[derive(Debug, Serialize, JsonSchema)]
+struct NotChecked<'a> {
+    /// Name of the rule.
+    rule: &'static str,
+    /// Path of the input.
+    path: &'a str,
+    /// Which disk, if it is about one.
+    disk: Option<Disk<'a>>,
+    /// The field in words.
+    field: &'a str,
+    /// What would have been needed.
+    what: &'a str,
+    /// Why it is not there.
+    why: &'a str,
+}
+
+/// The whole report.
+pub(crate) fn report(all: &[Checked], summary: &Summary) -> String {
+    let Summary {
+        inputs,
+        failed,
+        errors,
+        warnings,
+        advice,
+        allowed,
+        fixable,
+        fixable_unsafely,
+        fixed,
+        rules_not_checked,
+        ..
+    } = summary;
+    let envelope = Envelope {
+        schema_version: SCHEMA_VERSION,
+        tool: Tool {
+            name: "vmdisk",
+            version: env!("CARGO_PKG_VERSION"),
+        },
+        summary: Counts {
+            inputs: *inputs,
+            failed_inputs: *failed,
+            errors: *errors,
+            warnings: *warnings,
+            advice: *advice,
+            allowed: *allowed,
+            fixable: *fixable,
+            fixable_unsafely: *fixable_unsafely,
+            fixed: *fixed,
+            rules_not_checked: rules_not_checked.len(),
+        },
+        inputs: all.iter().map(input).collect(),
+        findings: of_reports(all, |path, report| {
+            let findings = report.findings.iter();
+            findings.map(|one| finding(path, report, one)).collect()
+        }),
+        allowed: of_reports(all, |path, report| {
+            let allowed = report.allowed.iter();
+            allowed.map(|one| finding(path, report, one)).collect()
+        }),
+        not_checked: of_reports(all, |path, report| {
+            let missed = report.not_checked.iter();
+            missed.map(|one| not_checked(path, one)).collect()
+        }),
+    };
+    let mut text = serde_json::to_string_pretty(&envelope)
+        .expect("the report holds only text, numbers and lists");
+    text.push('\n');
+    text
+}
+
+/// The JSON Schema of the report.
+pub(crate) fn schema() -> schemars::Schema {
+    schemars::schema_for!(Envelope<'static>)
+}
+
+fn of_reports<'a, T>(all: &'a [Checked], items: impl Fn(&'a str, &'a Report) -> Vec<T>) -> Vec<T> {
+    all.iter()
+        .filter_map(|checked| Some((checked.path.as_str(), checked.outcome.as_ref().ok()?)))
+        .flat_map(|(path, report)| items(path, report))
+        .collect()
+}
+
+fn input(checked: &Checked) -> Input<'_> {
+    match &checked.outcome {
+        Ok(report) => Input {
+            path: &checked.path,
+            status: InputStatus::Checked,
+            domain: report.domain.as_deref(),
+            disks: Some(report.disks),
+            fixed: &report.mended,
+            error: None,
+        },
+        Err(message) => Input {
+            path: &checked.path,
+            status: InputStatus::Failed,
+            domain: None,
+            disks: None,
+            fixed: &[],
+            error: Some(failure(message)),
+        },
+    }
+}
+
+fn failure(message: &Message) -> Failure<'_> {
+    let quoted = message
+        .place
+        .as_ref()
+        .and_then(|place| place.quoted.as_ref());
+    let at = |offset: fn(Span) -> usize| {
+        quoted.map(|quoted| position(&quoted.text, &quoted.lines, offset(quoted.span)))
+    };
+    Failure {
+        message: &message.title,
+        start: at(|span| span.start),
+        end: at(|span| span.end),
+        help: message.help.as_deref(),
+    }
+}
+
+fn finding<'a>(path: &'a str, report: &'a Report, finding: &'a Diagnostic) -> Finding<'a> {
+    let Diagnostic {
+        rule,
+        severity,
+        confidence,
+        disk,
+        title,
+        place: at,
+        label,
+        related,
+        notes,
+        help,
+        fix,
+        allowed_by,
+    } = finding;
+    Finding {
+        rule: rule.name,
+        severity: match severity {
+            Severity::Error => SeverityWord::Error,
+            Severity::Warning => SeverityWord::Warning,
+            Severity::Advice => SeverityWord::Advice,
+        },
+        confidence: match confidence {
+            Confidence::Certain => ConfidenceWord::Certain,
+            Confidence::Assumed => ConfidenceWord::Assumed,
+        },
+        path,
+        disk: disk.as_ref().map(|disk| Disk {
+            index: disk.index,
+            target: disk.target.as_deref(),
+        }),
+        title,
+        place: place(at),
+        label: label.as_deref(),
+        related: related
+            .iter()
+            .map(|related| Related {
+                label: &related.label,
+                place: place(&related.place),
+            })
+            .collect(),
+        notes,
+        help: help.as_deref(),
+        fix: fix.as_ref().map(|fix| Fix {
+            applicability: match fix.applicability {
+                Applicability::Safe => ApplicabilityWord::Safe,
+                Applicability::Unsafe => ApplicabilityWord::Unsafe,
+            },
+            edits: fix
+                .edits
+                .iter()
+                .map(|edit| replacement(report, edit))
+                .collect(),
+        }),
+        allowed_by: allowed_by.as_ref().map(|by| allowance(report, by)),
+    }
+}
+
+fn place(place: &vmdisk::Place) -> Place<'_> {
+    let vmdisk::Place {
+        span,
+        start,
+        end,
+        is_exact,
+        breadcrumb,
+    } = place;
+    Place {
+        start: Position {
+            line: start.line,
+            column: start.column,
+            offset: span.start,
+        },
+        end: Position {
+            line: end.line,
+            column: end.column,
+            offset: span.end,
+        },
+        exact: *is_exact,
+        field: breadcrumb,
+    }
+}
+
+fn replacement<'a>(report: &Report, edit: &'a Edit) -> Replacement<'a> {
+    Replacement {
+        start: position(&report.text, &report.lines, edit.span.start),
+        end: position(&report.text, &report.lines, edit.span.end),
+        text: &edit.text,
+    }
+}
+
+fn position(text: &str, lines: &LineIndex, offset: usize) -> Position {
+    let found = lines.position(text, offset);
+    Position {
+        line: found.line,
+        column: found.column,
+        offset,
+    }
+}
+
+fn allowance<'a>(report: &Report, by: &'a AllowedBy) -> Allowance<'a> {
+    match by {
+        AllowedBy::InFile { reason, span } => Allowance {
+            by: AllowedByWord::File,
+            reason: reason.as_deref(),
+            line: Some(report.lines.position(&report.text, span.start).line),
+        },
+        AllowedBy::Ignored => Allowance {
+            by: AllowedByWord::CommandLine,
+            reason: None,
+            line: None,
+        },
+    }
+}
+
+fn not_checked<'a>(path: &'a str, missed: &'a Unchecked) -> NotChecked<'a> {
+    let Unchecked {
+        rule,
+        disk,
+        field,
+        what,
+        why,
+    } = missed;
+    NotChecked {
+        rule,
+        path,
+        disk: disk.as_ref().map(|(index, target)| Disk {
+            index: *index,
+            target: target.as_deref(),
+        }),
+        field,
+        what,
+        why,
+    }
+}

@@ -1,0 +1,91 @@
+//! Messages that are no findings: inputs that could not be read, bad settings, warnings.
+
+use vmdisk_source::{LineIndex, Span};
+
+use crate::render::block::{Block, Heading, Quoted};
+
+/// A message for people.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) is_error: bool,
+    /// What is wrong.
+    pub(crate) title: String,
+    /// Where.
+    pub(crate) place: Option<MessagePlace>,
+    pub(crate) notes: Vec<String>,
+    /// What to do about it.
+    pub(crate) help: Option<String>,
+}
+
+/// Where a message belongs.
+#[derive(Debug)]
+pub(crate) struct MessagePlace {
+    /// The file, as it was given.
+    pub(crate) path: String,
+    /// The place in its text, if it could be read as text.
+    pub(crate) quoted: Option<MessageText>,
+}
+
+/// A place in a text that is kept for the message.
+#[derive(Debug)]
+pub(crate) struct MessageText {
+    pub(crate) text: String,
+    pub(crate) lines: LineIndex,
+    pub(crate) span: Span,
+    pub(crate) label: Option<String>,
+    pub(crate) related: Vec<(Span, String)>,
+}
+
+impl Message {
+    pub(crate) fn error(title: impl Into<String>) -> Self {
+        Message {
+            is_error: true,
+            title: title.into(),
+            place: None,
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    pub(crate) fn warning(title: impl Into<String>) -> Self {
+        Message {
+            is_error: false,
+            ..Message::error(title)
+        }
+    }
+
+    pub(crate) fn at(mut self, place: MessagePlace) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    pub(crate) fn render(&self, colored: bool) -> String {
+        let text = self.place.as_ref().and_then(|place| place.quoted.as_ref());
+        let block = Block {
+            heading: if self.is_error {
+                Heading::Error
+            } else {
+                Heading::Warning
+            },
+            id: None,
+            title: &self.title,
+            path: self.place.as_ref().map(|place| place.path.as_str()),
+            quoted: text.map(|text| Quoted {
+                text: &text.text,
+                lines: &text.lines,
+                span: text.span,
+                label: text.label.as_deref(),
+                snippet: true,
+            }),
+            related: text
+                .into_iter()
+                .flat_map(|text| &text.related)
+                .map(|(span, label)| (*span, label.as_str()))
+                .collect(),
+            notes: self.notes.clone(),
+            help: self.help.clone(),
+            patch: &[],
+        };
+        block.render(colored)
+    }
+}

@@ -1,0 +1,390 @@
+//! SARIF 2.1.0, complete: what code scanning needs to show, track, suppress and fix a finding.
+
+mod fingerprint;
+mod model;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use vmdisk::rules::Group;
+use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Rule, Severity};
+use vmdisk_source::{LineIndex, Span};
+
+use crate::exit::Exit;
+use crate::lint::checked::{Checked, Report, confidence_note, unwritten_note};
+use crate::render::message::Message;
+use fingerprint::Fingerprints;
+use model::{
+    Artifact, ArtifactChange, ArtifactLocation, AutomationDetails, BaseLocation, Configuration,
+    Driver, Fix, Invocation, Location, Log, LogicalLocation, Markdown, Notification,
+    PhysicalLocation, Region, Replacement, ReportingDescriptor, ResultItem, ResultProperties,
+    RuleProperties, RuleReference, Run, Suppression, Text, Tool,
+};
+
+/// The directory that relative paths start from.
+const BASE: &str = "%SRCROOT%";
+
+/// Name of the fingerprint; its number counts changes of what goes into it.
+const FINGERPRINT: &str = "vmdiskField/v1";
+
+const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
+
+/// The whole log.
+pub(crate) fn log(all: &[Checked], exit: Exit) -> String {
+    let rules = rules_in_use(all);
+    let index_of = |name: &str| {
+        rules
+            .iter()
+            .position(|rule| rule.name == name)
+            .unwrap_or_default()
+    };
+    let mut fingerprints = Fingerprints::new(all);
+    let mut results = Vec::new();
+    let mut notifications = Vec::new();
+    for (index, checked) in all.iter().enumerate() {
+        let artifact = Place { checked, index };
+        match &checked.outcome {
+            Ok(report) => {
+                let mut findings: Vec<&Diagnostic> =
+                    report.findings.iter().chain(&report.allowed).collect();
+                findings.sort_by_key(|finding| (finding.place.span, finding.rule.name));
+                for finding in findings {
+                    let fingerprint = fingerprints.of(checked, report, finding);
+                    let rule = index_of(finding.rule.name);
+                    results.push(result(&artifact, report, finding, rule, fingerprint));
+                }
+            }
+            Err(message) => notifications.push(unreadable(&artifact, message)),
+        }
+    }
+    notifications.extend(not_checked(all, index_of));
+    let log = Log {
+        schema: "https://json.schemastore.org/sarif-2.1.0.json",
+        version: "2.1.0",
+        runs: [Run {
+            tool: Tool {
+                driver: Driver {
+                    name: "vmdisk",
+                    semantic_version: env!("CARGO_PKG_VERSION"),
+                    information_uri: REPOSITORY,
+                    rules: rules.iter().copied().map(descriptor).collect(),
+                },
+            },
+            automation_details: AutomationDetails { id: "vmdisk/lint/" },
+            column_kind: "unicodeCodePoints",
+            original_uri_base_ids: BTreeMap::from([(
+                BASE,
+                BaseLocation {
+                    description: text("the directory that vmdisk was started in"),
+                },
+            )]),
+            invocations: [Invocation {
+                execution_successful: exit != Exit::CouldNot,
+                exit_code: exit.code(),
+                tool_execution_notifications: notifications,
+            }],
+            artifacts: all
+                .iter()
+                .enumerate()
+                .map(|(index, checked)| Artifact {
+                    location: Place { checked, index }.artifact(),
+                })
+                .collect(),
+            results,
+        }],
+    };
+    let mut text =
+        serde_json::to_string_pretty(&log).expect("the log holds only text, numbers and lists");
+    text.push('\n');
+    text
+}
+
+/// An input and its number.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    checked: &'a Checked,
+    index: usize,
+}
+
+impl<'a> Place<'a> {
+    fn artifact(&self) -> ArtifactLocation<'a> {
+        let uri = self.checked.uri.as_str();
+        ArtifactLocation {
+            uri,
+            uri_base_id: (!uri.starts_with("file://")).then_some(BASE),
+            index: self.index,
+        }
+    }
+
+    fn location(&self, region: Option<Region>) -> Location<'a> {
+        Location {
+            id: None,
+            physical_location: PhysicalLocation {
+                artifact_location: self.artifact(),
+                region,
+            },
+            logical_locations: Vec::new(),
+            message: None,
+        }
+    }
+}
+
+fn text<'a>(text: impl Into<std::borrow::Cow<'a, str>>) -> Text<'a> {
+    Text { text: text.into() }
+}
+
+fn region(place: &vmdisk::Place) -> Region {
+    Region {
+        start_line: place.start.line,
+        start_column: place.start.column,
+        end_line: place.end.line,
+        end_column: place.end.column,
+    }
+}
+
+fn region_of_span(source: &str, lines: &LineIndex, span: Span) -> Region {
+    let (start, end) = (
+        lines.position(source, span.start),
+        lines.position(source, span.end),
+    );
+    Region {
+        start_line: start.line,
+        start_column: start.column,
+        end_line: end.line,
+        end_column: end.column,
+    }
+}
+
+const fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Advice => "note",
+    }
+}
+
+/// Rules that a result or a notification names, in the order of names.
+fn rules_in_use(all: &[Checked]) -> Vec<&'static Rule> {
+    let mut names = BTreeSet::new();
+    for report in all
+        .iter()
+        .filter_map(|checked| checked.outcome.as_ref().ok())
+    {
+        let findings = report.findings.iter().chain(&report.allowed);
+        names.extend(findings.map(|finding| finding.rule.name));
+        names.extend(report.not_checked.iter().map(|missed| missed.rule));
+    }
+    names.into_iter().filter_map(vmdisk::rules::find).collect()
+}
+
+fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
+    let page = rule.explain();
+    ReportingDescriptor {
+        id: rule.name,
+        name: pascal_case(rule.name),
+        short_description: text(rule.summary()),
+        full_description: text(what_it_does(&page).unwrap_or_else(|| rule.summary().to_owned())),
+        help_uri: format!("{REPOSITORY}/blob/main/docs/rules/{}.md", rule.name),
+        help: Markdown {
+            text: page.clone(),
+            markdown: page,
+        },
+        default_configuration: Configuration {
+            level: level(rule.severity),
+        },
+        properties: RuleProperties {
+            precision: "high",
+            problem_severity: match rule.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Advice => "recommendation",
+            },
+            // A score makes an alert a security alert, so only rules about who sees data carry one.
+            security_severity: match (rule.group, rule.severity) {
+                (Group::Security, Severity::Error) => Some("7.5"),
+                (Group::Security, Severity::Warning) => Some("5.0"),
+                (Group::Security, Severity::Advice) => Some("3.0"),
+                (
+                    Group::Startup
+                    | Group::DataSafety
+                    | Group::Performance
+                    | Group::Space
+                    | Group::Clarity,
+                    _,
+                ) => None,
+            },
+            tags: vec!["virtualization", "disk", rule.group.as_str()],
+        },
+    }
+}
+
+/// `cache-unsafe` as `CacheUnsafe`, the way SARIF's names look.
+fn pascal_case(name: &str) -> String {
+    name.split('-')
+        .map(|word| {
+            let mut letters = word.chars();
+            letters.next().map_or(String::new(), |first| {
+                first.to_uppercase().chain(letters).collect()
+            })
+        })
+        .collect()
+}
+
+/// The first section of a rule's page, without line breaks.
+fn what_it_does(page: &str) -> Option<String> {
+    let (_, section) = page.split_once("## What it does\n")?;
+    let paragraph = section.split("\n## ").next()?;
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn result<'a>(
+    at: &Place<'a>,
+    report: &'a Report,
+    finding: &'a Diagnostic,
+    rule_index: usize,
+    fingerprint: String,
+) -> ResultItem<'a> {
+    let Diagnostic {
+        rule,
+        severity,
+        confidence,
+        disk,
+        title,
+        place,
+        label,
+        related,
+        notes,
+        help,
+        fix,
+        allowed_by,
+    } = finding;
+    let mut message = title.clone();
+    let more = label
+        .iter()
+        .chain(notes)
+        .cloned()
+        .chain(unwritten_note(place))
+        .chain(confidence_note(*confidence).map(str::to_owned))
+        .chain(help.iter().map(|help| format!("help: {help}")));
+    for line in more {
+        message.push('\n');
+        message.push_str(&line);
+    }
+    let mut location = at.location(Some(region(place)));
+    location.logical_locations.push(LogicalLocation {
+        fully_qualified_name: &place.breadcrumb,
+        kind: "element",
+    });
+    ResultItem {
+        rule_id: rule.name,
+        rule_index,
+        level: level(*severity),
+        message: text(message),
+        locations: [location],
+        related_locations: related
+            .iter()
+            .enumerate()
+            .map(|(id, related)| Location {
+                id: Some(id + 1),
+                message: Some(text(related.label.as_str())),
+                ..at.location(Some(region(&related.place)))
+            })
+            .collect(),
+        partial_fingerprints: BTreeMap::from([(FINGERPRINT, fingerprint)]),
+        fixes: fix
+            .iter()
+            .map(|fix| Fix {
+                description: help.as_deref().map(text),
+                artifact_changes: [ArtifactChange {
+                    artifact_location: at.artifact(),
+                    replacements: fix
+                        .edits
+                        .iter()
+                        .map(|edit| Replacement {
+                            deleted_region: region_of_span(&report.text, &report.lines, edit.span),
+                            inserted_content: text(edit.text.as_str()),
+                        })
+                        .collect(),
+                }],
+            })
+            .collect(),
+        suppressions: allowed_by
+            .iter()
+            .map(|by| suppression(at, report, by))
+            .collect(),
+        properties: ResultProperties {
+            confidence: match confidence {
+                Confidence::Certain => "certain",
+                Confidence::Assumed => "assumed",
+            },
+            severity: severity.as_str(),
+            fix: fix.as_ref().map(|fix| match fix.applicability {
+                Applicability::Safe => "safe",
+                Applicability::Unsafe => "unsafe",
+            }),
+            domain: report.domain.as_deref(),
+            disk: disk.as_ref().and_then(|disk| disk.target.as_deref()),
+        },
+    }
+}
+
+fn suppression<'a>(at: &Place<'a>, report: &Report, by: &'a AllowedBy) -> Suppression<'a> {
+    match by {
+        AllowedBy::InFile { reason, span } => Suppression {
+            kind: "inSource",
+            status: "accepted",
+            justification: reason.as_deref(),
+            location: Some(at.location(Some(region_of_span(&report.text, &report.lines, *span)))),
+        },
+        AllowedBy::Ignored => Suppression {
+            kind: "external",
+            status: "accepted",
+            justification: Some("ignored on the command line"),
+            location: None,
+        },
+    }
+}
+
+fn unreadable<'a>(at: &Place<'a>, message: &'a Message) -> Notification<'a> {
+    let quoted = message
+        .place
+        .as_ref()
+        .and_then(|place| place.quoted.as_ref());
+    let region = quoted.map(|quoted| region_of_span(&quoted.text, &quoted.lines, quoted.span));
+    let mut said = message.title.clone();
+    for more in message.notes.iter().chain(&message.help) {
+        said.push('\n');
+        said.push_str(more);
+    }
+    Notification {
+        level: "error",
+        message: text(said),
+        locations: vec![at.location(region)],
+        associated_rule: None,
+    }
+}
+
+/// One notification for each rule and reason: a rule without results may not have looked.
+fn not_checked<'a>(all: &'a [Checked], index_of: impl Fn(&str) -> usize) -> Vec<Notification<'a>> {
+    let mut missed: BTreeMap<(&'static str, &str), usize> = BTreeMap::new();
+    for report in all
+        .iter()
+        .filter_map(|checked| checked.outcome.as_ref().ok())
+    {
+        for unchecked in &report.not_checked {
+            *missed.entry((unchecked.rule, &unchecked.why)).or_default() += 1;
+        }
+    }
+    missed
+        .into_iter()
+        .map(|((rule, why), number)| Notification {
+            level: "note",
+            message: text(format!("{rule} was not checked at {number} places: {why}")),
+            locations: Vec::new(),
+            associated_rule: Some(RuleReference {
+                id: rule,
+                index: index_of(rule),
+            }),
+        })
+        .collect()
+}

@@ -1,0 +1,190 @@
+//! What a run comes to in one or two lines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use vmdisk::{Applicability, Severity};
+
+use crate::lint::checked::{Checked, Unchecked};
+use crate::sanitize::line;
+
+/// Numbers of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Summary {
+    pub(crate) inputs: usize,
+    pub(crate) failed: usize,
+    pub(crate) errors: usize,
+    pub(crate) warnings: usize,
+    pub(crate) advice: usize,
+    pub(crate) allowed: usize,
+    pub(crate) fixable: usize,
+    pub(crate) fixable_unsafely: usize,
+    pub(crate) fixed: usize,
+    pub(crate) rules_not_checked: BTreeSet<&'static str>,
+    /// The reasons for that.
+    reasons: BTreeSet<String>,
+}
+
+impl Summary {
+    pub(crate) fn of(all: &[Checked]) -> Self {
+        let mut summary = Summary::default();
+        for checked in all {
+            summary.inputs += 1;
+            let Ok(report) = &checked.outcome else {
+                summary.failed += 1;
+                continue;
+            };
+            summary.fixed += report.mended.len();
+            summary.allowed += report.allowed.len();
+            for finding in &report.findings {
+                match finding.severity {
+                    Severity::Error => summary.errors += 1,
+                    Severity::Warning => summary.warnings += 1,
+                    Severity::Advice => summary.advice += 1,
+                }
+                match finding.fix.as_ref().map(|fix| fix.applicability) {
+                    Some(Applicability::Safe) => summary.fixable += 1,
+                    Some(Applicability::Unsafe) => summary.fixable_unsafely += 1,
+                    None => {}
+                }
+            }
+            for missed in &report.not_checked {
+                summary.rules_not_checked.insert(missed.rule);
+                if !summary.reasons.contains(&missed.why) {
+                    summary.reasons.insert(missed.why.clone());
+                }
+            }
+        }
+        summary
+    }
+
+    /// The summary for people.
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::new();
+        let counts = [
+            (self.errors, "error", "errors"),
+            (self.warnings, "warning", "warnings"),
+            (self.advice, "advice", "advice"),
+        ];
+        let found: Vec<String> = counts
+            .iter()
+            .filter(|(number, ..)| *number > 0)
+            .map(|(number, one, many)| count(*number, one, many))
+            .collect();
+        if found.is_empty() {
+            out.push_str("no findings");
+        } else {
+            out.push_str(&found.join(", "));
+        }
+        let _ = write!(
+            out,
+            " in {}",
+            count(self.inputs - self.failed, "file", "files")
+        );
+        if self.failed > 0 {
+            let _ = write!(
+                out,
+                "; {} not be read",
+                count(self.failed, "input could", "inputs could")
+            );
+        }
+        if self.fixed > 0 {
+            let _ = write!(out, "; {} fixed", self.fixed);
+        }
+        if self.allowed > 0 {
+            let _ = write!(out, "; {} allowed", self.allowed);
+        }
+        if !self.rules_not_checked.is_empty() {
+            let number = self.rules_not_checked.len();
+            let _ = write!(out, "; {} not checked", count(number, "rule", "rules"));
+            let no_facts = vmdisk::rules::Missing::NO_FACTS;
+            let why = match (self.reasons.contains(no_facts), self.reasons.len()) {
+                (true, 1) => "no facts were given: --facts FILE or --live",
+                (true, _) => "no facts were given: --facts FILE or --live; -v lists all reasons",
+                (false, _) => "-v lists why",
+            };
+            let _ = write!(out, " ({why})");
+        }
+        out.push('\n');
+        match (self.fixable, self.fixable_unsafely) {
+            (0, 0) => {}
+            (safe, 0) => {
+                let _ = writeln!(out, "{safe} fixable with --fix");
+            }
+            (0, other) => {
+                let _ = writeln!(out, "{other} fixable with --fix --unsafe-fixes");
+            }
+            (safe, other) => {
+                let _ = writeln!(
+                    out,
+                    "{safe} fixable with --fix, {other} more with --unsafe-fixes"
+                );
+            }
+        }
+        out
+    }
+}
+
+impl Summary {
+    /// What `--diff` has to say.
+    pub(crate) fn would_fix(&self) -> String {
+        let mut out = format!(
+            "{} would be fixed",
+            count(self.fixed, "finding", "findings")
+        );
+        let _ = write!(
+            out,
+            " in {}",
+            count(self.inputs - self.failed, "file", "files")
+        );
+        if self.failed > 0 {
+            let _ = write!(
+                out,
+                "; {} not be read",
+                count(self.failed, "input could", "inputs could")
+            );
+        }
+        out.push('\n');
+        out
+    }
+}
+
+/// What could not be checked, a line for each rule and reason.
+pub(crate) fn not_checked(all: &[Checked]) -> String {
+    let mut missed: BTreeMap<(&str, &str), (usize, &str, &Unchecked)> = BTreeMap::new();
+    for checked in all {
+        let Ok(report) = &checked.outcome else {
+            continue;
+        };
+        for unchecked in &report.not_checked {
+            missed
+                .entry((unchecked.rule, &unchecked.why))
+                .or_insert((0, &checked.path, unchecked))
+                .0 += 1;
+        }
+    }
+    let mut out = String::new();
+    for ((rule, why), (number, path, first)) in missed {
+        let _ = write!(
+            out,
+            "not checked: {rule}: {} ({} in {}: {}",
+            line(why),
+            line(&first.field),
+            line(path),
+            line(&first.what)
+        );
+        if number > 1 {
+            let _ = write!(
+                out,
+                "; and {}",
+                count(number - 1, "more place", "more places")
+            );
+        }
+        out.push_str(")\n");
+    }
+    out
+}
+
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

@@ -1,0 +1,380 @@
+//! Golden output of every format over one made-up report, so that new rules do not change it.
+
+use vmdisk::rules::find;
+use vmdisk::source::{Edit, LineIndex, Span};
+use vmdisk::{
+    AllowedBy, Applicability, Confidence, Diagnostic, DiskIdentity, Place, RelatedPlace,
+    ResolvedFix, Severity,
+};
+
+use crate::exit::Exit;
+use crate::lint::checked::{Checked, Report, Unchecked};
+use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::render::summary::Summary;
+use crate::render::{View, concise, github, human, json, sarif, summary};
+
+const TEXT: &str = "\
+<domain type='kvm'>
+  <name>web1</name>
+  <iothreads>1</iothreads>
+  <devices>
+    <!-- vmdisk: allow(cache-unsafe) rebuilt each night -->
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='raw' cache='unsafe'/>
+      <source file='/srv/scratch.img'/>
+      <target dev='vdb' bus='virtio'/>
+    </disk>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='qcow2' cache='unsafe'/>
+      <source file='/srv/\u{202e}gpj.1bew\u{1b}[31m.qcow2'/>
+      <target dev='vda' bus='virtio'/>
+    </disk>
+  </devices>
+</domain>
+";
+
+fn span_of(part: &str) -> Span {
+    let start = TEXT.rfind(part).unwrap();
+    Span::new(start, start + part.len())
+}
+
+fn place(span: Span, is_exact: bool, breadcrumb: &str) -> Place {
+    let lines = LineIndex::new(TEXT);
+    Place {
+        span,
+        start: lines.position(TEXT, span.start),
+        end: lines.position(TEXT, span.end),
+        is_exact,
+        breadcrumb: breadcrumb.to_owned(),
+    }
+}
+
+fn finding(severity: Severity, title: &str, place: Place) -> Diagnostic {
+    Diagnostic {
+        rule: find("cache-unsafe").unwrap(),
+        severity,
+        confidence: Confidence::Certain,
+        disk: Some(DiskIdentity {
+            index: 1,
+            target: Some("vda".to_owned()),
+        }),
+        title: title.to_owned(),
+        place,
+        label: None,
+        related: Vec::new(),
+        notes: Vec::new(),
+        help: None,
+        fix: None,
+        allowed_by: None,
+    }
+}
+
+fn sample() -> Vec<Checked> {
+    let cache = place(span_of("unsafe"), true, "disk vda › driver/@cache");
+    let error = Diagnostic {
+        label: Some("QEMU drops every flush in this mode".to_owned()),
+        related: vec![
+            RelatedPlace {
+                place: place(span_of("vda"), true, "disk vda › target/@dev"),
+                label: "this is the\ndisk".to_owned(),
+            },
+            RelatedPlace {
+                place: place(
+                    span_of("/srv/\u{202e}gpj.1bew\u{1b}[31m.qcow2"),
+                    true,
+                    "disk vda › source path",
+                ),
+                label: "what it keeps".to_owned(),
+            },
+        ],
+        notes: vec!["/srv is on xfs, 100% full: see a,b::c".to_owned()],
+        help: Some("write cache='writeback'".to_owned()),
+        fix: Some(ResolvedFix {
+            edits: vec![Edit::replace(cache.span, "writeback")],
+            applicability: Applicability::Safe,
+        }),
+        ..finding(
+            Severity::Error,
+            "`vda` throws away the guest's flushes",
+            cache,
+        )
+    };
+    let driver = "<driver name='qemu' type='qcow2' cache='unsafe'/>";
+    let unwritten = place(span_of(driver), false, "disk vda › driver/@iothread");
+    let warning = Diagnostic {
+        confidence: Confidence::Assumed,
+        help: Some("give the disk an event loop of its own".to_owned()),
+        fix: Some(ResolvedFix {
+            edits: vec![
+                Edit::replace(span_of("1</iothreads>"), "2</iothreads>"),
+                Edit::insert(
+                    span_of("/>\n      <source file='/srv/\u{202e}").start,
+                    " iothread='2'",
+                ),
+            ],
+            applicability: Applicability::Unsafe,
+        }),
+        ..finding(Severity::Warning, "`vda` shares an event loop", unwritten)
+    };
+    let advice = Diagnostic {
+        notes: vec!["left out unless asked for".to_owned()],
+        help: Some("write discard='unmap'".to_owned()),
+        ..finding(
+            Severity::Advice,
+            "`vda` never gives back space",
+            place(span_of(driver), false, "disk vda › driver/@discard"),
+        )
+    };
+    let allowance = "<!-- vmdisk: allow(cache-unsafe) rebuilt each night -->";
+    let first_cache = TEXT.find("unsafe'").unwrap();
+    let allowed = Diagnostic {
+        disk: Some(DiskIdentity {
+            index: 0,
+            target: Some("vdb".to_owned()),
+        }),
+        allowed_by: Some(AllowedBy::InFile {
+            reason: Some("rebuilt each night".to_owned()),
+            span: span_of(allowance),
+        }),
+        ..finding(
+            Severity::Error,
+            "`vdb` throws away the guest's flushes",
+            place(
+                Span::new(first_cache, first_cache + 6),
+                true,
+                "disk vdb › driver/@cache",
+            ),
+        )
+    };
+    let missed = |rule, disk: usize, target: &str, what: &str, why: &str| Unchecked {
+        rule,
+        disk: Some((disk, Some(target.to_owned()))),
+        field: format!("disk {target} › driver/@io"),
+        what: what.to_owned(),
+        why: why.to_owned(),
+    };
+    let no_facts = vmdisk::rules::Missing::NO_FACTS;
+    let report = Report {
+        domain: Some("web1".to_owned()),
+        disks: 2,
+        text: TEXT.to_owned(),
+        lines: LineIndex::new(TEXT),
+        findings: vec![error, warning, advice],
+        allowed: vec![allowed],
+        not_checked: vec![
+            missed(
+                "cache-unsafe",
+                0,
+                "vdb",
+                "file system of /srv/scratch.img",
+                no_facts,
+            ),
+            missed(
+                "cache-unsafe",
+                1,
+                "vda",
+                "file system of /srv/web1.qcow2",
+                no_facts,
+            ),
+        ],
+        mended: Vec::new(),
+    };
+    let broken = "<domain>\n  <devices>\n</domain>\n";
+    let end = broken.rfind("</domain>").unwrap();
+    let open = broken.find("<devices>").unwrap();
+    vec![
+        Checked {
+            path: "d/a b\u{1b}[2J,c.xml".to_owned(),
+            uri: "d/a%20b%1B%5B2J%2Cc.xml".to_owned(),
+            outcome: Ok(report),
+        },
+        Checked {
+            path: "d/broken.xml".to_owned(),
+            uri: "d/broken.xml".to_owned(),
+            outcome: Err(Box::new(Message {
+                help: Some("close it".to_owned()),
+                ..Message::error("expected `</devices>`, found `</domain>`").at(MessagePlace {
+                    path: "d/broken.xml".to_owned(),
+                    quoted: Some(MessageText {
+                        text: broken.to_owned(),
+                        lines: LineIndex::new(broken),
+                        span: Span::new(end, end + 9),
+                        label: None,
+                        related: vec![(Span::new(open, open + 9), "opened here".to_owned())],
+                    }),
+                })
+            })),
+        },
+    ]
+}
+
+/// All textual parts of the sample in one format.
+fn text(of: fn(&str, &Report, &View) -> String, view: View) -> String {
+    sample()
+        .iter()
+        .filter_map(|checked| Some(of(&checked.path, checked.outcome.as_ref().ok()?, &view)))
+        .collect()
+}
+
+fn assert_harmless(text: &str) {
+    let hazard = text.chars().find(|character| {
+        *character != '\n' && crate::sanitize::line(&character.to_string()) != character.to_string()
+    });
+    assert_eq!(hazard, None, "{text}");
+}
+
+#[test]
+fn for_people() {
+    let view = View {
+        show_allowed: true,
+        ..View::plain()
+    };
+    let text = text(human::file, view);
+    assert_harmless(&text);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn for_people_with_everything() {
+    let view = View {
+        verbose: true,
+        ..View::plain()
+    };
+    insta::assert_snapshot!(text(human::file, view));
+}
+
+#[test]
+fn for_people_in_colour() {
+    let view = View {
+        least_shown: Severity::Error,
+        colored: true,
+        ..View::plain()
+    };
+    let text = text(human::file, view);
+    assert!(
+        text.contains("\u{1b}[1m\u{1b}[91merror[cache-unsafe]"),
+        "{text:?}"
+    );
+    assert!(
+        !text.contains("\u{1b}[2J") && !text.contains("\u{1b}[31m"),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn concisely() {
+    let view = View {
+        show_allowed: true,
+        ..View::plain()
+    };
+    let text = text(concise::file, view);
+    assert_harmless(&text);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn for_github() {
+    let mut text = text(github::file, View::plain());
+    for checked in &sample() {
+        if let Err(message) = &checked.outcome {
+            text.push_str(&github::failure(checked, message));
+        }
+    }
+    assert_harmless(&text);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn for_programs() {
+    let all = sample();
+    insta::assert_snapshot!(json::v1::report(&all, &Summary::of(&all)));
+}
+
+#[test]
+fn for_code_scanning() {
+    let log = sarif::log(&sample(), Exit::CouldNot);
+    // The page of the rule is the rule's business.
+    let mut log: serde_json::Value = serde_json::from_str(&log).unwrap();
+    let rule = &mut log["runs"][0]["tool"]["driver"]["rules"][0];
+    for key in ["help", "fullDescription"] {
+        assert!(rule[key]["text"].as_str().unwrap().len() > 20);
+        rule[key] = "(the page)".into();
+    }
+    insta::assert_snapshot!(serde_json::to_string_pretty(&log).unwrap());
+}
+
+#[test]
+fn in_the_end() {
+    let all = sample();
+    let mut text = Summary::of(&all).text();
+    text.push_str(&summary::not_checked(&all));
+    for checked in &all {
+        if let Err(message) = &checked.outcome {
+            text.push_str(&message.render(false));
+        }
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn any_place_in_any_text_is_rendered_without_a_panic() {
+    let pieces = [
+        "<disk>",
+        "\n",
+        "\r\n",
+        "\t",
+        "é",
+        "\u{1f4be}",
+        "\u{202e}",
+        "\u{9b}",
+        " ",
+        "",
+        "x",
+        "\u{0}",
+        "\r",
+    ];
+    // A small generator: the same texts on every run.
+    let mut state = 1_u64;
+    let mut next = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    for _ in 0..3_000 {
+        let text: String = (0..next(40)).map(|_| pieces[next(pieces.len())]).collect();
+        let boundaries: Vec<usize> = (0..=text.len())
+            .filter(|at| text.is_char_boundary(*at))
+            .collect();
+        let mut span = || {
+            let (a, b) = (
+                boundaries[next(boundaries.len())],
+                boundaries[next(boundaries.len())],
+            );
+            Span::new(a.min(b), a.max(b))
+        };
+        let (main, other, edited) = (span(), span(), span());
+        let lines = LineIndex::new(&text);
+        let edits = [Edit::replace(edited, "new\nlines\n")];
+        let rendered = crate::render::block::Block {
+            heading: crate::render::block::Heading::Warning,
+            id: Some("x"),
+            title: "title",
+            path: Some("a.xml"),
+            quoted: Some(crate::render::block::Quoted {
+                text: &text,
+                lines: &lines,
+                span: main,
+                label: Some("label"),
+                snippet: true,
+            }),
+            related: vec![(other, "related")],
+            notes: vec!["a\nb".to_owned()],
+            help: Some("help".to_owned()),
+            patch: &edits,
+        }
+        .render(false);
+        assert!(rendered.contains("title"), "{text:?}");
+        assert_harmless(&rendered);
+    }
+}

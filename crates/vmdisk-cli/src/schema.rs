@@ -1,0 +1,22 @@
+//! `vmdisk schema`.
+
+use crate::args::{SchemaArgs, SchemaFormat};
+use crate::exit::Exit;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::render::json;
+use crate::stop::Stop;
+
+/// Prints the JSON Schema of a format.
+pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    let schema = match args.format {
+        SchemaFormat::Report => json::v1::schema(),
+        SchemaFormat::Facts => vmdisk::Facts::json_schema(),
+        SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
+    };
+    let mut text = serde_json::to_string_pretty(&schema)
+        .expect("a schema holds only text, numbers, lists and maps");
+    text.push('\n');
+    deliver(io, None, &text)?;
+    Ok(Exit::Clean)
+}

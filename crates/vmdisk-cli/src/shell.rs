@@ -1,0 +1,59 @@
+//! `vmdisk completions` and `vmdisk man`: what a package installs beside the program.
+
+use std::fs;
+use std::path::Path;
+
+use clap::{Command, CommandFactory};
+
+use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::atomic;
+use crate::exit::Exit;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::stop::{Stop, plain};
+
+/// Prints a completion script.
+pub(crate) fn completions(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "vmdisk", &mut script);
+    deliver(io, None, &String::from_utf8_lossy(&script))?;
+    Ok(Exit::Clean)
+}
+
+/// Prints the main page, or writes all of them.
+pub(crate) fn man(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    match &args.directory {
+        None => {
+            let page = page(command)?;
+            deliver(io, None, &String::from_utf8_lossy(&page))?;
+        }
+        Some(directory) => {
+            fs::create_dir_all(directory)
+                .map_err(|error| Stop::file("create", directory, plain(&error)))?;
+            for command in command.get_subcommands() {
+                write(directory, command.clone())?;
+            }
+            write(directory, command)?;
+        }
+    }
+    Ok(Exit::Clean)
+}
+
+fn write(directory: &Path, command: Command) -> Result<(), Stop> {
+    let path = directory.join(manual(command.clone()).get_filename());
+    atomic::write(&path, &page(command)?).map_err(|error| Stop::file("write", &path, plain(&error)))
+}
+
+fn page(command: Command) -> Result<Vec<u8>, Stop> {
+    let mut page = Vec::new();
+    manual(command)
+        .render(&mut page)
+        .map_err(|error| Stop::new(format!("could not write a manual page: {error}")))?;
+    Ok(page)
+}
+
+fn manual(command: Command) -> clap_mangen::Man {
+    clap_mangen::Man::new(command).source(concat!("vmdisk ", env!("CARGO_PKG_VERSION")))
+}

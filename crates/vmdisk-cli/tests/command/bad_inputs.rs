@@ -1,0 +1,163 @@
+//! Whatever is handed in: a message with its place, never a panic, never silence.
+
+use crate::{CLEAN, Place, UNSAFE};
+
+/// Checks a file of these bytes beside a good one, and returns what was said.
+fn said(bytes: &[u8]) -> String {
+    let place = Place::with(&[("good.xml", UNSAFE)]);
+    place.write("bad.xml", bytes);
+    let run = place.run(&["lint", "bad.xml", "good.xml"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.stdout.contains("good.xml:2:43"),
+        "the other file is still checked: {run:?}"
+    );
+    assert!(run.stderr.contains("bad.xml"), "{run:?}");
+    run.stderr
+}
+
+#[test]
+fn a_tag_that_is_never_closed_is_shown_at_both_ends() {
+    let said = said(b"<domain>\n  <devices>\n</domain>\n");
+    assert!(said.contains("bad.xml:3:1"), "{said}");
+    assert!(
+        said.contains("2 |   <devices>") && said.contains("3 | </domain>"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_no_text_in_utf8_is_named() {
+    let utf16: Vec<u8> = "<domain/>"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    assert!(said(&utf16).contains("UTF-16"));
+    assert!(said(b"\x7fELF\x02\x01\x00\x00").contains("binary"));
+    assert!(said(b"<domain>\n<name>\xff</name></domain>").contains("not UTF-8"));
+    assert!(said(b"").contains("empty"));
+    assert!(said(b"   \n").contains("bad.xml"));
+}
+
+#[test]
+fn what_is_no_domain_is_refused_when_named() {
+    assert!(said(b"<pool type='dir'/>").contains("pool"));
+    assert!(said(b"disks:\n  - file: /a\n").contains("bad.xml"));
+}
+
+#[test]
+fn what_could_exhaust_the_reader_is_refused_quickly() {
+    let started = std::time::Instant::now();
+    let attributes: String = (0..50_000)
+        .map(|number| format!(" a{number}='x'"))
+        .collect();
+    said(format!("<disk{attributes}/>").as_bytes());
+    said("<a>".repeat(100_000).as_bytes());
+    said(b"<!DOCTYPE d [<!ENTITY a 'x'><!ENTITY b '&a;&a;&a;'>]><domain>&b;</domain>");
+    said(b"<!DOCTYPE d SYSTEM 'file:///etc/passwd'><domain/>");
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_stream_without_end_is_given_up() {
+    if cfg!(target_os = "linux") {
+        let run = Place::with(&[]).run(&["lint", "/dev/zero"]);
+        assert_eq!(run.code, 2);
+        assert!(run.stderr.contains("16 MiB"), "{run:?}");
+    }
+}
+
+#[test]
+fn an_empty_standard_input_is_refused() {
+    let run = Place::with(&[]).run_with_input(&["lint", "-"], b"");
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("<stdin>") && run.stderr.contains("empty"),
+        "{run:?}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_nowhere_in_a_directory_is_not_passed_over() {
+    let place = Place::with(&[("d/good.xml", CLEAN), ("d/sub/file", "")]);
+    std::os::unix::fs::symlink("nowhere", place.path("d/dangling.xml")).unwrap();
+    // A directory whose name looks like a file's is walked into like any other.
+    place.write("d/named.xml/inner.xml", UNSAFE.as_bytes());
+    let run = place.run(&["lint", "d", "--format", "concise"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("d/dangling.xml"), "{run:?}");
+    assert!(
+        run.stdout
+            .contains("d/named.xml/inner.xml:2:43: error[cache-unsafe]"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn a_file_broken_before_its_first_element_is_not_passed_over() {
+    let place = Place::with(&[
+        ("d/merge.xml", "<<<<<<< HEAD\n<domain type='kvm'>\n"),
+        ("d/good.xml", CLEAN),
+        ("d/other.xml", "<html/>"),
+    ]);
+    let run = place.run(&["lint", "d"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("d/merge.xml"), "{run:?}");
+    assert!(!run.stderr.contains("other.xml"), "{run:?}");
+}
+
+#[test]
+fn a_name_that_acts_on_a_terminal_is_neutralised() {
+    let name = "a\u{1b}[2J\u{202e}.xml";
+    let place = Place::with(&[(name, UNSAFE)]);
+    for format in ["full", "concise", "github"] {
+        let run = place.run(&[
+            "lint",
+            name,
+            "missing\u{1b}]0;x\u{7}.xml",
+            "--format",
+            format,
+        ]);
+        assert_eq!(run.code, 2);
+        for text in [&run.stdout, &run.stderr] {
+            assert!(
+                !text.contains('\u{1b}') && !text.contains('\u{202e}'),
+                "{text:?}"
+            );
+            assert!(!text.contains('\u{7}'), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn facts_of_a_newer_shape_are_refused_and_unknown_keys_only_warned_about() {
+    let place = Place::with(&[
+        ("a.xml", CLEAN),
+        ("newer.json", "{\"schema_version\": \"2.0\"}"),
+        ("extra.yaml", "schema_version: \"1.0\"\nfuture_key: 1\n"),
+        ("broken.json", "{"),
+    ]);
+    let newer = place.run(&["lint", "a.xml", "--facts", "newer.json"]);
+    assert_eq!(newer.code, 2);
+    assert!(
+        newer.stderr.contains("2.0") && newer.stderr.contains("newer vmdisk"),
+        "{newer:?}"
+    );
+    let broken = place.run(&["lint", "a.xml", "--facts", "broken.json"]);
+    assert_eq!(broken.code, 2);
+    assert!(broken.stderr.contains("line 1"), "{broken:?}");
+    let extra = place.run(&[
+        "lint",
+        "a.xml",
+        "--facts",
+        "extra.yaml",
+        "--fail-on",
+        "error",
+    ]);
+    assert_eq!(extra.code, 0, "{extra:?}");
+    assert!(
+        extra.stderr.contains("warning") && extra.stderr.contains("future_key"),
+        "{extra:?}"
+    );
+}

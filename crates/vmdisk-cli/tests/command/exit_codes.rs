@@ -1,0 +1,95 @@
+//! 0 clean, 1 findings at or above the threshold, 2 something could not be done, which wins.
+
+use crate::{CLEAN, Place, UNSAFE};
+
+#[test]
+fn findings_below_the_threshold_do_not_fail_a_run() {
+    let place = Place::with(&[("clean.xml", CLEAN), ("unsafe.xml", UNSAFE)]);
+    assert_eq!(place.run(&["lint", "clean.xml"]).code, 0);
+    assert_eq!(place.run(&["lint", "unsafe.xml"]).code, 1);
+    assert_eq!(
+        place
+            .run(&["lint", "unsafe.xml", "--fail-on", "error"])
+            .code,
+        1
+    );
+    let ignored = place.run(&[
+        "lint",
+        "unsafe.xml",
+        "--fail-on",
+        "error",
+        "--ignore",
+        "cache-unsafe",
+    ]);
+    assert_eq!(ignored.code, 0, "{ignored:?}");
+    assert!(ignored.stderr.contains("1 allowed"), "{ignored:?}");
+}
+
+#[test]
+fn an_unreadable_input_wins_over_findings_and_the_rest_is_still_checked() {
+    let place = Place::with(&[("unsafe.xml", UNSAFE)]);
+    let run = place.run(&["lint", "missing.xml", "unsafe.xml"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stdout.contains("error[cache-unsafe]"), "{run:?}");
+    assert!(
+        run.stderr.contains("missing.xml") && run.stderr.contains("no such file"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn wrong_usage_is_2_and_prints_no_data() {
+    let place = Place::with(&[("a.xml", CLEAN)]);
+    for arguments in [
+        &["lint"][..],
+        &["lint", "a.xml", "--fail-on", "fatal"],
+        &["lint", "a.xml", "--target", "qmeu=10.0"],
+        &["lint", "a.xml", "--policy", "anarchy"],
+        &["lint", "a.xml", "--unsafe-fixes"],
+        &["lint", "a.xml", "-j", "0"],
+        &["lint", "a.xml", "--facts", "missing.json"],
+        &["lint", "a.xml", "--facts", "missing.json", "--live"],
+        &["explain", "no-such-rule"],
+        &["frobnicate"],
+        &[],
+    ] {
+        let run = place.run(arguments);
+        assert_eq!(run.code, 2, "{arguments:?}: {run:?}");
+        assert_eq!(run.stdout, "", "{arguments:?}");
+        assert!(!run.stderr.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_unknown_rule_is_refused_with_what_was_meant() {
+    let place = Place::with(&[("a.xml", CLEAN)]);
+    let run = place.run(&["lint", "a.xml", "--ignore", "cache-unsaf"]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("did you mean `cache-unsafe`?"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn help_and_version_are_data() {
+    let place = Place::with(&[]);
+    for arguments in [
+        &["--help"][..],
+        &["--version"],
+        &["lint", "-h"],
+        &["help", "lint"],
+    ] {
+        let run = place.run(arguments);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{arguments:?}");
+        assert!(!run.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_directory_without_a_domain_is_not_clean() {
+    let place = Place::with(&[("d/pool.xml", "<pool/>"), ("d/notes.txt", UNSAFE)]);
+    let run = place.run(&["lint", "d"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("holds a domain or a disk"), "{run:?}");
+}

@@ -1,0 +1,137 @@
+//! Data formats: versioned, complete, and as their schemas say.
+
+use serde_json::Value;
+
+use crate::{Place, UNSAFE, sarif_schema};
+
+/// A place with a finding, an allowed finding, a fix and an input that cannot be read.
+fn mixed() -> Place {
+    let allowed = UNSAFE.replace("vda", "vdb").replace("web1", "scratch");
+    let text = format!(
+        "<devices>\n{UNSAFE}<!-- vmdisk: allow(cache-unsafe) rebuilt each night -->\n{allowed}</devices>\n"
+    );
+    Place::with(&[
+        ("d/mixed disks.xml", &text),
+        ("d/broken.xml", "<domain>\n<os>\n</domain>\n"),
+    ])
+}
+
+fn data(place: &Place, format: &str) -> Value {
+    let run = place.run(&["lint", "d", "--format", format]);
+    assert_eq!(run.code, 2, "{run:?}");
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+#[test]
+fn the_report_is_what_its_published_schema_says() {
+    let place = mixed();
+    let report = data(&place, "json");
+    let schema: Value = serde_json::from_str(&place.run(&["schema", "report"]).stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&report)
+        .map(|error| error.to_string())
+        .collect();
+    assert_eq!(errors, Vec::<String>::new());
+    let mut wrong = report.clone();
+    wrong["findings"][0]["severity"] = "fatal".into();
+    assert!(
+        !validator.is_valid(&wrong),
+        "the schema would take anything"
+    );
+    assert_eq!(report["schema_version"], "1.0");
+    assert_eq!(report["summary"]["failed_inputs"], 1);
+    assert_eq!(report["summary"]["allowed"], 1);
+    assert_eq!(
+        report["allowed"][0]["allowed_by"]["reason"],
+        "rebuilt each night"
+    );
+}
+
+#[test]
+fn edits_in_the_report_mend_the_text_as_fix_does() {
+    let place = mixed();
+    let report = data(&place, "json");
+    let finding = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|finding| finding["rule"] == "cache-unsafe")
+        .unwrap();
+    let place_of = |part: &str| finding["place"]["start"][part].as_u64().unwrap();
+    assert_eq!((place_of("line"), place_of("column")), (3, 43));
+    let edit = &finding["fix"]["edits"][0];
+    let offset = |end: &str| usize::try_from(edit[end]["offset"].as_u64().unwrap()).unwrap();
+    let mut text = place.read("d/mixed disks.xml");
+    text.replace_range(
+        offset("start")..offset("end"),
+        edit["text"].as_str().unwrap(),
+    );
+    assert!(text.contains("cache='writeback'"), "{text}");
+}
+
+#[test]
+fn sarif_is_what_the_standard_says() {
+    let log = data(&mixed(), "sarif");
+    sarif_schema::assert_valid(&log);
+    let run = &log["runs"][0];
+    assert_eq!(run["columnKind"], "unicodeCodePoints");
+    assert_eq!(run["invocations"][0]["executionSuccessful"], false);
+    let uris: Vec<&str> = run["artifacts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|artifact| artifact["location"]["uri"].as_str().unwrap())
+        .collect();
+    assert_eq!(uris, ["d/broken.xml", "d/mixed%20disks.xml"]);
+    let results = run["results"].as_array().unwrap();
+    let suppressed = results
+        .iter()
+        .find(|result| result["suppressions"][0]["kind"] == "inSource")
+        .unwrap();
+    assert_eq!(
+        suppressed["suppressions"][0]["justification"],
+        "rebuilt each night"
+    );
+    for result in results {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(
+            run["tool"]["driver"]["rules"][index]["id"],
+            result["ruleId"]
+        );
+    }
+}
+
+#[test]
+fn fingerprints_survive_edits_elsewhere_and_moves() {
+    let domain = |extra: &str, disk: &str| {
+        format!("<domain type='kvm'><name>web1</name>{extra}<devices>\n{disk}</devices></domain>")
+    };
+    let fingerprints = |name: &str, text: &str| -> Vec<String> {
+        let place = Place::with(&[(name, text)]);
+        let run = place.run(&["lint", name, "--format", "sarif"]);
+        let log: Value = serde_json::from_str(&run.stdout).unwrap();
+        log["runs"][0]["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|result| result["ruleId"] == "cache-unsafe")
+            .map(|result| {
+                result["partialFingerprints"]["vmdiskField/v1"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            })
+            .collect()
+    };
+    let before = fingerprints("a.xml", &domain("", UNSAFE));
+    assert_eq!(before.len(), 1);
+    let another = crate::CLEAN.replace("vda", "vdz").replace("web1", "other");
+    let after = fingerprints(
+        "moved/b.xml",
+        &domain("<!-- line\n -->\n\n", &format!("{another}{UNSAFE}")),
+    );
+    assert_eq!(before, after);
+    let other_disk = fingerprints("a.xml", &domain("", &UNSAFE.replace("vda", "vdb")));
+    assert_ne!(before, other_disk);
+}

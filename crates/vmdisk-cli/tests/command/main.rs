@@ -1,0 +1,121 @@
+//! The command as its users see it: arguments in, streams and exit status out.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bad_inputs;
+mod exit_codes;
+mod facts;
+mod fixes;
+mod formats;
+mod generate;
+mod pages;
+mod sarif_schema;
+mod streams;
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A disk with a finding of severity error that `--fix` mends, and no other of that severity.
+pub(crate) const UNSAFE: &str = "\
+<disk type='file' device='disk'>
+  <driver name='qemu' type='qcow2' cache='unsafe'/>
+  <source file='/srv/web1.qcow2'/>
+  <target dev='vda' bus='virtio'/>
+</disk>
+";
+
+/// The same disk without it.
+pub(crate) const CLEAN: &str = "\
+<disk type='file' device='disk'>
+  <driver name='qemu' type='qcow2' cache='writeback'/>
+  <source file='/srv/web1.qcow2'/>
+  <target dev='vda' bus='virtio'/>
+</disk>
+";
+
+/// What a run came to.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A directory of its own for one test.
+pub(crate) struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    /// A directory with these files.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let place = Place {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        for (name, text) in files {
+            place.write(name, text.as_bytes());
+        }
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, contents: &[u8]) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, contents).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The command, to be started in this directory.
+    pub(crate) fn command(
+        &self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Command {
+        vmdisk(self.directory.path(), arguments)
+    }
+
+    /// Runs the command in this directory.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
+        self.run_with_input(arguments, b"")
+    }
+
+    /// Runs the command in this directory with something on its standard input.
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Run {
+        finish(self.command(arguments), input)
+    }
+}
+
+fn vmdisk(directory: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vmdisk"));
+    command
+        .args(arguments)
+        .current_dir(directory)
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("CLICOLOR")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+pub(crate) fn finish(mut command: Command, input: &[u8]) -> Run {
+    let mut child = command.spawn().unwrap();
+    // A command that does not read its input may close it.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    Run {
+        code: output.status.code().expect("it was not killed"),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr,
+    }
+}

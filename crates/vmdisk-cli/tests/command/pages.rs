@@ -1,0 +1,75 @@
+//! explain, rules, schema, completions, man.
+
+use crate::Place;
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    let run = Place::with(&[]).run(arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{arguments:?}");
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+#[test]
+fn every_rule_is_listed_and_explained() {
+    let all = json(&["rules", "--format", "json"]);
+    let all = all.as_array().unwrap();
+    let table = Place::with(&[]).run(&["rules"]).stdout;
+    assert_eq!(table.lines().count(), all.len());
+    for rule in all {
+        let name = rule["name"].as_str().unwrap();
+        assert!(
+            table
+                .lines()
+                .any(|line| line.starts_with(&format!("{name} "))),
+            "{name}"
+        );
+    }
+    let page = Place::with(&[]).run(&["explain", "cache-unsafe"]);
+    assert!(page.stdout.starts_with("# cache-unsafe\n"), "{page:?}");
+    let data = json(&["explain", "cache-unsafe", "--format", "json"]);
+    assert_eq!(data["name"], "cache-unsafe");
+    assert_eq!(data["page"].as_str().unwrap(), page.stdout);
+}
+
+#[test]
+fn an_unknown_rule_gets_a_suggestion() {
+    let run = Place::with(&[]).run(&["explain", "cache-unsave"]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("did you mean `cache-unsafe`?"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn schemas_are_valid_schemas() {
+    for format in ["report", "facts", "spec"] {
+        let schema = json(&["schema", format]);
+        assert!(
+            schema["$schema"].as_str().unwrap().contains("2020-12"),
+            "{format}"
+        );
+        jsonschema::meta::validate(&schema).unwrap_or_else(|error| panic!("{format}: {error}"));
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_cover_every_command() {
+    let place = Place::with(&[]);
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let run = place.run(&["completions", shell]);
+        assert_eq!(run.code, 0);
+        assert!(run.stdout.contains("fail-on"), "{shell}");
+    }
+    assert!(place.run(&["man"]).stdout.contains(".TH vmdisk 1"));
+    assert_eq!(place.run(&["man", "pages"]).code, 0);
+    for page in [
+        "vmdisk",
+        "vmdisk-lint",
+        "vmdisk-generate",
+        "vmdisk-facts",
+        "vmdisk-explain",
+    ] {
+        let text = place.read(&format!("pages/{page}.1"));
+        assert!(text.contains(&format!(".TH {page} 1")), "{page}: {text}");
+    }
+}
