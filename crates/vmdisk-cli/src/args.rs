@@ -110,7 +110,7 @@ pub(crate) struct LintArgs {
     #[arg(long, help_heading = "Fixes")]
     pub(crate) unsafe_fixes: bool,
     /// Print what --fix would change as a diff that `git apply` takes, and change nothing.
-    #[arg(long, help_heading = "Fixes")]
+    #[arg(long, conflicts_with = "format", help_heading = "Fixes")]
     pub(crate) diff: bool,
     /// What to call standard input.
     #[arg(long, value_name = "PATH")]

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &FactsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
             file: file.clone(),
             origin: Origin::Named,
         };
-        let bytes = read::bytes(&input, None).map_err(Stop::from)?;
+        let bytes = read::file(file).map_err(Stop::from)?;
         let document = read::document(&input, &bytes).map_err(Stop::from)?;
         host::paths_of(&document.domain, &mut named);
     }

@@ -7,7 +7,8 @@ pub(crate) mod read;
 mod run;
 mod walk;
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 
 use vmdisk::{FixScope, LintOptions, Severity};
@@ -31,25 +32,23 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     let mode = mode(args)?;
     let mut host = Host::prepare(&args.host, io, colors)?;
     let inputs = inputs::find(&args.paths, args.stdin_filename.as_deref());
-    let stdin = if inputs
-        .files
-        .iter()
-        .any(|input| input.origin == Origin::Stdin)
-    {
-        let bytes = read::limited(&mut *io.stdin).map_err(|error| {
-            Stop::new(format!("could not read standard input: {}", plain(&error)))
-        })?;
-        Some(bytes)
-    } else {
-        None
-    };
+    let mut read_before = BTreeMap::new();
+    let mut has_stdin = false;
+    for (number, input) in inputs.files.iter().enumerate() {
+        if input.origin == Origin::Stdin {
+            has_stdin = true;
+            let bytes = read::limited(&mut *io.stdin).map_err(|error| {
+                Stop::new(format!("could not read standard input: {}", plain(&error)))
+            })?;
+            read_before.insert(number, bytes);
+        }
+    }
     if args.host.live {
-        let paths = host_paths(&inputs, stdin.as_deref());
-        host.collect(paths);
+        host.collect(host_paths(&inputs, &mut read_before));
     }
     let index = host.index();
     // Standard output belongs to the mended text where that is asked for.
-    let prints_fixed = matches!(mode, Mode::Fix(_)) && stdin.is_some();
+    let prints_fixed = matches!(mode, Mode::Fix(_)) && has_stdin;
     let view = View {
         least_shown: if args.quiet {
             args.fail_on
@@ -74,7 +73,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
             ignored: args.ignore.iter().cloned().collect::<BTreeSet<String>>(),
         },
         mode,
-        stdin: stdin.as_deref(),
+        read_before: &read_before,
         render: &render,
     };
     let done = run::all(&inputs.files, &job, threads(args));
@@ -115,14 +114,19 @@ fn text_of(format: LintFormat, checked: &Checked, view: &View) -> String {
     }
 }
 
-/// Paths on the host that the documents name, for `--live`.
-fn host_paths(inputs: &Inputs, stdin: Option<&[u8]>) -> BTreeSet<String> {
+/// Paths on the host that the documents name, for `--live`. What was read for that is kept.
+fn host_paths(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
-    for input in &inputs.files {
-        // What cannot be read is complained about when it is checked.
-        if let Ok(bytes) = read::bytes(input, stdin)
-            && let Ok(document) = vmdisk::read_bytes(&bytes)
-        {
+    for (number, input) in inputs.files.iter().enumerate() {
+        let bytes = match read_before.entry(number) {
+            Entry::Occupied(bytes) => bytes.into_mut(),
+            // What cannot be read is complained about when it is checked.
+            Entry::Vacant(slot) => match read::file(&input.file) {
+                Ok(bytes) => slot.insert(bytes),
+                Err(_) => continue,
+            },
+        };
+        if let Ok(document) = vmdisk::read_bytes(bytes) {
             crate::host::paths_of(&document.domain, &mut paths);
         }
     }

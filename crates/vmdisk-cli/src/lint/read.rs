@@ -7,21 +7,12 @@ use std::path::Path;
 use vmdisk::{Document, ReadFailure};
 use vmdisk_source::{LineIndex, Span};
 
-use crate::lint::inputs::{Input, Origin};
+use crate::lint::inputs::Input;
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::plain;
 
 /// More than this is not read: the reader of domains would refuse it anyway, and `/dev/zero` has no end.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
-
-/// The bytes of an input.
-pub(crate) fn bytes(input: &Input, stdin: Option<&[u8]>) -> Result<Vec<u8>, Box<Message>> {
-    match (&input.origin, stdin) {
-        (Origin::Stdin, Some(bytes)) => Ok(bytes.to_owned()),
-        (Origin::Stdin, None) => Ok(Vec::new()),
-        (Origin::Named | Origin::Found(_), _) => file(&input.file),
-    }
-}
 
 /// The bytes of a file, if it is not far too large.
 pub(crate) fn file(path: &Path) -> Result<Vec<u8>, Box<Message>> {

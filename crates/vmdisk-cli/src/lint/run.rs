@@ -1,5 +1,8 @@
 //! Checks the inputs, several at once, and keeps their order.
 
+use std::collections::BTreeMap;
+use std::panic::{self, AssertUnwindSafe};
+
 use rayon::prelude::*;
 use vmdisk::{FixScope, LintOptions};
 
@@ -28,8 +31,8 @@ pub(crate) enum Mode {
 pub(crate) struct Job<'a> {
     pub(crate) options: LintOptions<'a>,
     pub(crate) mode: Mode,
-    /// What standard input holds, if it is an input.
-    pub(crate) stdin: Option<&'a [u8]>,
+    /// Bytes that were read already, by the number of the input: a pipe can be read only once.
+    pub(crate) read_before: &'a BTreeMap<usize, Vec<u8>>,
     /// Turns what was found in one input into text, where the format has a text for each.
     pub(crate) render: &'a (dyn Fn(&Checked) -> String + Sync),
 }
@@ -47,7 +50,8 @@ pub(crate) struct Done {
 
 /// Handles all inputs; those that turn out to be none of ours give nothing.
 pub(crate) fn all(inputs: &[Input], job: &Job<'_>, threads: usize) -> Vec<Option<Done>> {
-    let one_by_one = || inputs.iter().map(|input| one(input, job)).collect();
+    let numbered = |(number, input)| unless_it_panics(number, input, job);
+    let one_by_one = || inputs.iter().enumerate().map(numbered).collect();
     if threads < 2 || inputs.len() < WORTH_THREADS {
         return one_by_one();
     }
@@ -56,23 +60,58 @@ pub(crate) fn all(inputs: &[Input], job: &Job<'_>, threads: usize) -> Vec<Option
         .num_threads(threads.min(inputs.len()))
         .build()
     {
-        Ok(pool) => pool.install(|| inputs.par_iter().map(|input| one(input, job)).collect()),
+        Ok(pool) => pool.install(|| inputs.par_iter().enumerate().map(numbered).collect()),
         Err(_) => one_by_one(),
     }
 }
 
-fn one(input: &Input, job: &Job<'_>) -> Option<Done> {
-    let mut done = Done {
-        checked: Checked {
+impl Done {
+    fn new(input: &Input) -> Self {
+        Done {
+            checked: Checked {
+                path: input.path(),
+                uri: input.uri(),
+                outcome: Ok(Report::empty()),
+            },
+            rendered: String::new(),
+            diff: String::new(),
+            fixed: None,
+        }
+    }
+}
+
+/// One input; a mistake of ours in it is told as such, and the other inputs are still checked.
+fn unless_it_panics(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
+    let attempt = panic::catch_unwind(AssertUnwindSafe(|| one(number, input, job)));
+    attempt.unwrap_or_else(|_| {
+        let mut done = Done::new(input);
+        let place = MessagePlace {
             path: input.path(),
-            uri: input.uri(),
-            outcome: Ok(Report::empty()),
-        },
-        rendered: String::new(),
-        diff: String::new(),
-        fixed: None,
+            quoted: None,
+        };
+        done.checked.outcome = Err(Box::new(Message {
+            help: Some(
+                concat!(
+                    "please report it at ",
+                    env!("CARGO_PKG_REPOSITORY"),
+                    "/issues"
+                )
+                .to_owned(),
+            ),
+            ..Message::error("could not be checked because of a mistake in vmdisk itself").at(place)
+        }));
+        done.rendered = (job.render)(&done.checked);
+        Some(done)
+    })
+}
+
+fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
+    let mut done = Done::new(input);
+    let bytes = match job.read_before.get(&number) {
+        Some(bytes) => Ok(bytes.clone()),
+        None => read::file(&input.file),
     };
-    done.checked.outcome = match read::bytes(input, job.stdin) {
+    done.checked.outcome = match bytes {
         Ok(bytes) => {
             if matches!(input.origin, Origin::Found(_)) && !read::is_ours(&bytes) {
                 return None;

@@ -1,5 +1,7 @@
 //! The `.xml` files below a directory.
 
+use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, Error, WalkBuilder};
@@ -16,12 +18,25 @@ pub(crate) struct Found {
 /// All `.xml` files below `directory` that `.gitignore` does not exclude; hidden ones are left out.
 pub(crate) fn xml_files(directory: &Path) -> Found {
     let mut found = Found::default();
+    let mut links = Vec::new();
     for entry in WalkBuilder::new(directory).build() {
         match entry {
-            Ok(entry) if is_wanted(&entry) => found.files.push(entry.into_path()),
+            Ok(entry) if is_wanted(&entry) => {
+                if entry.path_is_symlink() {
+                    links.push(entry.into_path());
+                } else {
+                    found.files.push(entry.into_path());
+                }
+            }
             Ok(_) => {}
             Err(error) => found.trouble.push(explain(directory, &error)),
         }
+    }
+    if !links.is_empty() {
+        // libvirt's autostart folder links to the files beside it, which one mention is enough for.
+        let real: HashSet<PathBuf> = found.files.iter().flat_map(fs::canonicalize).collect();
+        links.retain(|link| !fs::canonicalize(link).is_ok_and(|target| real.contains(&target)));
+        found.files.append(&mut links);
     }
     found.files.sort();
     found.trouble.sort();
@@ -66,7 +81,6 @@ fn path_of(error: &Error) -> Option<&Path> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn only_xml_files_that_git_would_see_are_found_in_order() {
@@ -101,5 +115,27 @@ mod tests {
             ]
         );
         assert!(found.trouble.is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_file_that_is_found_anyway_is_left_out() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join("qemu/autostart")).unwrap();
+        fs::write(root.join("qemu/web1.xml"), "<domain/>").unwrap();
+        fs::write(root.join("outside.xml"), "<domain/>").unwrap();
+        symlink("../web1.xml", root.join("qemu/autostart/web1.xml")).unwrap();
+        symlink("../outside.xml", root.join("qemu/outside.xml")).unwrap();
+        symlink("nowhere", root.join("qemu/dangling.xml")).unwrap();
+        let found = xml_files(&root.join("qemu"));
+        let names: Vec<&Path> = found
+            .files
+            .iter()
+            .map(|path| path.strip_prefix(root.join("qemu")).unwrap())
+            .collect();
+        let expected = ["dangling.xml", "outside.xml", "web1.xml"].map(Path::new);
+        assert_eq!(names, expected);
     }
 }
