@@ -2,6 +2,8 @@
 
 mod backend;
 mod check;
+mod check_backend;
+mod check_iotune;
 mod disk;
 mod error;
 mod guest;
@@ -28,6 +30,8 @@ pub use error::{SpecError, SpecPlace};
 pub use guest::{GuestSpec, GuestType, HugePagesSpec, IoThreadCount};
 pub use iotune::IotuneSpec;
 pub use path::{SpecPath, SpecSegment};
+
+pub(crate) use value::size_text;
 
 use node::{Node, NodeSeed};
 use section::{Keys, Reader, Slot, SpecValue, section};
@@ -184,6 +188,13 @@ impl Spec {
             }
             Some(_) | None => Err(reader.errors),
         }
+    }
+
+    /// The place of a value in the YAML text of a spec; of what encloses it, if it is not written.
+    ///
+    /// Errors of planning name values of the spec; with this they can be shown in its text.
+    pub fn place_in_yaml(text: &str, at: &SpecPath) -> Option<SpecPlace> {
+        locate::locate(text, at, false)
     }
 
     /// Writes the spec as YAML; reading it gives the same spec.

@@ -1,5 +1,9 @@
-//! Specs of all shapes, for property tests.
+//! Specs of all shapes for property tests, and a host to plan for.
 #![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
+pub(crate) mod host;
+pub(crate) mod real;
 
 use proptest::option::weighted;
 use proptest::prelude::*;
@@ -326,6 +330,54 @@ pub(crate) fn spec() -> impl Strategy<Value = Spec> {
         .prop_map(|(guest, disks)| Spec {
             version: SpecVersion::V1,
             guest,
+            disks,
+        })
+        .prop_filter("two disks on one storage", |spec| spec.check().is_empty())
+}
+
+/// A spec that asks for storage, and leaves nearly all else open.
+pub(crate) fn open_spec() -> impl Strategy<Value = Spec> {
+    let disk = (
+        backend(),
+        weighted(0.2, word(CacheMode::ALL)),
+        weighted(
+            0.3,
+            proptest::sample::select(vec![
+                BusSpec::Virtio,
+                BusSpec::VirtioScsi,
+                BusSpec::Sata,
+                BusSpec::Usb,
+            ]),
+        ),
+        weighted(0.1, Just(IoThreadSpec::Auto)),
+    )
+        .prop_map(|(backend, cache, bus, iothread)| {
+            let decides_itself = match &backend {
+                BackendSpec::VhostUserBlk(_) => true,
+                BackendSpec::Device(device) => device.access == Some(DeviceAccess::Lun),
+                BackendSpec::Raw(_)
+                | BackendSpec::Qcow2(_)
+                | BackendSpec::Lvm(_)
+                | BackendSpec::LvmThin(_) => false,
+            };
+            let has_loops = matches!(bus, None | Some(BusSpec::Virtio | BusSpec::VirtioScsi));
+            DiskSpec {
+                cache: cache.filter(|_| !decides_itself),
+                bus: bus.filter(|_| !decides_itself),
+                iothread: iothread.filter(|_| !decides_itself && has_loops),
+                ..DiskSpec::new(backend)
+            }
+        });
+    (
+        weighted(0.5, 1_u32..16),
+        proptest::collection::vec(disk, 0..6),
+    )
+        .prop_map(|(vcpus, disks)| Spec {
+            version: SpecVersion::V1,
+            guest: vcpus.map(|vcpus| GuestSpec {
+                vcpus: Some(vcpus),
+                ..GuestSpec::default()
+            }),
             disks,
         })
         .prop_filter("two disks on one storage", |spec| spec.check().is_empty())

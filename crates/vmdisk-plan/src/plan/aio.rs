@@ -1,0 +1,96 @@
+//! How requests reach the host's kernel.
+
+use vmdisk_facts::Fact;
+use vmdisk_model::{
+    AioMode, BackendSource, Creation, DiskField, Format, Image, Preallocation, Protocol,
+    Qcow2Preallocation,
+};
+
+use super::host::Direct;
+use super::planner::{Chosen, Planner};
+use crate::spec::DiskSpec;
+
+impl Planner<'_> {
+    /// Decides the AIO mode of a disk, once its cache mode is known.
+    pub(crate) fn plan_aio(&mut self, index: usize, spec: &DiskSpec) {
+        let backend = &self.domain.disks[index].backend;
+        let BackendSource::Image(image) = &backend.source else {
+            return;
+        };
+        let (image, is_direct) = (image.clone(), backend.is_direct());
+        let aio = self.decide_disk(index, DiskField::Aio, "io", spec.io, |planner| {
+            Some(choose(planner, &image, is_direct))
+        });
+        self.disk(index).backend.aio = aio;
+    }
+
+    /// Number of disks with native AIO so far; each event loop with one takes requests of the kernel.
+    fn native_disks(&self) -> u64 {
+        let is_native = |disk: &&vmdisk_model::Disk| disk.backend.aio == Some(AioMode::Native);
+        self.domain.disks.iter().filter(is_native).count() as u64
+    }
+}
+
+fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool) -> Chosen<AioMode> {
+    if !is_direct {
+        let reason = "with the page cache in between, native AIO is refused and blocks";
+        return Chosen::by_default(AioMode::Threads, reason).instead_of("native-without-direct");
+    }
+    if let Direct::Fails { because, .. } = planner.host.direct_io(image) {
+        let reason = format!("O_DIRECT was asked for, and there {because}: native AIO would block");
+        return Chosen::by_fact(AioMode::Threads, reason).instead_of("io-native-on-buffered-dio");
+    }
+    let is_device = matches!(image.protocol, Protocol::HostDevice { .. });
+    if is_device || is_allocated(planner, image) {
+        if !planner.host.has_aio_requests(planner.native_disks() + 1) {
+            let reason = "fs.aio-max-nr leaves no requests for another disk with native AIO";
+            return Chosen::by_fact(AioMode::Threads, reason).instead_of("aio-max-nr-exhaustion");
+        }
+        let reason = if is_device {
+            "a block device with direct I/O never blocks in io_submit for an allocation"
+        } else {
+            "every block of the file is allocated, so io_submit does not wait for that"
+        };
+        return Chosen::by_default(AioMode::Native, reason).instead_of("io-threads-on-block");
+    }
+    match planner.host.io_uring() {
+        Ok(because) => {
+            let reason =
+                format!("the file grows as the guest writes, where native AIO waits; {because}");
+            Chosen::by_fact(AioMode::IoUring, reason).instead_of("io-native-sparse-file")
+        }
+        Err(why) => {
+            let reason =
+                format!("the file grows as the guest writes, where native AIO waits; {why}");
+            Chosen::by_default(AioMode::Threads, reason).instead_of("io-native-sparse-file")
+        }
+    }
+}
+
+/// True if all blocks of an image are known to be there already.
+pub(crate) fn is_allocated(planner: &Planner<'_>, image: &Image) -> bool {
+    match &image.creation {
+        Some(Creation::RawFile { preallocation, .. }) => match preallocation {
+            Some(Preallocation::Falloc | Preallocation::Full) => true,
+            Some(Preallocation::Off) | None => false,
+        },
+        Some(Creation::Qcow2(qcow2)) => match qcow2.preallocation {
+            Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full) => true,
+            Some(Qcow2Preallocation::Off | Qcow2Preallocation::Metadata) | None => false,
+        },
+        Some(Creation::LogicalVolume { .. }) => true,
+        Some(Creation::ThinVolume(_)) => false,
+        Some(Creation::Existing) | None => {
+            // Only of a raw file do the sizes tell.
+            let file = image
+                .host_path()
+                .and_then(|path| planner.host.index.file(path));
+            match file.map(|file| (&file.size, &file.alloc)) {
+                Some((Fact::Known(size), Fact::Known(allocated))) => {
+                    image.format == Some(Format::Raw) && allocated >= size
+                }
+                _ => false,
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Which bus a disk hangs on, what it is called there, and the controllers that takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use vmdisk_model::{
+    Address, Architecture, Controller, ControllerField, Device, Disk, DiskField, DriveAddress,
+    FieldPath, Format, Frontend, Image, IoThreadId, IoThreadQueues, MachineType,
+    ScsiControllerModel, TargetBus,
+};
+
+use super::ChoiceSource;
+use super::planner::{Chosen, Planner};
+use crate::spec::{BackendSpec, BusSpec, DeviceAccess, DiskSpec, MediaSpec};
+
+/// The bus of the model.
+const fn target_bus(bus: BusSpec) -> TargetBus {
+    match bus {
+        BusSpec::Virtio => TargetBus::Virtio,
+        BusSpec::VirtioScsi | BusSpec::Scsi => TargetBus::Scsi,
+        BusSpec::Sata => TargetBus::Sata,
+        BusSpec::Ide => TargetBus::Ide,
+        BusSpec::Usb => TargetBus::Usb,
+        BusSpec::Nvme => TargetBus::Nvme,
+        BusSpec::Fdc => TargetBus::Fdc,
+        BusSpec::Sd => TargetBus::Sd,
+    }
+}
+
+/// True if the guest is to see the host's SCSI device itself.
+pub(crate) fn is_lun(disk: &DiskSpec) -> bool {
+    match &disk.backend {
+        BackendSpec::Device(device) => device.access == Some(DeviceAccess::Lun),
+        BackendSpec::Raw(_)
+        | BackendSpec::Qcow2(_)
+        | BackendSpec::Lvm(_)
+        | BackendSpec::LvmThin(_)
+        | BackendSpec::VhostUserBlk(_) => false,
+    }
+}
+
+/// The names of disks on one bus, in the order in which they are handed out.
+fn target_name(bus: TargetBus, nth: usize) -> String {
+    if bus == TargetBus::Nvme {
+        return format!("nvme0n{}", nth + 1);
+    }
+    // vda … vdz, vdaa …: like numbers, but without a zero.
+    let mut letters = Vec::new();
+    let mut rest = nth + 1;
+    while rest > 0 {
+        letters.push(b'a' + ((rest - 1) % 26) as u8);
+        rest = (rest - 1) / 26;
+    }
+    let letters = letters.iter().rev().map(|letter| char::from(*letter));
+    bus.target_prefix().chars().chain(letters).collect()
+}
+
+/// Why one SCSI controller cannot serve for another disk: its event loops and its queues are its own.
+type ControllerKey = (Vec<u32>, Option<u32>);
+
+impl Planner<'_> {
+    /// Makes a disk for each of the spec, with its bus and its name.
+    pub(crate) fn name_disks(&mut self) {
+        let spec = self.spec;
+        let mut taken: BTreeSet<String> = spec
+            .disks
+            .iter()
+            .filter_map(|disk| disk.target.clone())
+            .collect();
+        let mut next: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for (index, disk) in spec.disks.iter().enumerate() {
+            let bus = self.decide_disk(index, DiskField::TargetBus, "bus", disk.bus, |planner| {
+                Some(choose_bus(planner, disk))
+            });
+            let bus = target_bus(bus.unwrap_or(BusSpec::Virtio));
+            let target = self.decide_disk(
+                index,
+                DiskField::TargetDev,
+                "target",
+                disk.target.clone(),
+                |_| {
+                    let nth = next.entry(bus.target_prefix()).or_default();
+                    loop {
+                        let name = target_name(bus, *nth);
+                        *nth += 1;
+                        if taken.insert(name.clone()) {
+                            let reason = format!("the next free name on bus {bus}");
+                            return Some(Chosen::by_default(name, reason));
+                        }
+                    }
+                },
+            );
+            let mut frontend = Frontend::new(target.unwrap_or_default(), bus);
+            frontend.device = self.plan_device(index, disk);
+            // `plan_storage` puts the source there.
+            let source = Image::file(String::new(), Format::Raw);
+            self.domain.disks.push(Disk::new(frontend, source));
+        }
+    }
+
+    fn plan_device(&mut self, index: usize, disk: &DiskSpec) -> Option<Device> {
+        if is_lun(disk) {
+            self.note_asked(
+                FieldPath::Disk(index, DiskField::Device),
+                "as",
+                Some(DeviceAccess::Lun),
+            );
+            return Some(Device::Lun);
+        }
+        let media = self.decide_disk(index, DiskField::Device, "media", disk.media, |_| {
+            Some(Chosen::by_default(
+                MediaSpec::Disk,
+                "nothing else was asked for",
+            ))
+        });
+        media.map(MediaSpec::device)
+    }
+
+    /// Adds the SCSI controllers that disks need, and says where on them each disk sits.
+    pub(crate) fn plan_scsi_controllers(&mut self) {
+        let spec = self.spec;
+        let mut groups: BTreeMap<ControllerKey, Vec<usize>> = BTreeMap::new();
+        // In the order of the first disk of each, so that a change elsewhere moves nothing.
+        let mut order: Vec<ControllerKey> = Vec::new();
+        for (index, disk) in self.domain.disks.iter().enumerate() {
+            if disk.frontend.bus != Some(TargetBus::Scsi) {
+                continue;
+            }
+            let frontend = &disk.frontend;
+            let threads: Vec<u32> = frontend
+                .iothread
+                .iter()
+                .chain(frontend.iothread_mapping.iter().map(|row| &row.iothread))
+                .map(|id| id.0)
+                .collect();
+            let key = (threads, spec.disks[index].queues);
+            let members = groups.entry(key.clone()).or_default();
+            if members.is_empty() {
+                order.push(key);
+            }
+            members.push(index);
+        }
+        for (number, key) in order.into_iter().enumerate() {
+            let members = groups.remove(&key).unwrap_or_default();
+            self.add_scsi_controller(number as u32, key, &members);
+        }
+    }
+
+    fn add_scsi_controller(&mut self, number: u32, key: ControllerKey, members: &[usize]) {
+        let (threads, queues) = key;
+        let spec = self.spec;
+        let at = self.domain.controllers.len();
+        let is_asked = members
+            .iter()
+            .any(|index| spec.disks[*index].bus == Some(BusSpec::VirtioScsi));
+        let mut controller = Controller::virtio_scsi(number);
+        self.decide(
+            FieldPath::Controller(at, ControllerField::Model),
+            "controller",
+            is_asked.then_some(ScsiControllerModel::VirtioScsi),
+            |_| {
+                let reason = "unset would be an emulated LSI 53C895A on x86, which is slow";
+                Some(Chosen::by_default(ScsiControllerModel::VirtioScsi, reason))
+            },
+        );
+        controller.queues = queues.or_else(|| self.controller_queues(at));
+        match threads[..] {
+            [] => {}
+            [one] => controller.iothread = Some(IoThreadId(one)),
+            [..] => {
+                controller.iothread_mapping = threads
+                    .iter()
+                    .map(|id| IoThreadQueues {
+                        iothread: IoThreadId(*id),
+                        queues: Vec::new(),
+                    })
+                    .collect();
+            }
+        }
+        for (nth, index) in members.iter().enumerate() {
+            let frontend = &mut self.domain.disks[*index].frontend;
+            // On SCSI both belong to the controller.
+            frontend.iothread = None;
+            frontend.iothread_mapping.clear();
+            frontend.queues = None;
+            // A narrow bus keeps unit 7 for itself, and so does libvirt on every one.
+            let unit = if nth >= 7 { nth + 1 } else { nth } as u32;
+            frontend.address = Some(Address::Drive(DriveAddress {
+                controller: number,
+                bus: 0,
+                target: 0,
+                unit,
+            }));
+        }
+        self.domain.controllers.push(controller);
+    }
+}
+
+fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
+    if is_lun(disk) {
+        let reason = "only a SCSI controller passes SCSI commands on";
+        return Chosen::by_default(BusSpec::VirtioScsi, reason);
+    }
+    let is_pc = planner
+        .domain
+        .machine
+        .as_ref()
+        .is_some_and(MachineType::is_i440fx);
+    match disk.media {
+        Some(MediaSpec::Floppy) => Chosen::by_default(BusSpec::Fdc, "a floppy drive"),
+        Some(MediaSpec::Cdrom) => match planner.domain.architecture {
+            Some(Architecture::X86_64 | Architecture::I686) if is_pc => Chosen::by_default(
+                BusSpec::Ide,
+                "every installer has a driver for a CD drive there",
+            ),
+            Some(Architecture::X86_64 | Architecture::I686) => Chosen::by_default(
+                BusSpec::Sata,
+                "every installer has a driver for a CD drive there",
+            ),
+            _ => Chosen::by_default(BusSpec::VirtioScsi, "this machine has no AHCI"),
+        },
+        Some(MediaSpec::Disk) | None => Chosen {
+            source: ChoiceSource::Default,
+            ..Chosen::by_default(
+                BusSpec::Virtio,
+                "the fastest one that every current guest knows",
+            )
+            .instead_of("bus-emulated")
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_on_behind_z() {
+        for (nth, name) in [
+            (0, "vda"),
+            (25, "vdz"),
+            (26, "vdaa"),
+            (701, "vdzz"),
+            (702, "vdaaa"),
+        ] {
+            assert_eq!(target_name(TargetBus::Virtio, nth), name);
+        }
+        assert_eq!(target_name(TargetBus::Nvme, 1), "nvme0n2");
+        assert_eq!(target_name(TargetBus::Usb, 1), "sdb");
+    }
+}

@@ -1,0 +1,66 @@
+//! The cache mode: whether the host's page cache lies between the guest and its storage.
+
+use vmdisk_model::{AioMode, BackendSource, Backing, CacheMode, DiskField, Image, Protocol};
+
+use super::host::Direct;
+use super::planner::{Chosen, Planner};
+use crate::spec::DiskSpec;
+
+impl Planner<'_> {
+    /// Decides the cache mode of a disk.
+    pub(crate) fn plan_cache(&mut self, index: usize, spec: &DiskSpec) {
+        let BackendSource::Image(image) = &self.domain.disks[index].backend.source else {
+            // What a VhostUserBackend caches is its own affair.
+            return;
+        };
+        let image = image.clone();
+        let cache = self.decide_disk(index, DiskField::Cache, "cache", spec.cache, |planner| {
+            Some(choose(planner, &image, spec))
+        });
+        self.disk(index).backend.cache = cache;
+    }
+}
+
+fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<CacheMode> {
+    if spec.shareable == Some(true) {
+        let reason = "two page caches on one disk would not agree";
+        return Chosen::by_default(CacheMode::None, reason).instead_of("shareable-cached");
+    }
+    if spec.io == Some(AioMode::Native) {
+        let reason = "native AIO needs it";
+        return Chosen::by_default(CacheMode::None, reason).instead_of("native-without-direct");
+    }
+    let works = match (planner.host.direct_io(image), &image.protocol) {
+        (Direct::Fails { because, rule }, _) => {
+            return Chosen::by_fact(CacheMode::Writeback, because).instead_of(rule);
+        }
+        (Direct::Works { because, .. }, _) => because,
+        (Direct::Unknown { .. }, Protocol::HostDevice { .. }) => {
+            let reason = "block devices do direct I/O, and two caches would hold the same data";
+            return Chosen::by_default(CacheMode::None, reason);
+        }
+        (Direct::Unknown { why }, Protocol::File { .. } | Protocol::Other(_)) => {
+            let reason = format!(
+                "it is not known whether direct I/O works there: {why}; writeback works everywhere"
+            );
+            return Chosen::by_default(CacheMode::Writeback, reason);
+        }
+    };
+    // The mode holds for the whole chain, so one image below that refuses O_DIRECT decides.
+    if let Backing::Image(below) = &image.backing {
+        match planner.host.direct_io(below) {
+            Direct::Fails {
+                because,
+                rule: rule @ "odirect-unsupported",
+            } => {
+                let reason =
+                    format!("the backing image is opened the same way, and there {because}");
+                return Chosen::by_fact(CacheMode::Writeback, reason).instead_of(rule);
+            }
+            // Reads alone do no harm where writes would.
+            Direct::Fails { .. } | Direct::Works { .. } | Direct::Unknown { .. } => {}
+        }
+    }
+    let reason = format!("{works}; the guest has a page cache of its own, and one is enough");
+    Chosen::by_fact(CacheMode::None, reason)
+}

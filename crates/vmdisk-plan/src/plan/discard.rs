@@ -1,0 +1,201 @@
+//! What becomes of the guest's discards.
+
+use vmdisk_facts::{BlockDevice, BlockKind, Capability, Fact};
+use vmdisk_model::{
+    BackendSource, Bytes, Creation, DetectZeroes, Device, Discard, DiskField, Format, Image,
+    Protocol, Qcow2Preallocation, Switch, TargetBus,
+};
+
+use super::aio::is_allocated;
+use super::planner::{Chosen, Planner};
+use crate::spec::{BackendSpec, DiskSpec};
+
+impl<'a> Planner<'a> {
+    /// Decides discard and what belongs to it.
+    pub(crate) fn plan_discard(&mut self, index: usize, spec: &DiskSpec) {
+        let disk = &self.domain.disks[index];
+        let BackendSource::Image(image) = &disk.backend.source else {
+            return;
+        };
+        let image = image.clone();
+        let is_plain_disk = disk.frontend.device == Some(Device::Disk) && disk.is_writable();
+        let discard = self.decide_disk(
+            index,
+            DiskField::Discard,
+            "discard",
+            spec.discard,
+            |planner| is_plain_disk.then(|| choose(planner, &image, spec)),
+        );
+        self.disk(index).backend.discard = discard;
+        self.plan_discard_no_unref(index, spec, &image);
+        if discard == Some(Discard::Unmap) && is_plain_disk {
+            self.plan_granularity(index, spec, &image);
+        } else {
+            let granularity = spec.discard_granularity;
+            let at = vmdisk_model::FieldPath::Disk(index, DiskField::DiscardGranularity);
+            self.note_asked(at, "discard-granularity", granularity);
+            self.disk(index).frontend.discard_granularity = granularity.map(as_u32);
+        }
+    }
+
+    fn plan_discard_no_unref(&mut self, index: usize, spec: &DiskSpec, image: &Image) {
+        let is_unmapped = self.domain.disks[index].backend.discard == Some(Discard::Unmap);
+        let is_preallocated = match &image.creation {
+            Some(Creation::Qcow2(qcow2)) => match qcow2.preallocation {
+                Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full) => true,
+                Some(Qcow2Preallocation::Off | Qcow2Preallocation::Metadata) | None => false,
+            },
+            _ => false,
+        };
+        let asked = spec.discard_no_unref;
+        let kept = self.decide_disk(index, DiskField::DiscardNoUnref, "discard-no-unref", asked, |planner| {
+            let is_there = planner.host.target.can(Capability::DiscardNoUnref).is_yes()
+                && planner.host.may(Capability::LibvirtDiscardNoUnref);
+            (is_unmapped && is_preallocated && is_there).then(|| {
+                let reason = "the image is preallocated, and a discarded cluster would move when it is written again";
+                Chosen::by_fact(true, reason).instead_of("discard-no-unref-missing")
+            })
+        });
+        self.disk(index).backend.discard_no_unref =
+            kept.map(|on| if on { Switch::On } else { Switch::Off });
+    }
+
+    /// Tells the guest how much storage gives back at once, so that it does not ask in vain.
+    fn plan_granularity(&mut self, index: usize, spec: &DiskSpec, image: &Image) {
+        let bus = self.domain.disks[index].frontend.effective_bus();
+        let asked = spec.discard_granularity;
+        let logical = spec.logical_block_size.unwrap_or(Bytes(512));
+        let at = DiskField::DiscardGranularity;
+        let size = self.decide_disk(index, at, "discard-granularity", asked, |planner| {
+            if bus != TargetBus::Virtio && bus != TargetBus::Scsi {
+                return None;
+            }
+            let (size, whose) = planner.granularity_below(spec, image)?;
+            let is_fit = size.0 > 4096
+                && size.0.is_multiple_of(logical.0.max(4096))
+                && u32::try_from(size.0).is_ok();
+            if !is_fit || !planner.host.may(Capability::LibvirtDiscardGranularity) {
+                return None;
+            }
+            let reason =
+                format!("{whose} gives back {size} at once, and a smaller discard frees nothing");
+            Some(Chosen::by_fact(size, reason).instead_of("discard-granularity-mismatch"))
+        });
+        self.disk(index).frontend.discard_granularity = size.map(as_u32);
+    }
+
+    /// The smallest discard that frees something below an image, and whose it is.
+    fn granularity_below(&self, spec: &DiskSpec, image: &Image) -> Option<(Bytes, String)> {
+        if let Some(Creation::ThinVolume(thin)) = &image.creation {
+            let chunk = match thin.chunk_size {
+                Some(chunk) => chunk,
+                None => self.host.chunk_of(&thin.name, &thin.pool)?,
+            };
+            return Some((chunk, format!("the pool {}", thin.pool)));
+        }
+        let device = self.device_below(spec, image)?;
+        match &device.queue.discard_granularity {
+            Fact::Known(bytes) if *bytes > 0 => Some((Bytes(*bytes), device.name().into_owned())),
+            Fact::Known(_) | Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => None,
+        }
+    }
+
+    /// The device that an image is, or one that shows what it will be like.
+    pub(crate) fn device_below(&self, spec: &DiskSpec, image: &Image) -> Option<&'a BlockDevice> {
+        self.host.device(image).or_else(|| match &spec.backend {
+            BackendSpec::Lvm(lvm) if lvm.size.is_some() => self.host.kindred(&lvm.group, None),
+            BackendSpec::LvmThin(thin) if thin.size.is_some() => {
+                self.host.kindred(&thin.group, thin.pool.as_deref())
+            }
+            BackendSpec::Lvm(_)
+            | BackendSpec::LvmThin(_)
+            | BackendSpec::Raw(_)
+            | BackendSpec::Qcow2(_)
+            | BackendSpec::Device(_)
+            | BackendSpec::VhostUserBlk(_) => None,
+        })
+    }
+}
+
+/// A size that was checked to fit.
+fn as_u32(size: Bytes) -> u32 {
+    u32::try_from(size.0).unwrap_or(u32::MAX)
+}
+
+fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Discard> {
+    if spec.detect_zeroes == Some(DetectZeroes::Unmap) {
+        let reason = "detect-zeroes unmap only acts with it";
+        return Chosen::by_default(Discard::Unmap, reason)
+            .instead_of("detect-zeroes-unmap-no-discard");
+    }
+    let thin = |whose: &str| {
+        let reason = format!("{whose} gives back what the guest deletes");
+        Chosen::by_default(Discard::Unmap, reason).instead_of("discard-missing-thin")
+    };
+    if image.format == Some(Format::Qcow2) {
+        return thin("a qcow2 image");
+    }
+    if let Some(Creation::ThinVolume(_)) = image.creation {
+        return thin("a thin volume");
+    }
+    match &image.protocol {
+        Protocol::File { path } => {
+            if is_allocated(planner, image) {
+                let reason = "every block is allocated, and a discard would give it away";
+                return Chosen::by_default(Discard::Ignore, reason);
+            }
+            let is_new = matches!(image.creation, Some(Creation::RawFile { .. }));
+            let file = planner.host.index.file(path);
+            let is_sparse = file.is_some_and(|file| match (&file.size, &file.alloc) {
+                (Fact::Known(size), Fact::Known(allocated)) => allocated < size,
+                _ => false,
+            });
+            if is_new || is_sparse {
+                return thin("a sparse file");
+            }
+            let reason =
+                "it is not known whether the file is sparse, and a discard would make it so";
+            Chosen::by_default(Discard::Ignore, reason)
+        }
+        Protocol::HostDevice { .. } => on_device(planner, image, spec),
+        Protocol::Other(_) => {
+            Chosen::by_default(Discard::Ignore, "nothing is known of the storage")
+        }
+    }
+}
+
+/// Discards of a device that is not known to be thin by how it was asked for.
+fn on_device(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Discard> {
+    let Some(device) = planner.device_below(spec, image) else {
+        let is_thin = matches!(spec.backend, BackendSpec::LvmThin(_));
+        if is_thin {
+            let reason = "a thin volume gives back what the guest deletes";
+            return Chosen::by_default(Discard::Unmap, reason).instead_of("discard-missing-thin");
+        }
+        let reason = "it is not known whether the device takes discards";
+        return Chosen::by_default(Discard::Ignore, reason);
+    };
+    let name = device.name();
+    match (&device.kind, &device.queue.discard_max) {
+        (BlockKind::LvmThin | BlockKind::Zvol, _) => {
+            let reason = format!("{name} is thin and gives back what the guest deletes");
+            Chosen::by_fact(Discard::Unmap, reason).instead_of("discard-missing-thin")
+        }
+        (_, Fact::Known(0)) => {
+            let reason = format!("discards do not get through {name}");
+            Chosen::by_fact(Discard::Ignore, reason).instead_of("discard-useless-backend")
+        }
+        (_, Fact::Known(_)) if !planner.host.may(Capability::MachineVirtioBlkDiscard) => {
+            let reason = "this machine type hides discards from the guest";
+            Chosen::by_fact(Discard::Ignore, reason).instead_of("discard-old-machine")
+        }
+        (_, Fact::Known(_)) if planner.host.is_fast(image, Some(device)).is_some() => {
+            let reason = format!("{name} takes discards, and flash lasts longer with them");
+            Chosen::by_fact(Discard::Unmap, reason)
+        }
+        (_, Fact::Known(_) | Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => {
+            let reason = format!("{name} gains nothing by discards as far as is known");
+            Chosen::by_default(Discard::Ignore, reason)
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Event loops: which iothread serves which disk.
+
+use std::collections::BTreeMap;
+
+use vmdisk_facts::{Capability, Fact};
+use vmdisk_model::{
+    BackendSource, DiskField, DomainField, FieldPath, IoThread, IoThreadId, IoThreadQueues,
+    TargetBus,
+};
+
+use super::planner::{Chosen, Planner};
+use crate::spec::{IoThreadCount, IoThreadSpec, SpecPath};
+
+/// What one disk wants of event loops.
+enum Wish {
+    /// QEMU's main loop, or whatever its controller has.
+    Nothing,
+    /// An iothread, whichever.
+    Any { reason: String, is_asked: bool },
+    /// These.
+    These(Vec<u32>),
+}
+
+/// Decides which iothreads there are and who uses them.
+pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
+    let count = planner
+        .spec
+        .guest
+        .as_ref()
+        .and_then(|guest| guest.iothreads);
+    let wishes: Vec<Wish> = (0..planner.spec.disks.len())
+        .map(|index| wish(planner, index, count))
+        .collect();
+    let most = most_threads(planner, count, &wishes);
+    // How many disks each iothread serves; asked-for ones count first, so that the others avoid them.
+    let mut load: BTreeMap<u32, usize> = (1..=most).map(|id| (id, 0)).collect();
+    for (index, wish) in wishes.iter().enumerate() {
+        let Wish::These(ids) = wish else { continue };
+        for id in ids {
+            if let Some(IoThreadCount::Number(count)) = count
+                && *id > count
+            {
+                let message = format!("the guest has {count} iothreads, and {id} is none of them");
+                planner.refuse(SpecPath::disk(index).key("iothread"), message);
+                continue;
+            }
+            *load.entry(*id).or_default() += 1;
+        }
+    }
+    for (index, wish) in wishes.into_iter().enumerate() {
+        match wish {
+            Wish::Nothing => {}
+            Wish::These(ids) => assign(planner, index, &ids),
+            Wish::Any { reason, is_asked } => {
+                let least = load.iter().min_by_key(|(id, disks)| (**disks, **id));
+                let Some(id) = least.map(|(id, _)| *id) else {
+                    let message = "the guest has no iothreads, and the disk wants one";
+                    planner.refuse(SpecPath::disk(index).key("iothread"), message);
+                    continue;
+                };
+                *load.entry(id).or_default() += 1;
+                assign_chosen(planner, index, id, reason, is_asked);
+            }
+        }
+    }
+    declare(planner, count, load);
+}
+
+fn is_virtio(planner: &Planner<'_>, index: usize) -> bool {
+    let disk = &planner.domain.disks[index];
+    let is_vhost = matches!(disk.backend.source, BackendSource::VhostUser(_));
+    let bus = disk.frontend.effective_bus();
+    !is_vhost && (bus == TargetBus::Virtio || bus == TargetBus::Scsi)
+}
+
+fn wish(planner: &Planner<'_>, index: usize, count: Option<IoThreadCount>) -> Wish {
+    let spec = &planner.spec.disks[index];
+    match &spec.iothread {
+        Some(IoThreadSpec::Number(id)) => return Wish::These(vec![*id]),
+        Some(IoThreadSpec::Several(ids)) => return Wish::These(ids.clone()),
+        Some(IoThreadSpec::Auto) => {
+            let reason = "the iothread with the fewest disks".to_owned();
+            return Wish::Any {
+                reason,
+                is_asked: true,
+            };
+        }
+        None => {}
+    }
+    if !is_virtio(planner, index) || !planner.domain.disks[index].is_writable() {
+        return Wish::Nothing;
+    }
+    let any = |reason: String| Wish::Any {
+        reason,
+        is_asked: false,
+    };
+    match count {
+        Some(IoThreadCount::Number(0)) => return Wish::Nothing,
+        Some(IoThreadCount::Number(_)) => {
+            return any("the guest has iothreads, which idle unless a disk uses them".to_owned());
+        }
+        Some(IoThreadCount::Auto) => {
+            return any("iothreads were asked for, and this disk can use one".to_owned());
+        }
+        None => {}
+    }
+    let BackendSource::Image(image) = &planner.domain.disks[index].backend.source else {
+        return Wish::Nothing;
+    };
+    if planner.domain.effective_vcpus() < 2 {
+        return Wish::Nothing;
+    }
+    let kindred = planner.device_below(spec, image);
+    match planner.host.is_fast(image, kindred) {
+        Some(because) => any(format!(
+            "{because}, and in QEMU's main loop requests would wait for each other"
+        )),
+        None => Wish::Nothing,
+    }
+}
+
+/// How many iothreads are worth having: no more than disks that take any, vCPUs, or processors.
+fn most_threads(planner: &Planner<'_>, count: Option<IoThreadCount>, wishes: &[Wish]) -> u32 {
+    let takers = wishes
+        .iter()
+        .filter(|wish| matches!(wish, Wish::Any { .. }))
+        .count() as u32;
+    let processors = match planner.host.index.facts().cpu.count {
+        Fact::Known(count) => count.max(1),
+        Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => u32::MAX,
+    };
+    match count {
+        Some(IoThreadCount::Number(count)) => count,
+        Some(IoThreadCount::Auto) | None => {
+            takers.min(planner.domain.effective_vcpus()).min(processors)
+        }
+    }
+}
+
+/// Gives a disk the iothreads it asked for.
+fn assign(planner: &mut Planner<'_>, index: usize, ids: &[u32]) {
+    let at = SpecPath::disk(index).key("iothread");
+    if let [id] = ids {
+        let field = FieldPath::Disk(index, DiskField::IoThread);
+        planner.note_asked(field, "iothread", Some(id));
+        planner.disk(index).frontend.iothread = Some(IoThreadId(*id));
+        return;
+    }
+    let is_scsi = planner.domain.disks[index].frontend.bus == Some(TargetBus::Scsi);
+    let needed = if is_scsi {
+        [
+            Capability::IothreadVqMappingScsi,
+            Capability::LibvirtScsiIothreadMapping,
+        ]
+    } else {
+        [
+            Capability::IothreadVqMappingBlk,
+            Capability::LibvirtIothreadMapping,
+        ]
+    };
+    for capability in needed {
+        if !planner.host.may(capability) {
+            let row = capability.row();
+            let message = format!(
+                "one disk on several iothreads needs {:?} {}, and the target is older",
+                row.component, row.since
+            );
+            planner.refuse(at.clone(), message).help = Some("write one number".to_owned());
+        }
+    }
+    let shown: Vec<String> = ids.iter().map(u32::to_string).collect();
+    let field = FieldPath::Disk(index, DiskField::IoThreadMapping);
+    planner.note_asked(field, "iothread", Some(shown.join(", ")));
+    planner.disk(index).frontend.iothread_mapping = ids
+        .iter()
+        .map(|id| IoThreadQueues {
+            iothread: IoThreadId(*id),
+            queues: Vec::new(),
+        })
+        .collect();
+}
+
+fn assign_chosen(planner: &mut Planner<'_>, index: usize, id: u32, reason: String, is_asked: bool) {
+    planner.decide_disk(index, DiskField::IoThread, "iothread", None, |_| {
+        let chosen = if is_asked {
+            Chosen::by_default(id, reason)
+        } else {
+            Chosen::by_fact(id, reason).instead_of("iothread-missing-fast-media")
+        };
+        Some(chosen)
+    });
+    planner.disk(index).frontend.iothread = Some(IoThreadId(id));
+}
+
+/// Writes down the iothreads that are used, and those that were asked for by number.
+fn declare(planner: &mut Planner<'_>, count: Option<IoThreadCount>, load: BTreeMap<u32, usize>) {
+    let is_number = matches!(count, Some(IoThreadCount::Number(_)));
+    let ids: Vec<u32> = load
+        .iter()
+        .filter(|(_, disks)| is_number || **disks > 0)
+        .map(|(id, _)| *id)
+        .collect();
+    // libvirt numbers iothreads from 1 if only their number is given.
+    let is_counted = ids.iter().zip(1..).all(|(id, nth)| *id == nth);
+    let shown = ids.len();
+    planner.domain.iothreads = ids
+        .into_iter()
+        .map(|id| {
+            let mut thread = IoThread::new(IoThreadId(id));
+            thread.is_listed = !is_counted;
+            thread
+        })
+        .collect();
+    if shown == 0 && !is_number {
+        return;
+    }
+    let at = FieldPath::Domain(DomainField::IoThreads);
+    let asked = is_number.then_some(shown);
+    planner.decide(at, "iothreads", asked, |_| {
+        let reason = "as many as the disks use: no more than vCPUs or processors";
+        Some(Chosen::by_fact(shown, reason))
+    });
+}

@@ -1,0 +1,254 @@
+//! The machine around the disks.
+
+use vmdisk_facts::{Fact, Target};
+use vmdisk_model::{
+    Architecture, BackendSource, Bytes, DomainField, DomainType, FieldPath, HugePages, MachineType,
+    MemoryAccess, MemorySource,
+};
+
+use super::planner::{Chosen, Planner};
+use crate::spec::{BusSpec, GuestSpec, GuestType, HugePagesSpec, MediaSpec, SpecPath};
+
+const fn at(field: DomainField) -> FieldPath {
+    FieldPath::Domain(field)
+}
+
+/// Decides instruction set, machine, accelerator, vCPUs and memory.
+pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
+    let GuestSpec {
+        name,
+        uuid,
+        guest_type,
+        arch,
+        machine,
+        vcpus,
+        memory,
+        iothreads: _,
+        hugepages: _,
+    } = planner.spec.guest.clone().unwrap_or_default();
+    planner.note_asked(at(DomainField::Domain), "uuid", uuid);
+    planner.domain.name = planner.decide(at(DomainField::Name), "name", name, |_| {
+        let reason = "a guest needs a name, and none was given";
+        Some(Chosen::by_default("guest".to_owned(), reason))
+    });
+    let arch = planner.decide(at(DomainField::Architecture), "arch", arch, |planner| {
+        Some(architecture(&planner.host.target))
+    });
+    planner.domain.architecture = arch;
+    let arch = arch.unwrap_or(Architecture::X86_64);
+    let machine = planner.decide(at(DomainField::Machine), "machine", machine, |planner| {
+        choose_machine(planner, arch)
+    });
+    if let Some(machine) = machine {
+        // What a machine can do hangs on the one that was decided for, not on the one asked about.
+        let chosen = Target {
+            machine: Some(machine.clone()),
+            ..Target::default()
+        };
+        planner.host.target = chosen.or(planner.host.target.clone());
+        planner.domain.machine = Some(MachineType::new(machine));
+    }
+    let guest_type = planner.decide(at(DomainField::DomainType), "type", guest_type, |planner| {
+        Some(accelerator(planner, arch))
+    });
+    planner.domain.domain_type = guest_type.map(DomainType::from);
+    planner.domain.vcpus = planner.decide(at(DomainField::Vcpus), "vcpus", vcpus, |_| {
+        Some(Chosen::by_default(1, "libvirt and QEMU take 1 too"))
+    });
+    planner.domain.memory = planner.decide(at(DomainField::Memory), "memory", memory, |_| {
+        let reason = "a guest needs memory, and no size was given";
+        Some(Chosen::by_default(Bytes::gib(1), reason))
+    });
+}
+
+fn architecture(target: &Target) -> Chosen<Architecture> {
+    match target.arch.as_deref().and_then(Architecture::from_wire) {
+        Some(arch) => Chosen::by_fact(arch, "the target is one"),
+        None => Chosen::by_default(Architecture::X86_64, "the most common"),
+    }
+}
+
+fn choose_machine(planner: &mut Planner<'_>, arch: Architecture) -> Option<Chosen<String>> {
+    if let Some(machine) = &planner.host.target.machine {
+        return Some(Chosen::by_fact(machine.clone(), "the target is one"));
+    }
+    let wants_ide = planner
+        .spec
+        .disks
+        .iter()
+        .any(|disk| disk.bus == Some(BusSpec::Ide));
+    let wants_floppy = planner
+        .spec
+        .disks
+        .iter()
+        .any(|disk| disk.bus == Some(BusSpec::Fdc) || disk.media == Some(MediaSpec::Floppy));
+    let (machine, reason) = match arch {
+        Architecture::X86_64 | Architecture::I686 if wants_ide => {
+            ("pc", "a disk wants parallel ATA, and q35 has none")
+        }
+        Architecture::X86_64 | Architecture::I686 if wants_floppy => (
+            "pc",
+            "it brings a floppy controller along, and q35 does not",
+        ),
+        Architecture::X86_64 | Architecture::I686 => {
+            ("q35", "PCI Express and AHCI; unset would be the older pc")
+        }
+        Architecture::Aarch64
+        | Architecture::Armv7l
+        | Architecture::Armv6l
+        | Architecture::Riscv64
+        | Architecture::Riscv32
+        | Architecture::Loongarch64 => ("virt", "the machine made for virtualisation"),
+        Architecture::S390x => ("s390-ccw-virtio", "the machine made for virtualisation"),
+        Architecture::Ppc64 | Architecture::Ppc64le => {
+            ("pseries", "the machine made for virtualisation")
+        }
+        Architecture::Ppc
+        | Architecture::Mips64
+        | Architecture::Mips
+        | Architecture::Mipsel
+        | Architecture::Sparc
+        | Architecture::Sparc64
+        | Architecture::Alpha
+        | Architecture::M68k
+        | Architecture::Itanium => {
+            let at = SpecPath::default().key("guest").key("arch");
+            planner
+                .refuse(at, format!("no machine of {arch} is the obvious one"))
+                .help = Some("write `machine`".to_owned());
+            return None;
+        }
+    };
+    Some(Chosen::by_default(machine.to_owned(), reason))
+}
+
+/// KVM unless the facts prove that there is none for this guest.
+fn accelerator(planner: &Planner<'_>, arch: Architecture) -> Chosen<GuestType> {
+    let facts = planner.host.index.facts();
+    if let Fact::Known(host) = &facts.cpu.arch
+        && !runs(host, arch)
+    {
+        let reason = format!("KVM on {host} runs no {arch}");
+        return Chosen::by_fact(GuestType::Qemu, reason);
+    }
+    match (&facts.kvm.dev_kvm, &facts.kvm.proven) {
+        (Fact::Known(false) | Fact::Absent, _) => {
+            let reason = "there is no /dev/kvm on this host, so guests are emulated, which is slow";
+            Chosen::by_fact(GuestType::Qemu, reason).instead_of("tcg-instead-of-kvm")
+        }
+        (_, Fact::Known(true)) => {
+            Chosen::by_fact(GuestType::Kvm, "a VM was seen to run with KVM on this host")
+                .instead_of("tcg-instead-of-kvm")
+        }
+        _ => Chosen::by_default(GuestType::Kvm, "nothing says that this host has no KVM"),
+    }
+}
+
+/// True if KVM of a host runs guests of an instruction set.
+fn runs(host: &str, guest: Architecture) -> bool {
+    match guest {
+        Architecture::I686 => matches!(host, "x86_64" | "i686" | "i386"),
+        Architecture::Armv7l | Architecture::Armv6l => host == "aarch64" || host.starts_with("arm"),
+        Architecture::Ppc64 | Architecture::Ppc64le => host.starts_with("ppc64"),
+        Architecture::X86_64
+        | Architecture::Aarch64
+        | Architecture::Ppc
+        | Architecture::S390x
+        | Architecture::Riscv64
+        | Architecture::Riscv32
+        | Architecture::Loongarch64
+        | Architecture::Mips64
+        | Architecture::Mips
+        | Architecture::Mipsel
+        | Architecture::Sparc
+        | Architecture::Sparc64
+        | Architecture::Alpha
+        | Architecture::M68k
+        | Architecture::Itanium => host == guest.as_wire(),
+    }
+}
+
+/// Decides how memory is backed, once it is known which disks need it shared.
+pub(crate) fn plan_memory(planner: &mut Planner<'_>) {
+    let asked = planner
+        .spec
+        .guest
+        .as_ref()
+        .and_then(|guest| guest.hugepages);
+    if let Some(asked) = asked {
+        plan_huge_pages(planner, asked);
+    }
+    let needs_sharing = planner
+        .domain
+        .disks
+        .iter()
+        .any(|disk| matches!(disk.backend.source, BackendSource::VhostUser(_)));
+    if !needs_sharing {
+        return;
+    }
+    let reason = "the daemon of a vhost-user-blk disk maps the guest's memory";
+    planner.domain.memory_backing.source =
+        planner.decide(at(DomainField::MemorySource), "memory source", None, |_| {
+            Some(Chosen::by_default(
+                MemorySource::Memfd,
+                format!("{reason}, and a memfd needs no directory"),
+            ))
+        });
+    planner.domain.memory_backing.access =
+        planner.decide(at(DomainField::MemoryAccess), "memory access", None, |_| {
+            Some(
+                Chosen::by_default(MemoryAccess::Shared, reason)
+                    .instead_of("vhost-user-needs-shared-mem"),
+            )
+        });
+}
+
+fn plan_huge_pages(planner: &mut Planner<'_>, asked: HugePagesSpec) {
+    let path = SpecPath::default().key("guest").key("hugepages");
+    let (size, shown) = match asked {
+        HugePagesSpec::No => {
+            planner.note_asked(at(DomainField::HugePages), "hugepages", Some("no"));
+            return;
+        }
+        HugePagesSpec::DefaultSize => (None, "of the host's default size".to_owned()),
+        HugePagesSpec::Size(size) => (Some(size), format!("of {size}")),
+    };
+    let memory = planner.domain.memory.unwrap_or_default();
+    let pages = &planner.host.index.facts().memory.hugepages;
+    // The default size is 2 MiB wherever the kernel was not told otherwise.
+    let looked_up = size.unwrap_or(Bytes(2 * Bytes::MIB));
+    if let Some(size) = size
+        && !memory.0.is_multiple_of(size.0)
+    {
+        let message = format!("memory of {memory} is no multiple of pages of {size}");
+        planner.refuse(path, message);
+        return;
+    }
+    let reason = match pages.get(&(looked_up.0 / 1024)).map(|pages| &pages.free) {
+        Some(Fact::Known(free)) if free.saturating_mul(looked_up.0) < memory.0 => {
+            let message = format!(
+                "the host has {free} free pages of {looked_up}, and memory of {memory} needs {}",
+                memory.0.div_ceil(looked_up.0)
+            );
+            planner.refuse(path, message).help =
+                Some("reserve more (vm.nr_hugepages), or leave hugepages out".to_owned());
+            return;
+        }
+        Some(Fact::Known(free)) => format!("asked for, and the host has {free} free ones"),
+        None if !pages.is_empty() => {
+            planner.refuse(path, format!("the host has no pages of {looked_up}"));
+            return;
+        }
+        Some(Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) | None => {
+            "asked for; whether the host has enough is not known".to_owned()
+        }
+    };
+    planner.decide(at(DomainField::HugePages), "hugepages", None, |_| {
+        let mut chosen = Chosen::by_fact(shown, reason);
+        chosen.source = super::ChoiceSource::Asked;
+        Some(chosen.instead_of("hugepages-insufficient"))
+    });
+    planner.domain.memory_backing.huge_pages = Some(HugePages {
+        page_sizes: Vec::from_iter(size),
+    });
+}

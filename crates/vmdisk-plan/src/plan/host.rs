@@ -1,0 +1,236 @@
+//! What planning asks of the facts, each answer with the words for a reason.
+
+use vmdisk_facts::{
+    BlockDevice, BlockKind, Buffered, Capability, DirectIo, Fact, FsKind, HostIndex, Target,
+    Verdict, Version,
+};
+use vmdisk_model::{Bytes, Image, LogicalVolumeName, Protocol};
+
+/// What `O_DIRECT` comes to for an image.
+pub(crate) enum Direct {
+    /// Writes bypass the page cache, and nothing goes wrong.
+    Works {
+        /// The facts that decided.
+        because: String,
+        /// Alignment of offsets, if it was seen.
+        alignment: Option<u64>,
+    },
+    /// It is refused, ignored, or goes wrong.
+    Fails {
+        /// The facts that decided.
+        because: String,
+        /// The rule that would say so.
+        rule: &'static str,
+    },
+    /// The facts do not say.
+    Unknown {
+        /// What is missing.
+        why: String,
+    },
+}
+
+/// The facts and the target, with the questions of a planner.
+pub(crate) struct Host<'a> {
+    pub(crate) index: HostIndex<'a>,
+    pub(crate) target: Target,
+}
+
+impl<'a> Host<'a> {
+    pub(crate) fn new(index: HostIndex<'a>, target: Target) -> Self {
+        Host { index, target }
+    }
+
+    /// True unless the target is known not to have it.
+    pub(crate) fn may(&self, capability: Capability) -> bool {
+        !self.target.can(capability).is_no()
+    }
+
+    /// What `O_DIRECT` comes to at the path of an image.
+    pub(crate) fn direct_io(&self, image: &Image) -> Direct {
+        let Some(path) = image.host_path() else {
+            return Direct::Unknown {
+                why: "the image has no path on this host".to_owned(),
+            };
+        };
+        if let Protocol::HostDevice { .. } = image.protocol
+            && !self.index.block_device(path).is_known()
+        {
+            // The facts would answer for the file system of the device node.
+            return Direct::Unknown {
+                why: format!("the facts do not describe {path}"),
+            };
+        }
+        match self.index.direct_io(path) {
+            Fact::Known(direct) => self.judge(path, direct),
+            Fact::Unknown(unknown) => Direct::Unknown {
+                why: unknown.to_string(),
+            },
+            Fact::Absent | Fact::NotCollected => Direct::Unknown {
+                why: format!("the facts do not describe {path} or its directory"),
+            },
+        }
+    }
+
+    fn judge(&self, path: &str, direct: DirectIo) -> Direct {
+        let DirectIo {
+            verdict,
+            confidence,
+            alignment,
+            because,
+        } = direct;
+        let because = format!("{because} ({confidence})");
+        let rule = match verdict {
+            Verdict::Direct => match self.trouble_beyond_the_verdict(path) {
+                Some(trouble) => return trouble,
+                None => {
+                    return Direct::Works {
+                        because,
+                        alignment: alignment.map(|alignment| alignment.offset),
+                    };
+                }
+            },
+            Verdict::Unsupported => "odirect-unsupported",
+            Verdict::DirectUnstableChecksums => "btrfs-dio-csum-corruption",
+            Verdict::DirectUnstableMirrors => "btrfs-dio-raid-mirror-divergence",
+            Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums | Buffered::BtrfsRedundant) => {
+                "btrfs-dio-buffered"
+            }
+            Verdict::AcceptedButBuffered(
+                Buffered::Ext4DataJournal
+                | Buffered::SaysNo
+                | Buffered::Tmpfs
+                | Buffered::ZfsIgnored
+                | Buffered::ZfsDisabled
+                | Buffered::Declared,
+            ) => "odirect-silently-buffered",
+        };
+        Direct::Fails { because, rule }
+    }
+
+    /// Direct I/O that is done, and goes wrong later.
+    fn trouble_beyond_the_verdict(&self, path: &str) -> Option<Direct> {
+        let kind = &self.index.filesystem_of(path).known()?.kind;
+        let is_older_qemu = self
+            .target
+            .qemu
+            .is_none_or(|version| version < Version(11, 0, 0));
+        if *kind == FsKind::Zfs {
+            return Some(Direct::Fails {
+                because:
+                    "ZFS checks direct writes and fails those that the guest changes in flight"
+                        .to_owned(),
+                rule: "zfs-dio-verify",
+            });
+        }
+        (*kind == FsKind::Bcachefs && is_older_qemu).then(|| Direct::Fails {
+            because:
+                "QEMU before 11 learns alignment from reads, and bcachefs wants more of writes"
+                    .to_owned(),
+            rule: "bcachefs-dio-old-qemu",
+        })
+    }
+
+    /// Whether QEMU may use io_uring on this host, and the words for it.
+    pub(crate) fn io_uring(&self) -> Result<String, String> {
+        let limits = &self.index.facts().limits;
+        let kernel = self.index.facts().kernel.version.clone().known();
+        match &limits.io_uring_disabled {
+            Fact::Known(0) => {}
+            // The switch came with Linux 6.6; before it nothing restricts io_uring.
+            Fact::Absent if kernel.is_some() => {}
+            Fact::Known(_) => return Err("kernel.io_uring_disabled forbids io_uring".to_owned()),
+            Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => {
+                return Err("it is not known whether io_uring is allowed here".to_owned());
+            }
+        }
+        // A ring needs some pages of locked memory on older kernels.
+        if let Fact::Known(bytes) = limits.memlock_bytes
+            && bytes < Bytes::MIB
+        {
+            return Err(format!("RLIMIT_MEMLOCK is {}", Bytes(bytes)));
+        }
+        if !self.target.can(Capability::AioIoUring).is_yes() {
+            return Err("it is not known that this QEMU has io_uring".to_owned());
+        }
+        for capability in [Capability::LibvirtIoUring, Capability::KernelIoUring] {
+            if !self.may(capability) {
+                return Err(format!("the target lacks {}", capability.name()));
+            }
+        }
+        if self.target.qemu == Some(Version(7, 1, 0)) {
+            return Err("io_uring hangs in QEMU 7.1.0".to_owned());
+        }
+        Ok("the kernel, QEMU and libvirt allow io_uring".to_owned())
+    }
+
+    /// Whether so many more AIO contexts of QEMU fit what the kernel hands out; each takes 1024 requests.
+    pub(crate) fn has_aio_requests(&self, contexts: u64) -> bool {
+        let limits = &self.index.facts().limits;
+        match (&limits.aio_max_nr, &limits.aio_nr) {
+            (Fact::Known(most), Fact::Known(taken)) => taken + contexts * 1024 <= *most,
+            _ => true,
+        }
+    }
+
+    /// The block device that an image lies on, if it is one and the facts describe it.
+    pub(crate) fn device(&self, image: &Image) -> Option<&'a BlockDevice> {
+        match &image.protocol {
+            Protocol::HostDevice { path } => self.index.block_device(&path.0).known(),
+            Protocol::File { .. } | Protocol::Other(_) => None,
+        }
+    }
+
+    /// A device that shows what a volume to be made will be like: its pool, or another volume of the group.
+    pub(crate) fn kindred(&self, group: &str, pool: Option<&str>) -> Option<&'a BlockDevice> {
+        let devices = &self.index.facts().blockdevs;
+        let is_of_group = |device: &&BlockDevice| match &device.lvm {
+            Fact::Known(lvm) => lvm.vg.as_str() == Fact::Known(group),
+            Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => false,
+        };
+        let is_pool = |device: &&BlockDevice| match (&device.lvm, pool) {
+            (Fact::Known(lvm), Some(pool)) => {
+                let is_in = lvm.pool.as_str() == Fact::Known(pool);
+                is_in
+                    || (device.kind == BlockKind::LvmThinPool
+                        && lvm.lv.as_str() == Fact::Known(pool))
+            }
+            _ => false,
+        };
+        let mut of_group = devices.iter().filter(is_of_group);
+        match pool {
+            Some(_) => of_group.find(is_pool),
+            None => of_group.find(|device| device.kind == BlockKind::Lvm),
+        }
+    }
+
+    /// The chunk size of a pool that exists.
+    pub(crate) fn chunk_of(&self, name: &LogicalVolumeName, pool: &str) -> Option<Bytes> {
+        let lvm = self
+            .kindred(&name.group, Some(pool))?
+            .lvm
+            .as_ref()
+            .known()?;
+        lvm.chunk.clone().known().map(Bytes)
+    }
+
+    /// Whether every drive under a path, or under a device, is known not to turn.
+    pub(crate) fn is_fast(
+        &self,
+        image: &Image,
+        kindred: Option<&'a BlockDevice>,
+    ) -> Option<String> {
+        let leaves = match (self.device(image).or(kindred), image.host_path()) {
+            (Some(device), _) => self.index.leaves(device),
+            (None, Some(path)) => self.index.leaves_of(path).known()?,
+            (None, None) => return None,
+        };
+        let first = leaves.first()?;
+        let is_fast = |device: &&BlockDevice| {
+            device.kind == BlockKind::Nvme || device.queue.rotational == Fact::Known(false)
+        };
+        leaves
+            .iter()
+            .all(is_fast)
+            .then(|| format!("{} does not turn", first.name()))
+    }
+}

@@ -1,0 +1,213 @@
+//! The state of planning: what was decided so far, and what cannot be.
+
+use std::fmt::Display;
+
+use vmdisk_facts::{Facts, HostIndex, Target};
+use vmdisk_model::{Disk, DiskField, Domain, FieldPath, Scope};
+
+use super::host::Host;
+use super::{Choice, ChoiceSource, Plan, PlanError, event_loop, guest};
+use crate::spec::{DiskSpec, Spec, SpecPath};
+use crate::steps::Step;
+
+/// A value, and why it is taken.
+pub(crate) struct Chosen<T> {
+    /// The value; `None` leaves the option to QEMU on purpose.
+    pub(crate) value: Option<T>,
+    /// Why.
+    pub(crate) reason: String,
+    /// The rule that would report another value.
+    pub(crate) rule: Option<&'static str>,
+    /// What it rests on.
+    pub(crate) source: ChoiceSource,
+}
+
+impl<T> Chosen<T> {
+    /// A value that facts or the target decide.
+    pub(crate) fn by_fact(value: T, reason: impl Into<String>) -> Self {
+        Chosen {
+            value: Some(value),
+            reason: reason.into(),
+            rule: None,
+            source: ChoiceSource::Fact,
+        }
+    }
+
+    /// A value that does no harm where nothing is known.
+    pub(crate) fn by_default(value: T, reason: impl Into<String>) -> Self {
+        Chosen {
+            source: ChoiceSource::Default,
+            ..Chosen::by_fact(value, reason)
+        }
+    }
+
+    /// The same, with the rule that would report another value.
+    pub(crate) fn instead_of(mut self, rule: &'static str) -> Self {
+        self.rule = Some(rule);
+        self
+    }
+}
+
+/// The state of planning.
+pub(crate) struct Planner<'a> {
+    pub(crate) spec: &'a Spec,
+    pub(crate) host: Host<'a>,
+    pub(crate) domain: Domain,
+    choices: Vec<Choice>,
+    errors: Vec<PlanError>,
+    groundwork: Vec<Step>,
+    steps: Vec<Step>,
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn new(spec: &'a Spec, facts: &'a Facts, target: &Target) -> Self {
+        Planner {
+            spec,
+            host: Host::new(HostIndex::new(facts), target.clone()),
+            domain: Domain {
+                scope: Scope::WholeGuest,
+                ..Domain::default()
+            },
+            choices: Vec::new(),
+            errors: Vec::new(),
+            groundwork: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// Decides everything.
+    pub(crate) fn run(mut self) -> Result<Plan, Vec<PlanError>> {
+        guest::plan_machine(&mut self);
+        let spec = self.spec;
+        for (index, disk) in spec.disks.iter().enumerate() {
+            self.refuse_what_cannot_be(index, disk);
+        }
+        self.name_disks();
+        for (index, disk) in spec.disks.iter().enumerate() {
+            self.plan_disk(index, disk);
+        }
+        event_loop::plan_event_loops(&mut self);
+        self.plan_scsi_controllers();
+        guest::plan_memory(&mut self);
+        self.plan_steps();
+        let Planner {
+            spec,
+            host: _,
+            domain,
+            choices,
+            errors,
+            mut groundwork,
+            steps,
+        } = self;
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        groundwork.extend(steps);
+        Ok(Plan {
+            domain,
+            uuid: spec.guest.as_ref().and_then(|guest| guest.uuid.clone()),
+            choices,
+            steps: groundwork,
+        })
+    }
+
+    /// Decides what belongs to one disk alone, in the order of what depends on what.
+    fn plan_disk(&mut self, index: usize, spec: &DiskSpec) {
+        self.plan_storage(index, spec);
+        self.plan_as_asked(index, spec);
+        self.plan_cache(index, spec);
+        self.plan_aio(index, spec);
+        self.plan_discard(index, spec);
+        self.plan_block_sizes(index, spec);
+        self.plan_metadata_cache(index, spec);
+        self.plan_queues(index, spec);
+    }
+
+    /// The disk that is being planned; `name_disks` has made one for each of the spec.
+    pub(crate) fn disk(&mut self, index: usize) -> &mut Disk {
+        &mut self.domain.disks[index]
+    }
+
+    /// Takes what was asked for, or what is chosen where nothing was; notes which.
+    pub(crate) fn decide<T: Display>(
+        &mut self,
+        at: FieldPath,
+        option: &'static str,
+        asked: Option<T>,
+        choose: impl FnOnce(&mut Self) -> Option<Chosen<T>>,
+    ) -> Option<T> {
+        let chosen = match asked {
+            Some(value) => Chosen {
+                value: Some(value),
+                reason: "asked for".to_owned(),
+                rule: None,
+                source: ChoiceSource::Asked,
+            },
+            None => choose(self)?,
+        };
+        let Chosen {
+            value,
+            reason,
+            rule,
+            source,
+        } = chosen;
+        self.choices.push(Choice {
+            at,
+            option,
+            value: value
+                .as_ref()
+                .map_or_else(|| "unset".to_owned(), ToString::to_string),
+            reason,
+            rule,
+            source,
+        });
+        value
+    }
+
+    /// [`Planner::decide`] for a field of a disk.
+    pub(crate) fn decide_disk<T: Display>(
+        &mut self,
+        index: usize,
+        field: DiskField,
+        option: &'static str,
+        asked: Option<T>,
+        choose: impl FnOnce(&mut Self) -> Option<Chosen<T>>,
+    ) -> Option<T> {
+        self.decide(FieldPath::Disk(index, field), option, asked, choose)
+    }
+
+    /// Notes something that was asked for and is taken over as it is.
+    pub(crate) fn note_asked<T: Display>(
+        &mut self,
+        at: FieldPath,
+        option: &'static str,
+        asked: Option<T>,
+    ) {
+        self.decide(at, option, asked, |_| None);
+    }
+
+    /// Notes what no choice can make work.
+    pub(crate) fn refuse(&mut self, at: SpecPath, message: impl Into<String>) -> &mut PlanError {
+        let index = self.errors.len();
+        self.errors.push(PlanError {
+            at,
+            message: message.into(),
+            help: None,
+        });
+        &mut self.errors[index]
+    }
+
+    /// Adds steps that come before those of all disks, each command once.
+    pub(crate) fn add_groundwork(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            if self.groundwork.iter().all(|known| known.argv != step.argv) {
+                self.groundwork.push(step);
+            }
+        }
+    }
+
+    /// Adds a step that makes an image or a volume.
+    pub(crate) fn add_step(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+}

@@ -1,0 +1,300 @@
+//! What a disk is made of, and how that is made.
+
+use vmdisk_facts::{Fact, FsKind};
+use vmdisk_model::{
+    AioMode, BackendSource, Backing, Bytes, CacheMode, Creation, DiskField, FieldPath, Format,
+    Image, ImageField, LogicalVolumeName, Preallocation, Qcow2Creation, Qcow2Preallocation, Switch,
+    ThinCreation, VhostUserSocket,
+};
+
+use super::planner::{Chosen, Planner};
+use crate::spec::{
+    BackendSpec, DeviceSpec, DiskSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec, VhostUserBlkSpec,
+};
+use crate::steps::{Storage, backing_image};
+
+/// The place of an option of creation, which no field of a running disk holds.
+const fn at_image(index: usize) -> FieldPath {
+    FieldPath::Image(index, 0, ImageField::Image)
+}
+
+impl Planner<'_> {
+    /// Decides the backend's source and how it is made.
+    pub(crate) fn plan_storage(&mut self, index: usize, spec: &DiskSpec) {
+        let source = match &spec.backend {
+            BackendSpec::Raw(raw) => self.raw_file(index, raw).into(),
+            BackendSpec::Qcow2(qcow2) => self.qcow2(index, qcow2).into(),
+            BackendSpec::Lvm(lvm) => thick_volume(lvm).into(),
+            BackendSpec::LvmThin(thin) => self.thin_volume(index, thin).into(),
+            BackendSpec::Device(DeviceSpec { path, access: _ }) => {
+                let mut image = Image::host_device(path);
+                image.creation = Some(Creation::Existing);
+                image.into()
+            }
+            BackendSpec::VhostUserBlk(socket) => self.vhost_user(index, socket).into(),
+        };
+        self.disk(index).backend.source = source;
+    }
+
+    fn raw_file(&mut self, index: usize, raw: &RawSpec) -> Image {
+        let RawSpec {
+            path,
+            size,
+            preallocation,
+            nocow: _,
+        } = raw;
+        let mut image = Image::file(path, Format::Raw);
+        if size.is_none() {
+            image.creation = Some(Creation::Existing);
+            return image;
+        }
+        let preallocation = self.decide(at_image(index), "preallocation", *preallocation, |_| {
+            let reason = "the file takes space as the guest writes";
+            Some(Chosen::by_default(Preallocation::Off, reason))
+        });
+        image.creation = Some(Creation::RawFile {
+            size: *size,
+            preallocation,
+        });
+        image
+    }
+
+    fn qcow2(&mut self, index: usize, qcow2: &Qcow2Spec) -> Image {
+        let Qcow2Spec {
+            path,
+            size,
+            preallocation,
+            cluster_size,
+            extended_l2,
+            lazy_refcounts,
+            backing,
+            nocow: _,
+        } = qcow2;
+        let mut image = Image::file(path, Format::Qcow2);
+        if size.is_none() && backing.is_none() {
+            image.creation = Some(Creation::Existing);
+            return image;
+        }
+        let is_overlay = backing.is_some();
+        let preallocation = self.decide(at_image(index), "preallocation", *preallocation, |_| {
+            if is_overlay {
+                return None;
+            }
+            let reason = "the image takes space as the guest writes";
+            Some(Chosen::by_default(Qcow2Preallocation::Off, reason))
+        });
+        self.note_asked(at_image(index), "cluster-size", *cluster_size);
+        self.note_asked(at_image(index), "extended-l2", *extended_l2);
+        self.note_asked(at_image(index), "lazy-refcounts", *lazy_refcounts);
+        image.backing = match backing {
+            Some(backing) => {
+                let below = backing_image(&backing.path, backing.format);
+                Backing::Image(Box::new(below))
+            }
+            // A new image has nothing below it, and saying so keeps a header from claiming otherwise.
+            None => Backing::Terminated,
+        };
+        image.creation = Some(Creation::Qcow2(Qcow2Creation {
+            size: *size,
+            preallocation,
+            cluster_size: *cluster_size,
+            extended_l2: *extended_l2,
+            lazy_refcounts: *lazy_refcounts,
+            backing: backing
+                .as_ref()
+                .map(|backing| (backing.path.clone(), backing.format)),
+        }));
+        image
+    }
+
+    fn thin_volume(&mut self, index: usize, thin: &LvmThinSpec) -> Image {
+        let LvmThinSpec {
+            group: _,
+            volume: _,
+            size,
+            pool,
+            pool_size,
+            chunk_size,
+            zero,
+        } = thin;
+        let name = thin.name();
+        let mut image = Image::host_device(name.device_path());
+        let (Some(_), Some(pool)) = (size, pool) else {
+            image.creation = Some(Creation::Existing);
+            return image;
+        };
+        let mut chunk = *chunk_size;
+        let mut is_zeroing = *zero;
+        if let Some(pool_size) = pool_size {
+            chunk = self.decide(at_image(index), "chunk-size", *chunk_size, |_| {
+                Some(choose_chunk(*pool_size))
+            });
+            is_zeroing = self.decide(at_image(index), "zero", *zero, |_| {
+                let reason = "without zeroing a new volume reads what a deleted one left";
+                Some(Chosen::by_default(true, reason).instead_of("thin-zeroing-off"))
+            });
+        }
+        image.creation = Some(Creation::ThinVolume(ThinCreation {
+            name,
+            size: *size,
+            pool: pool.clone(),
+            pool_size: *pool_size,
+            chunk_size: chunk,
+            zero: is_zeroing,
+        }));
+        image
+    }
+
+    fn vhost_user(&mut self, index: usize, spec: &VhostUserBlkSpec) -> VhostUserSocket {
+        let VhostUserBlkSpec {
+            socket,
+            reconnect,
+            reconnect_timeout,
+        } = spec;
+        let at = FieldPath::Disk(index, DiskField::Reconnect);
+        let reconnect = self.decide(at, "reconnect", *reconnect, |_| {
+            let reason = "a restart of the daemon would take the disk away for good";
+            Some(Chosen::by_default(true, reason).instead_of("vhost-user-no-reconnect"))
+        });
+        let is_on = reconnect == Some(true);
+        let timeout = self.decide(at, "reconnect-timeout", *reconnect_timeout, |_| {
+            is_on.then(|| Chosen::by_default(10, "libvirt wants a number of seconds with it"))
+        });
+        let mut socket = VhostUserSocket::new(socket);
+        socket.reconnect = reconnect.map(|on| if on { Switch::On } else { Switch::Off });
+        socket.reconnect_timeout = timeout;
+        socket
+    }
+
+    /// Decides whether the directory of a new file loses copy-on-write before the file is made.
+    fn plan_nocow(&mut self, index: usize, spec: &DiskSpec) -> bool {
+        let (path, asked) = match &spec.backend {
+            BackendSpec::Raw(raw) => (raw.path.as_str(), raw.nocow),
+            BackendSpec::Qcow2(qcow2) => (qcow2.path.as_str(), qcow2.nocow),
+            BackendSpec::Lvm(_)
+            | BackendSpec::LvmThin(_)
+            | BackendSpec::Device(_)
+            | BackendSpec::VhostUserBlk(_) => return false,
+        };
+        if !spec.backend.is_made() {
+            return false;
+        }
+        let at = FieldPath::Image(index, 0, ImageField::Path);
+        let facts = &self.host.index;
+        let filesystem = facts.filesystem_of(path).known();
+        let Some(filesystem) = filesystem else {
+            self.note_asked(at, "nocow", asked);
+            return asked == Some(true);
+        };
+        if filesystem.kind != FsKind::Btrfs {
+            self.decide(at, "nocow", None, |_| {
+                let reason = format!("{} has no such flag", filesystem.kind);
+                asked.map(|_| Chosen::by_fact(false, reason))
+            });
+            return false;
+        }
+        let is_mounted_so = facts
+            .mount_of(path)
+            .and_then(|mount| mount.has_option("nodatacow"));
+        if facts.nocow(path) == Fact::Known(true) || is_mounted_so == Fact::Known(true) {
+            self.decide(at, "nocow", None, |_| {
+                Some(Chosen::by_fact(
+                    true,
+                    "new files there are written in place already",
+                ))
+            });
+            return false;
+        }
+        let profiles = filesystem
+            .btrfs
+            .as_ref()
+            .and_then(|btrfs| btrfs.data_profile.as_ref())
+            .known();
+        let has_one_copy = profiles.is_some_and(|profiles| {
+            let is_single = |profile: &String| profile == "single" || profile == "raid0";
+            !profiles.is_empty() && profiles.iter().all(is_single)
+        });
+        let wants_direct = matches!(spec.cache, Some(CacheMode::None | CacheMode::Directsync))
+            || spec.io == Some(AioMode::Native);
+        let chosen = self.decide(at, "nocow", asked, |_| {
+            Some(if has_one_copy {
+                let reason = "copy-on-write takes an image to pieces (2 became 8541 in a trial), and with \
+                    one copy of the data a checksum could tell damage but not mend it";
+                Chosen::by_fact(true, reason).instead_of("btrfs-cow-image")
+            } else if wants_direct {
+                let reason = "direct writes were asked for, and btrfs does none to files with checksums";
+                Chosen::by_fact(true, reason).instead_of("btrfs-dio-buffered")
+            } else {
+                let reason = "the data profile keeps copies that checksums can mend, which is worth more than speed";
+                Chosen::by_fact(false, reason).instead_of("btrfs-nocow-raid1-no-selfheal")
+            })
+        });
+        chosen == Some(true)
+    }
+
+    /// Writes down the steps that make the storage of all disks.
+    pub(crate) fn plan_steps(&mut self) {
+        let spec = self.spec;
+        let new_pools: Vec<LogicalVolumeName> = spec
+            .disks
+            .iter()
+            .filter_map(|disk| match &disk.backend {
+                BackendSpec::LvmThin(thin) if thin.pool_size.is_some() => {
+                    thin.pool.as_ref().map(|pool| LogicalVolumeName {
+                        group: thin.group.clone(),
+                        volume: pool.clone(),
+                    })
+                }
+                BackendSpec::LvmThin(_)
+                | BackendSpec::Raw(_)
+                | BackendSpec::Qcow2(_)
+                | BackendSpec::Lvm(_)
+                | BackendSpec::Device(_)
+                | BackendSpec::VhostUserBlk(_) => None,
+            })
+            .collect();
+        for (index, disk) in spec.disks.iter().enumerate() {
+            let is_nocow_set = self.plan_nocow(index, disk);
+            let BackendSource::Image(image) = &self.domain.disks[index].backend.source else {
+                continue;
+            };
+            let storage = Storage {
+                disk: index,
+                image,
+                is_nocow_set,
+                new_pools: &new_pools,
+            };
+            let groundwork = storage.groundwork();
+            let step = storage.steps();
+            self.add_groundwork(groundwork);
+            if let Some(step) = step {
+                self.add_step(step);
+            }
+        }
+    }
+}
+
+fn thick_volume(lvm: &LvmSpec) -> Image {
+    let name = lvm.name();
+    let mut image = Image::host_device(name.device_path());
+    image.creation = Some(match lvm.size {
+        Some(size) => Creation::LogicalVolume {
+            name,
+            size: Some(size),
+        },
+        None => Creation::Existing,
+    });
+    image
+}
+
+/// The smallest chunk whose metadata stays small: 64 bytes of it for each chunk.
+fn choose_chunk(pool: Bytes) -> Chosen<Bytes> {
+    const MOST_METADATA: u64 = Bytes::GIB;
+    let mut chunk = 64 * Bytes::KIB;
+    while pool.0 / chunk * 64 > MOST_METADATA && chunk < Bytes::MIB {
+        chunk *= 2;
+    }
+    let reason =
+        "zeroing and snapshots cost least with small chunks, and metadata stays within 1 GiB";
+    Chosen::by_default(Bytes(chunk), reason).instead_of("thin-chunk-large-with-snapshots")
+}

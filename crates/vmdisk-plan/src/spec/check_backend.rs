@@ -1,0 +1,258 @@
+//! Values of backends that no tool of the field takes.
+
+use vmdisk_model::{Bytes, Format, Qcow2Preallocation};
+
+use super::SpecPath;
+use super::backend::{BackendSpec, LvmThinSpec, Qcow2Spec, RawSpec, VhostUserBlkSpec};
+use super::check::Faults;
+use super::node::shortened;
+
+/// Checks what a disk is made of.
+pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut Faults) {
+    match backend {
+        BackendSpec::Raw(raw) => check_raw(raw, at, faults),
+        BackendSpec::Qcow2(qcow2) => check_qcow2(qcow2, at, faults),
+        BackendSpec::Lvm(lvm) => {
+            check_volume_name(&lvm.group, at.key("group"), faults);
+            check_volume_name(&lvm.volume, at.key("volume"), faults);
+            check_size(lvm.size, at.key("size"), faults);
+        }
+        BackendSpec::LvmThin(thin) => check_thin(thin, at, faults),
+        BackendSpec::Device(device) => check_path(&device.path, at.key("path"), faults),
+        BackendSpec::VhostUserBlk(socket) => {
+            let VhostUserBlkSpec {
+                socket: path,
+                reconnect,
+                reconnect_timeout,
+            } = socket;
+            check_path(path, at.key("socket"), faults);
+            // sun_path of a UNIX socket address, less its closing zero byte.
+            faults.refuse_unless(
+                path.len() <= 107,
+                at.key("socket"),
+                "the path of a UNIX socket has at most 107 bytes",
+            );
+            let key = at.key("reconnect-timeout");
+            match reconnect_timeout {
+                Some(0) => {
+                    faults.refuse(key, "expected a number of seconds from 1");
+                }
+                Some(_) if *reconnect == Some(false) => {
+                    faults.refuse(key, "there is no timeout without `reconnect`");
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+}
+
+fn check_path(path: &str, at: SpecPath, faults: &mut Faults) {
+    if !path.starts_with('/') {
+        let message = format!("`{}` does not begin at the root", shortened(path));
+        faults.refuse(at, message).help =
+            Some("write the whole path: libvirt and QEMU run elsewhere".to_owned());
+    } else if path.contains('\0') {
+        faults.refuse(at, "a zero byte ends every path on the host");
+    }
+}
+
+/// Checks the path of an image file, which is no device and no directory.
+fn check_file_path(path: &str, at: SpecPath, faults: &mut Faults) {
+    check_path(path, at.clone(), faults);
+    if path.ends_with('/') || path.ends_with("/.") || path.ends_with("/..") {
+        faults.refuse(at, format!("`{}` is a directory", shortened(path)));
+    } else if path.starts_with("/dev/") && !path.starts_with("/dev/shm/") {
+        let message = format!("`{}` is a device, not a file", shortened(path));
+        faults.refuse(at, message).help = Some(
+            "write `device: {path: …}`, or `lvm: {group: …, volume: …}` for a volume".to_owned(),
+        );
+    }
+}
+
+fn check_size(size: Option<Bytes>, at: SpecPath, faults: &mut Faults) {
+    if let Some(size) = size {
+        // A sector is the smallest thing a guest can ask for, and file offsets are signed.
+        faults.refuse_unless(
+            size.0 > 0 && size.0.is_multiple_of(512) && i64::try_from(size.0).is_ok(),
+            at,
+            format!("{size} is no size of a disk, which has whole sectors of 512 bytes"),
+        );
+    }
+}
+
+/// Refuses options that only act when something is made, where nothing is.
+fn check_creation(written: &[(&str, bool)], at: &SpecPath, faults: &mut Faults) {
+    for (key, is_there) in written {
+        if *is_there {
+            let message = format!("`{key}` acts when storage is made, and without `size` none is");
+            faults.refuse(at.key(*key), message);
+        }
+    }
+}
+
+fn check_raw(raw: &RawSpec, at: &SpecPath, faults: &mut Faults) {
+    let RawSpec {
+        path,
+        size,
+        preallocation,
+        nocow,
+    } = raw;
+    check_file_path(path, at.key("path"), faults);
+    check_size(*size, at.key("size"), faults);
+    if size.is_none() {
+        let written = [
+            ("preallocation", preallocation.is_some()),
+            ("nocow", nocow.is_some()),
+        ];
+        check_creation(&written, at, faults);
+    }
+}
+
+fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
+    let Qcow2Spec {
+        path,
+        size,
+        preallocation,
+        cluster_size,
+        extended_l2,
+        lazy_refcounts,
+        backing,
+        nocow,
+    } = qcow2;
+    check_file_path(path, at.key("path"), faults);
+    check_size(*size, at.key("size"), faults);
+    let is_preallocated = preallocation.is_some_and(|mode| mode != Qcow2Preallocation::Off);
+    if size.is_none() && backing.is_none() {
+        let written = [
+            ("preallocation", preallocation.is_some()),
+            ("cluster-size", cluster_size.is_some()),
+            ("extended-l2", extended_l2.is_some()),
+            ("lazy-refcounts", lazy_refcounts.is_some()),
+            ("nocow", nocow.is_some()),
+        ];
+        check_creation(&written, at, faults);
+    }
+    if let Some(cluster) = cluster_size {
+        let is_cluster = cluster.0.is_power_of_two() && (512..=2 << 20).contains(&cluster.0);
+        let message =
+            format!("a cluster has a power of two of bytes, from 512 to 2 MiB, not {cluster}");
+        faults.refuse_unless(is_cluster, at.key("cluster-size"), message);
+        let has_subclusters = *extended_l2 == Some(true);
+        faults.refuse_unless(
+            !(has_subclusters && is_cluster && cluster.0 < 16 << 10),
+            at.key("extended-l2"),
+            format!("subclusters need clusters of 16 KiB or more, not of {cluster}"),
+        );
+    }
+    let Some(backing) = backing else { return };
+    let below = at.key("backing");
+    check_path(&backing.path, below.key("path"), faults);
+    if backing.path == *path {
+        faults.refuse(below.key("path"), "an image cannot lie below itself");
+    }
+    if is_preallocated && *extended_l2 != Some(true) {
+        let message = "an image on a backing image is only preallocated with extended-l2";
+        faults.refuse(at.key("preallocation"), message).help =
+            Some("write `extended-l2: true`, or leave preallocation out".to_owned());
+    }
+    if !is_backing_format(backing.format) {
+        let message = format!("QEMU opens no image as `{}`", backing.format);
+        faults.refuse(below.key("format"), message).help =
+            Some("an ISO or another plain image is `raw`".to_owned());
+    }
+}
+
+/// True for formats that QEMU opens as an image below another one.
+const fn is_backing_format(format: Format) -> bool {
+    match format {
+        Format::Raw
+        | Format::Qcow2
+        | Format::Qcow
+        | Format::Qed
+        | Format::Vmdk
+        | Format::Vdi
+        | Format::Vhd
+        | Format::Vpc
+        | Format::Luks
+        | Format::Ploop
+        | Format::Bochs
+        | Format::Cloop
+        | Format::Dmg => true,
+        Format::Fat | Format::Iso | Format::Cow | Format::Dir => false,
+    }
+}
+
+fn check_thin(thin: &LvmThinSpec, at: &SpecPath, faults: &mut Faults) {
+    let LvmThinSpec {
+        group,
+        volume,
+        size,
+        pool,
+        pool_size,
+        chunk_size,
+        zero,
+    } = thin;
+    check_volume_name(group, at.key("group"), faults);
+    check_volume_name(volume, at.key("volume"), faults);
+    check_size(*size, at.key("size"), faults);
+    check_size(*pool_size, at.key("pool-size"), faults);
+    if let Some(pool) = pool {
+        check_volume_name(pool, at.key("pool"), faults);
+        let message = "a pool and a volume in it have two names";
+        faults.refuse_unless(pool != volume, at.key("pool"), message);
+    } else if size.is_some() {
+        let message = "a thin volume is made in a pool, and `pool` is missing";
+        faults.refuse(at.clone(), message);
+    }
+    if size.is_none() {
+        check_creation(&[("pool-size", pool_size.is_some())], at, faults);
+    }
+    if pool_size.is_none() {
+        for (key, is_there) in [
+            ("chunk-size", chunk_size.is_some()),
+            ("zero", zero.is_some()),
+        ] {
+            let message =
+                format!("`{key}` belongs to a pool, and without `pool-size` none is made");
+            faults.refuse_unless(!is_there, at.key(key), message);
+        }
+    }
+    if let Some(chunk) = chunk_size {
+        let unit = 64 << 10;
+        faults.refuse_unless(
+            chunk.0.is_multiple_of(unit) && (unit..=Bytes::GIB).contains(&chunk.0),
+            at.key("chunk-size"),
+            format!("a chunk has a multiple of 64 KiB up to 1 GiB, not {chunk}"),
+        );
+    }
+}
+
+/// Checks the name of a group, volume or pool.
+///
+/// Source: lvm(8), "VALID NAMES".
+fn check_volume_name(name: &str, at: SpecPath, faults: &mut Faults) {
+    const RESERVED_STARTS: [&str; 2] = ["snapshot", "pvmove"];
+    const RESERVED_PARTS: [&str; 16] = [
+        "_cdata", "_cmeta", "_corig", "_cpool", "_cvol", "_wcorig", "_mimage", "_mlog", "_rimage",
+        "_rmeta", "_tdata", "_tmeta", "_vdata", "_vorigin", "_imeta", "_iorig",
+    ];
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || "+_.-".contains(c);
+    let is_name = !name.is_empty()
+        && name.len() <= 127
+        && name.chars().all(is_fit)
+        && !name.starts_with('-')
+        && ![".", ".."].contains(&name);
+    if !is_name {
+        let message = format!("LVM has no name `{}`", shortened(name));
+        faults.refuse(at, message).help =
+            Some("it takes letters, digits and +_.- and no - in front".to_owned());
+        return;
+    }
+    let reserved = RESERVED_STARTS
+        .iter()
+        .find(|start| name.starts_with(**start))
+        .or_else(|| RESERVED_PARTS.iter().find(|part| name.contains(**part)));
+    if let Some(reserved) = reserved {
+        faults.refuse(at, format!("LVM keeps names with `{reserved}` for itself"));
+    }
+}

@@ -1,0 +1,49 @@
+//! What has to be run to make the storage that a plan names, as data.
+
+mod create;
+mod quote;
+mod script;
+
+use vmdisk_model::LogicalVolumeName;
+
+pub use script::script;
+
+pub(crate) use create::{Storage, backing_image};
+
+/// One command that makes something, and what must hold before it.
+///
+/// A program that runs steps itself hands `argv` to the operating system as it stands, without a
+/// shell: every value is one argument. It checks the conditions of **all** steps before it runs the
+/// first one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The disk that needs it, from 0.
+    pub disk: usize,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Why it is run, for a person.
+    pub why: String,
+    /// What the command trades off, for a person.
+    pub notes: Vec<String>,
+    /// What must hold before any step is run.
+    pub conditions: Vec<Condition>,
+    /// If this holds, there is nothing to do.
+    pub skip_if: Option<Condition>,
+}
+
+/// Something that holds on the host, or does not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Condition {
+    /// There is nothing at this path, not even a link that leads nowhere.
+    NothingAt(String),
+    /// There is something at this path.
+    SomethingAt(String),
+    /// There is a directory at this path.
+    DirectoryAt(String),
+    /// There is a volume group of this name.
+    VolumeGroup(String),
+    /// There is no logical volume of this name.
+    NoVolume(LogicalVolumeName),
+    /// There is a logical volume of this name.
+    Volume(LogicalVolumeName),
+}

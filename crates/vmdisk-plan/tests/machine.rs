@@ -1,0 +1,344 @@
+//! What is chosen around the disks: names, controllers, event loops, the machine and its memory.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
+mod common;
+
+use common::host::{choice, host, planned, planned_on, spec};
+use vmdisk_facts::{Facts, Target};
+use vmdisk_model::*;
+use vmdisk_plan::*;
+
+#[test]
+fn disks_get_the_next_free_name_of_their_bus() {
+    let plan = planned(&[
+        "raw:/ext4/1",
+        "raw:/ext4/2,bus=sata",
+        "raw:/ext4/3,target=vdb",
+        "raw:/ext4/4",
+        "raw:/ext4/5,bus=usb",
+        "raw:/ext4/6.iso,media=cdrom",
+        "lun:/dev/disk/by-id/x",
+        "raw:/ext4/7,bus=nvme,serial=n1",
+    ]);
+    let names: Vec<(&str, TargetBus)> = plan
+        .domain
+        .disks
+        .iter()
+        .map(|disk| (disk.name(), disk.frontend.effective_bus()))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("vda", TargetBus::Virtio),
+            ("sda", TargetBus::Sata),
+            ("vdb", TargetBus::Virtio),
+            ("vdc", TargetBus::Virtio),
+            ("sdb", TargetBus::Usb),
+            ("sdc", TargetBus::Sata),
+            ("sdd", TargetBus::Scsi),
+            ("nvme0n1", TargetBus::Nvme),
+        ]
+    );
+    assert!(plan.domain.disks[5].backend.is_read_only);
+    assert_eq!(plan.domain.disks[6].frontend.device, Some(Device::Lun));
+    assert_eq!(plan.domain.controllers.len(), 1);
+}
+
+#[test]
+fn scsi_disks_hang_on_virtio_scsi_and_leave_unit_seven_free() {
+    let disks: Vec<String> = (0..9)
+        .map(|n| format!("raw:/elsewhere/{n},bus=scsi"))
+        .collect();
+    let disks: Vec<&str> = disks.iter().map(String::as_str).collect();
+    let plan = planned(&disks);
+    assert_eq!(plan.domain.controllers.len(), 1);
+    for disk in &plan.domain.disks {
+        assert_eq!(plan.domain.frontend_kind(disk), FrontendKind::VirtioScsi);
+    }
+    let units: Vec<u32> = plan
+        .domain
+        .disks
+        .iter()
+        .map(|disk| match &disk.frontend.address {
+            Some(Address::Drive(drive)) => drive.unit,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(units, [0, 1, 2, 3, 4, 5, 6, 8, 9]);
+}
+
+#[test]
+fn fast_media_get_iothreads_and_slow_ones_do_not() {
+    let plan = planned(&[
+        "raw:/ext4/a.img,size=1G",
+        "raw:/xfs4k/a.img,size=1G",
+        "lvm:fast/new,size=1G",
+        "raw:/elsewhere/a.img",
+        "raw:/ext4/b.img,bus=sata",
+        "raw:/ext4/c.img,bus=scsi",
+        "raw:/ext4/d.img,readonly=on",
+    ]);
+    let threads: Vec<Option<u32>> = plan
+        .domain
+        .disks
+        .iter()
+        .map(|disk| disk.frontend.iothread.map(|id| id.0))
+        .collect();
+    assert_eq!(threads, [Some(1), None, Some(2), None, None, None, None]);
+    assert_eq!(plan.domain.controllers[0].iothread, Some(IoThreadId(3)));
+    assert_eq!(plan.domain.iothreads.len(), 3);
+    assert_eq!(
+        choice(&plan, "iothread").1,
+        Some("iothread-missing-fast-media")
+    );
+
+    let mut one = spec(&["raw:/ext4/a.img,size=1G"]);
+    one.guest = None;
+    let host = host();
+    let plan = vmdisk_plan::plan(&one, &host, &Target::from_facts(&host)).unwrap();
+    assert!(
+        plan.domain.iothreads.is_empty(),
+        "one vCPU keeps one loop busy"
+    );
+}
+
+#[test]
+fn iothreads_are_spread_and_declared_as_asked() {
+    let with = |iothreads: Option<IoThreadCount>, disks: &[&str]| {
+        let mut spec = spec(disks);
+        spec.guest.as_mut().unwrap().iothreads = iothreads;
+        plan(&spec, &Facts::default(), &Target::default()).map(|plan| {
+            let used: Vec<Option<u32>> = plan
+                .domain
+                .disks
+                .iter()
+                .map(|disk| disk.frontend.iothread.map(|id| id.0))
+                .collect();
+            let declared: Vec<(u32, bool)> = plan
+                .domain
+                .iothreads
+                .iter()
+                .map(|thread| (thread.id.0, thread.is_listed))
+                .collect();
+            (used, declared)
+        })
+    };
+    let plain = ["raw:/a", "raw:/b", "raw:/c"];
+    assert_eq!(with(None, &plain).unwrap(), (vec![None; 3], vec![]));
+    assert_eq!(
+        with(Some(IoThreadCount::Number(2)), &plain).unwrap(),
+        (
+            vec![Some(1), Some(2), Some(1)],
+            vec![(1, false), (2, false)]
+        )
+    );
+    assert_eq!(
+        with(Some(IoThreadCount::Auto), &plain).unwrap(),
+        (
+            vec![Some(1), Some(2), Some(3)],
+            vec![(1, false), (2, false), (3, false)]
+        )
+    );
+    assert_eq!(
+        with(
+            None,
+            &["raw:/a,iothread=3", "raw:/b,iothread=auto", "raw:/c"]
+        )
+        .unwrap(),
+        (vec![Some(3), Some(1), None], vec![(1, true), (3, true)])
+    );
+    let errors = with(Some(IoThreadCount::Number(2)), &["raw:/a,iothread=3"]).unwrap_err();
+    assert!(errors[0].message.contains("has 2 iothreads"), "{errors:?}");
+    let errors = with(Some(IoThreadCount::Number(0)), &["raw:/a,iothread=auto"]).unwrap_err();
+    assert!(errors[0].message.contains("no iothreads"), "{errors:?}");
+}
+
+#[test]
+fn one_scsi_controller_serves_each_event_loop() {
+    let plan = planned_on(
+        &Facts::default(),
+        &Target::default(),
+        &[
+            "raw:/a,bus=scsi,iothread=1",
+            "raw:/b,bus=scsi,iothread=2",
+            "raw:/c,bus=scsi,iothread=1",
+            "raw:/d,bus=scsi,queues=2",
+        ],
+    );
+    let controllers: Vec<(Option<u32>, Option<u32>)> = plan
+        .domain
+        .controllers
+        .iter()
+        .map(|controller| (controller.iothread.map(|id| id.0), controller.queues))
+        .collect();
+    assert_eq!(
+        controllers,
+        [(Some(1), None), (Some(2), None), (None, Some(2))]
+    );
+    let of = |index: usize| {
+        plan.domain
+            .scsi_controller_of(&plan.domain.disks[index])
+            .unwrap()
+            .index
+    };
+    assert_eq!(
+        [of(0), of(1), of(2), of(3)],
+        [Some(0), Some(1), Some(0), Some(2)]
+    );
+    assert!(
+        plan.domain
+            .disks
+            .iter()
+            .all(|disk| disk.frontend.iothread.is_none())
+    );
+}
+
+#[test]
+fn several_iothreads_for_one_disk_need_a_target_that_has_them() {
+    let disk = "raw:/ext4/a.img,iothread.0=1,iothread.1=2";
+    let plan = planned(&[disk]);
+    assert_eq!(plan.domain.disks[0].frontend.iothread_mapping.len(), 2);
+    assert_eq!(plan.domain.iothreads.len(), 2);
+    let older = "qemu=8.2".parse::<Target>().unwrap();
+    let errors = vmdisk_plan::plan(&spec(&[disk]), &host(), &older).unwrap_err();
+    assert!(
+        errors[0]
+            .to_string()
+            .contains("disks[0].iothread: one disk on several iothreads needs Qemu 9.0"),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn old_machines_get_the_queues_that_new_ones_have() {
+    let older = "machine=pc-q35-5.1".parse::<Target>().unwrap();
+    let plan = planned_on(
+        &Facts::default(),
+        &older,
+        &["raw:/a", "raw:/b,bus=scsi", "raw:/c,queues=2"],
+    );
+    assert_eq!(plan.domain.disks[0].frontend.queues, Some(4));
+    assert_eq!(plan.domain.controllers[0].queues, Some(4));
+    assert_eq!(plan.domain.disks[2].frontend.queues, Some(2));
+    assert_eq!(plan.domain.machine, Some(MachineType::new("pc-q35-5.1")));
+    assert_eq!(planned(&["raw:/a"]).domain.disks[0].frontend.queues, None);
+}
+
+#[test]
+fn a_vhost_user_disk_brings_shared_memory_and_comes_back() {
+    let plan = planned(&["vhost-user-blk:/run/x.sock"]);
+    let disk = &plan.domain.disks[0];
+    let BackendSource::VhostUser(socket) = &disk.backend.source else {
+        panic!("{disk:?}");
+    };
+    assert_eq!(socket.reconnect, Some(Switch::On));
+    assert_eq!(socket.reconnect_timeout, Some(10));
+    assert_eq!(disk.frontend.queues, Some(1), "no more than any daemon has");
+    assert_eq!(
+        (disk.backend.cache, disk.backend.aio, disk.backend.discard),
+        (None, None, None)
+    );
+    assert!(plan.domain.memory_backing.is_shared());
+    assert_eq!(plan.domain.memory_backing.source, Some(MemorySource::Memfd));
+    let plain = planned(&["raw:/ext4/a.img"]);
+    assert_eq!(plain.domain.memory_backing, MemoryBacking::default());
+}
+
+#[test]
+fn the_machine_is_what_was_asked_the_target_or_the_common_one() {
+    let machine = |facts: &Facts, target: &str, guest: GuestSpec, disks: &[&str]| {
+        let mut spec = spec(disks);
+        spec.guest = Some(guest);
+        let domain = plan(&spec, facts, &target.parse().unwrap_or_default())
+            .unwrap()
+            .domain;
+        (
+            domain.architecture.unwrap().as_wire(),
+            domain.machine.unwrap().0,
+            domain.domain_type.unwrap().as_wire().to_owned(),
+        )
+    };
+    let none = Facts::default();
+    let open = GuestSpec::default;
+    let of = |arch, machine: &str, kind: &str| (arch, machine.to_owned(), kind.to_owned());
+    assert_eq!(machine(&none, "", open(), &[]), of("x86_64", "q35", "kvm"));
+    assert_eq!(
+        machine(&none, "", open(), &["raw:/a,bus=ide"]),
+        of("x86_64", "pc", "kvm")
+    );
+    assert_eq!(
+        machine(&none, "", open(), &["raw:/a,media=floppy"]),
+        of("x86_64", "pc", "kvm")
+    );
+    assert_eq!(
+        machine(&none, "machine=pc-q35-10.0", open(), &[]),
+        of("x86_64", "pc-q35-10.0", "kvm")
+    );
+    assert_eq!(
+        machine(&none, "arch=aarch64", open(), &[]),
+        of("aarch64", "virt", "kvm")
+    );
+    let asked = GuestSpec {
+        arch: Some(Architecture::Aarch64),
+        ..open()
+    };
+    assert_eq!(
+        machine(&host(), "", asked, &[]),
+        of("aarch64", "virt", "qemu")
+    );
+    let mut without = host();
+    without.kvm.dev_kvm = false.into();
+    assert_eq!(
+        machine(&without, "", open(), &[]),
+        of("x86_64", "q35", "qemu")
+    );
+    let asked = GuestSpec {
+        guest_type: Some(GuestType::Kvm),
+        ..open()
+    };
+    assert_eq!(
+        machine(&without, "", asked, &[]),
+        of("x86_64", "q35", "kvm")
+    );
+}
+
+#[test]
+fn huge_pages_are_taken_if_they_were_asked_for_and_are_enough() {
+    let with = |facts: &Facts, memory: u64, hugepages: HugePagesSpec| {
+        let mut spec = spec(&["raw:/ext4/a.img"]);
+        let guest = spec.guest.as_mut().unwrap();
+        guest.memory = Some(Bytes(memory));
+        guest.hugepages = Some(hugepages);
+        plan(&spec, facts, &Target::default())
+    };
+    let pages = |plan: Result<Plan, Vec<PlanError>>| plan.unwrap().domain.memory_backing.huge_pages;
+    let size = HugePagesSpec::Size(Bytes(2 << 20));
+    assert_eq!(
+        pages(with(&host(), 2 << 30, size)),
+        Some(HugePages {
+            page_sizes: vec![Bytes(2 << 20)]
+        })
+    );
+    assert_eq!(
+        pages(with(&host(), 1 << 30, HugePagesSpec::DefaultSize)),
+        Some(HugePages::default())
+    );
+    assert_eq!(pages(with(&host(), 1 << 30, HugePagesSpec::No)), None);
+    assert!(pages(with(&Facts::default(), 64 << 30, size)).is_some());
+    for (memory, hugepages, why) in [
+        (
+            4 << 30,
+            size,
+            "1024 free pages of 2 MiB, and memory of 4 GiB needs 2048",
+        ),
+        (
+            1 << 30,
+            HugePagesSpec::Size(Bytes(1 << 30)),
+            "no pages of 1 GiB",
+        ),
+        ((1 << 30) + 4096, size, "no multiple"),
+    ] {
+        let errors = with(&host(), memory, hugepages).unwrap_err();
+        assert!(errors[0].to_string().contains(why), "{errors:?}");
+    }
+}

@@ -1,0 +1,362 @@
+//! The script as a shell understands it: every value reaches its command whole, and nothing is overwritten.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the library starts nothing; these tests run what it writes"
+)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use proptest::prelude::*;
+use vmdisk_facts::{Facts, Target};
+use vmdisk_plan::*;
+
+/// Tools that write down what they were called with, one call per line of NUL-ended words. `lvs` finds
+/// the volumes, and `vgs` the groups, that files of these names stand for.
+struct Tools {
+    folder: tempfile::TempDir,
+}
+
+impl Tools {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        let record =
+            "#!/bin/sh\n{ printf '%s\\0' \"${0##*/}\" \"$@\"; printf '\\n\\0'; } >> \"$CALLS\"\n";
+        for program in ["qemu-img", "lvcreate", "chattr", "mkdir"] {
+            write_program(&bin.join(program), record);
+        }
+        let find = "#!/bin/sh\nfor last; do :; done\n[ -e \"$LVM/$last\" ]\n";
+        for program in ["lvs", "vgs"] {
+            write_program(&bin.join(program), find);
+        }
+        fs::create_dir(folder.path().join("lvm")).unwrap();
+        Tools { folder }
+    }
+
+    /// Makes a volume group, or a volume in one, that `vgs` and `lvs` find.
+    fn has(&self, name: &str) {
+        fs::create_dir_all(self.folder.path().join("lvm").join(name)).unwrap();
+    }
+
+    fn run(&self, script: &str) -> Output {
+        let file = self.folder.path().join("script.sh");
+        fs::write(&file, script).unwrap();
+        // Nothing of the machine is on the search path but the shell's own commands.
+        Command::new("/bin/sh")
+            .arg(&file)
+            .env_clear()
+            .env("PATH", self.folder.path().join("bin"))
+            .env("CALLS", self.folder.path().join("calls"))
+            .env("LVM", self.folder.path().join("lvm"))
+            .output()
+            .unwrap()
+    }
+
+    /// The calls so far, in order.
+    fn calls(&self) -> Vec<Vec<String>> {
+        let recorded = fs::read(self.folder.path().join("calls")).unwrap_or_default();
+        let text = String::from_utf8(recorded).unwrap();
+        let mut calls = vec![];
+        let mut call = vec![];
+        for word in text.split_terminator('\0') {
+            if word == "\n" {
+                calls.push(std::mem::take(&mut call));
+            } else {
+                call.push(word.to_owned());
+            }
+        }
+        assert!(call.is_empty());
+        calls
+    }
+}
+
+fn write_program(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn planned(spec: &Spec) -> Plan {
+    plan(spec, &Facts::default(), &Target::default()).unwrap()
+}
+
+fn disks(disks: &[&str]) -> Spec {
+    Spec::new(
+        disks
+            .iter()
+            .map(|disk| DiskSpec::from_one_liner(disk).unwrap())
+            .collect(),
+    )
+}
+
+fn argv(plan: &Plan) -> Vec<Vec<String>> {
+    plan.steps.iter().map(|step| step.argv.clone()).collect()
+}
+
+#[test]
+fn the_whole_script_reads_as_a_person_would_write_it() {
+    let spec = disks(&[
+        "qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata,cluster-size=128K,extended-l2=on,lazy-refcounts=off",
+        "lvm-thin:vg0/data,pool=pool0,size=1T,pool-size=500G,zero=off",
+        "lvm:vg0/log,size=10G",
+        "raw:/srv/it's.img,size=1536M,preallocation=falloc,nocow=on",
+        "qcow2:/srv/o.qcow2,backing.path=/srv/a,,b.img,backing.format=vhd",
+        "device:/dev/disk/by-id/x",
+    ]);
+    let script = script(&planned(&spec));
+    assert_eq!(
+        script,
+        r#"#!/bin/sh
+# Makes the storage of guest. Written by vmdisk.
+set -eu
+# An image is for the hypervisor, which gets it from root; other users have no business in it.
+umask 077
+PATH="${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin"
+export PATH
+
+refuse() {
+    printf '%s\n' "refused: $1" >&2
+    exit 1
+}
+
+# Nothing is changed before all of this has been found in order.
+command -v lvcreate >/dev/null 2>&1 || refuse 'lvcreate is not installed'
+command -v vgs >/dev/null 2>&1 || refuse 'vgs is not installed'
+command -v lvs >/dev/null 2>&1 || refuse 'lvs is not installed'
+command -v mkdir >/dev/null 2>&1 || refuse 'mkdir is not installed'
+command -v chattr >/dev/null 2>&1 || refuse 'chattr is not installed'
+command -v qemu-img >/dev/null 2>&1 || refuse 'qemu-img is not installed'
+vgs --noheadings -- vg0 >/dev/null 2>&1 || refuse 'there is no volume group vg0'
+if lvs --noheadings -- vg0/pool0 >/dev/null 2>&1; then refuse 'the volume vg0/pool0 exists, and nothing is overwritten'; fi
+[ -d / ] || refuse '/ is not a directory'
+{ [ ! -e /srv/web1.qcow2 ] && [ ! -L /srv/web1.qcow2 ]; } || refuse '/srv/web1.qcow2 exists, and nothing is overwritten'
+[ -d /srv ] || refuse '/srv is not a directory'
+if lvs --noheadings -- vg0/data >/dev/null 2>&1; then refuse 'the volume vg0/data exists, and nothing is overwritten'; fi
+if lvs --noheadings -- vg0/log >/dev/null 2>&1; then refuse 'the volume vg0/log exists, and nothing is overwritten'; fi
+{ [ ! -e '/srv/it'\''s.img' ] && [ ! -L '/srv/it'\''s.img' ]; } || refuse '/srv/it'\''s.img exists, and nothing is overwritten'
+{ [ ! -e /srv/o.qcow2 ] && [ ! -L /srv/o.qcow2 ]; } || refuse '/srv/o.qcow2 exists, and nothing is overwritten'
+[ -e /srv/a,b.img ] || refuse '/srv/a,b.img does not exist'
+
+# 1. vdb: a thin pool of 500 GiB
+#    zeroing is off: a new volume reads what a deleted one left (93 % of it was read in a trial)
+lvcreate --yes --type thin-pool --size 500G --chunksize 64K --zero n --name pool0 -- vg0
+
+# 2. vdd: the directory has to be there before the image, because only a new file inherits its flags
+[ -d /srv ] || mkdir -m 0711 -- /srv
+
+# 3. vdd: btrfs copies on write, which takes a disk image to pieces; new files in this directory are written in place
+#    the price: btrfs keeps no checksum of files made here from now on, and compresses none
+chattr +C -- /srv
+
+# 4. vda: a qcow2 image of 40 GiB
+qemu-img create -f qcow2 -o preallocation=metadata,cluster_size=131072,extended_l2=on,lazy_refcounts=off -- /srv/web1.qcow2 40G
+
+# 5. vdb: a thin volume of 1 TiB
+lvcreate --yes --type thin --virtualsize 1T --thinpool pool0 --name data -- vg0
+
+# 6. vdc: a volume of 10 GiB; what its first blocks hold from an earlier volume is wiped
+#    the rest is not wiped: for another tenant, run `blkdiscard --zeroout /dev/vg0/log` before its first use
+lvcreate --yes --wipesignatures y --zero y --size 10G --name log -- vg0
+
+# 7. vdd: a raw file of 1536 MiB
+qemu-img create -f raw -o preallocation=falloc -- '/srv/it'\''s.img' 1536M
+
+# 8. vde: a qcow2 image on top of /srv/a,b.img, and as large
+qemu-img create -f qcow2 -b /srv/a,b.img -F vhdx -- /srv/o.qcow2
+"#
+    );
+}
+
+#[test]
+fn a_plan_with_nothing_to_make_is_a_script_that_does_nothing() {
+    let plan = planned(&disks(&["raw:/srv/a.img", "lvm:vg0/a"]));
+    let tools = Tools::new();
+    assert!(tools.run(&script(&plan)).status.success());
+    assert!(tools.calls().is_empty());
+}
+
+#[test]
+fn what_exists_is_refused_before_anything_is_made() {
+    let tools = Tools::new();
+    let folder = tools.folder.path().join("images");
+    fs::create_dir(&folder).unwrap();
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let spec = |last: &str| disks(&[&format!("raw:{},size=1M", at("first.img")), last]);
+    let refused = |spec: &Spec, why: &str| {
+        let output = tools.run(&script(&planned(spec)));
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(
+            message.starts_with("refused: ") && message.contains(why),
+            "{message}"
+        );
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(tools.calls().is_empty(), "{:?}", tools.calls());
+    };
+    fs::write(at("there.img"), "precious").unwrap();
+    refused(
+        &spec(&format!("raw:{},size=1M", at("there.img"))),
+        "there.img exists",
+    );
+    std::os::unix::fs::symlink("/nowhere/at/all", at("dangling.img")).unwrap();
+    refused(
+        &spec(&format!("qcow2:{},size=1M", at("dangling.img"))),
+        "dangling.img exists",
+    );
+    refused(
+        &spec(&format!("raw:{},size=1M", at("no/such/dir.img"))),
+        "is not a directory",
+    );
+    let overlay = format!(
+        "qcow2:{},backing.path=/nowhere,backing.format=raw",
+        at("o.qcow2")
+    );
+    refused(&spec(&overlay), "/nowhere does not exist");
+    refused(&spec("lvm:vg0/a,size=1M"), "no volume group vg0");
+    tools.has("vg0/taken");
+    refused(
+        &spec("lvm:vg0/taken,size=1M"),
+        "the volume vg0/taken exists",
+    );
+    refused(
+        &spec("lvm-thin:vg0/taken,pool=p,size=1M,pool-size=9M"),
+        "vg0/taken exists",
+    );
+    refused(&spec("lvm-thin:vg0/new,pool=p,size=1M"), "no volume vg0/p");
+    tools.has("vg0/p");
+    refused(
+        &spec("lvm-thin:vg0/new,pool=p,size=1M,pool-size=9M"),
+        "vg0/p exists",
+    );
+    assert_eq!(fs::read(at("there.img")).unwrap(), b"precious");
+    // With the pool there and no name taken, the same disk is made.
+    let plan = planned(&spec("lvm-thin:vg0/new,pool=p,size=1M"));
+    let output = tools.run(&script(&plan));
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(tools.calls(), argv(&plan));
+}
+
+#[test]
+fn a_missing_tool_is_told_before_anything_is_made() {
+    let tools = Tools::new();
+    let folder = tools.folder.path().join("bin");
+    fs::remove_file(folder.join("lvcreate")).unwrap();
+    let plan = planned(&disks(&[
+        "raw:/tmp/vmdisk-never-made.img,size=1M",
+        "lvm:vg0/a,size=1M",
+    ]));
+    // The search path of the script ends in the system's own folders, so it is cut off there.
+    let text = script(&plan).replace(":/usr/sbin:/sbin", "");
+    let output = tools.run(&text);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(message, "refused: lvcreate is not installed\n");
+    assert!(tools.calls().is_empty());
+}
+
+#[test]
+fn a_step_whose_work_is_done_is_left_out() {
+    let tools = Tools::new();
+    let folder = tools.folder.path().join("images");
+    let path = folder.join("a.img");
+    let line = format!("raw:{},size=1M,nocow=on", path.to_str().unwrap());
+    let plan = planned(&disks(&[&line]));
+    let ran = |tools: &Tools| -> Vec<String> {
+        tools
+            .calls()
+            .into_iter()
+            .map(|call| call[0].clone())
+            .collect()
+    };
+    assert!(tools.run(&script(&plan)).status.success());
+    assert_eq!(ran(&tools), ["mkdir", "chattr", "qemu-img"]);
+    fs::create_dir(&folder).unwrap();
+    assert!(tools.run(&script(&plan)).status.success());
+    assert_eq!(ran(&tools)[3..], ["chattr", "qemu-img"]);
+}
+
+#[test]
+fn the_script_stops_at_the_first_command_that_fails() {
+    let tools = Tools::new();
+    let failing = "#!/bin/sh\nexit 3\n";
+    write_program(&tools.folder.path().join("bin/qemu-img"), failing);
+    tools.has("vg0");
+    let path = tools.folder.path().join("a.img");
+    let line = format!("raw:{},size=1M", path.to_str().unwrap());
+    let plan = planned(&disks(&[&line, "lvm:vg0/a,size=1M"]));
+    assert_eq!(tools.run(&script(&plan)).status.code(), Some(3));
+    assert!(tools.calls().is_empty());
+}
+
+/// A disk whose directory exists below `root`, and whose backing image does.
+fn settle(spec: &mut Spec, root: &Path) {
+    let below = |path: &mut String| {
+        *path = format!("{}{path}", root.to_str().unwrap());
+        fs::create_dir_all(Path::new(path.as_str()).parent().unwrap()).unwrap();
+    };
+    for disk in &mut spec.disks {
+        match &mut disk.backend {
+            BackendSpec::Raw(raw) => below(&mut raw.path),
+            BackendSpec::Qcow2(qcow2) => {
+                below(&mut qcow2.path);
+                if let Some(backing) = &mut qcow2.backing {
+                    backing.path.push_str(".base");
+                    below(&mut backing.path);
+                    fs::write(&backing.path, "").unwrap();
+                }
+            }
+            BackendSpec::Lvm(_)
+            | BackendSpec::LvmThin(_)
+            | BackendSpec::Device(_)
+            | BackendSpec::VhostUserBlk(_) => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_word_reaches_its_command_as_it_is(spec in common::open_spec(), name in "[^/\0]{0,6}x") {
+        let tools = Tools::new();
+        let mut spec = spec;
+        settle(&mut spec, &tools.folder.path().join("r"));
+        prop_assume!(spec.check().is_empty());
+        let mut plan = planned(&spec);
+        // A name comes from elsewhere too, and stands in a comment.
+        plan.domain.name = Some(name);
+        for step in &plan.steps {
+            for condition in &step.conditions {
+                match condition {
+                    Condition::VolumeGroup(group) => tools.has(group),
+                    Condition::Volume(volume) => tools.has(&volume.to_string()),
+                    Condition::NothingAt(_)
+                    | Condition::SomethingAt(_)
+                    | Condition::DirectoryAt(_)
+                    | Condition::NoVolume(_) => {}
+                }
+            }
+        }
+        let text = script(&plan);
+        let syntax = Command::new("/bin/sh").arg("-n").arg("-c").arg(&text).output().unwrap();
+        prop_assert!(syntax.status.success(), "{}\n{:?}", text, syntax);
+        let output = tools.run(&text);
+        prop_assert!(output.status.success(), "{}\n{:?}", text, output);
+        let expected: Vec<Vec<String>> = plan
+            .steps
+            .iter()
+            .filter(|step| match &step.skip_if {
+                Some(Condition::DirectoryAt(path)) => !Path::new(path).is_dir(),
+                _ => true,
+            })
+            .map(|step| step.argv.clone())
+            .collect();
+        prop_assert_eq!(tools.calls(), expected, "{}", text);
+    }
+}
