@@ -16,14 +16,17 @@ pub(crate) fn named(domain: &Domain) -> BTreeSet<IoThreadId> {
     disks.chain(controllers).collect()
 }
 
-/// The iothreads that exist and that nothing names, by their place in the list.
+/// The iothreads that exist and that nothing names, by their place in the list, in the order of their
+/// numbers.
 pub(crate) fn idle(domain: &Domain) -> Vec<usize> {
     let named = named(domain);
     let threads = domain.iothreads.iter().enumerate();
-    threads
+    let mut idle: Vec<usize> = threads
         .filter(|(_, thread)| !named.contains(&thread.id))
         .map(|(index, _)| index)
-        .collect()
+        .collect();
+    idle.sort_by_key(|index| domain.iothreads[*index].id);
+    idle
 }
 
 /// The iothreads that a disk names.

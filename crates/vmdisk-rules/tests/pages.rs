@@ -88,13 +88,11 @@ fn mended(rule: &Rule, text: &str, document: &Document, outcome: &Outcome) -> St
         .and_then(|finding| finding.fix.as_ref())
         .unwrap_or_else(|| panic!("{} has a `fixed` example and offers no fix", rule.name));
     let mut edits: Vec<Edit> = fix.edits.clone();
-    for change in &fix.changes {
-        edits.extend(
-            vmdisk_libvirt::edits(text, document, change)
-                .unwrap_or_else(|error| panic!("{}: {change:?}: {error:?}", rule.name)),
-        );
-    }
-    apply_edits(text, &edits).unwrap()
+    edits.extend(
+        vmdisk_libvirt::edits_of_all(text, document, &fix.changes)
+            .unwrap_or_else(|error| panic!("{}: {:?}: {error:?}", rule.name, fix.changes)),
+    );
+    apply_edits(text, &edits).expect("the edits of one fix do not overlap")
 }
 
 /// Rules that the facade reports, because they are about the file and not about the disks.

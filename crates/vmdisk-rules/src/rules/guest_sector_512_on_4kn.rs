@@ -44,8 +44,8 @@ declare_rule! {
     ///     <disk type='block' device='disk'>
     ///       <driver name='qemu' type='raw' cache='none'/>
     ///       <source dev='/dev/vg4k/db1'/>
-    ///       <target dev='vda' bus='virtio'/>
     ///       <blockio physical_block_size='4096'/>
+    ///       <target dev='vda' bus='virtio'/>
     ///     </disk>
     ///   </devices>
     /// </domain>
@@ -70,8 +70,8 @@ declare_rule! {
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='none'/>
     ///       <source file='/srv/img/new.img'/>
-    ///       <target dev='vda' bus='virtio'/>
     ///       <blockio logical_block_size='4096' physical_block_size='4096'/>
+    ///       <target dev='vda' bus='virtio'/>
     ///     </disk>
     ///   </devices>
     /// </domain>

@@ -81,7 +81,11 @@ declare_rule! {
                 source: "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads",
             },
             Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping: iothread '1' not defined in iothreadid"),
-            Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuDomainCheckSCSIControllerIOThreads: controller iothread '1' not defined in iothreadid"),
+            Evidence::Refused {
+                by: "libvirt 9.0",
+                text: "controller iothread '1' not defined in iothreadid",
+                source: "src/qemu/qemu_validate.c, qemuDomainCheckSCSIControllerIOThreads",
+            },
         ],
         supersedes: &[],
         check: check,

@@ -169,6 +169,8 @@ fn shared(memory: &MemoryBacking) -> Vec<Change> {
     let mut changes = Vec::new();
     match memory.source {
         Some(MemorySource::File | MemorySource::Memfd) => {}
+        // Huge pages are files of their own file system, and can be shared as they are.
+        None if memory.huge_pages.is_some() => {}
         Some(MemorySource::Anonymous) | None => {
             changes.push(Change::set(source, MemorySource::Memfd.as_wire()));
         }

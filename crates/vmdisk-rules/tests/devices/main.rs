@@ -1,0 +1,13 @@
+//! More cases than belong in a page, for the rules about names, threads, memory and host devices.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests read the facts fixtures that they name"
+)]
+
+mod host;
+mod memory;
+mod names;
+mod sectors;
+mod sharing;
+mod support;
+mod threads;
