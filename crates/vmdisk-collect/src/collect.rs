@@ -152,6 +152,8 @@ struct Paths<'a> {
     registry: Registry,
     /// Mounts that did not answer in time, by their place in the table: no second path is tried on them.
     hung: HashSet<usize>,
+    /// How many answers did not come in time.
+    late: u32,
     files: BTreeMap<String, (File, Option<Place>)>,
     directories: BTreeMap<String, (Directory, Option<Place>)>,
     errors: Vec<CollectError>,
@@ -182,6 +184,7 @@ impl<'a> Paths<'a> {
             mounts,
             registry: Registry::scan(root),
             hung: HashSet::new(),
+            late: 0,
             files: BTreeMap::new(),
             directories: BTreeMap::new(),
             errors,
@@ -317,14 +320,7 @@ impl<'a> Paths<'a> {
         let (root, owned) = (Arc::clone(self.root), path.to_owned());
         match self.patiently(path, move || paths::file(&root, &owned)) {
             Ok(report) => (report.file, report.place),
-            Err(unknown) => {
-                let file = File {
-                    path: path.to_owned(),
-                    present: Fact::Unknown(unknown),
-                    ..File::default()
-                };
-                (file, None)
-            }
+            Err(unknown) => (paths::unknown_file(path, &unknown), None),
         }
     }
 
@@ -332,14 +328,7 @@ impl<'a> Paths<'a> {
         let (root, owned) = (Arc::clone(self.root), path.to_owned());
         match self.patiently(path, move || paths::directory(&root, &owned)) {
             Ok(report) => (report.directory, report.place),
-            Err(unknown) => {
-                let directory = Directory {
-                    path: path.to_owned(),
-                    present: Fact::Unknown(unknown),
-                    ..Directory::default()
-                };
-                (directory, None)
-            }
+            Err(unknown) => (paths::unknown_directory(path, &unknown), None),
         }
     }
 
@@ -349,26 +338,35 @@ impl<'a> Paths<'a> {
         path: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Unknown> {
+        /// After so many answers that never came, waiting long for the next is no use.
+        const PATIENT: u32 = 3;
         let mount = self.mounts.covering(Path::new(path));
         if mount.is_some_and(|mount| self.hung.contains(&mount)) {
-            return Err(Unknown::new(
-                Reason::Timeout,
-                format!("{path}: another path on this mount did not answer"),
-            ));
+            let why = format!("{path}: another path on this mount did not answer");
+            return Err(Unknown::new(Reason::Timeout, why));
         }
-        within(self.request.patience, work).map_err(|given_up| match given_up {
+        let patience = self.request.patience;
+        let patience = if self.late < PATIENT {
+            patience
+        } else {
+            patience / 10
+        };
+        within(patience, work).map_err(|given_up| match given_up {
             GivenUp::Late => {
-                self.hung.extend(mount);
-                let waited = self.request.patience.as_millis();
+                self.late += 1;
+                // A link may have led from a healthy mount to the one that hangs, so that only those are blamed that can.
+                self.hung
+                    .extend(mount.filter(|mount| self.mounts.lines[*mount].can_hang()));
+                let waited = patience.as_millis();
                 Unknown::new(
                     Reason::Timeout,
                     format!("{path}: no answer within {waited} ms"),
                 )
             }
-            GivenUp::Broken => Unknown::new(
-                Reason::Other("internal".to_owned()),
-                format!("{path}: the collector failed"),
-            ),
+            GivenUp::Broken => {
+                let why = format!("{path}: the collector failed");
+                Unknown::new(Reason::Other("internal".to_owned()), why)
+            }
         })
     }
 

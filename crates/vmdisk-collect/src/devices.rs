@@ -571,7 +571,12 @@ fn swaps(root: &Root) -> Result<HashSet<String>, vmdisk_facts::Unknown> {
         Ok(text) => Ok(text
             .lines()
             .skip(1)
-            .filter_map(|line| line.split_whitespace().next())
+            .filter_map(|line| {
+                let mut words = line.split_whitespace();
+                let path = words.next()?;
+                // A file that is swapped to may be on a mount that hangs, and is no device.
+                (words.next() == Some("partition")).then_some(path)
+            })
             .filter_map(|path| {
                 root.resolve(Path::new(path))
                     .ok()?

@@ -26,12 +26,14 @@ pub(crate) fn kernel(root: &Root) -> Kernel {
         root.text("/proc/sys/kernel/osrelease"),
         |text| (!text.is_empty()).then(|| text.to_owned()),
     );
-    // Ubuntu's release says 6.8.0 for years; here it names the stable release it is built from.
+    // Releases such as 6.8.0-45 and 6.1.0-28 name no stable release; Ubuntu and Debian tell it elsewhere.
     let signature = root.text("/proc/version_signature").ok();
+    let build = root.text("/proc/sys/kernel/version").ok();
     let upstream = signature
         .as_deref()
         .and_then(|text| text.split_whitespace().nth(2))
-        .and_then(Version::leading);
+        .and_then(Version::leading)
+        .or_else(|| build.as_deref().and_then(debian_build));
     let version = match (upstream, &release) {
         (Some(version), _) => Fact::Known(version),
         (None, Fact::Known(release)) => match Version::leading(release) {
@@ -61,6 +63,13 @@ pub(crate) fn kernel(root: &Root) -> Kernel {
         vendor,
         cmdline: boot_parameters(root),
     }
+}
+
+/// The upstream version in Debian's build (`#1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)`).
+fn debian_build(build: &str) -> Option<Version> {
+    let mut words = build.split_whitespace();
+    words.find(|word| *word == "Debian")?;
+    words.next().and_then(Version::leading)
 }
 
 fn os_release_id(root: &Root) -> Option<String> {
@@ -414,6 +423,13 @@ mod tests {
         assert_eq!(count("0"), Some(1));
         assert_eq!(count(""), None);
         assert_eq!(count("3-1"), None);
+    }
+
+    #[test]
+    fn debian_tells_the_stable_release_in_its_build() {
+        let build = "#1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)";
+        assert_eq!(debian_build(build), Some(Version(6, 1, 119)));
+        assert_eq!(debian_build("#1 SMP PREEMPT_DYNAMIC @0"), None);
     }
 
     #[test]

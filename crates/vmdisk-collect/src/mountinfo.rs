@@ -20,6 +20,16 @@ pub(crate) struct MountLine {
     pub(crate) source: String,
 }
 
+impl MountLine {
+    /// Whether something other than this host's own devices has to answer: a server, or a program.
+    pub(crate) fn can_hang(&self) -> bool {
+        let local = [
+            "btrfs", "tmpfs", "ramfs", "devtmpfs", "overlay", "zfs", "bcachefs",
+        ];
+        self.device.major == 0 && !local.contains(&self.fstype.as_str())
+    }
+}
+
 /// All mounts, in the order of the kernel, which mounts later what is below.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountTable {

@@ -56,7 +56,14 @@ pub(crate) fn file(root: &Root, path: &str) -> FileReport {
     let real = match root.resolve(Path::new(path)) {
         Ok(real) => real,
         Err(error) => {
-            file.present = presence(path, &error);
+            let file = if missing(&error) {
+                File {
+                    present: Fact::Known(false),
+                    ..file
+                }
+            } else {
+                unknown_file(path, &obstacle(path, &error))
+            };
             return FileReport { file, place: None };
         }
     };
@@ -106,9 +113,8 @@ pub(crate) fn directory(root: &Root, path: &str) -> DirectoryReport {
             }
             Err(error) if missing(&error) => {}
             Err(error) => {
-                directory.present = presence(given, &error);
                 return DirectoryReport {
-                    directory,
+                    directory: unknown_directory(given, &obstacle(given, &error)),
                     place: None,
                 };
             }
@@ -125,11 +131,34 @@ pub(crate) fn directory(root: &Root, path: &str) -> DirectoryReport {
     }
 }
 
-fn presence(path: &str, error: &io::Error) -> Fact<bool> {
-    if missing(error) {
-        Fact::Known(false)
-    } else {
-        Fact::Unknown(obstacle(path, error))
+/// A file of which nothing could be found out, each fact with the reason.
+pub(crate) fn unknown_file(path: &str, unknown: &Unknown) -> File {
+    File {
+        path: path.to_owned(),
+        present: Fact::Unknown(unknown.clone()),
+        kind: Fact::Unknown(unknown.clone()),
+        inode: Fact::Unknown(unknown.clone()),
+        size: Fact::Unknown(unknown.clone()),
+        nocow: Fact::Unknown(unknown.clone()),
+        compressed: Fact::Unknown(unknown.clone()),
+        lock: Fact::Unknown(unknown.clone()),
+        image: Fact::Unknown(unknown.clone()),
+        dio: Dio {
+            dioalign: Fact::Unknown(unknown.clone()),
+            ..Dio::default()
+        },
+        ..File::default()
+    }
+}
+
+/// A directory of which nothing could be found out, each fact with the reason.
+pub(crate) fn unknown_directory(path: &str, unknown: &Unknown) -> Directory {
+    Directory {
+        path: path.to_owned(),
+        present: Fact::Unknown(unknown.clone()),
+        nocow: Fact::Unknown(unknown.clone()),
+        compressed: Fact::Unknown(unknown.clone()),
+        ..Directory::default()
     }
 }
 
@@ -192,7 +221,12 @@ fn live_file(file: &mut File, real: &Path) -> Place {
     let stat = match statx(real) {
         Ok(stat) => stat,
         Err(error) => {
-            file.present = presence(&file.path, &error);
+            // It vanished since its name was followed, or may no longer be looked at.
+            file.present = if missing(&error) {
+                Fact::Known(false)
+            } else {
+                Fact::Unknown(obstacle(&file.path, &error))
+            };
             return place;
         }
     };

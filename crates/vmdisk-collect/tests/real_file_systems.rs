@@ -623,6 +623,61 @@ fn example() -> Option<PathBuf> {
     Some(target.join("examples/facts")).filter(|path| path.exists())
 }
 
+/// A FUSE filesystem whose program never answers: every question about it hangs until it is unmounted.
+fn silent_fuse() -> Result<(Mounted, String, fs::File), String> {
+    use rustix::fd::AsRawFd;
+    let mut mounted = Mounted::new()?;
+    let fuse = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/fuse");
+    let fuse = fuse.map_err(|error| format!("/dev/fuse: {error}"))?;
+    // mount(8) hands the descriptor on to the kernel, and must inherit it for that.
+    rustix::io::fcntl_setfd(&fuse, rustix::io::FdFlags::empty())
+        .map_err(|error| error.to_string())?;
+    let options = format!(
+        "fd={},rootmode=40000,user_id=0,group_id=0",
+        fuse.as_raw_fd()
+    );
+    let point = mounted.mount("mnt", &["-i", "-t", "fuse", "-o", &options, "none"])?;
+    // Nobody else may keep it open: closing it is what ends the hanging.
+    rustix::io::fcntl_setfd(&fuse, rustix::io::FdFlags::CLOEXEC)
+        .map_err(|error| error.to_string())?;
+    Ok((mounted, point, fuse))
+}
+
+#[test]
+fn a_mount_that_hangs_is_given_up_and_the_rest_is_collected() {
+    let Some((mounted, point, fuse)) = needed(silent_fuse()) else {
+        return;
+    };
+    let healthy = mounted.path("healthy.img");
+    write(&healthy);
+    let paths = [
+        format!("{point}/a.img"),
+        format!("{point}/b.img"),
+        healthy.clone(),
+    ];
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.paths = paths.iter().map(PathBuf::from).collect();
+    request.patience = std::time::Duration::from_millis(200);
+    let started = std::time::Instant::now();
+    let facts = collect(&request);
+    let took = started.elapsed();
+    // Closing the device frees whoever still waits, so that unmounting need not.
+    drop(fuse);
+    assert!(took.as_secs() < 10, "{took:?}");
+    for path in &paths[..2] {
+        let reason = file(&facts, path)
+            .image
+            .clone()
+            .settled()
+            .map_err(|unknown| unknown.reason);
+        assert_eq!(reason, Err(Reason::Timeout), "{path}");
+    }
+    assert_eq!(file(&facts, &healthy).present, Fact::Known(true));
+}
+
 #[test]
 fn a_running_writer_is_seen_by_its_locks() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -14,8 +14,8 @@ pub struct Kernel {
     /// `uname -r`, whole.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub release: Fact<String>,
-    /// The version it is built from. On kernels whose vendor hides the stable release (Ubuntu), the upstream one
-    /// that `/proc/version_signature` names.
+    /// The version it is built from: where the release hides the stable one (Debian's 6.1.0-28, Ubuntu's 6.8.0-45), the
+    /// one that `uname -v` or `/proc/version_signature` names.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub version: Fact<Version>,
     /// Who built it, as `ID` in os-release spells it (`debian`, `ubuntu`, `rhel`).

@@ -9,7 +9,7 @@ use crate::fact::{Fact, Reason};
 use crate::facts::Facts;
 use crate::filesystem::{Filesystem, FsKind};
 use crate::mount::Mount;
-use crate::path::{Dio, Directory, File, Inode};
+use crate::path::{Dio, Directory, File, FileKind, Inode};
 
 /// The facts, with everything a rule looks up prepared: built once for a run, then every question is cheap.
 #[derive(Debug)]
@@ -214,7 +214,7 @@ impl<'a> HostIndex<'a> {
                 (Fact::Absent, _) => Fact::Absent,
                 (Fact::Unknown(unknown), _) => Fact::Unknown(unknown.clone()),
                 (Fact::Known(_) | Fact::NotCollected, _) => match &file.kind {
-                    Fact::Known(crate::path::FileKind::Block) => Fact::NotCollected,
+                    Fact::Known(FileKind::Block) => Fact::NotCollected,
                     Fact::Known(_) | Fact::Absent => Fact::Absent,
                     Fact::Unknown(unknown) => Fact::Unknown(unknown.clone()),
                     Fact::NotCollected => Fact::NotCollected,
@@ -340,6 +340,10 @@ impl<'a> HostIndex<'a> {
         match self.block_device(path) {
             Fact::Known(_) => return direct_io::on_block_device(own.unwrap_or(&nothing)),
             Fact::Unknown(unknown) => return Fact::Unknown(unknown),
+            Fact::NotCollected if file.is_some_and(|file| file.kind.is(&FileKind::Block)) => {
+                // A device that only its node is known of; what the node is in does not matter.
+                return direct_io::on_block_device(own.unwrap_or(&nothing));
+            }
             Fact::Absent | Fact::NotCollected => {}
         }
         // A trial was made in the directory and speaks for a file only if both share the NOCOW flag.

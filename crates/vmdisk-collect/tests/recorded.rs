@@ -1,0 +1,300 @@
+//! Whole systems recorded into directories give the facts written beside them.
+//!
+//! The systems are made up, small, and in the shape of real ones: fixtures/sysroots/NAME is the root, and
+//! fixtures/sysroots/NAME.facts.json what is to be found in it. `VMDISK_BLESS=yes` writes the latter anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use vmdisk_collect::{Group, Request, collect};
+use vmdisk_facts::blockdev::Percent;
+use vmdisk_facts::{
+    BlockDevice, BlockKind, Fact, Facts, FsKind, HostIndex, Reason, Target, Verdict, Version,
+};
+
+fn sysroots() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sysroots")
+}
+
+/// The facts of a recorded system, held to what is written beside it.
+fn recorded(name: &str, paths: &[&str], groups: &[Group]) -> Facts {
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.root = sysroots().join(name);
+    request.paths = paths.iter().map(PathBuf::from).collect();
+    request.groups.extend(groups);
+    let mut facts = collect(&request);
+    // A new version of the collector is no new fact.
+    facts.collector.version = Fact::NotCollected;
+    let expected = sysroots().join(format!("{name}.facts.json"));
+    if std::env::var_os("VMDISK_BLESS").is_some_and(|value| value == "yes") {
+        fs::write(&expected, facts.to_json()).expect("the fixtures are writable");
+    }
+    let text = fs::read_to_string(&expected).expect("a recorded system has its facts beside it");
+    let read = Facts::parse(&text).expect("recorded facts are readable");
+    assert_eq!(read.warnings, []);
+    assert_eq!(facts.to_json(), text);
+    facts
+}
+
+fn debian() -> Facts {
+    let paths = [
+        "/dev/vg0/web-1",
+        "/dev/sda1",
+        "/dev/vg0/gone",
+        "/var/lib/libvirt/images/db.qcow2",
+        "/var/lib/libvirt/images/new.img",
+        "/srv/old vms/x.img",
+    ];
+    recorded("debian-thin-on-md", &paths, &[Group::Lvm])
+}
+
+fn ids(devices: &[&BlockDevice]) -> Vec<String> {
+    devices
+        .iter()
+        .map(|device| device.kind.to_string())
+        .collect()
+}
+
+#[test]
+fn a_thin_volume_is_followed_to_the_drives_under_its_mirror() {
+    let facts = debian();
+    let index = HostIndex::new(&facts);
+    let device = index
+        .block_device("/dev/vg0/web-1")
+        .known()
+        .expect("the volume was collected");
+    assert_eq!(device.kind, BlockKind::LvmThin);
+    assert_eq!(
+        device.paths,
+        ["/dev/vg0/web-1", "/dev/mapper/vg0-web--1", "/dev/dm-4"]
+    );
+    let below = ids(&index.walk_down(device));
+    let expected = [
+        "lvm-thin",
+        "lvm-thin-pool",
+        "lvm-thin-metadata",
+        "lvm-thin-data",
+        "md",
+        "partition",
+        "disk",
+    ];
+    assert_eq!(below, expected);
+    let leaves = index.leaves(device);
+    assert_eq!(leaves.len(), 1);
+    assert_eq!(leaves[0].queue.rotational, Fact::Known(true));
+    assert_eq!(leaves[0].numa_node, Fact::Known(0));
+    let md = index.walk_down(device)[4].md.value().expect("a mirror");
+    assert_eq!(
+        (md.level.clone(), md.degraded.clone()),
+        (Fact::Known("raid1".to_owned()), Fact::Known(1))
+    );
+}
+
+#[test]
+fn what_lvs_tells_of_the_pool_is_on_the_volume() {
+    let facts = debian();
+    let index = HostIndex::new(&facts);
+    let device = index
+        .block_device("/dev/vg0/web-1")
+        .known()
+        .expect("the volume was collected");
+    let lvm = device.lvm.value().expect("a logical volume");
+    assert_eq!(lvm.zero, Fact::Known(false));
+    assert_eq!(lvm.chunk, Fact::Known(4 << 20));
+    assert_eq!(lvm.data_percent, Fact::Known(Percent(9310)));
+    assert_eq!(lvm.snapshots, Fact::Known(1));
+}
+
+#[test]
+fn without_lvs_the_chunk_shows_all_the_same() {
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.root = sysroots().join("debian-thin-on-md");
+    request.paths.push("/dev/mapper/vg0-web--1".into());
+    let facts = collect(&request);
+    let index = HostIndex::new(&facts);
+    let device = index
+        .block_device("/dev/vg0/web-1")
+        .known()
+        .expect("found by its other names too");
+    let lvm = device.lvm.value().expect("a logical volume");
+    assert_eq!(
+        (lvm.vg.clone(), lvm.lv.clone()),
+        (
+            Fact::Known("vg0".to_owned()),
+            Fact::Known("web-1".to_owned())
+        )
+    );
+    assert_eq!(lvm.pool, Fact::Known("pool".to_owned()));
+    assert_eq!(lvm.chunk, Fact::Known(4 << 20));
+    assert_eq!(lvm.zero, Fact::NotCollected, "only root's tools tell");
+}
+
+#[test]
+fn an_image_on_btrfs_is_placed_without_a_kernel_to_ask() {
+    let facts = debian();
+    let index = HostIndex::new(&facts);
+    let path = "/var/lib/libvirt/images/db.qcow2";
+    let filesystem = index
+        .filesystem_of(path)
+        .known()
+        .expect("the filesystem was collected");
+    assert_eq!(filesystem.kind, FsKind::Btrfs);
+    assert_eq!(ids(&index.devices_of(filesystem)), ["lvm"]);
+    assert_eq!(
+        filesystem.btrfs.value().expect("btrfs").checksum,
+        Fact::Known("crc32c".to_owned())
+    );
+    let image = index
+        .file(path)
+        .and_then(|file| file.image.value())
+        .expect("a header");
+    assert_eq!(image.virtual_size, Fact::Known(20 << 30));
+    let backing = image.backing.value().expect("a backing file");
+    assert_eq!(
+        (backing.path.as_str(), backing.format.clone()),
+        ("base.raw", Fact::Known("raw".to_owned()))
+    );
+    // A recorded file has no flags, so that nothing is concluded from them.
+    assert!(index.nocow(path).is_not_collected());
+    assert!(index.direct_io(path).is_not_collected());
+    assert!(
+        index
+            .file("/var/lib/libvirt/images/new.img")
+            .expect("looked for")
+            .is_missing()
+    );
+    assert!(
+        index
+            .file("/dev/vg0/gone")
+            .expect("looked for")
+            .is_missing()
+    );
+}
+
+#[test]
+fn the_host_is_read_from_its_small_files() {
+    let facts = debian();
+    // The release says 6.1.0-28.
+    assert_eq!(facts.kernel.version, Fact::Known(Version(6, 1, 119)));
+    assert_eq!(facts.kernel.vendor, Fact::Known("debian".to_owned()));
+    assert_eq!(facts.cpu.virt, Fact::Known(vec!["svm".to_owned()]));
+    assert_eq!(facts.memory.hugepages[&1_048_576].free, Fact::Known(2));
+    assert_eq!(facts.limits.io_uring_disabled, Fact::Absent);
+    assert_eq!(
+        facts.services["fstrim.timer"],
+        Fact::Known("enabled".to_owned())
+    );
+    assert_eq!(
+        facts.services["mdmonitor.service"],
+        Fact::Known("disabled".to_owned())
+    );
+    let target = Target::from_facts(&facts);
+    assert_eq!(
+        (target.qemu, target.libvirt),
+        (Some(Version(7, 2, 0)), Some(Version(9, 0, 0)))
+    );
+    assert!(
+        !facts.to_json().contains("hunter2"),
+        "a boot parameter nobody asked for stays on the host"
+    );
+}
+
+fn rhel() -> Facts {
+    recorded(
+        "rhel-multipath",
+        &[
+            "/dev/mapper/luks-data",
+            "/dev/sdb",
+            "/mnt/nfs/guests/a.qcow2",
+        ],
+        &[],
+    )
+}
+
+#[test]
+fn paths_of_a_multipath_device_are_counted_and_seen_as_held() {
+    let facts = rhel();
+    let index = HostIndex::new(&facts);
+    let crypt = index
+        .block_device("/dev/mapper/luks-data")
+        .known()
+        .expect("the device was collected");
+    assert_eq!(crypt.kind, BlockKind::CryptLuks2);
+    assert_eq!(crypt.queue.discard_max, Fact::Known(0));
+    let multipath = index.walk_down(crypt)[1];
+    assert_eq!(
+        (multipath.kind.clone(), multipath.paths_up.clone()),
+        (BlockKind::Multipath, Fact::Known(1))
+    );
+    assert_eq!(index.leaves(crypt).len(), 2);
+    let path = index
+        .block_device("/dev/sdb")
+        .known()
+        .expect("the device was collected");
+    assert_eq!(path.holders, Fact::Known(vec![multipath.id.clone()]));
+    assert_eq!(path.queue.logical, Fact::Known(4096));
+}
+
+#[test]
+fn a_network_mount_shows_its_dangerous_options() {
+    let facts = rhel();
+    let index = HostIndex::new(&facts);
+    let mount = index
+        .mount_of("/mnt/nfs/guests/a.qcow2")
+        .known()
+        .expect("the mount was collected");
+    assert!(mount.has_option("soft").is_true());
+    assert!(mount.has_option("hard").is_false());
+    let direct = index
+        .direct_io("/mnt/nfs/guests/a.qcow2")
+        .known()
+        .expect("NFS does direct I/O");
+    assert_eq!(direct.verdict, Verdict::Direct);
+    assert_eq!(
+        index.leaves_of("/mnt/nfs/guests/a.qcow2"),
+        Fact::Absent,
+        "it is on no device of this host"
+    );
+}
+
+#[test]
+fn a_package_database_that_only_rpm_reads_makes_qemu_unknown() {
+    let facts = rhel();
+    let qemu = facts.qemu.value().expect("the program is there");
+    let reason = qemu[0]
+        .version
+        .clone()
+        .settled()
+        .map_err(|unknown| unknown.reason);
+    assert_eq!(reason, Err(Reason::ToolMissing));
+    assert_eq!(Target::from_facts(&facts).libvirt, Some(Version(10, 10, 0)));
+    assert_eq!(facts.limits.io_uring_disabled, Fact::Known(2));
+    assert_eq!(facts.limits.memlock_bytes, Fact::Absent, "no limit");
+    assert!(facts.memory.total_bytes.is_unknown());
+}
+
+#[test]
+fn an_empty_directory_is_a_system_of_which_nothing_is_known() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.root = directory.path().to_owned();
+    request.groups.insert(Group::Lvm);
+    request.paths = ["/a/b", "/", "relative", "/dev/sda"]
+        .map(PathBuf::from)
+        .to_vec();
+    let facts = collect(&request);
+    assert_eq!(facts.libvirt, Fact::Absent);
+    assert_eq!(facts.qemu, Fact::Known(Vec::new()));
+    assert_eq!(facts.blockdevs, []);
+    assert!(facts.errors.iter().any(|error| error.what == "relative"));
+    assert!(
+        facts
+            .errors
+            .iter()
+            .any(|error| error.what == "/proc/self/mountinfo")
+    );
+    assert_eq!(
+        Facts::parse(&facts.to_json()).expect("readable").facts,
+        facts
+    );
+}
