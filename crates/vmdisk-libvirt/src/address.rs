@@ -3,8 +3,9 @@
 use vmdisk_model::{Address, DriveAddress, PciAddress, Switch};
 use vmdisk_source::ProblemKind;
 
+use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::value::{any_base, unsigned32};
 use crate::writer::Writer;
 

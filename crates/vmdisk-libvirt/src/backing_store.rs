@@ -3,8 +3,9 @@
 use vmdisk_model::{Backing, Format, Image, Protocol};
 use vmdisk_source::ProblemKind;
 
+use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::source;
 use crate::vocabulary::Whose;
 use crate::writer::Writer;

@@ -7,8 +7,9 @@ use vmdisk_model::{
 };
 
 use crate::driver::Driver;
+use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::value::unsigned32;
 use crate::vocabulary::{DISK, Field, Whose};
 use crate::writer::{Unwritable, Writer};

@@ -7,8 +7,9 @@ use vmdisk_model::{
 
 use crate::document::Document;
 use crate::driver::{read_scaled, write_scaled};
+use crate::element::Element;
 use crate::kept::{Kept, KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::value::unsigned32;
 use crate::vocabulary::{DEVICES, DOMAIN, Field, Whose};
 use crate::writer::{Unwritable, Writer, name_of};

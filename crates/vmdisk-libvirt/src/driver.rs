@@ -6,9 +6,10 @@ use vmdisk_model::{
 };
 use vmdisk_source::ProblemKind;
 
+use crate::element::Element;
 use crate::iothread_mapping;
 use crate::kept::{KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::value::{scaled, unsigned32};
 use crate::writer::Writer;
 

@@ -92,7 +92,7 @@ pub(crate) fn guard(text: &str) -> Result<Guarded, ReadFailure> {
             Ok(Event::Start(_)) => guard.start_tag(span, false)?,
             Ok(Event::Empty(_)) => guard.start_tag(span, true)?,
             Ok(Event::End(_)) => guard.end_tag(span)?,
-            Ok(Event::Text(_)) => guard.outside(span)?,
+            Ok(Event::Text(_)) => guard.text(span)?,
             Ok(Event::CData(_)) => guard.no_markup_outside(span, "a CDATA section")?,
             Ok(Event::GeneralRef(_)) => {
                 guard.no_markup_outside(span, "text")?;
@@ -309,11 +309,18 @@ impl<'a> Guard<'a> {
     }
 
     /// Text: only white space may stand outside the root element.
-    fn outside(&self, span: Span) -> Result<(), ReadFailure> {
+    fn text(&self, span: Span) -> Result<(), ReadFailure> {
+        let text = self.slice(span);
+        if let Some(at) = text.find("]]>") {
+            let span = Span::new(span.start + at, span.start + at + 3);
+            return Err(
+                ReadFailure::malformed(span, "`]]>` outside a CDATA section")
+                    .help("write `]]&gt;`"),
+            );
+        }
         if !self.open.is_empty() {
             return Ok(());
         }
-        let text = self.slice(span);
         let Some(at) = text.find(|c: char| !matches!(c, ' ' | '\t' | '\r' | '\n')) else {
             return Ok(());
         };

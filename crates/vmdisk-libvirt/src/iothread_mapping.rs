@@ -2,8 +2,9 @@
 
 use vmdisk_model::{IoThreadId, IoThreadQueues};
 
+use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::value::unsigned32;
 use crate::writer::Writer;
 

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use vmdisk_model::{IoThread, IoThreadId};
 use vmdisk_source::ProblemKind;
 
+use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::value::unsigned32;
 use crate::vocabulary::Whose;
 use crate::writer::Writer;

@@ -2,8 +2,9 @@
 
 use vmdisk_model::{Iotune, IotuneLimits};
 
+use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::value::unsigned64;
 use crate::writer::Writer;
 

@@ -3,8 +3,9 @@
 use vmdisk_model::{Bytes, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource};
 use vmdisk_source::ProblemKind;
 
+use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::value::{scaled, unsigned64};
 use crate::writer::Writer;
 

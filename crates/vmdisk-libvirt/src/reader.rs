@@ -4,6 +4,7 @@ use roxmltree::Node;
 use vmdisk_model::FieldPath;
 use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
 
+use crate::element::{Child, Element, Written};
 use crate::kept::KeptParts;
 use crate::suggest::suggest;
 use crate::tag::{Tag, TagAttribute, TagEnd, scan_tag};
@@ -19,117 +20,6 @@ pub(crate) struct Reader<'t> {
     pub(crate) problems: Vec<Problem<FieldPath>>,
     /// False while something is checked that is no part of the model.
     records: bool,
-}
-
-/// An attribute that was written.
-struct Written<'d> {
-    tag: TagAttribute,
-    value: &'d str,
-    is_taken: bool,
-}
-
-/// One element while it is read: what has been taken of it, and what has not.
-pub(crate) struct Element<'t, 'd> {
-    pub(crate) node: Node<'d, 'd>,
-    pub(crate) spec: &'static ElementSpec,
-    /// The nearest field of the model.
-    pub(crate) at: FieldPath,
-    pub(crate) whose: Whose,
-    /// The start tag.
-    pub(crate) tag: Span,
-    text: &'t str,
-    attributes: Vec<Written<'d>>,
-    children: Vec<Child<'t, 'd>>,
-}
-
-/// A child element that was written.
-struct Child<'t, 'd> {
-    /// Its name, with its prefix.
-    name: &'t str,
-    node: Node<'d, 'd>,
-    is_taken: bool,
-}
-
-impl<'t, 'd> Element<'t, 'd> {
-    /// The value of an attribute, whether or not it has been taken.
-    pub(crate) fn peek(&self, name: &str) -> Option<&'d str> {
-        self.written(name).map(|(_, written)| written.value)
-    }
-
-    /// The place of an attribute's value.
-    pub(crate) fn value_span(&self, name: &str) -> Option<Span> {
-        self.written(name).map(|(_, written)| written.tag.value)
-    }
-
-    fn written(&self, name: &str) -> Option<(usize, &Written<'d>)> {
-        self.attributes
-            .iter()
-            .enumerate()
-            .find(|(_, written)| written.tag.name.slice(self.text) == Some(name))
-    }
-
-    /// Takes an attribute if `parse` can read it; otherwise it is kept as written.
-    pub(crate) fn take<T>(
-        &mut self,
-        name: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Option<T> {
-        let (at, written) = self.written(name)?;
-        let value = parse(written.value)?;
-        self.attributes[at].is_taken = true;
-        Some(value)
-    }
-
-    /// Takes an attribute as text.
-    pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
-        self.take(name, |value| Some(value.to_owned()))
-    }
-
-    /// Takes the first child with this name.
-    pub(crate) fn child(&mut self, name: &str) -> Option<Node<'d, 'd>> {
-        let child = self.children.iter_mut().find(|child| child.name == name)?;
-        child.is_taken = true;
-        Some(child.node)
-    }
-
-    /// Takes all children with this name.
-    pub(crate) fn children(&mut self, name: &str) -> Vec<Node<'d, 'd>> {
-        self.children
-            .iter_mut()
-            .filter(|child| child.name == name)
-            .map(|child| {
-                child.is_taken = true;
-                child.node
-            })
-            .collect()
-    }
-
-    /// Gives a child back, to be kept as written.
-    pub(crate) fn give_back(&mut self, node: Node<'d, 'd>) {
-        if let Some(child) = self.children.iter_mut().find(|child| child.node == node) {
-            child.is_taken = false;
-        }
-    }
-
-    /// The names that an unknown child may have been meant for: those that are not written yet.
-    fn free_names(&self) -> Vec<&'static str> {
-        let mut is_written = vec![false; self.spec.children.len()];
-        for child in &self.children {
-            if let Some((nth, _)) = self.spec.child(child.name) {
-                is_written[nth] = true;
-            }
-        }
-        let known = self.spec.children.iter().zip(is_written);
-        known
-            .filter(|(known, is_written)| known.repeats || !is_written)
-            .map(|(known, _)| known.name)
-            .collect()
-    }
-
-    /// The text of the element.
-    pub(crate) fn content(&self) -> String {
-        tree::text(self.node).0
-    }
 }
 
 impl<'t> Reader<'t> {
@@ -171,20 +61,6 @@ impl<'t> Reader<'t> {
         span.slice(self.text).unwrap_or_default()
     }
 
-    /// The element with the white space before it, if it has its lines to itself.
-    fn whole(&self, element: Span) -> Span {
-        let before = self.text[..element.start].trim_end_matches([' ', '\t']);
-        let after = self.text[element.end..].trim_start_matches([' ', '\t']);
-        let is_alone = after.is_empty() || after.starts_with(['\n', '\r']);
-        match before.strip_suffix('\n') {
-            Some(line_end) if is_alone => {
-                let start = line_end.strip_suffix('\r').unwrap_or(line_end).len();
-                Span::new(start, element.end)
-            }
-            Some(_) | None => element,
-        }
-    }
-
     /// Opens an element: notes its place, its attributes and their places, and checks their values.
     pub(crate) fn open<'d>(
         &mut self,
@@ -210,7 +86,7 @@ impl<'t> Reader<'t> {
         if paths.iter().any(Option::is_some) {
             let place = Place {
                 span: self.content_span(node, spec, tag),
-                whole: self.whole(range),
+                whole: whole(self.text, range),
                 attributes_end: Some(end.attributes_end),
             };
             for path in paths.into_iter().flatten() {
@@ -359,6 +235,8 @@ impl<'t> Reader<'t> {
         if let Some(meant) = fault.meant {
             problem.help = Some(format!("did you mean `{meant}`?"));
             problem.fix = vec![Edit::replace(span, meant)];
+        } else if let Some(perhaps) = fault.perhaps {
+            problem.help = Some(format!("perhaps `{perhaps}`?"));
         }
     }
 
@@ -367,12 +245,20 @@ impl<'t> Reader<'t> {
         let meant = self.suggest(name, free);
         let mut message = format!("unknown attribute `{name}` of `<{}>`", element.spec.name);
         let mut help = meant.map(|meant| format!("did you mean `{meant}`?"));
+        let known = || element.spec.attributes.iter().map(|known| known.name);
+        if let Some(twin) = known().find(|known| known.eq_ignore_ascii_case(name))
+            && meant.is_none()
+        {
+            help = Some(format!("`{twin}` is written already"));
+        }
         if let Some(source_type) = type_of_source(element.spec)
             && let [first, ..] = types_with_attribute(name)[..]
         {
             message =
                 format!("attribute `{name}` does not belong to a source of type `{source_type}`");
-            help = Some(format!("it belongs to one of type `{first}`"));
+            help = Some(format!(
+                "it belongs to one of type `{first}`; one of them is wrong"
+            ));
         }
         let problem = self.problem(ProblemKind::UnknownAttribute, element.at, tag.name, message);
         problem.help = help;
@@ -440,10 +326,9 @@ impl<'t> Reader<'t> {
 
     /// Checks an element that libvirt knows and the model does not cover.
     fn check<'d>(&mut self, parent: &Element<'_, 'd>, node: Node<'d, 'd>) {
-        // A controller that could not be taken must not pass for the one that comes next.
-        let is_device = std::ptr::eq(parent.spec, &crate::vocabulary::DEVICES);
-        let records = self.records;
-        self.records = records && !is_device;
+        // What has not been taken is no part of the model: a controller of an unknown type must not
+        // pass for the next one, nor the source of a backing store for the disk's.
+        let records = std::mem::replace(&mut self.records, false);
         let element = self.open_child(parent, node, parent.whose);
         if element.spec.is_judged {
             self.close(element);
@@ -498,6 +383,20 @@ impl<'t> Reader<'t> {
             edits.push(Edit::replace(end, meant));
         }
         edits
+    }
+}
+
+/// The element with the white space before it, if it has its lines to itself.
+pub(crate) fn whole(text: &str, element: Span) -> Span {
+    let before = text[..element.start].trim_end_matches([' ', '\t']);
+    let after = text[element.end..].trim_start_matches([' ', '\t']);
+    let is_alone = after.is_empty() || after.starts_with(['\n', '\r']);
+    match before.strip_suffix('\n') {
+        Some(line_end) if is_alone => {
+            let start = line_end.strip_suffix('\r').unwrap_or(line_end).len();
+            Span::new(start, element.end)
+        }
+        Some(_) | None => element,
     }
 }
 

@@ -7,8 +7,9 @@ use vmdisk_model::{
 use vmdisk_source::ProblemKind;
 
 use crate::backing_store;
+use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::value::unsigned32;
 use crate::vocabulary::{switch_from_yes_no, switch_to_yes_no};
 use crate::writer::Writer;

@@ -3,8 +3,9 @@
 use vmdisk_model::{DiskField, FieldPath, Frontend, Switch, TargetBus};
 use vmdisk_source::ProblemKind;
 
+use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
-use crate::reader::{Element, Reader};
+use crate::reader::Reader;
 use crate::value::unsigned32;
 use crate::writer::Writer;
 

@@ -22,12 +22,13 @@ pub(crate) fn parse(text: &str) -> Result<Document<'_>, ReadFailure> {
     })
 }
 
-/// The parser's own text ends in " at LINE:COLUMN", which the span says better.
-fn without_position(message: &str) -> &str {
-    match message.rsplit_once(" at ") {
-        Some((text, place)) if place.bytes().all(|b| b.is_ascii_digit() || b == b':') => text,
-        Some(_) | None => message,
-    }
+/// The parser's own text says " at LINE:COLUMN", which the span says better.
+fn without_position(message: &str) -> String {
+    let Some(at) = message.find(" at ") else {
+        return message.to_owned();
+    };
+    let rest = message[at + 4..].trim_start_matches(|c: char| c.is_ascii_digit() || c == ':');
+    format!("{}{rest}", &message[..at])
 }
 
 fn offset_of(text: &str, position: TextPos) -> usize {

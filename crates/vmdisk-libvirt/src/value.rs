@@ -10,8 +10,10 @@ use crate::vocabulary::Value;
 pub(crate) struct ValueFault {
     /// What was expected, as the end of a sentence.
     pub(crate) expected: String,
-    /// The one word that was most likely meant.
+    /// The one word that was meant, as far as anybody can tell.
     pub(crate) meant: Option<&'static str>,
+    /// A word that may have been meant.
+    pub(crate) perhaps: Option<&'static str>,
 }
 
 impl Value {
@@ -21,6 +23,7 @@ impl Value {
             Err(ValueFault {
                 expected: expected.to_owned(),
                 meant: None,
+                perhaps: None,
             })
         };
         match self {
@@ -49,12 +52,16 @@ fn check_words(
     if words.contains(&text) || others.contains(&text) {
         return Ok(());
     }
-    let mut expected = String::from(if words.len() + others.len() == 1 {
-        "expected "
-    } else {
-        "expected one of "
+    let all = || words.iter().chain(others).copied();
+    let mut expected = String::from(match words.len() + others.len() {
+        1 => "expected ",
+        _ => "expected one of ",
     });
-    for (at, word) in words.iter().chain(others).enumerate() {
+    for (at, word) in all().enumerate() {
+        if at == MAX_WORDS {
+            expected.push_str(", …");
+            break;
+        }
         if at > 0 {
             expected.push_str(", ");
         }
@@ -62,10 +69,33 @@ fn check_words(
         expected.push_str(word);
         expected.push('`');
     }
+    let mut containing = all().filter(|word| {
+        let (shorter, longer) = if text.len() < word.len() {
+            (text, *word)
+        } else {
+            (*word, text)
+        };
+        shorter.len() >= 4 && longer.contains(shorter)
+    });
+    let perhaps = containing.next().filter(|_| containing.next().is_none());
     Err(ValueFault {
         expected,
-        meant: suggest(text, words.iter().chain(others).copied()),
+        meant: suggest(text, all()).or_else(|| synonym(text, words)),
+        perhaps,
     })
+}
+
+/// How many words an error lists.
+const MAX_WORDS: usize = 20;
+
+/// Other people's words for a switch, in this list's words.
+fn synonym(text: &str, words: &'static [&'static str]) -> Option<&'static str> {
+    let meant = match text.to_ascii_lowercase().as_str() {
+        "yes" | "true" | "1" | "on" | "enable" | "enabled" => ["on", "yes"],
+        "no" | "false" | "0" | "off" | "disable" | "disabled" => ["off", "no"],
+        _ => return None,
+    };
+    words.iter().find(|word| meant.contains(word)).copied()
 }
 
 /// What C's `strtoul` skips before a number; libvirt takes it, and nothing after the number.
@@ -158,5 +188,13 @@ mod tests {
             .unwrap_err();
         assert_eq!(fault.expected, "expected one of `none`, `writeback`");
         assert_eq!(fault.meant, Some("writeback"));
+        let meant = |value: Value, text| value.check(text).unwrap_err().meant;
+        let switch = Value::Words(&["on", "off"]);
+        assert_eq!(meant(switch, "yes"), Some("on"));
+        assert_eq!(meant(switch, "FALSE"), Some("off"));
+        assert_eq!(meant(Value::Words(&["yes", "no"]), "on"), Some("yes"));
+        let modes = Value::Words(&["threads", "native", "io_uring"]);
+        let fault = modes.check("uring").unwrap_err();
+        assert_eq!((fault.meant, fault.perhaps), (None, Some("io_uring")));
     }
 }

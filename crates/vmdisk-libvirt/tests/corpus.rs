@@ -53,7 +53,7 @@ fn nothing_that_libvirt_accepts_is_reported_and_all_of_it_is_written_back() {
         if again.domain != document.domain || again.write().unwrap() != written {
             wrong.push(format!("{name}: differs when written and read again"));
         }
-        if again.problems != [] {
+        if !again.problems.is_empty() {
             wrong.push(format!("{name}: what is written has problems"));
         }
     }

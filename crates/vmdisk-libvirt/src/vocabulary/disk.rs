@@ -11,7 +11,7 @@ use super::source::{AUTH, ENCRYPTION};
 use super::{ChildSpec, ElementSpec, ON_OFF, Pick, YES_NO, attribute, child};
 
 /// Kinds of source; libvirt `disk/@type`.
-pub(crate) const SOURCE_TYPES: &[&str] = &[
+pub const SOURCE_TYPES: &[&str] = &[
     "file",
     "block",
     "dir",

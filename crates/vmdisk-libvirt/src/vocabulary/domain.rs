@@ -162,7 +162,8 @@ static IOTHREAD_IDS: ElementSpec =
         .many()
         .is(IoThread(IoThreadField::IoThread))]);
 
-static IOTHREAD: ElementSpec = ElementSpec::new("iothread")
+/// libvirt `iothreadids/iothread`.
+pub(crate) static IOTHREAD: ElementSpec = ElementSpec::new("iothread")
     .attributes(&[
         attribute("id", (1, 2, 15), Unsigned32).is(IoThread(IoThreadField::Id)),
         attribute("thread_pool_min", (8, 5, 0), Unsigned32),

@@ -13,9 +13,9 @@ mod domain;
 mod source;
 
 pub use controller::{CONTROLLER, SCSI_CONTROLLER};
-pub use disk::{BACKING_STORE, DISK};
-pub(crate) use domain::other_devices;
+pub use disk::{BACKING_STORE, DISK, SOURCE_TYPES};
 pub use domain::{DEVICES, DOMAIN};
+pub(crate) use domain::{IOTHREAD, other_devices};
 pub use source::source_of;
 pub(crate) use source::{
     switch_from_yes_no, switch_to_yes_no, type_of_source, types_with_attribute,

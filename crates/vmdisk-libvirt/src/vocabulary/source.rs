@@ -135,7 +135,7 @@ static VHOST_USER: ElementSpec = ElementSpec::new("source")
         attribute("index", (7, 1, 0), Unsigned32),
     ])
     .children(&[
-        child((7, 1, 0), &RECONNECT).is(Disk(DiskField::Reconnect)),
+        child((7, 1, 0), &SOCKET_RECONNECT),
         child((7, 1, 0), &SECLABEL).many(),
         child((7, 1, 0), &PRIVATE_DATA),
     ]);
@@ -275,7 +275,13 @@ static RESERVATIONS_SOURCE: ElementSpec = ElementSpec::new("source")
     ])
     .children(&[child((4, 4, 0), &RECONNECT)]);
 
-/// libvirt `<reconnect>` of a character device.
+/// libvirt `<reconnect>` of a `VhostUserBackend`.
+static SOCKET_RECONNECT: ElementSpec = ElementSpec::new("reconnect").attributes(&[
+    attribute("enabled", (7, 1, 0), YES_NO).is(Disk(DiskField::Reconnect)),
+    attribute("timeout", (7, 1, 0), Unsigned32),
+]);
+
+/// libvirt `<reconnect>` of a persistent reservation manager.
 static RECONNECT: ElementSpec = ElementSpec::new("reconnect").attributes(&[
     attribute("enabled", (7, 1, 0), YES_NO),
     attribute("timeout", (7, 1, 0), Unsigned32),

@@ -1,0 +1,243 @@
+//! Inserting elements among their siblings, with their indentation.
+
+use std::collections::BTreeMap;
+
+use vmdisk_source::{Edit, Span};
+
+use super::outline::Outline;
+use super::outline::outline;
+use super::slot::{Leaf, Step};
+use crate::vocabulary::ElementSpec;
+use crate::xml_char::{escape_attribute, escape_text};
+
+/// An element that is to be made.
+struct New {
+    element: &'static ElementSpec,
+    attributes: Vec<(&'static str, String)>,
+    text: Option<String>,
+    /// By their place in libvirt's order.
+    children: BTreeMap<usize, New>,
+}
+
+impl New {
+    fn of(element: &'static ElementSpec) -> Self {
+        let mut attributes = Vec::new();
+        // libvirt takes a driver element without a name; people do not write one.
+        if element.name == "driver" && element.attribute("name").is_some() {
+            attributes.push(("name", "qemu".to_owned()));
+        }
+        New {
+            element,
+            attributes,
+            text: None,
+            children: BTreeMap::new(),
+        }
+    }
+
+    fn write(&self, style: &Style<'_>, depth: usize, out: &mut String) {
+        let New {
+            element,
+            attributes,
+            text,
+            children,
+        } = self;
+        out.push('<');
+        out.push_str(element.name);
+        for (name, value) in attributes {
+            let value = escape_attribute(value);
+            out.push_str(&format!(" {name}='{value}'"));
+        }
+        if text.is_none() && children.is_empty() {
+            out.push_str("/>");
+            return;
+        }
+        out.push('>');
+        if let Some(text) = text {
+            out.push_str(&escape_text(text));
+        }
+        for child in children.values() {
+            style.line(depth + 1, out);
+            child.write(style, depth + 1, out);
+        }
+        if !children.is_empty() {
+            style.line(depth, out);
+        }
+        out.push_str(&format!("</{}>", element.name));
+    }
+}
+
+/// How the elements around are laid out.
+struct Style<'t> {
+    /// What stands before a child: a line end and its indentation, or nothing.
+    separator: &'t str,
+    /// One further level.
+    unit: String,
+}
+
+impl Style<'_> {
+    /// A new line, `depth` levels below a child.
+    fn line(&self, depth: usize, out: &mut String) {
+        if !self.separator.is_empty() {
+            out.push_str(self.separator);
+            out.push_str(&self.unit.repeat(depth));
+        }
+    }
+}
+
+/// The elements that are to be made, by the start of the element they go into.
+#[derive(Default)]
+pub(super) struct Insertions {
+    by_parent: BTreeMap<usize, Parent>,
+}
+
+struct Parent {
+    span: Span,
+    /// Its table, for the order of its children.
+    spec: &'static ElementSpec,
+    new: BTreeMap<usize, New>,
+}
+
+impl Insertions {
+    /// Asks for the elements of `steps`, of which none is there, inside `parent`.
+    pub(super) fn add(&mut self, parent: &Outline<'_>, steps: &[Step], leaf: Leaf, value: &str) {
+        let Some(first) = steps.first() else {
+            return;
+        };
+        let into = self
+            .by_parent
+            .entry(parent.span.start)
+            .or_insert_with(|| Parent {
+                span: parent.span,
+                spec: first.parent,
+                new: BTreeMap::new(),
+            });
+        let mut children = &mut into.new;
+        for (nth, step) in steps.iter().enumerate() {
+            let new = children
+                .entry(step.order)
+                .or_insert_with(|| New::of(step.element));
+            if nth + 1 < steps.len() {
+                children = &mut new.children;
+                continue;
+            }
+            match leaf {
+                Leaf::Attribute(attribute) => {
+                    new.attributes.retain(|(name, _)| *name != attribute.name);
+                    new.attributes.push((attribute.name, value.to_owned()));
+                }
+                Leaf::Element if value.is_empty() => {}
+                Leaf::Element => new.text = Some(value.to_owned()),
+            }
+            break;
+        }
+    }
+
+    /// Adds the edits that make all of them.
+    pub(super) fn write(self, text: &str, edits: &mut Vec<Edit>) {
+        for parent in self.by_parent.into_values() {
+            if let Some(outline) = outline(text, parent.span) {
+                parent.write(text, &outline, edits);
+            }
+        }
+    }
+}
+
+impl Parent {
+    fn write(&self, text: &str, outline: &Outline<'_>, edits: &mut Vec<Edit>) {
+        let own = match separator(text, self.span.start) {
+            // The root element stands at the start of a line too.
+            "" if text[..self.span.start].trim().is_empty() => "\n",
+            separator => separator,
+        };
+        if outline.children.is_empty() {
+            return self.write_first(text, outline, own, edits);
+        }
+        // The first child that has a line to itself shows how children are laid out.
+        let separator = outline
+            .children
+            .iter()
+            .map(|(_, span)| separator(text, span.start))
+            .find(|separator| !separator.is_empty())
+            .unwrap_or_default();
+        let unit = separator.strip_prefix(own).filter(|unit| !unit.is_empty());
+        let style = Style {
+            separator,
+            unit: unit.unwrap_or("  ").to_owned(),
+        };
+        for (order, new) in &self.new {
+            let before = outline.children.iter().rev().find(|(name, _)| {
+                self.spec
+                    .child(name)
+                    .is_some_and(|(place, _)| place <= *order)
+            });
+            // Behind the start tag, not before the next sibling: a comment there belongs to that.
+            let at = before.map_or(outline.tag.end.end, |(_, span)| span.end);
+            let mut inserted = String::new();
+            style.line(0, &mut inserted);
+            new.write(&style, 0, &mut inserted);
+            edits.push(Edit::insert(behind_comments(text, at), inserted));
+        }
+    }
+
+    /// Into an element without children.
+    fn write_first(&self, text: &str, outline: &Outline<'_>, own: &str, edits: &mut Vec<Edit>) {
+        let separator = if own.is_empty() {
+            String::new()
+        } else {
+            format!("{own}  ")
+        };
+        let style = Style {
+            separator: &separator,
+            unit: "  ".to_owned(),
+        };
+        let mut inside = String::new();
+        for new in self.new.values() {
+            style.line(0, &mut inside);
+            new.write(&style, 0, &mut inside);
+        }
+        let end = outline.tag.end;
+        if end.is_empty_element {
+            let rest = Span::new(end.attributes_end, end.end);
+            let name = outline.name;
+            edits.push(Edit::replace(rest, format!(">{inside}{own}</{name}>")));
+            return;
+        }
+        let at = behind_comments(text, end.end);
+        let is_line_ended = text[at..]
+            .trim_start_matches([' ', '\t'])
+            .starts_with(['\n', '\r']);
+        if !is_line_ended {
+            inside.push_str(own);
+        }
+        edits.push(Edit::insert(at, inside));
+    }
+}
+
+/// What stands between the last line end and `at`, with that line end; nothing if it is not only
+/// white space, or at the start of the text.
+fn separator(text: &str, at: usize) -> &str {
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    match before.strip_suffix('\n') {
+        Some(line) => {
+            let start = line.strip_suffix('\r').unwrap_or(line).len();
+            &text[start..at]
+        }
+        None => "",
+    }
+}
+
+/// Past the comments that stand behind `at` on the same line: they belong to what is before them.
+fn behind_comments(text: &str, mut at: usize) -> usize {
+    loop {
+        let rest = &text[at..];
+        let comment = rest.trim_start_matches([' ', '\t']);
+        let Some(length) = comment
+            .starts_with("<!--")
+            .then(|| comment.find("-->"))
+            .flatten()
+        else {
+            return at;
+        };
+        at += rest.len() - comment.len() + length + 3;
+    }
+}

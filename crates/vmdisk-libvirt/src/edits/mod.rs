@@ -1,0 +1,334 @@
+//! Fixes: from a change of the model to edits of the text that change nothing else.
+
+mod insert;
+mod outline;
+mod slot;
+
+use vmdisk_model::{Change, DiskField, DomainField, FieldPath};
+use vmdisk_source::{Edit, Place, Span};
+
+use crate::vocabulary::{SOURCE_TYPES, source_of};
+use crate::xml_char::{escape_attribute, escape_text, is_xml_char};
+use crate::{Document, RootKind};
+use insert::Insertions;
+use outline::{Outline, outline};
+use slot::{Leaf, Slot, slot_of};
+
+/// Why a change cannot be made by edits.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CannotEdit {
+    /// A field is to be removed that was not written.
+    #[error("`{}` is not written, so there is nothing to remove", .0.label())]
+    NotWritten(FieldPath),
+    /// The disk, controller, iothread or guest that the field belongs to is not in the document.
+    #[error("`{}` has no place in this document", .0.label())]
+    NoPlace(FieldPath),
+    /// The field is the whole document.
+    #[error("`{}` is the whole document", .0.label())]
+    WholeDocument(FieldPath),
+    /// The field is more than one value, such as an address.
+    #[error("`{}` is more than one value", .0.label())]
+    NotOneValue(FieldPath),
+    /// libvirt does not know the value, or XML cannot carry it.
+    #[error("`{value}` is no value for `{}`", .at.label())]
+    InvalidValue {
+        /// The field.
+        at: FieldPath,
+        /// The value.
+        value: String,
+    },
+}
+
+/// The edits that make one change.
+///
+/// `text` must be the text that `document` was read from. A value that is written already is replaced
+/// where it stands; a missing attribute is added to its element, and a missing element among its
+/// siblings in libvirt's order, with their indentation. Nothing else changes.
+///
+/// Values are in libvirt's spelling; for an element that says all by being there (`readonly`,
+/// `shareable`, `transient`, `hugepages`), `yes` and `no`.
+///
+/// ```
+/// use vmdisk_libvirt::{edits, read};
+/// use vmdisk_model::{Change, DiskField, FieldPath};
+/// use vmdisk_source::apply_edits;
+///
+/// let text = "<disk type='file'>
+///     <source file='/srv/a.img'/> <!-- the data -->
+///     <target dev='vda'/>
+/// </disk>";
+/// let document = read(text)?;
+/// let change = Change::set(FieldPath::Disk(0, DiskField::Cache), "none");
+/// let fixed = apply_edits(text, &edits(text, &document, &change)?)?;
+/// assert_eq!(fixed, "<disk type='file'>
+///     <driver name='qemu' cache='none'/>
+///     <source file='/srv/a.img'/> <!-- the data -->
+///     <target dev='vda'/>
+/// </disk>");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If the field has no place in the document, is more than one value, or the value is none of its own.
+pub fn edits(text: &str, document: &Document, change: &Change) -> Result<Vec<Edit>, CannotEdit> {
+    edits_of_all(text, document, std::slice::from_ref(change))
+}
+
+/// The edits that make several changes at once, so that two attributes of one missing element share it.
+///
+/// # Errors
+/// As [`edits`], at the first change that cannot be made.
+pub fn edits_of_all(
+    text: &str,
+    document: &Document,
+    changes: &[Change],
+) -> Result<Vec<Edit>, CannotEdit> {
+    let mut editor = Editor {
+        text,
+        document,
+        edits: Vec::new(),
+        insertions: Insertions::default(),
+    };
+    for change in changes {
+        match change {
+            Change::Set { at, value } => editor.set(*at, value)?,
+            Change::Remove { at } => editor.remove(*at)?,
+        }
+    }
+    let mut edits = editor.edits;
+    editor.insertions.write(text, &mut edits);
+    Ok(edits)
+}
+
+struct Editor<'t> {
+    text: &'t str,
+    document: &'t Document,
+    edits: Vec<Edit>,
+    insertions: Insertions,
+}
+
+/// True for elements that say all by being there.
+fn is_flag(at: FieldPath) -> bool {
+    matches!(
+        at,
+        FieldPath::Disk(
+            _,
+            DiskField::ReadOnly | DiskField::Shareable | DiskField::Transient
+        ) | FieldPath::Domain(DomainField::HugePages)
+    )
+}
+
+impl<'t> Editor<'t> {
+    fn place(&self, at: FieldPath) -> Option<&'t Place> {
+        self.document.source_map.place(at)
+    }
+
+    fn slot(&self, at: FieldPath) -> Result<(Slot, Span), CannotEdit> {
+        let missing = || CannotEdit::NoPlace(at);
+        let (root, spec) = slot::root_of(at, self.document).ok_or_else(missing)?;
+        let element = element_span(self.place(root).ok_or_else(missing)?);
+        let source_type = attribute_of(self.text, element.start, "type").unwrap_or("file");
+        let slot = slot_of(at, spec, source_type).ok_or_else(missing)?;
+        Ok((slot, element))
+    }
+
+    fn set(&mut self, at: FieldPath, value: &str) -> Result<(), CannotEdit> {
+        let invalid = || CannotEdit::InvalidValue {
+            at,
+            value: value.to_owned(),
+        };
+        if !value.chars().all(is_xml_char) {
+            return Err(invalid());
+        }
+        if let FieldPath::Disk(nth, DiskField::SourceType) = at {
+            self.retype(nth, value).ok_or_else(invalid)?;
+        }
+        let (slot, root) = self.slot(at)?;
+        match slot.leaf {
+            Leaf::Attribute(attribute) => {
+                if attribute.value.check(value).is_err() {
+                    return Err(invalid());
+                }
+                match self.place(at) {
+                    Some(place) => self.replace(place.span, escape_attribute(value)),
+                    None => self.add(at, &slot, root, value)?,
+                }
+                Ok(())
+            }
+            Leaf::Element if is_flag(at) => match (value, self.place(at)) {
+                ("yes", Some(_)) | ("no", None) => Ok(()),
+                ("yes", None) => self.add(at, &slot, root, ""),
+                ("no", Some(place)) => {
+                    self.edits.push(Edit::delete(place.whole));
+                    Ok(())
+                }
+                _ => Err(invalid()),
+            },
+            Leaf::Element => {
+                let spec = slot.steps.last().map(|step| step.element);
+                let content = spec
+                    // A number with a unit is two values.
+                    .filter(|spec| spec.attribute("unit").is_none())
+                    .and_then(|spec| spec.content)
+                    .ok_or(CannotEdit::NotOneValue(at))?;
+                // libvirt takes an empty text for none at all.
+                if value.is_empty() || content.check(value).is_err() {
+                    return Err(invalid());
+                }
+                match self.place(at) {
+                    Some(place) => {
+                        self.set_text(place, value);
+                        Ok(())
+                    }
+                    None => self.add(at, &slot, root, value),
+                }
+            }
+        }
+    }
+
+    fn replace(&mut self, span: Span, text: String) {
+        if span.slice(self.text) != Some(text.as_str()) {
+            self.edits.push(Edit::replace(span, text));
+        }
+    }
+
+    /// Replaces the text of an element that is there.
+    fn set_text(&mut self, place: &Place, value: &str) {
+        let found = place.span.slice(self.text).unwrap_or_default();
+        let is_tag = found.starts_with('<') && !found.starts_with("<!");
+        if !is_tag {
+            return self.replace(place.span, escape_text(value));
+        }
+        // There is no text yet: `<serial/>` or `<serial></serial>`.
+        let Some(Outline { tag, name, .. }) = outline(self.text, element_span(place)) else {
+            return;
+        };
+        let text = escape_text(value);
+        self.edits.push(if tag.end.is_empty_element {
+            let rest = Span::new(tag.end.attributes_end, tag.end.end);
+            Edit::replace(rest, format!(">{text}</{name}>"))
+        } else {
+            Edit::insert(tag.end.end, text)
+        });
+    }
+
+    /// A block device is named in another attribute than a file.
+    fn retype(&mut self, nth: usize, value: &str) -> Option<()> {
+        let is_local = |word: &str| matches!(word, "file" | "block");
+        let disk = self.place(FieldPath::Disk(nth, DiskField::Disk))?;
+        let before = attribute_of(self.text, disk.span.start, "type").unwrap_or("file");
+        if before == value || !SOURCE_TYPES.contains(&before) {
+            return Some(());
+        }
+        if !is_local(before) || !is_local(value) {
+            return None;
+        }
+        let Some(source) = self.place(FieldPath::Disk(nth, DiskField::Source)) else {
+            return Some(());
+        };
+        let name_in = |word| source_of(word).attributes.first().map(|known| known.name);
+        let (old, new) = (name_in(before)?, name_in(value)?);
+        let tag = crate::tag::scan_tag(self.text, source.span.start)?;
+        let named = |name: &str| {
+            let attributes = tag.attributes.iter();
+            attributes
+                .map(|attribute| attribute.name)
+                .find(|written| written.slice(self.text) == Some(name))
+        };
+        // Often the attribute is the right one already, and only the type is wrong.
+        if let (Some(written), None) = (named(old), named(new)) {
+            self.edits.push(Edit::replace(written, new));
+        }
+        Some(())
+    }
+
+    /// Adds an attribute or element that is not there.
+    fn add(
+        &mut self,
+        at: FieldPath,
+        slot: &Slot,
+        root: Span,
+        value: &str,
+    ) -> Result<(), CannotEdit> {
+        let missing = || CannotEdit::NoPlace(at);
+        let mut parent = outline(self.text, root).ok_or_else(missing)?;
+        for (nth, step) in slot.steps.iter().enumerate() {
+            match parent.child(step.element.name) {
+                Some(span) => parent = outline(self.text, span).ok_or_else(missing)?,
+                None => {
+                    self.insertions
+                        .add(&parent, &slot.steps[nth..], slot.leaf, value);
+                    return Ok(());
+                }
+            }
+        }
+        match slot.leaf {
+            Leaf::Attribute(attribute) => {
+                let at = parent.tag.end.attributes_end;
+                let quote = parent.quote(self.text);
+                let value = escape_attribute(value);
+                let text = format!(" {}={quote}{value}{quote}", attribute.name);
+                self.edits.push(Edit::insert(at, text));
+                Ok(())
+            }
+            // It is there and was not recorded: it is no part of the model.
+            Leaf::Element => Err(missing()),
+        }
+    }
+
+    fn remove(&mut self, at: FieldPath) -> Result<(), CannotEdit> {
+        let place = self.place(at).ok_or(CannotEdit::NotWritten(at))?;
+        let root = match self.document.root {
+            RootKind::Disk => FieldPath::Disk(0, DiskField::Disk),
+            RootKind::Devices => FieldPath::Domain(DomainField::Devices),
+            RootKind::Domain
+            | RootKind::DomainStatus
+            | RootKind::OtherLibvirt(_)
+            | RootKind::Foreign
+            | RootKind::NotXml => FieldPath::Domain(DomainField::Domain),
+        };
+        if self.place(root) == Some(place) {
+            return Err(CannotEdit::WholeDocument(at));
+        }
+        let whole = if place.attributes_end.is_none() {
+            self.hollow(at).unwrap_or(place.whole)
+        } else {
+            place.whole
+        };
+        self.edits.push(Edit::delete(whole));
+        Ok(())
+    }
+
+    /// The element that would say nothing without its only attribute, such as `<boot order='1'/>`.
+    fn hollow(&self, at: FieldPath) -> Option<Span> {
+        let (slot, root) = self.slot(at).ok()?;
+        let mut element = outline(self.text, root)?;
+        for step in &slot.steps {
+            element = outline(self.text, element.child(step.element.name)?)?;
+        }
+        let is_needed = matches!(
+            element.name,
+            "driver" | "source" | "target" | "type" | "format"
+        );
+        let is_hollow = !slot.steps.is_empty()
+            && !is_needed
+            && element.tag.attributes.len() == 1
+            && element.children.is_empty();
+        is_hollow.then(|| crate::reader::whole(self.text, element.span))
+    }
+}
+
+/// The element of a place that is one.
+fn element_span(place: &Place) -> Span {
+    Span::new(place.span.start, place.whole.end)
+}
+
+/// The raw value of an attribute in the start tag at `start`.
+fn attribute_of<'t>(text: &'t str, start: usize, name: &str) -> Option<&'t str> {
+    let tag = crate::tag::scan_tag(text, start)?;
+    let attribute = tag
+        .attributes
+        .iter()
+        .find(|attribute| attribute.name.slice(text) == Some(name))?;
+    attribute.value.slice(text)
+}

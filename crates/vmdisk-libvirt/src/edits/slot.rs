@@ -1,0 +1,133 @@
+//! Where in the tables a field of the model stands.
+
+use vmdisk_model::{
+    ControllerField, ControllerType, DiskField, DomainField, FieldPath, ImageField, IoThreadField,
+};
+
+use crate::Document;
+use crate::vocabulary::{
+    AttributeSpec, BACKING_STORE, CONTROLLER, DISK, DOMAIN, ElementSpec, Field, IOTHREAD, Pick,
+    SCSI_CONTROLLER, source_of,
+};
+
+/// One element on the way from a disk to a field of it.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    /// The element.
+    pub(super) element: &'static ElementSpec,
+    /// Its place among its siblings in libvirt's order.
+    pub(super) order: usize,
+    /// The element around it.
+    pub(super) parent: &'static ElementSpec,
+}
+
+/// What a field is in the end.
+#[derive(Clone, Copy)]
+pub(super) enum Leaf {
+    /// An attribute of the last element.
+    Attribute(&'static AttributeSpec),
+    /// The last element itself.
+    Element,
+}
+
+/// The way to a field.
+pub(super) struct Slot {
+    pub(super) steps: Vec<Step>,
+    pub(super) leaf: Leaf,
+}
+
+/// The element that a field is looked for in, with its table.
+pub(super) fn root_of(
+    at: FieldPath,
+    document: &Document,
+) -> Option<(FieldPath, &'static ElementSpec)> {
+    Some(match at {
+        FieldPath::Domain(_) => (FieldPath::Domain(DomainField::Domain), &DOMAIN),
+        FieldPath::Disk(nth, _) | FieldPath::Image(nth, 0, _) => {
+            (FieldPath::Disk(nth, DiskField::Disk), &DISK)
+        }
+        FieldPath::Image(nth, depth, _) => (
+            FieldPath::Image(nth, depth, ImageField::Image),
+            &BACKING_STORE,
+        ),
+        FieldPath::Controller(nth, _) => {
+            let controller = document.domain.controllers.get(nth)?;
+            let spec = match controller.controller_type {
+                ControllerType::Scsi => &SCSI_CONTROLLER,
+                ControllerType::Sata
+                | ControllerType::Ide
+                | ControllerType::Fdc
+                | ControllerType::Usb
+                | ControllerType::Nvme => &CONTROLLER,
+            };
+            (
+                FieldPath::Controller(nth, ControllerField::Controller),
+                spec,
+            )
+        }
+        FieldPath::IoThread(nth, _) => {
+            (FieldPath::IoThread(nth, IoThreadField::IoThread), &IOTHREAD)
+        }
+    })
+}
+
+/// The field without the numbers.
+fn field_of(at: FieldPath) -> Field {
+    match at {
+        FieldPath::Domain(field) => Field::Domain(field),
+        FieldPath::Disk(_, field) => Field::Disk(field),
+        FieldPath::Image(_, _, field) => Field::Image(field),
+        FieldPath::Controller(_, field) => Field::Controller(field),
+        FieldPath::IoThread(_, field) => Field::IoThread(field),
+    }
+}
+
+/// The way from `root` to a field; `None` if the table does not have it.
+pub(super) fn slot_of(
+    at: FieldPath,
+    root: &'static ElementSpec,
+    source_type: &str,
+) -> Option<Slot> {
+    let mut steps = Vec::new();
+    let leaf = search(root, field_of(at), source_type, &mut steps)?;
+    Some(Slot { steps, leaf })
+}
+
+fn search(
+    element: &'static ElementSpec,
+    field: Field,
+    source_type: &str,
+    steps: &mut Vec<Step>,
+) -> Option<Leaf> {
+    if let Some(attribute) = element
+        .attributes
+        .iter()
+        .find(|attribute| attribute.fields.contains(&Some(field)))
+    {
+        return Some(Leaf::Attribute(attribute));
+    }
+    for (order, child) in element.children.iter().enumerate() {
+        // What may be there several times is a root of its own, and so is a backing store.
+        let inner = match child.pick {
+            Pick::Element(inner) if !child.repeats => inner,
+            // The source of a data store is no field of the model, and may hold a data store again.
+            Pick::SourceOfType if child.fields[0].is_some() => source_of(source_type),
+            Pick::Element(_) | Pick::SourceOfType | Pick::BackingStore | Pick::ControllerOfType => {
+                continue;
+            }
+        };
+        steps.push(Step {
+            element: inner,
+            order,
+            parent: element,
+        });
+        if child.fields.contains(&Some(field)) {
+            return Some(Leaf::Element);
+        }
+        if let Some(leaf) = search(inner, field, source_type, steps) {
+            return Some(leaf);
+        }
+        steps.pop();
+    }
+    None
+}
