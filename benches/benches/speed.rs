@@ -6,7 +6,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rayon::prelude::*;
 use vmdisk::model::{Disk, Domain, Format, Frontend, Image, TargetBus};
-use vmdisk::{LintOptions, Target, lint, read, write};
+use vmdisk::{LintOptions, lint, read, write};
 
 fn fleet(count: u32) -> Vec<String> {
     (0..count).map(|number| vmdisk_benches::domain(number, 1)).collect()
@@ -18,16 +18,16 @@ fn reading(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("read");
     group.throughput(Throughput::Bytes(bytes as u64));
     group.bench_function("100 domains", |bencher| {
-        bencher.iter(|| texts.iter().map(|text| read(black_box(text)).map_or(0, |document| document.domain.disks.len())).sum::<usize>());
+        bencher.iter(|| texts.iter().map(|text| read(black_box(text)).map_or(0, |document| document.domain().disks.len())).sum::<usize>());
     });
     let many = Domain {
         disks: (0..10_000).map(|number| Disk::new(Frontend::new(format!("vd{number}"), TargetBus::Virtio), Image::file(format!("/srv/{number}.img"), Format::Raw))).collect(),
         ..Domain::default()
     };
-    let text = write::libvirt_xml(&many);
+    let text = write::libvirt_xml(&many).expect("plain paths");
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.sample_size(10);
-    group.bench_function("10,000 disks", |bencher| bencher.iter(|| read(black_box(&text)).map_or(0, |document| document.domain.disks.len())));
+    group.bench_function("10,000 disks", |bencher| bencher.iter(|| read(black_box(&text)).map_or(0, |document| document.domain().disks.len())));
     group.finish();
 }
 
@@ -44,14 +44,14 @@ fn linting(criterion: &mut Criterion) {
 }
 
 fn emitting(criterion: &mut Criterion) {
-    let domains: Vec<Domain> = fleet(100).iter().filter_map(|text| read(text).ok()).map(|document| document.domain).collect();
-    let target = Target::default();
+    let domains: Vec<Domain> = fleet(100).iter().filter_map(|text| read(text).ok()).map(vmdisk::Document::into_domain).collect();
+    let options = write::QemuOptions::default();
     let mut group = criterion.benchmark_group("emit");
     group.bench_function("100 domains as libvirt XML", |bencher| {
-        bencher.iter(|| black_box(&domains).iter().map(|domain| write::libvirt_xml(domain).len()).sum::<usize>());
+        bencher.iter(|| black_box(&domains).iter().map(|domain| write::libvirt_xml(domain).map_or(0, |text| text.len())).sum::<usize>());
     });
     group.bench_function("100 domains as QEMU command lines", |bencher| {
-        bencher.iter(|| black_box(&domains).iter().filter_map(|domain| write::qemu_command_line(domain, &target).ok()).count());
+        bencher.iter(|| black_box(&domains).iter().filter_map(|domain| write::qemu_command_line(domain, &options).ok()).count());
     });
     group.finish();
 }

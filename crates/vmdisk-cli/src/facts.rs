@@ -51,7 +51,7 @@ pub(crate) fn run(args: &FactsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         };
         let bytes = read::file(file).map_err(Stop::from)?;
         let document = read::document(&input, &bytes).map_err(Stop::from)?;
-        host::paths_of(&document.domain, &mut named);
+        host::paths_of(document.domain(), &mut named);
     }
     request.paths.extend(named.into_iter().map(PathBuf::from));
     if !is_live {

@@ -11,11 +11,7 @@ use crate::Place;
 pub struct Document {
     /// The text itself.
     pub text: String,
-    /// What it says.
-    pub domain: Domain,
-    /// What kind of document it is.
-    pub root: RootKind,
-    /// Everything the reader knows of it.
+    /// What it says, and everything the reader knows of how it says it.
     pub source: vmdisk_libvirt::Document,
     pub(crate) lines: LineIndex,
 }
@@ -28,13 +24,10 @@ pub struct Document {
 /// # Errors
 /// If the text is no well-formed XML, too large or too deep, or not a domain or disk.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
-    let mut source = vmdisk_libvirt::read(text)?;
     Ok(Document {
-        domain: std::mem::take(&mut source.domain),
-        root: source.root,
+        source: vmdisk_libvirt::read(text)?,
         lines: LineIndex::new(text),
         text: text.to_owned(),
-        source,
     })
 }
 
@@ -47,6 +40,21 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
 }
 
 impl Document {
+    /// The guest, or the disks, that the text describes.
+    pub const fn domain(&self) -> &Domain {
+        &self.source.domain
+    }
+
+    /// The guest alone, when the text is no longer needed.
+    pub fn into_domain(self) -> Domain {
+        self.source.domain
+    }
+
+    /// What kind of document it is.
+    pub const fn root(&self) -> RootKind {
+        self.source.root
+    }
+
     /// Where a field is written, or the nearest field around it.
     pub fn place(&self, at: FieldPath) -> Place {
         match self.source.source_map.resolve(at) {
@@ -67,7 +75,7 @@ impl Document {
 
     /// A field in words: `disk vda › driver/@cache`.
     pub fn breadcrumb(&self, at: FieldPath) -> String {
-        let disk = |index: usize| match self.domain.disks.get(index) {
+        let disk = |index: usize| match self.domain().disks.get(index) {
             Some(disk) => format!("disk {}", disk.name()),
             None => format!("disk {index}"),
         };
@@ -77,7 +85,11 @@ impl Document {
             FieldPath::Disk(index, field) => format!("{} › {}", disk(index), field.label()),
             FieldPath::Image(index, 0, field) => format!("{} › {}", disk(index), field.label()),
             FieldPath::Image(index, depth, field) => {
-                format!("{} › backing image {depth} › {}", disk(index), field.label())
+                format!(
+                    "{} › backing image {depth} › {}",
+                    disk(index),
+                    field.label()
+                )
             }
             FieldPath::Controller(index, field) => {
                 format!("controller {index} › {}", field.label())
@@ -88,8 +100,9 @@ impl Document {
 
     /// The byte edits of a fix; `None` if one of its steps cannot be made in this text.
     pub(crate) fn edits_of(&self, fix: &vmdisk_rules::Fix) -> Option<Vec<Edit>> {
-        let edits = fix.edits.clone();
-        if !fix.changes.is_empty() { return None; } // TEMPORARY until vmdisk_libvirt::edits lands
+        let mut edits = fix.edits.clone();
+        let changes = vmdisk_libvirt::edits_of_all(&self.text, &self.source, &fix.changes);
+        edits.extend(changes.ok()?);
         Some(edits)
     }
 }

@@ -84,7 +84,11 @@ fn choose(report: &LintReport, scope: FixScope) -> (Vec<Edit>, Vec<String>) {
             (Applicability::Unsafe, FixScope::Safe) => false,
         };
         if wanted && fix.edits.iter().all(|edit| is_free(&taken, edit.span)) {
-            taken.extend(fix.edits.iter().map(|edit| (edit.span.start, edit.span.end)));
+            taken.extend(
+                fix.edits
+                    .iter()
+                    .map(|edit| (edit.span.start, edit.span.end)),
+            );
             chosen.extend(fix.edits.iter().cloned());
             titles.push(diagnostic.title.clone());
         }

@@ -66,7 +66,7 @@
 //! let text = "<disk type='file'>\n  <driver name='qemu' type='raw'/>\n  <source file='/a'/>\n  <target dev='vda'/>\n</disk>";
 //! let document = read(text)?;
 //! let complaints: Vec<String> = document
-//!     .domain
+//!     .domain()
 //!     .disks
 //!     .iter()
 //!     .enumerate()
@@ -110,7 +110,7 @@ pub use vmdisk_source as source;
 
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, Place, RelatedPlace, ResolvedFix};
 pub use document::{Document, read, read_bytes};
-pub use fix::{Fixed, FixScope, fix};
+pub use fix::{FixScope, Fixed, fix};
 pub use lint::{LintOptions, LintReport, lint};
 pub use vmdisk_facts::{Facts, HostIndex, Target};
 pub use vmdisk_libvirt::{ReadFailure, RootKind, sniff};

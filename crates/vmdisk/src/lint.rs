@@ -56,7 +56,7 @@ impl LintReport {
 /// Runs all rules over `document`.
 pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
     let context = Context {
-        domain: &document.domain,
+        domain: document.domain(),
         target: &options.target,
         host: options.host,
         policy: options.policy,
@@ -121,7 +121,7 @@ fn resolve(document: &Document, finding: Finding) -> Diagnostic {
         disk: at.disk().map(|index| DiskIdentity {
             index,
             target: document
-                .domain
+                .domain()
                 .disks
                 .get(index)
                 .and_then(|disk| disk.frontend.target.clone()),

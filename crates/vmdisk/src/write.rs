@@ -30,7 +30,7 @@ pub fn disk_xml(disk: &Disk) -> Result<String, Unwritable> {
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.
 pub fn document_xml(document: &Document) -> Result<String, Unwritable> {
-    vmdisk_libvirt::write_domain(&document.domain, &document.source.kept)
+    vmdisk_libvirt::write_domain(document.domain(), &document.source.kept)
 }
 
 /// A QEMU command line for the version that will run it.

@@ -78,7 +78,7 @@ impl Report {
             .map(|missed| Unchecked {
                 rule: missed.rule.name,
                 disk: missed.at.disk().map(|index| {
-                    let disk = document.domain.disks.get(index);
+                    let disk = document.domain().disks.get(index);
                     (index, disk.and_then(|disk| disk.frontend.target.clone()))
                 }),
                 field: document.breadcrumb(missed.at),
@@ -88,6 +88,8 @@ impl Report {
             .collect();
         unchecked.sort();
         unchecked.dedup();
+        let domain = document.domain().name.clone();
+        let disks = document.domain().disks.len();
         let is_quoted = !diagnostics.is_empty() || !allowed.is_empty();
         let text = if is_quoted {
             document.text
@@ -95,8 +97,8 @@ impl Report {
             String::new()
         };
         Report {
-            domain: document.domain.name,
-            disks: document.domain.disks.len(),
+            domain,
+            disks,
             lines: LineIndex::new(&text),
             text,
             findings: diagnostics,

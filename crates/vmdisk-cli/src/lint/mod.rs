@@ -127,7 +127,7 @@ fn host_paths(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> BT
             },
         };
         if let Ok(document) = vmdisk::read_bytes(bytes) {
-            crate::host::paths_of(&document.domain, &mut paths);
+            crate::host::paths_of(document.domain(), &mut paths);
         }
     }
     paths
