@@ -99,20 +99,13 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::Refused {
-                by: "QEMU 5.2 and 7.2",
-                text: "Unable to use io_uring: failed to init linux io_uring ring",
-                source: "block/file-posix.c, raw_open_common",
-            },
-            Evidence::Refused {
-                by: "QEMU 11.1",
-                text: "aio=io_uring was specified, but is not available (disabled via io_uring_disabled sysctl or blocked by container runtime seccomp policy?)",
-                source: "block/file-posix.c, also in the source of 10.2.2",
-            },
             Evidence::Measured {
-                figures: "QEMU 10.0 starts and says `Unable to use linux io_uring, falling back to thread pool` at the first request",
-                how: "QEMU 10.0.13 with io_uring denied",
+                figures: "QEMU 5.2 and 7.2 exit with `Unable to use io_uring: failed to init linux io_uring ring`, 11.1 with \
+                          `aio=io_uring was specified, but is not available`; 10.0 starts and says \
+                          `Unable to use linux io_uring, falling back to thread pool` at the first request",
+                how: "each started where the kernel denies io_uring_setup",
             },
+            Evidence::Source("QEMU 10.2.2 block/file-posix.c: refuses as 11.1 does"),
             Evidence::Source("Linux Documentation/admin-guide/sysctl/kernel.rst, io_uring_disabled (6.6)"),
             Evidence::Source("kata-containers pull request 13803: RHEL 10 has kernel.io_uring_disabled=2"),
         ],

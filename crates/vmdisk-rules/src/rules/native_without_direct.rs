@@ -100,7 +100,7 @@ declare_rule! {
         evidence: &[
             Evidence::Refused {
                 by: "libvirt 9.0 and 11.3",
-                text: "unsupported configuration: io='native' needs either no disk cache or directsync cache mode",
+                text: "io='native' needs either no disk cache or directsync cache mode",
                 source: "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend; virsh define with libvirt 9.0, also for a shareable disk",
             },
             Evidence::Refused {

@@ -93,8 +93,8 @@ declare_rule! {
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 5.2, 7.2, 10.0 and 11.1",
-                text: "Could not open '/run/build/build1.img': filesystem does not support O_DIRECT",
-                source: "qemu-io with -t none on ramfs, hugetlbfs and squashfs, Linux 6.18",
+                text: "filesystem does not support O_DIRECT",
+                source: "block/file-posix.c, raw_open_common; on ramfs, hugetlbfs and squashfs, Linux 6.18",
             },
             Evidence::Measured {
                 figures: "open with O_DIRECT gives EINVAL on ramfs, hugetlbfs and squashfs, and on tmpfs with Linux 6.1.192",

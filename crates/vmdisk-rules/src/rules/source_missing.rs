@@ -60,13 +60,8 @@ declare_rule! {
         evidence: &[
             Evidence::Refused {
                 by: "libvirt 9.0",
-                text: "Cannot access storage file '/srv/nocow/gone.qcow2': No such file or directory",
-                source: "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain",
-            },
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "Cannot access backing file '/srv/img/base.qcow2' of storage file '/srv/img/web1.qcow2'",
-                source: "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain",
+                text: "Cannot access storage file",
+                source: "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; for the image and for one in a written <backingStore>",
             },
         ],
         supersedes: &[],

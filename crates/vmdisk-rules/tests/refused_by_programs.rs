@@ -1,0 +1,224 @@
+//! Starts the installed QEMU and libvirt on what rules call refused, and holds their texts to the evidence.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stderr,
+    reason = "tests make files and start programs, and say what they skip; the library does neither"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use vmdisk_rules::{Evidence, find};
+
+/// Whether a program is installed; without it the test says so, and fails under `VMDISK_REAL=require`.
+fn is_installed(program: &str) -> bool {
+    let installed = Command::new(program)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !installed {
+        let required = std::env::var("VMDISK_REAL").is_ok_and(|value| value == "require");
+        assert!(!required, "VMDISK_REAL=require, and there is no {program}");
+        eprintln!("skipped: there is no {program}");
+    }
+    installed
+}
+
+/// What a program says when it refuses.
+fn refusal(program: &str, arguments: &[&str], folder: &Path) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .env("LC_ALL", "C")
+        .env("XDG_RUNTIME_DIR", folder)
+        .output()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success(),
+        "{program} {arguments:?} accepts it: {said}"
+    );
+    said
+}
+
+/// The texts that a rule quotes of a program.
+fn quoted(rule: &str, program: &str) -> Vec<&'static str> {
+    let rule = find(rule).unwrap_or_else(|| panic!("there is no rule {rule}"));
+    let texts: Vec<&str> = rule
+        .evidence
+        .iter()
+        .filter_map(|evidence| match evidence {
+            Evidence::Refused { by, text, .. } if by.starts_with(program) => Some(*text),
+            Evidence::Refused { .. }
+            | Evidence::Measured { .. }
+            | Evidence::Source(_)
+            | Evidence::Cve(_)
+            | Evidence::NotMeasuredHere(_) => None,
+        })
+        .collect();
+    assert!(
+        !texts.is_empty(),
+        "{} quotes nothing of {program}",
+        rule.name
+    );
+    texts
+}
+
+/// An empty folder for one test, with a raw image `a.img` in it.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("what an earlier run left can be removed");
+    }
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let image = std::fs::File::create(folder.join("a.img")).expect("a file can be made");
+    image.set_len(1 << 20).expect("it can grow");
+    folder
+}
+
+#[test]
+fn qemu_refuses_in_the_words_that_rules_quote() {
+    if !is_installed("qemu-io") {
+        return;
+    }
+    let folder = folder("refused-by-qemu");
+    let node = "driver=file,filename=a.img,node-name=f0,detect-zeroes=unmap";
+    for (rule, program, arguments) in [
+        (
+            "native-without-direct",
+            "qemu-io",
+            &[
+                "-f",
+                "raw",
+                "-i",
+                "native",
+                "-t",
+                "writeback",
+                "-c",
+                "quit",
+                "a.img",
+            ][..],
+        ),
+        (
+            "format-mismatch",
+            "qemu-io",
+            &["-f", "qcow2", "-c", "quit", "a.img"],
+        ),
+        (
+            "detect-zeroes-unmap-no-discard",
+            "qemu-storage-daemon",
+            &["--blockdev", node],
+        ),
+    ] {
+        if !is_installed(program) {
+            continue;
+        }
+        let said = refusal(program, arguments, &folder);
+        for text in quoted(rule, "QEMU") {
+            assert!(
+                said.contains(text),
+                "{rule} quotes `{text}`, and {program} says: {said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn qemu_refuses_o_direct_on_ramfs() {
+    if !is_installed("qemu-io") || !is_installed("unshare") {
+        return;
+    }
+    let folder = folder("refused-on-ramfs");
+    // A mount namespace of its own, so that nothing is mounted on the machine.
+    let namespace = ["--user", "--map-root-user", "--mount"];
+    let script = "mkdir ram && mount -t ramfs none ram && cp a.img ram/ && exec qemu-io -f raw -t none -c quit ram/a.img";
+    let may_mount = Command::new("unshare")
+        .args(namespace)
+        .args(["sh", "-c", "mkdir try && mount -t ramfs none try"])
+        .current_dir(&folder)
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !may_mount {
+        let required = std::env::var("VMDISK_REAL").is_ok_and(|value| value == "require");
+        assert!(
+            !required,
+            "VMDISK_REAL=require, and no ramfs can be mounted"
+        );
+        eprintln!("skipped: no ramfs can be mounted");
+        return;
+    }
+    let arguments = [&namespace[..], &["sh", "-c", script]].concat();
+    let said = refusal("unshare", &arguments, &folder);
+    for text in quoted("odirect-unsupported", "QEMU") {
+        assert!(
+            said.contains(text),
+            "the rule quotes `{text}`, and QEMU says: {said}"
+        );
+    }
+}
+
+/// A guest with one disk.
+fn guest(driver: &str, source: &str, rest: &str) -> String {
+    format!(
+        "<domain type='qemu'><name>refused</name><memory unit='MiB'>64</memory>\
+         <os><type arch='x86_64' machine='q35'>hvm</type></os><devices><disk type='file' device='disk'>\
+         <driver name='qemu' {driver}/><source file='{source}'/><target dev='vda' bus='virtio'/>{rest}</disk></devices></domain>"
+    )
+}
+
+#[test]
+fn libvirt_refuses_in_the_words_that_rules_quote() {
+    if !is_installed("virsh") || !is_installed("qemu-system-x86_64") {
+        return;
+    }
+    let folder = folder("refused-by-libvirt");
+    let path = |name: &str| folder.join(name).to_str().expect("it is UTF-8").to_owned();
+    // The driver inside virsh itself: no daemon, nothing of the machine is touched.
+    let root = format!("qemu:///embed?root={}", path("libvirt"));
+    std::fs::create_dir_all(path("libvirt/etc")).expect("folders can be made");
+    // As another user it could not keep what it learns of QEMU, and would ask again each time.
+    let settings =
+        "stdio_handler=\"file\"\nsecurity_driver=\"none\"\nuser=\"root\"\ngroup=\"root\"\n";
+    std::fs::write(path("libvirt/etc/qemu.conf"), settings).expect("files can be written");
+    let below = format!(
+        "<backingStore type='file'><format type='raw'/><source file='{}'/></backingStore>",
+        path("gone.img")
+    );
+    let (native, missing) = ("native-without-direct", "source-missing");
+    for (rule, command, xml) in [
+        (
+            native,
+            "define",
+            guest("type='raw' io='native'", &path("a.img"), ""),
+        ),
+        (
+            native,
+            "define",
+            guest("type='raw' io='native'", &path("a.img"), "<shareable/>"),
+        ),
+        (
+            native,
+            "define",
+            guest("type='raw' io='native' cache='unsafe'", &path("a.img"), ""),
+        ),
+        (
+            missing,
+            "create",
+            guest("type='raw'", &path("gone.img"), ""),
+        ),
+        (
+            missing,
+            "create",
+            guest("type='qcow2'", &path("a.img"), &below),
+        ),
+    ] {
+        std::fs::write(path("guest.xml"), &xml).expect("files can be written");
+        let said = refusal("virsh", &["-c", &root, command, "guest.xml"], &folder);
+        let text = quoted(rule, "libvirt")[0];
+        assert!(
+            said.contains(text),
+            "{rule} quotes `{text}`, and libvirt says: {said}\n{xml}"
+        );
+    }
+}
