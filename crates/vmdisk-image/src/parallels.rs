@@ -78,7 +78,7 @@ fn check(header: &mut ParallelsHeader, in_use: bool, image_length: Option<u64>) 
     let cluster = header.cluster_sectors;
     // QEMU's bound: 513 of the clusters must fit a C int.
     if cluster == 0 || cluster > i32::MAX as u32 / 513 {
-        let expected = "not between 1 and 4186128";
+        let expected = "not between 1 and 4186127";
         found(
             28,
             DefectKind::Field {
@@ -89,13 +89,17 @@ fn check(header: &mut ParallelsHeader, in_use: bool, image_length: Option<u64>) 
         );
     }
     let entries = u64::from(header.entries);
-    if entries > i32::MAX as u64 / 4 {
-        let kind = DefectKind::TableTooLarge {
-            table: "block table",
-            bytes: entries * 4,
-            maximum: i32::MAX as u64 / 4 * 4,
-        };
-        found(32, kind);
+    // QEMU reads header and table at once, with a length that is a C int.
+    let maximum = i32::MAX as u64 - LENGTH as u64;
+    if entries * 4 > maximum {
+        found(
+            32,
+            DefectKind::TableTooLarge {
+                table: "block table",
+                bytes: entries * 4,
+                maximum,
+            },
+        );
     }
     let needed = if cluster == 0 {
         0

@@ -190,3 +190,57 @@ impl<'a, R: ReadAt + ?Sized> Window<'a, R> {
         Ok(buffer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Never ends, and says how much was read.
+    struct Endless(u64);
+
+    impl ReadAt for Endless {
+        fn read_at(&mut self, _: u64, buffer: &mut [u8]) -> Result<usize, ReadError> {
+            self.0 += buffer.len() as u64;
+            // More than there is room for: nobody believes it.
+            Ok(buffer.len() + 1)
+        }
+
+        fn len(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    #[test]
+    fn no_more_is_read_than_the_bound_whatever_is_asked_for() {
+        let mut input = Endless(0);
+        let mut window = Window::open(&mut input).unwrap();
+        assert_eq!(window.head().len(), FIRST_READ);
+        let mut refusals = 0;
+        for piece in 0..100 {
+            match window.fetch(1 << 40, 4096 + piece) {
+                Ok(bytes) => assert_eq!(bytes.len(), 4096 + piece),
+                Err(error) => {
+                    assert_eq!(error, FetchError::Limit);
+                    refusals += 1;
+                }
+            }
+        }
+        assert!(refusals > 30);
+        // What was read already is still there.
+        assert_eq!(window.fetch(0, FIRST_READ).unwrap().len(), FIRST_READ);
+        assert!(
+            input.0 <= MAX_BYTES_READ && input.0 > MAX_BYTES_READ - 8192,
+            "{}",
+            input.0
+        );
+    }
+
+    #[test]
+    fn nothing_lies_beyond_the_last_offset() {
+        let mut bytes: &[u8] = &[7; 100];
+        let mut window = Window::open(&mut bytes).unwrap();
+        assert_eq!(window.fetch(u64::MAX, 16).unwrap(), []);
+        assert_eq!(window.fetch(u64::MAX - 3, 16).unwrap(), []);
+        assert_eq!(window.fetch(96, 16).unwrap(), [7; 4]);
+    }
+}

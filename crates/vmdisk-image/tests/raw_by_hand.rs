@@ -191,7 +191,7 @@ fn volume_managers_and_raid_are_known_wherever_they_keep_their_metadata() {
     }
     assert!(!guess(&Image::zeros(MIB).put(512, b"LABELONE")).is_lvm2());
     let superblock = [0xfc, 0x4e, 0x2b, 0xa9, 1, 0, 0, 0];
-    let length = 10 * MIB + 512;
+    let length = 10 * MIB + 5 * 512;
     let places = [
         (0, MdMetadata::V1_1),
         (4096, MdMetadata::V1_2),

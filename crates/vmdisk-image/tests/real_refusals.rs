@@ -74,13 +74,15 @@ fn vdi_and_parallels_refuse_what_qemu_refuses() {
         Field(44, 4),
         Field(48, 4),
     ];
+    let bounds = [4_186_127, 4_186_128, 0x1fff_ffff, 0x2000_0000];
+    let values: Vec<u64> = FEW.iter().copied().chain(bounds).collect();
     sweep(
         directory,
         "parallels",
         Order::Little,
         &parallels,
         &fields,
-        FEW,
+        &values,
     );
 }
 
@@ -272,10 +274,12 @@ fn luks_refuses_what_qemu_refuses() {
         Field(212, 4),
     ];
     // Beyond this, QEMU's sum of 32 bits wraps and it lets a key slot reach over everything.
+    let around = [504, 511, 512, 3999, 4000, 4001, 4032, 4039, 4040, 4041];
     let values: Vec<u64> = FEW
         .iter()
         .copied()
         .filter(|value| *value <= 0x8000_0000)
+        .chain(around)
         .collect();
     sweep(directory, "luks", Order::Big, &luks, &fields, &values);
 }
