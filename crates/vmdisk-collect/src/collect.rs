@@ -1,89 +1,26 @@
 //! The collector: from a request to facts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use vmdisk_facts::path::{Dio, Lock};
+use vmdisk_facts::path::Dio;
 use vmdisk_facts::{
-    CollectError, Collector, Directory, Fact, Facts, File, FileKind, Filesystem, FsKind, Host,
-    Mount, Reason, Unknown,
+    CollectError, Collector, Directory, Fact, Facts, File, FileKind, Host, Reason, Unknown,
 };
 
 use crate::btrfs::Registry;
 use crate::devices::Devices;
 use crate::filesystems::{self, Under};
 use crate::host;
-use crate::locks::Locks;
-use crate::lvm;
 use crate::mountinfo::MountTable;
 use crate::obstacle::{fact_of, obstacle};
-use crate::paths::{self, Place, Space};
+use crate::paths::{self, Place};
 use crate::patience::{GivenUp, within};
 use crate::programs::{self, Packages};
+use crate::request::{Group, Request};
 use crate::root::Root;
 use crate::trial;
-
-/// What to collect.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Where the system is: `/`, or the directory a system was recorded into.
-    pub root: PathBuf,
-    /// Images, devices and directories in question, as absolute paths.
-    pub paths: Vec<PathBuf>,
-    /// The groups of facts wanted; those that start a program are not among the default.
-    pub groups: BTreeSet<Group>,
-    /// A directory to try direct I/O in, with a nameless file of 64 KiB that is gone afterwards; the only writing there is.
-    pub probe_direct_io: Option<PathBuf>,
-    /// The time to write into the facts, RFC 3339 in UTC; the collector itself looks at no clock.
-    pub collected_at: String,
-    /// How long to wait for one path, or one program, before its facts become unknown.
-    pub patience: Duration,
-}
-
-impl Request {
-    /// Asks the running system for its core facts and for no path.
-    pub fn new(collected_at: impl Into<String>) -> Self {
-        Self {
-            root: PathBuf::from("/"),
-            paths: Vec::new(),
-            groups: BTreeSet::from([Group::Core]),
-            probe_direct_io: None,
-            collected_at: collected_at.into(),
-            patience: Duration::from_secs(2),
-        }
-    }
-}
-
-/// A group of facts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Group {
-    /// Everything that files and the kernel tell: the host, and the paths in question.
-    Core,
-    /// What `lvs` tells of thin pools; starts `lvs` and `lvmconfig`, which need root.
-    Lvm,
-    /// The exact versions of QEMU; starts each with `--version`.
-    Programs,
-}
-
-impl Group {
-    /// The name in the facts and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Core => "core",
-            Self::Lvm => "lvm",
-            Self::Programs => "programs",
-        }
-    }
-
-    /// The group of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Core, Self::Lvm, Self::Programs]
-            .into_iter()
-            .find(|group| group.name() == name)
-    }
-}
 
 /// Collects facts. Never fails as a whole: what could not be had is unknown with a reason, or listed in `errors`.
 pub fn collect(request: &Request) -> Facts {
@@ -145,18 +82,18 @@ fn the_host(root: &Root, request: &Request, facts: &mut Facts) {
 }
 
 /// The paths in question, and everything they lead to.
-struct Paths<'a> {
-    root: &'a Arc<Root>,
-    request: &'a Request,
-    mounts: MountTable,
-    registry: Registry,
+pub(crate) struct Paths<'a> {
+    pub(crate) root: &'a Arc<Root>,
+    pub(crate) request: &'a Request,
+    pub(crate) mounts: MountTable,
+    pub(crate) registry: Registry,
     /// Mounts that did not answer in time, by their place in the table: no second path is tried on them.
-    hung: HashSet<usize>,
+    pub(crate) hung: HashSet<usize>,
     /// How many answers did not come in time.
-    late: u32,
-    files: BTreeMap<String, (File, Option<Place>)>,
-    directories: BTreeMap<String, (Directory, Option<Place>)>,
-    errors: Vec<CollectError>,
+    pub(crate) late: u32,
+    pub(crate) files: BTreeMap<String, (File, Option<Place>)>,
+    pub(crate) directories: BTreeMap<String, (Directory, Option<Place>)>,
+    pub(crate) errors: Vec<CollectError>,
 }
 
 impl<'a> Paths<'a> {
@@ -416,21 +353,11 @@ impl<'a> Paths<'a> {
     }
 
     /// The place of a path's mount in the table.
-    fn mount_of(&self, place: &Place) -> Option<usize> {
+    pub(crate) fn mount_of(&self, place: &Place) -> Option<usize> {
         place
             .mount_id
             .and_then(|id| self.mounts.by_id(id))
             .or_else(|| self.mounts.covering(&place.real))
-    }
-
-    fn lock_of(&self, locks: &Locks, file: &File, place: Option<&Place>) -> Fact<Lock> {
-        let device = place
-            .and_then(|place| self.mount_of(place))
-            .map(|mount| self.mounts.lines[mount].device);
-        match (device, file.inode.value()) {
-            (Some(device), Some(inode)) => locks.of(device, inode.number),
-            (Some(_) | None, Some(_) | None) => Fact::NotCollected,
-        }
     }
 
     fn used_mounts(&self) -> BTreeSet<usize> {
@@ -466,175 +393,13 @@ impl<'a> Paths<'a> {
             .map(|path| tidy(&path))
             .collect()
     }
-
-    fn write(self, facts: &mut Facts, used: &BTreeSet<usize>, devices: Devices<'_>) {
-        let root: &Root = self.root;
-        let (mut blockdevs, device_ids) = devices.finish();
-        let mut errors = Vec::new();
-        if self.request.groups.contains(&Group::Lvm) {
-            lvm::complete(
-                root,
-                &mut blockdevs,
-                self.request.patience.max(Duration::from_secs(10)),
-                &mut errors,
-            );
-        }
-        // Every mount that may hold a disk is listed, so that a path nobody asked about is not taken to be on another.
-        let listed: Vec<usize> = (0..self.mounts.lines.len())
-            .filter(|place| {
-                used.contains(place) || filesystems::is_of_interest(&self.mounts.lines[*place])
-            })
-            .collect();
-        let mount_ids: HashMap<usize, String> = listed
-            .iter()
-            .enumerate()
-            .map(|(number, place)| (*place, format!("m{}", number + 1)))
-            .collect();
-        let mut spaces: HashMap<usize, &Result<Space, Unknown>> = HashMap::new();
-        for place in self
-            .files
-            .values()
-            .filter_map(|(_, place)| place.as_ref())
-            .chain(
-                self.directories
-                    .values()
-                    .filter_map(|(_, place)| place.as_ref()),
-            )
-        {
-            if let (Some(mount), Some(space)) = (self.mount_of(place), &place.space) {
-                spaces.entry(mount).or_insert(space);
-            }
-        }
-        let mut written = Written {
-            filesystems: Vec::new(),
-            mounts: Vec::new(),
-            by_device: HashMap::new(),
-        };
-        for place in &listed {
-            let line = &self.mounts.lines[*place];
-            let mut mount = filesystems::mount(line);
-            mount.id = mount_ids[place].clone();
-            if used.contains(place) {
-                let id = written.filesystem(line, || {
-                    let mut filesystem = filesystems::filesystem(
-                        root,
-                        &self.registry,
-                        line,
-                        spaces.get(place).copied(),
-                    );
-                    filesystem.devices = match filesystems::under(root, &self.registry, line) {
-                        Under::Devices(names) => Fact::Known(
-                            names
-                                .iter()
-                                .filter_map(|name| device_ids.get(name).cloned())
-                                .collect(),
-                        ),
-                        Under::Nothing => Fact::Absent,
-                        Under::Unknown(unknown) => Fact::Unknown(unknown),
-                    };
-                    filesystem
-                });
-                mount.fs = Fact::Known(id);
-            }
-            written.mounts.push(mount);
-        }
-        let locks = Locks::read(root);
-        let kind_at = |place: &Option<Place>| {
-            let line = place
-                .as_ref()
-                .and_then(|place| self.mount_of(place))
-                .map(|place| &self.mounts.lines[place]);
-            line.map(|line| FsKind::from(line.fstype.as_str()))
-        };
-        let id_at =
-            |place: &Option<Place>| match place.as_ref().and_then(|place| self.mount_of(place)) {
-                Some(mount) => mount_ids
-                    .get(&mount)
-                    .cloned()
-                    .map_or(Fact::NotCollected, Fact::Known),
-                None => Fact::NotCollected,
-            };
-        for (file, place) in self.files.values() {
-            let mut file = file.clone();
-            if is_device(&file) {
-                // A device is on itself, not on the filesystem its node is in.
-                file.mount = Fact::Absent;
-            } else {
-                file.mount = id_at(place);
-                file.lock = self.lock_of(&locks, &file, place.as_ref());
-                (file.nocow, file.compressed) =
-                    meaningful(kind_at(place).as_ref(), file.nocow, file.compressed);
-            }
-            facts.files.push(file);
-        }
-        for (directory, place) in self.directories.values() {
-            let mut directory = directory.clone();
-            directory.mount = id_at(place);
-            (directory.nocow, directory.compressed) = meaningful(
-                kind_at(place).as_ref(),
-                directory.nocow,
-                directory.compressed,
-            );
-            facts.dirs.push(directory);
-        }
-        facts.mounts = written.mounts;
-        facts.filesystems = written.filesystems;
-        facts.blockdevs = blockdevs;
-        facts.errors = self.errors;
-        facts.errors.extend(errors);
-    }
 }
 
-fn is_device(file: &File) -> bool {
+pub(crate) fn is_device(file: &File) -> bool {
     matches!(
         file.kind,
         Fact::Known(FileKind::Block | FileKind::Character)
     )
-}
-
-/// Keeps the two flags only where they mean something: ext4 takes them and does nothing.
-fn meaningful(
-    kind: Option<&FsKind>,
-    nocow: Fact<bool>,
-    compressed: Fact<bool>,
-) -> (Fact<bool>, Fact<bool>) {
-    let gone = |fact: Fact<bool>| {
-        if fact.is_not_collected() {
-            fact
-        } else {
-            Fact::Absent
-        }
-    };
-    match kind {
-        Some(FsKind::Btrfs | FsKind::Bcachefs) | None => (nocow, compressed),
-        Some(FsKind::F2fs) => (gone(nocow), compressed),
-        Some(_) => (gone(nocow), gone(compressed)),
-    }
-}
-
-/// Mounts and filesystems as they are written, each filesystem once.
-struct Written {
-    filesystems: Vec<Filesystem>,
-    mounts: Vec<Mount>,
-    by_device: HashMap<vmdisk_facts::DeviceNumber, String>,
-}
-
-impl Written {
-    fn filesystem(
-        &mut self,
-        line: &crate::mountinfo::MountLine,
-        read: impl FnOnce() -> Filesystem,
-    ) -> String {
-        if let Some(id) = self.by_device.get(&line.device) {
-            return id.clone();
-        }
-        let id = format!("f{}", self.filesystems.len() + 1);
-        let mut filesystem = read();
-        filesystem.id.clone_from(&id);
-        self.filesystems.push(filesystem);
-        self.by_device.insert(line.device, id.clone());
-        id
-    }
 }
 
 fn error_of(what: &str, unknown: Unknown) -> CollectError {

@@ -31,7 +31,11 @@ mod paths;
 mod patience;
 mod process;
 mod programs;
+mod request;
 mod root;
+mod sysfs;
 mod trial;
+mod write;
 
-pub use collect::{Group, Request, collect};
+pub use collect::collect;
+pub use request::{Group, Request};

@@ -122,7 +122,7 @@ pub const TABLE: &[Row] = &[
         "R2 or R3",
         Write::Buffered,
         Write::NotVerified,
-        "6.18.44 has 7c2830f00c3e; which earlier 6.18 brought it was not looked up",
+        "6.18.44 has 7c2830f00c3e, which was proposed for 6.19 to 6.12 in February 2026; which 6.18 brought it was not looked up",
     ),
     row(
         Version(6, 18, 44),
@@ -138,7 +138,7 @@ pub const TABLE: &[Row] = &[
         "R2 or R3",
         Write::Buffered,
         Write::NotVerified,
-        "whether 6.19 received 7c2830f00c3e was not looked up",
+        "7c2830f00c3e was proposed for 6.19 to 6.12 in February 2026; which 6.19 brought it was not looked up",
     ),
     row(
         Version(7, 0, 0),
@@ -177,11 +177,11 @@ const fn row(
     }
 }
 
-/// Kernels of a vendor who carries patches back without the version number showing it.
+/// Kernels of vendors who carry patches back without the version number showing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VendorRow {
-    /// The vendor, as `ID` in os-release spells it.
-    pub vendor: &'static str,
+    /// The vendors, as `ID` in os-release spells them.
+    pub vendors: &'static [&'static str],
     /// The first kernel of the range.
     pub from: Version,
     /// The first kernel after the range.
@@ -192,39 +192,34 @@ pub struct VendorRow {
 
 /// Where the upstream table must not be used: no claim is better than a wrong one.
 ///
-/// Below 6.4 the fallback was carried back by nobody upstream, so that the table stands there for every vendor.
+/// Below 6.4 nobody is known to have carried the fallback back, and from 6.15 on every kernel has it.
 pub const VENDORS: &[VendorRow] = &[
     VendorRow {
-        vendor: "ubuntu",
+        vendors: &["ubuntu", "proxmox"],
         from: Version(6, 6, 0),
         until: Version(6, 15, 0),
-        why: "Ubuntu's kernels take patches from stable lines while their version stays (6.8.0-…)",
+        why: "Ubuntu's kernels, and Proxmox's that are made of them, take patches from other stable lines than their own",
     },
     VendorRow {
-        vendor: "sles",
+        vendors: &["sles", "opensuse-leap"],
         from: Version(6, 4, 0),
         until: Version(6, 15, 0),
         why: "SUSE's kernels carry btrfs patches back while their version stays",
     },
     VendorRow {
-        vendor: "opensuse-leap",
+        vendors: &["rhel", "centos", "almalinux", "rocky", "ol"],
         from: Version(6, 4, 0),
         until: Version(6, 15, 0),
-        why: "SUSE's kernels carry btrfs patches back while their version stays",
-    },
-    VendorRow {
-        vendor: "ol",
-        from: Version(6, 6, 0),
-        until: Version(6, 15, 0),
-        why: "Oracle's kernels take patches from stable lines while their version stays",
+        why: "kernels of RHEL and its kin take patches back while their version stays",
     },
 ];
 
 /// The row for a kernel, or why none can be named.
 pub fn regime(kernel: Version, vendor: Option<&str>) -> Fact<&'static Row> {
-    let theirs = VENDORS
-        .iter()
-        .find(|row| Some(row.vendor) == vendor && (row.from..row.until).contains(&kernel));
+    let theirs = VENDORS.iter().find(|row| {
+        vendor.is_some_and(|vendor| row.vendors.contains(&vendor))
+            && (row.from..row.until).contains(&kernel)
+    });
     if let Some(VendorRow { why, .. }) = theirs {
         return Fact::unknown(
             Reason::Undecided,
@@ -311,6 +306,8 @@ mod tests {
     fn a_vendor_who_hides_backports_makes_the_answer_unknown() {
         assert!(regime(Version(6, 8, 0), Some("ubuntu")).is_unknown());
         assert!(regime(Version(6, 4, 0), Some("sles")).is_unknown());
+        assert!(regime(Version(6, 12, 0), Some("almalinux")).is_unknown());
+        assert!(regime(Version(6, 8, 12), Some("proxmox")).is_unknown());
         // Where nobody carried anything back, the table stands for them too.
         assert!(regime(Version(5, 15, 0), Some("ubuntu")).is_known());
         assert!(regime(Version(6, 17, 0), Some("ubuntu")).is_known());

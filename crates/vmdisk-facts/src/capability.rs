@@ -209,6 +209,8 @@ capabilities! {
     Qcow2ExtendedL2 = "qcow2-extended-l2", Qemu (5, 2, 0), Probe::QmpSchema("blockdev-create/arg-type/options/+qcow2/extended-l2"), "QEMU QAPI docs";
     /// qcow2 `discard-no-unref`.
     DiscardNoUnref = "discard-no-unref", Qemu (8, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+qcow2/discard-no-unref"), "QEMU QAPI docs; libvirt's recorded replies";
+    /// Block jobs hide protocol nodes in backing file strings, so that a raw image needs no format node.
+    BackingMaskProtocol = "backing-mask-protocol", Qemu (9, 0, 0), Probe::QmpSchema("block-commit/arg-type/backing-mask-protocol"), "libvirt's recorded replies: absent in 8.2, present in 9.0";
     /// LUKS with a detached header.
     LuksDetachedHeader = "luks-detached-header", Qemu (9, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+luks/header"), "QEMU QAPI docs";
     /// `aio-max-batch` on file nodes.
@@ -252,6 +254,8 @@ capabilities! {
     LibvirtDropsRawLayer = "libvirt-drops-raw-layer", Libvirt (11, 3, 0), Probe::Trial, "absent in libvirt 10.0's expected command lines, present in 11.3's; which release between was not looked up";
     /// `discard_no_unref`.
     LibvirtDiscardNoUnref = "libvirt-discard-no-unref", Libvirt (9, 5, 0), Probe::Trial, "libvirt formatdomain";
+    /// `detect_zeroes` holds for every image of a chain, not for the top one alone.
+    LibvirtDetectZeroesEveryLayer = "libvirt-detect-zeroes-every-layer", Libvirt (11, 10, 0), Probe::Trial, "libvirt NEWS 11.10.0";
     /// `queue_size`.
     LibvirtQueueSize = "libvirt-queue-size", Libvirt (7, 8, 0), Probe::Trial, "libvirt formatdomain";
     /// `<metadata_cache>`.

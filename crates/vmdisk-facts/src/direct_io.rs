@@ -3,14 +3,15 @@
 //! Three layers of evidence, the strongest first: a trial write into a nameless file, what statx(2) and the
 //! mount say, and a table of kernels. What stays open stays unknown with its reason.
 
+mod btrfs;
+
 use std::fmt;
 
-use crate::btrfs_regime::{self, Write};
-use crate::fact::{Fact, Reason, Unknown};
+use crate::fact::{Fact, Reason};
 use crate::filesystem::{Filesystem, FsKind};
 use crate::host::Kernel;
 use crate::mount::Mount;
-use crate::path::{DeclaredVerdict, Dio, DioAlign, Outcome};
+use crate::path::{DeclaredVerdict, Dio, DioAlign};
 use crate::version::Version;
 
 /// What O_DIRECT does on one path, and why that is believed.
@@ -206,7 +207,7 @@ fn by_kind(evidence: Evidence<'_>) -> Fact<DirectIo> {
         )
     };
     match kind {
-        FsKind::Btrfs => on_btrfs(evidence),
+        FsKind::Btrfs => btrfs::conclude(evidence),
         FsKind::Ext2 | FsKind::Ext3 | FsKind::Ext4 => on_ext(evidence),
         FsKind::Tmpfs => on_tmpfs(evidence.kernel),
         FsKind::Zfs => on_zfs(evidence.filesystem),
@@ -327,170 +328,6 @@ fn on_zfs(filesystem: &Filesystem) -> Fact<DirectIo> {
             Fact::Known(_) | Fact::Absent | Fact::NotCollected,
             Fact::Known(_) | Fact::Absent | Fact::NotCollected,
         ) => undecided("on ZFS it depends on its version and on the dataset's direct property"),
-    }
-}
-
-/// Whether a file on btrfs has data checksums.
-fn checksummed(evidence: Evidence<'_>) -> Fact<bool> {
-    let nocow = match evidence.nocow {
-        Fact::Known(nocow) => *nocow,
-        Fact::Absent => {
-            return Fact::unknown(
-                Reason::Conflict,
-                "btrfs has a NOCOW flag, and the facts say it has none",
-            );
-        }
-        Fact::Unknown(unknown) => return Fact::Unknown(unknown.clone()),
-        Fact::NotCollected => return Fact::NotCollected,
-    };
-    if nocow {
-        return Fact::Known(false);
-    }
-    let option = |name| {
-        evidence
-            .mount
-            .map_or(Fact::NotCollected, |mount| mount.has_option(name))
-    };
-    if option("nodatasum").is_true() || option("nodatacow").is_true() {
-        return if evidence.exists {
-            Fact::unknown(
-                Reason::Undecided,
-                "the mount has nodatasum or nodatacow, which a file has or has not since it was created",
-            )
-        } else {
-            Fact::Known(false)
-        };
-    }
-    Fact::Known(true)
-}
-
-/// Whether the data profile keeps more than one copy or parity.
-fn redundant(filesystem: &Filesystem) -> Fact<bool> {
-    filesystem
-        .btrfs
-        .as_ref()
-        .and_then(|btrfs| btrfs.data_profile.as_ref())
-        .and_then(|profiles| {
-            if profiles.is_empty() {
-                return Fact::unknown(Reason::Parse, "no btrfs data profile was found");
-            }
-            // During a balance there are two: the kernel goes by the one that new data is written with, which cannot be seen.
-            Fact::Known(
-                profiles
-                    .iter()
-                    .any(|profile| !matches!(profile.as_str(), "single" | "raid0")),
-            )
-        })
-}
-
-fn on_btrfs(evidence: Evidence<'_>) -> Fact<DirectIo> {
-    let checksums = checksummed(evidence);
-    let redundant = redundant(evidence.filesystem);
-    // The trial write tells the two apart only when it did not have to wait.
-    if evidence.dio.nowait_overwrite.is(&Outcome::Ok) {
-        let verdict = match (&checksums, &redundant) {
-            (Fact::Known(false), Fact::Known(true)) => Some(Verdict::DirectUnstableMirrors),
-            (Fact::Known(true), _) | (Fact::Known(false), Fact::Known(false)) => {
-                Some(Verdict::Direct)
-            }
-            _ => None,
-        };
-        if let Some(verdict) = verdict {
-            return concluded(
-                verdict,
-                Confidence::Probed,
-                "a direct overwrite there did not have to wait (RWF_NOWAIT succeeded)".to_owned(),
-            );
-        }
-    }
-    let row = match evidence.kernel.version.clone().and_then(|version| {
-        let vendor = evidence.kernel.vendor.value().map(String::as_str);
-        btrfs_regime::regime(version, vendor).map(|row| (version, row))
-    }) {
-        Fact::Known(row) => row,
-        Fact::Absent => return Fact::unknown(Reason::Conflict, "the kernel has no version"),
-        Fact::Unknown(unknown) => return Fact::Unknown(unknown),
-        Fact::NotCollected => return Fact::NotCollected,
-    };
-    let (version, row) = row;
-    if row.checksummed == Write::Refused {
-        let because = format!("btrfs has direct I/O since Linux 2.6.35 (Linux {version})");
-        return concluded(Verdict::Unsupported, Confidence::FromVersionTable, because);
-    }
-    let because = |what: String| format!("{what} on btrfs, Linux {version} ({})", row.name);
-    let (verdict, what) = match (checksums, redundant) {
-        (Fact::Known(true), _) => match row.checksummed {
-            Write::Direct => (
-                Verdict::DirectUnstableChecksums,
-                "the file has checksums".to_owned(),
-            ),
-            Write::Buffered => (
-                Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums),
-                "the file has checksums".to_owned(),
-            ),
-            Write::Bounced => (
-                Verdict::Direct,
-                "the file has checksums and writes are copied first".to_owned(),
-            ),
-            Write::Refused | Write::NotVerified => return not_verified(version, row),
-        },
-        (Fact::Known(false), Fact::Known(true)) => match row.plain_redundant {
-            Write::Direct => (
-                Verdict::DirectUnstableMirrors,
-                no_checksums(evidence.filesystem),
-            ),
-            Write::Buffered => (
-                Verdict::AcceptedButBuffered(Buffered::BtrfsRedundant),
-                no_checksums(evidence.filesystem),
-            ),
-            Write::Bounced => (Verdict::Direct, no_checksums(evidence.filesystem)),
-            Write::Refused | Write::NotVerified => return not_verified(version, row),
-        },
-        (Fact::Known(false), Fact::Known(false)) => {
-            (Verdict::Direct, no_checksums(evidence.filesystem))
-        }
-        (Fact::Known(false), profile) => {
-            return profile
-                .and_then(|_| not_verified(version, row))
-                .or_excuse("the btrfs data profile");
-        }
-        (checksums, _) => {
-            return checksums
-                .and_then(|_| not_verified(version, row))
-                .or_excuse("the NOCOW flag");
-        }
-    };
-    concluded(verdict, Confidence::FromVersionTable, because(what))
-}
-
-fn no_checksums(filesystem: &Filesystem) -> String {
-    let profile = filesystem
-        .btrfs
-        .as_ref()
-        .and_then(|btrfs| btrfs.data_profile.clone())
-        .known()
-        .map_or_else(String::new, |profiles| profiles.join("+"));
-    format!("the file has no checksums and the data profile is {profile}")
-}
-
-fn not_verified(version: Version, row: &btrfs_regime::Row) -> Fact<DirectIo> {
-    undecided(format!(
-        "what btrfs does here on Linux {version} is not verified ({})",
-        row.source
-    ))
-}
-
-impl Fact<DirectIo> {
-    /// Says which fact is missing where the reason alone would not.
-    fn or_excuse(self, what: &str) -> Self {
-        match self {
-            Self::Unknown(Unknown { reason, detail }) if detail.is_empty() => {
-                Self::unknown(reason, what)
-            }
-            known @ (Self::Known(_) | Self::Absent | Self::Unknown(_) | Self::NotCollected) => {
-                known
-            }
-        }
     }
 }
 

@@ -12,6 +12,8 @@ use serde::de::{
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use crate::reason::{Reason, Unknown};
+
 /// What is known of one value, in four states that must not be collapsed into each other.
 ///
 /// In JSON: the plain value, `null`, `{"unknown": "permission", "detail": "…"}`, and a key that is not there.
@@ -35,105 +37,6 @@ pub enum Fact<T> {
     /// Nobody asked: an older collector, or a group that was not requested.
     #[default]
     NotCollected,
-}
-
-/// A question without an answer, and why.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Unknown {
-    /// The class of the obstacle; what a person could do about it follows from it.
-    pub reason: Reason,
-    /// What exactly went wrong, for a person; empty when there is nothing to add.
-    pub detail: String,
-}
-
-impl Unknown {
-    /// An unanswered question with its reason and what exactly went wrong.
-    pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
-        Self {
-            reason,
-            detail: detail.into(),
-        }
-    }
-}
-
-impl fmt::Display for Unknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.detail.is_empty() {
-            write!(f, "{}", self.reason)
-        } else {
-            write!(f, "{}: {}", self.reason, self.detail)
-        }
-    }
-}
-
-/// The class of obstacle that kept an answer away.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// The collector was not allowed to look.
-    Permission,
-    /// A program or interface that would answer is not installed.
-    ToolMissing,
-    /// The running kernel has no interface that answers this.
-    UnsupportedKernel,
-    /// The answer did not come in time, as on a hung network mount.
-    Timeout,
-    /// The answer could not be understood.
-    Parse,
-    /// The answer belongs to another mount namespace than the collector's.
-    Namespace,
-    /// Two sources contradict each other.
-    Conflict,
-    /// The answer was removed before the facts were shared.
-    Redacted,
-    /// Everything there is to see was seen, and it does not decide the question.
-    Undecided,
-    /// Nobody asked. Shown for a missing key; never written into a file.
-    NotCollected,
-    /// A reason that a newer collector wrote and this version has no word for.
-    Other(String),
-}
-
-impl Reason {
-    /// The word used in files and messages.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Permission => "permission",
-            Self::ToolMissing => "tool-missing",
-            Self::UnsupportedKernel => "unsupported-kernel",
-            Self::Timeout => "timeout",
-            Self::Parse => "parse",
-            Self::Namespace => "namespace",
-            Self::Conflict => "conflict",
-            Self::Redacted => "redacted",
-            Self::Undecided => "undecided",
-            Self::NotCollected => "not-collected",
-            Self::Other(word) => word,
-        }
-    }
-}
-
-impl From<&str> for Reason {
-    fn from(word: &str) -> Self {
-        match word {
-            "permission" => Self::Permission,
-            "tool-missing" => Self::ToolMissing,
-            "unsupported-kernel" => Self::UnsupportedKernel,
-            "timeout" => Self::Timeout,
-            "parse" => Self::Parse,
-            "namespace" => Self::Namespace,
-            "conflict" => Self::Conflict,
-            "redacted" => Self::Redacted,
-            "undecided" => Self::Undecided,
-            "not-collected" => Self::NotCollected,
-            other => Self::Other(other.to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 impl<T> Fact<T> {
@@ -526,24 +429,6 @@ mod tests {
             serde_json::to_string(&fact).unwrap(),
             r#"{"unknown":"solar-flare"}"#
         );
-    }
-
-    #[test]
-    fn every_reason_reads_back_from_its_own_word() {
-        for reason in [
-            Reason::Permission,
-            Reason::ToolMissing,
-            Reason::UnsupportedKernel,
-            Reason::Timeout,
-            Reason::Parse,
-            Reason::Namespace,
-            Reason::Conflict,
-            Reason::Redacted,
-            Reason::Undecided,
-            Reason::NotCollected,
-        ] {
-            assert_eq!(Reason::from(reason.as_str()), reason);
-        }
     }
 
     #[test]

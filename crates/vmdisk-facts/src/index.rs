@@ -10,6 +10,7 @@ use crate::facts::Facts;
 use crate::filesystem::{Filesystem, FsKind};
 use crate::mount::Mount;
 use crate::path::{Dio, Directory, File, FileKind, Inode};
+use crate::path_text::{ancestors, tidy, without_slash};
 
 /// The facts, with everything a rule looks up prepared: built once for a run, then every question is cheap.
 #[derive(Debug)]
@@ -474,41 +475,4 @@ fn merged(own: &Dio, around: &Dio, alike: bool) -> Dio {
         w512: trial(w512, &around.w512),
         verdict: verdict.clone().or(around.verdict.clone()),
     }
-}
-
-/// A path without doubled slashes, `/./` and a slash at the end. `..` stays: what it means depends on links.
-fn tidy(path: &str) -> Cow<'_, str> {
-    if !path.contains("//") && !path.contains("/./") && !path.ends_with("/.") {
-        return Cow::Borrowed(without_slash(path));
-    }
-    let mut tidied = String::with_capacity(path.len());
-    for part in path
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".")
-    {
-        if !tidied.is_empty() || path.starts_with('/') {
-            tidied.push('/');
-        }
-        tidied.push_str(part);
-    }
-    if tidied.is_empty() && path.starts_with('/') {
-        tidied.push('/');
-    }
-    Cow::Owned(tidied)
-}
-
-fn without_slash(path: &str) -> &str {
-    match path.trim_end_matches('/') {
-        "" if !path.is_empty() => "/",
-        trimmed => trimmed,
-    }
-}
-
-/// A path and every directory above it, nearest first.
-fn ancestors(path: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(path), |path| match path.rfind('/') {
-        Some(0) if path.len() > 1 => Some("/"),
-        Some(0) | None => None,
-        Some(slash) => Some(&path[..slash]),
-    })
 }

@@ -1,0 +1,65 @@
+//! What the collector is asked for.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What to collect.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Where the system is: `/`, or the directory a system was recorded into.
+    pub root: PathBuf,
+    /// Images, devices and directories in question, as absolute paths.
+    pub paths: Vec<PathBuf>,
+    /// The groups of facts wanted; those that start a program are not among the default.
+    pub groups: BTreeSet<Group>,
+    /// A directory to try direct I/O in, with a nameless file of 64 KiB that is gone afterwards; the only writing there is.
+    pub probe_direct_io: Option<PathBuf>,
+    /// The time to write into the facts, RFC 3339 in UTC; the collector itself looks at no clock.
+    pub collected_at: String,
+    /// How long to wait for one path, or one program, before its facts become unknown.
+    pub patience: Duration,
+}
+
+impl Request {
+    /// Asks the running system for its core facts and for no path.
+    pub fn new(collected_at: impl Into<String>) -> Self {
+        Self {
+            root: PathBuf::from("/"),
+            paths: Vec::new(),
+            groups: BTreeSet::from([Group::Core]),
+            probe_direct_io: None,
+            collected_at: collected_at.into(),
+            patience: Duration::from_secs(2),
+        }
+    }
+}
+
+/// A group of facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// Everything that files and the kernel tell: the host, and the paths in question.
+    Core,
+    /// What `lvs` tells of thin pools; starts `lvs` and `lvmconfig`, which need root.
+    Lvm,
+    /// The exact versions of QEMU; starts each with `--version`.
+    Programs,
+}
+
+impl Group {
+    /// The name in the facts and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Lvm => "lvm",
+            Self::Programs => "programs",
+        }
+    }
+
+    /// The group of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Core, Self::Lvm, Self::Programs]
+            .into_iter()
+            .find(|group| group.name() == name)
+    }
+}

@@ -1,0 +1,198 @@
+//! The attributes of a block device, file by file, as sysfs has them.
+
+use std::path::Path;
+
+use vmdisk_facts::blockdev::{LoopFile, Md, Queue};
+use vmdisk_facts::{BlockKind, Fact};
+
+use crate::obstacle::{fact_of, missing, obstacle};
+use crate::root::Root;
+
+pub(crate) fn directory(name: &str) -> String {
+    // In sysfs a slash in a device's name is an exclamation mark already.
+    format!("/sys/class/block/{name}")
+}
+
+pub(crate) fn names_in(root: &Root, directory: &str) -> Fact<Vec<String>> {
+    match root.names(directory) {
+        Ok(names) => Fact::Known(names),
+        Err(error) if missing(&error) => Fact::Known(Vec::new()),
+        Err(error) => Fact::Unknown(obstacle(directory, &error)),
+    }
+}
+
+/// A disk's partitions are directories in its own that have a file `partition`.
+pub(crate) fn partitions(root: &Root, name: &str) -> Fact<Vec<String>> {
+    let at = directory(name);
+    names_in(root, &at).map(|names| {
+        let own = names.into_iter().filter(|entry| entry.starts_with(name));
+        own.filter(|entry| root.exists(format!("{at}/{entry}/partition")))
+            .collect()
+    })
+}
+
+pub(crate) fn number_of(root: &Root, file: &str) -> Fact<u64> {
+    fact_of(file, root.text(file), |text| text.parse().ok())
+}
+
+pub(crate) fn sectors(root: &Root, file: &str) -> Fact<u64> {
+    fact_of(file, root.text(file), |text| {
+        text.parse::<u64>().ok()?.checked_mul(512)
+    })
+}
+
+pub(crate) fn flag(root: &Root, file: &str) -> Fact<bool> {
+    fact_of(file, root.text(file), |text| match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    })
+}
+
+fn word(root: &Root, file: &str) -> Fact<String> {
+    fact_of(file, root.text(file), |text| Some(text.to_owned()))
+}
+
+pub(crate) fn queue(root: &Root, name: &str) -> Queue {
+    let at = |file: &str| format!("{}/queue/{file}", directory(name));
+    let number = |file: &str| number_of(root, &at(file));
+    Queue {
+        logical: number("logical_block_size"),
+        physical: number("physical_block_size"),
+        io_min: number("minimum_io_size"),
+        io_opt: number("optimal_io_size"),
+        discard_granularity: number("discard_granularity"),
+        discard_max: number("discard_max_bytes"),
+        write_zeroes_max: number("write_zeroes_max_bytes"),
+        dma_alignment: number("dma_alignment"),
+        rotational: flag(root, &at("rotational")),
+        scheduler: fact_of(&at("scheduler"), root.text(at("scheduler")), scheduler),
+        read_ahead_kb: number("read_ahead_kb"),
+        write_cache: word(root, &at("write_cache")),
+        fua: flag(root, &at("fua")),
+        zoned: word(root, &at("zoned")),
+        nr_requests: number("nr_requests"),
+        // The file is there and cannot be read while the throttle is not built in.
+        wbt_lat_usec: match root.text(at("wbt_lat_usec")) {
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => {
+                Fact::Absent
+            }
+            read => fact_of(&at("wbt_lat_usec"), read, |text| text.parse().ok()),
+        },
+    }
+}
+
+/// Of `none [mq-deadline] kyber` the one in brackets; a single word stands for itself.
+fn scheduler(text: &str) -> Option<String> {
+    match text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'))
+    {
+        Some((chosen, _)) => Some(chosen.to_owned()),
+        None => (!text.is_empty() && !text.contains(' ')).then(|| text.to_owned()),
+    }
+}
+
+pub(crate) fn md(root: &Root, name: &str) -> Fact<Md> {
+    let at = format!("{}/md", directory(name));
+    if !root.exists(&at) {
+        return Fact::Absent;
+    }
+    let file = |file: &str| format!("{at}/{file}");
+    let small = |path: String| fact_of(&path, root.text(&path), |text| text.parse().ok());
+    Fact::Known(Md {
+        level: word(root, &file("level")),
+        state: word(root, &file("array_state")),
+        degraded: small(file("degraded")),
+        raid_disks: fact_of(&file("raid_disks"), root.text(file("raid_disks")), |text| {
+            // While it is being reshaped, the old number stands behind in brackets.
+            text.split_whitespace().next()?.parse().ok()
+        }),
+        chunk: number_of(root, &file("chunk_size")),
+        sync: word(root, &file("sync_action")),
+    })
+}
+
+pub(crate) fn loop_file(root: &Root, name: &str, kind: &BlockKind) -> Fact<LoopFile> {
+    if *kind != BlockKind::Loop {
+        return Fact::Absent;
+    }
+    let at = format!("{}/loop", directory(name));
+    let backing = word(root, &format!("{at}/backing_file"));
+    if backing.is_absent() {
+        // A loop device that is not set up.
+        return Fact::Absent;
+    }
+    const DELETED: &str = " (deleted)";
+    let deleted = backing.as_ref().map(|path| path.ends_with(DELETED));
+    Fact::Known(LoopFile {
+        backing_file: backing.map(|path| {
+            path.strip_suffix(DELETED)
+                .map_or(path.clone(), str::to_owned)
+        }),
+        deleted,
+        dio: flag(root, &format!("{at}/dio")),
+        offset: number_of(root, &format!("{at}/offset")),
+    })
+}
+
+pub(crate) fn model(root: &Root, name: &str) -> Fact<String> {
+    let part = |file: &str| {
+        root.text(format!("{}/device/{file}", directory(name)))
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
+    let model = part("model");
+    if model.is_empty() {
+        return Fact::Absent;
+    }
+    // virtio gives a number for a vendor, which says nothing to anybody.
+    let vendor = part("vendor");
+    if vendor.is_empty() || vendor.starts_with("0x") {
+        Fact::Known(model)
+    } else {
+        Fact::Known(format!("{vendor} {model}"))
+    }
+}
+
+/// The NUMA node of the nearest bus device above that names one.
+pub(crate) fn numa_node(root: &Root, name: &str) -> Fact<u32> {
+    let Ok(real) = root.resolve(Path::new(&format!("{}/device", directory(name)))) else {
+        return Fact::Absent;
+    };
+    let found = real
+        .ancestors()
+        .take_while(|directory| directory.starts_with("/sys/devices"))
+        .find_map(|directory| root.text(directory.join("numa_node")).ok());
+    match found.as_deref().map(str::trim).map(str::parse::<i64>) {
+        Some(Ok(node)) => u32::try_from(node).map_or(Fact::Absent, Fact::Known),
+        Some(Err(_)) | None => Fact::Absent,
+    }
+}
+
+/// How many of a multipath device's paths are running.
+pub(crate) fn running(root: &Root, slaves: &[String]) -> u32 {
+    let running = slaves.iter().filter(|slave| {
+        let state = root.text(format!("{}/device/state", directory(slave)));
+        matches!(state.as_deref().map(str::trim), Ok("running" | "live"))
+    });
+    u32::try_from(running.count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheduler_in_brackets_is_the_one_in_use() {
+        assert_eq!(
+            scheduler("none [mq-deadline] kyber").as_deref(),
+            Some("mq-deadline")
+        );
+        assert_eq!(scheduler("[none] mq-deadline").as_deref(), Some("none"));
+        assert_eq!(scheduler("none").as_deref(), Some("none"));
+        assert_eq!(scheduler("none kyber"), None);
+        assert_eq!(scheduler(""), None);
+    }
+}
