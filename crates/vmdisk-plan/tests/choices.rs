@@ -307,41 +307,76 @@ fn a_preallocated_qcow2_image_keeps_its_clusters() {
 }
 
 #[test]
-fn sector_sizes_are_those_of_the_storage_on_new_disks_only() {
-    for (disk, sizes) in [
+fn sector_sizes_are_those_of_the_storage_as_far_as_that_does_no_harm() {
+    let sizes = |disks: &[&str]| {
+        let plan = planned(disks);
+        let frontend = &plan.domain.disks.last().unwrap().frontend;
+        (frontend.logical_block_size, frontend.physical_block_size)
+    };
+    let first = "raw:/elsewhere/boot.img";
+    for (disk, found) in [
+        // New disks beside the one that is booted.
         ("raw:/xfs4k/a.img,size=1G", (Some(4096), Some(4096))),
         (
             "raw:/xfs4k/a.img,size=1G,cache=writeback",
             (Some(4096), Some(4096)),
         ),
-        ("raw:/xfs4k/a.img", (None, None)),
         (
             "qcow2:/xfs4k/a.img,size=1G,bus=scsi",
             (Some(4096), Some(4096)),
         ),
+        ("lvm:vg0/new,size=1G", (Some(4096), Some(4096))),
+        ("raw:/xfs4k/a.img,size=1G,bus=sata", (None, Some(4096))),
+        ("raw:/btrfs/a.img,size=1G", (None, Some(4096))),
+        ("raw:/ext4/a.img,size=1G", (None, None)),
+        ("lvm:fast/new,size=1G", (None, None)),
+        // Disks with a partition table.
+        ("raw:/xfs4k/a.img", (None, Some(4096))),
+        ("lvm:vg0/old", (None, Some(4096))),
+        ("raw:/btrfs/a.img", (None, None)),
+        ("raw:/xfs4k/a.img,bus=sata", (None, None)),
         (
             "qcow2:/xfs4k/a.img,backing.path=/xfs4k/b.img,backing.format=raw",
-            (None, None),
+            (None, Some(4096)),
         ),
-        ("raw:/xfs4k/a.img,size=1G,bus=sata", (Some(512), Some(4096))),
-        ("raw:/btrfs/a.img,size=1G", (Some(512), Some(4096))),
-        ("raw:/ext4/a.img,size=1G", (None, None)),
-        ("lvm:vg0/new,size=1G", (Some(4096), Some(4096))),
-        ("lvm:vg0/old", (None, None)),
-        ("lvm:fast/new,size=1G", (None, None)),
+        ("raw:/xfs4k/a.iso,media=cdrom", (None, None)),
+        // As asked.
         (
             "raw:/ext4/a.img,logical-block-size=4096",
             (Some(4096), Some(4096)),
         ),
         (
             "raw:/ext4/a.img,physical-block-size=4096",
+            (None, Some(4096)),
+        ),
+        (
+            "raw:/xfs4k/a.img,size=1G,logical-block-size=512",
             (Some(512), Some(4096)),
         ),
     ] {
-        let frontend = &planned(&[disk]).domain.disks[0].frontend;
-        let found = (frontend.logical_block_size, frontend.physical_block_size);
-        assert_eq!(found, sizes, "{disk}");
+        assert_eq!(sizes(&[first, disk]), found, "{disk}");
     }
+}
+
+#[test]
+fn a_pc_can_boot_from_the_disk_that_it_boots_from() {
+    let sizes = |disks: &[&str], arch: Option<Architecture>| {
+        let mut spec = common::host::spec(disks);
+        spec.guest.as_mut().unwrap().arch = arch;
+        let plan = plan(&spec, &host(), &Target::from_facts(&host())).unwrap();
+        let sizes = |disk: &Disk| disk.frontend.logical_block_size;
+        plan.domain.disks.iter().map(sizes).collect::<Vec<_>>()
+    };
+    let new = "raw:/xfs4k/a.img,size=1G";
+    let other = "raw:/xfs4k/b.img,size=1G";
+    assert_eq!(sizes(&[new, other], None), [Some(512), Some(4096)]);
+    let booted = "raw:/xfs4k/b.img,size=1G,boot=1";
+    assert_eq!(sizes(&[new, booted], None), [Some(4096), Some(512)]);
+    let cdrom = "raw:/elsewhere/a.iso,media=cdrom";
+    assert_eq!(sizes(&[cdrom, new], None), [None, Some(512)]);
+    // The firmware of other machines drives such disks.
+    let aarch64 = Some(Architecture::Aarch64);
+    assert_eq!(sizes(&[new, other], aarch64), [Some(4096), Some(4096)]);
 }
 
 #[test]

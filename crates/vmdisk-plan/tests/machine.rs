@@ -84,9 +84,9 @@ fn fast_media_get_iothreads_and_slow_ones_do_not() {
         .iter()
         .map(|disk| disk.frontend.iothread.map(|id| id.0))
         .collect();
-    assert_eq!(threads, [Some(1), None, Some(2), None, None, None, None]);
+    assert_eq!(threads, [Some(1), None, Some(2), None, None, None, Some(4)]);
     assert_eq!(plan.domain.controllers[0].iothread, Some(IoThreadId(3)));
-    assert_eq!(plan.domain.iothreads.len(), 3);
+    assert_eq!(plan.domain.iothreads.len(), 4);
     assert_eq!(
         choice(&plan, "iothread").1,
         Some("iothread-missing-fast-media")

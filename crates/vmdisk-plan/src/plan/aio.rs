@@ -47,7 +47,7 @@ fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool) -> Chosen<AioMo
             return Chosen::by_fact(AioMode::Threads, reason).instead_of("aio-max-nr-exhaustion");
         }
         let reason = if is_device {
-            "a block device with direct I/O never blocks in io_submit for an allocation"
+            "a block device has no blocks to allocate, which is what io_submit waits for in files"
         } else {
             "every block of the file is allocated, so io_submit does not wait for that"
         };

@@ -2,12 +2,12 @@
 
 use vmdisk_facts::{BlockDevice, Fact};
 use vmdisk_model::{
-    BackendSource, Bytes, Device, DiskField, FieldPath, Image, Protocol, TargetBus,
+    Architecture, BackendSource, Bytes, Device, DiskField, Image, Protocol, TargetBus,
 };
 
 use super::host::Direct;
 use super::planner::{Chosen, Planner};
-use crate::spec::DiskSpec;
+use crate::spec::{DiskSpec, MediaSpec};
 
 /// Sector sizes of the storage below a disk.
 struct Below {
@@ -17,74 +17,97 @@ struct Below {
 }
 
 impl Planner<'_> {
-    /// Decides the sector sizes of a disk; those of one that exists are never touched.
+    /// Decides the sector sizes of a disk; the logical one of a disk that exists is never touched.
     pub(crate) fn plan_block_sizes(&mut self, index: usize, spec: &DiskSpec) {
         let disk = &self.domain.disks[index];
         let BackendSource::Image(image) = &disk.backend.source else {
             return;
         };
         let image = image.clone();
-        let bus = disk.frontend.effective_bus();
         let is_disk = disk.frontend.device == Some(Device::Disk);
         let is_direct = disk.backend.is_direct();
-        let is_new = spec.backend.is_made() && is_disk && !is_overlay(&image);
-        // A new disk has no partition table that another size would make unreadable.
-        let below = if is_new {
+        let has_sizes = is_disk
+            && match disk.frontend.effective_bus() {
+                TargetBus::Virtio | TargetBus::Scsi | TargetBus::Usb | TargetBus::Nvme => true,
+                // QEMU's ATA disks have logical sectors of 512 bytes, and floppies no others.
+                TargetBus::Sata | TargetBus::Ide | TargetBus::Fdc | TargetBus::Sd => false,
+                TargetBus::Xen | TargetBus::Uml => false,
+            };
+        let below = if is_disk {
             self.sectors_below(spec, &image, is_direct)
         } else {
             None
         };
+        // A new disk has no partition table that another size would make unreadable.
+        let is_new = spec.backend.is_made() && !is_overlay(&image);
+        let is_booted = is_new && self.boots_with_seabios(index);
         let logical_field = DiskField::LogicalBlockSize;
         let asked = spec.logical_block_size;
         let logical = self.decide_disk(index, logical_field, "logical-block-size", asked, |_| {
-            let below = below.as_ref()?;
-            let is_possible = match bus {
-                TargetBus::Virtio | TargetBus::Scsi | TargetBus::Usb | TargetBus::Nvme => true,
-                // QEMU's ATA disks have sectors of 512 bytes.
-                TargetBus::Sata | TargetBus::Ide | TargetBus::Fdc | TargetBus::Sd => false,
-                TargetBus::Xen | TargetBus::Uml => false,
-            };
-            (below.logical == 4096 && is_possible).then(|| {
+            let below = below.as_ref().filter(|below| below.logical == 4096)?;
+            if !is_new || !has_sizes {
+                return None;
+            }
+            let whose = &below.whose;
+            Some(if is_booted {
                 let reason = format!(
-                    "{} has sectors of 4096 bytes, and QEMU would read, change and write them for smaller \
-                     requests; UEFI boots from such a disk, SeaBIOS does not",
-                    below.whose
+                    "{whose} has sectors of 4096 bytes, but SeaBIOS boots from no such disk and may have to \
+                     boot from this one; with UEFI write 4096"
+                );
+                Chosen::by_fact(Bytes(512), reason)
+            } else {
+                let reason = format!(
+                    "{whose} has sectors of 4096 bytes, and QEMU would read, change and write them for \
+                     smaller requests"
                 );
                 Chosen::by_fact(Bytes(4096), reason).instead_of("guest-sector-512-on-4kn")
             })
         });
         let physical_field = DiskField::PhysicalBlockSize;
         let asked = spec.physical_block_size;
-        let physical =
-            self.decide_disk(index, physical_field, "physical-block-size", asked, |_| {
-                if let Some(logical) = logical.filter(|size| size.0 > 512) {
-                    let reason =
-                        "QEMU refuses a physical sector that is smaller than a logical one";
-                    return Some(
-                        Chosen::by_default(logical, reason).instead_of("logical-gt-physical"),
-                    );
-                }
-                let below = below.as_ref().filter(|below| below.physical == 4096)?;
-                let reason = format!(
-                    "{} writes 4096 bytes at once, and the guest aligns its partitions to that",
-                    below.whose
-                );
-                Some(Chosen::by_fact(Bytes(4096), reason).instead_of("guest-physical-512-on-512e"))
-            });
-        // QEMU's property and libvirt's check take both or neither.
-        let logical = match (logical, physical) {
-            (None, Some(_)) => self.decide(
-                FieldPath::Disk(index, logical_field),
-                "logical-block-size",
-                None,
-                |_| Some(Chosen::by_default(Bytes(512), "what QEMU takes too")),
-            ),
-            (logical, _) => logical,
-        };
+        let physical = self.decide_disk(index, physical_field, "physical-block-size", asked, |_| {
+            if let Some(logical) = logical.filter(|size| size.0 > 512) {
+                let reason = "QEMU refuses a physical sector that is smaller than a logical one";
+                return Some(Chosen::by_default(logical, reason).instead_of("logical-gt-physical"));
+            }
+            // On a disk that exists this is a hint without harm, and worth it only on large sectors.
+            let is_worth_it =
+                |below: &&Below| below.physical == 4096 && (is_new || has_sizes && below.logical == 4096);
+            let below = below.as_ref().filter(is_worth_it)?;
+            let rule = if below.logical == 4096 {
+                "guest-sector-512-on-4kn"
+            } else {
+                "guest-physical-512-on-512e"
+            };
+            let reason = format!(
+                "{} writes 4096 bytes at once, and a guest that knows aligns its requests to that",
+                below.whose
+            );
+            Some(Chosen::by_fact(Bytes(4096), reason).instead_of(rule))
+        });
         let as_u32 = |size: Bytes| u32::try_from(size.0).unwrap_or(512);
         let frontend = &mut self.disk(index).frontend;
         frontend.logical_block_size = logical.map(as_u32);
         frontend.physical_block_size = physical.map(as_u32);
+    }
+
+    /// True if SeaBIOS may have to boot from a disk: it is the firmware of a PC unless another one
+    /// is written, and it drives no disk with sectors of 4096 bytes.
+    ///
+    /// Tried with SeaBIOS 1.16.2: `virtio-blk … block size 4096 is unsupported` and `virtio-scsi:
+    /// unsupported block size 4096`, then `No bootable device`.
+    fn boots_with_seabios(&self, index: usize) -> bool {
+        let is_pc = matches!(
+            self.domain.architecture,
+            Some(Architecture::X86_64 | Architecture::I686)
+        );
+        let disks = &self.spec.disks;
+        let first = disks
+            .iter()
+            .enumerate()
+            .filter(|(_, disk)| matches!(disk.media, None | Some(MediaSpec::Disk)))
+            .min_by_key(|(at, disk)| (disk.boot.unwrap_or(u32::MAX), *at));
+        is_pc && (disks[index].boot.is_some() || first.is_some_and(|(at, _)| at == index))
     }
 
     fn sectors_below(&self, spec: &DiskSpec, image: &Image, is_direct: bool) -> Option<Below> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use vmdisk_facts::{Capability, Fact};
 use vmdisk_model::{
-    BackendSource, DiskField, DomainField, FieldPath, IoThread, IoThreadId, IoThreadQueues,
+    BackendSource, Device, DiskField, DomainField, FieldPath, IoThread, IoThreadId, IoThreadQueues,
     TargetBus,
 };
 
@@ -87,7 +87,8 @@ fn wish(planner: &Planner<'_>, index: usize, count: Option<IoThreadCount>) -> Wi
         }
         None => {}
     }
-    if !is_virtio(planner, index) || !planner.domain.disks[index].is_writable() {
+    let device = planner.domain.disks[index].frontend.effective_device();
+    if !is_virtio(planner, index) || matches!(device, Device::Cdrom | Device::Floppy) {
         return Wish::Nothing;
     }
     let any = |reason: String| Wish::Any {

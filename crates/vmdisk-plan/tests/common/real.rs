@@ -33,6 +33,10 @@ pub(crate) fn is_given(is_there: bool, test: &str, needs: &str) -> bool {
 }
 
 /// Says what was not tried.
+#[allow(
+    clippy::print_stderr,
+    reason = "a skipped test says so to whoever runs it"
+)]
 pub(crate) fn skipped(test: &str, needs: &str) {
     eprintln!("skipped: {test}: needs {needs}");
 }
