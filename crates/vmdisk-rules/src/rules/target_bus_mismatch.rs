@@ -12,7 +12,8 @@ declare_rule! {
     /// ## What it does
     /// Reports a `target/@dev` whose prefix stands for another bus than `target/@bus`: `sda` on virtio, `vda` on
     /// SATA, `hda` on SCSI. `sd` is shared by SCSI, SATA, USB and SD cards; `hd` is IDE, `vd` virtio, `nvme` NVMe.
-    /// Floppies and the buses of Xen and User-mode Linux have conventions of their own and are left alone.
+    /// Floppies and the buses of Xen and User-mode Linux have conventions of their own and are left alone. For a CD
+    /// drive it is advice: several tools name one `hdc` wherever it is, and the guest has names of its own for it.
     ///
     /// ## Why it matters
     /// libvirt takes the bus from `bus` and says nothing, so the guest gets another device than the name
@@ -98,6 +99,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "libvirt goes by this",
             )
             .note("libvirt accepts it and takes the bus, so the guest sees another device than the name says");
+        if disk.frontend.effective_device() == Device::Cdrom {
+            finding
+                .severity(Severity::Advice)
+                .note("advice only: a guest finds its CD drive whatever it is called here");
+        }
         let fitting = names.for_bus(bus, target);
         let name = match &fitting {
             Some(name) => format!("write dev='{name}'"),

@@ -18,8 +18,8 @@ declare_rule! {
     /// makes the device chooses: `/dev/md0`, `/dev/loop0`, `/dev/nbd0`.
     ///
     /// ## Why it matters
-    /// The kernel hands these names out in the order in which it finds the devices, and drives are probed in
-    /// parallel. After a boot, a new drive or a changed cable, `/dev/sdb` may be the disk that the host's own file
+    /// The kernel hands these names out in the order in which it finds the devices, and it does not wait for one
+    /// before it asks the next. After a boot, a new drive or a changed cable, `/dev/sdb` may be the disk that the host's own file
     /// system is on, and the guest writes to it. A name that follows the drive makes the guest fail to start instead.
     ///
     /// ## Reported
@@ -66,7 +66,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::Source("Linux Documentation/admin-guide/devices: names of SCSI disks follow the order of detection; since 5.5 sd probes them in parallel"),
+            Evidence::Source("Linux drivers/scsi/sd.c, sd_probe: a disk gets the lowest number that is free when it is probed, and probing is asynchronous"),
             Evidence::Source("systemd udev rules 60-persistent-storage: /dev/disk/by-id is made of serial number and world wide name"),
         ],
         supersedes: &[],

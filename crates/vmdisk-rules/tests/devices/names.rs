@@ -1,7 +1,7 @@
 //! `duplicate-target`, `target-bus-mismatch`, `unstable-device-path`.
 
 use vmdisk_model::{DiskField, FieldPath, ImageField};
-use vmdisk_rules::Applicability;
+use vmdisk_rules::{Applicability, Severity};
 
 use crate::support::{block, disk, fix_of, guest, lint, lint_on, text_of};
 
@@ -87,6 +87,16 @@ fn a_name_fits_its_bus_by_libvirts_convention() {
         );
         assert!(said.missed.is_empty());
     }
+}
+
+#[test]
+fn the_name_of_a_cd_drive_is_advice() {
+    let drive = "<disk type='file' device='cdrom'><target dev='hdc' bus='sata'/></disk>";
+    let said = lint("target-bus-mismatch", &guest("", drive));
+    assert_eq!(said.severities(), [Severity::Advice]);
+    let other = disk("", "/a.img", "hdc", "sata", "");
+    let said = lint("target-bus-mismatch", &guest("", &other));
+    assert_eq!(said.severities(), [Severity::Warning]);
 }
 
 #[test]
