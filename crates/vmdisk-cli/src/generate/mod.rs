@@ -6,8 +6,8 @@ mod write;
 
 use std::collections::BTreeSet;
 
-use vmdisk::plan::{Plan, PlanError, Spec, plan, script};
-use vmdisk::{Facts, Target};
+use vmdisk::Facts;
+use vmdisk::plan::{Spec, plan, script};
 
 use crate::args::GenerateArgs;
 use crate::color::Colors;
@@ -15,18 +15,20 @@ use crate::exit::Exit;
 use crate::host::{self, Host};
 use crate::io::Io;
 use crate::output::deliver;
-use crate::render::message::Message;
 use crate::stop::Stop;
 
 /// Runs the command.
 pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let mut known = Host::prepare(&args.host, io, colors)?;
-    let spec = spec::of(args, io)?;
+    let asked = spec::of(args, io)?;
     if args.host.live {
-        known.collect(host_paths(&spec, args));
+        known.collect(host_paths(&asked.spec, args));
     }
     let target = known.target(&args.host);
-    let plan = plan_for(&spec, known.facts(), &target)?;
+    let nothing = Facts::default();
+    let facts = known.facts().unwrap_or(&nothing);
+    let plan = plan(&asked.spec, facts, &target)
+        .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
     let written = match write::guest(&plan, target, args.to, args.qemu_format)? {
         Some(written) => written,
         None => write::Written {
@@ -44,31 +46,12 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     Ok(Exit::Clean)
 }
 
-fn plan_for(spec: &Spec, facts: Option<&Facts>, target: &Target) -> Result<Plan, Stop> {
-    let nothing = Facts::default();
-    plan(spec, facts.unwrap_or(&nothing), target).map_err(|errors| {
-        let messages = errors.iter().map(|error| {
-            let PlanError { at, message, help } = error;
-            let title = if at.is_top() {
-                message.clone()
-            } else {
-                format!("{at}: {message}")
-            };
-            Message {
-                help: help.clone(),
-                ..Message::error(title)
-            }
-        });
-        Stop(messages.collect())
-    })
-}
-
 /// Paths on the host that the disks will be on: those of a plan that knows nothing of the host.
 fn host_paths(spec: &Spec, args: &GenerateArgs) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     let target = args.host.target.clone().unwrap_or_default();
     // What cannot be planned at all is complained about when it is planned in earnest.
-    if let Ok(plan) = plan_for(spec, None, &target) {
+    if let Ok(plan) = plan(spec, &Facts::default(), &target) {
         host::paths_of(&plan.domain, &mut paths);
     }
     paths

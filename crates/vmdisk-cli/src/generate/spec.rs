@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use vmdisk::plan::{DiskSpec, GuestSpec, Spec, SpecError};
+use vmdisk::plan::{DiskSpec, GuestSpec, PlanError, Spec, SpecError, SpecPlace, SpecSegment};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::args::GenerateArgs;
@@ -11,24 +11,44 @@ use crate::lint::read;
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::{Stop, plain};
 
+/// A spec, and the texts that it comes from.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) spec: Spec,
+    file: Option<File>,
+    one_liners: &'a [String],
+}
+
+/// A spec file that was read.
+#[derive(Debug)]
+struct File {
+    name: String,
+    text: String,
+    /// Number of disks in it; those of the command line come after.
+    disks: usize,
+}
+
 /// The spec that the arguments ask for.
-pub(super) fn of(args: &GenerateArgs, io: &mut Io<'_>) -> Result<Spec, Stop> {
-    let mut spec = match &args.spec {
-        Some(path) => from_file(path, io)?,
+pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Asked<'a>, Stop> {
+    let (mut spec, file) = match &args.spec {
+        Some(path) => {
+            let (spec, file) = from_file(path, io)?;
+            (spec, Some(file))
+        }
         None if args.disks.is_empty() => {
             return Err(
                 Stop::new("nothing to generate: name a spec, or a disk with --disk")
                     .help(format!("a disk is {}", DiskSpec::ONE_LINER)),
             );
         }
-        None => Spec::default(),
+        None => (Spec::default(), None),
     };
     let mut messages = Vec::new();
     for text in &args.disks {
         match DiskSpec::from_one_liner(text) {
             Ok(disk) => spec.disks.push(disk),
             Err(errors) => {
-                messages.extend(errors.iter().map(|error| message("--disk", text, error)))
+                messages.extend(errors.iter().map(|error| message("--disk", text, error)));
             }
         }
     }
@@ -41,16 +61,14 @@ pub(super) fn of(args: &GenerateArgs, io: &mut Io<'_>) -> Result<Spec, Stop> {
         guest.memory = args.memory.or(guest.memory);
         guest.vcpus = args.vcpus.or(guest.vcpus);
     }
-    // Disks and guest were right by themselves; together they may not be.
-    let errors = spec.check();
-    if errors.is_empty() {
-        Ok(spec)
-    } else {
-        Err(Stop(errors.iter().map(unplaced).collect()))
-    }
+    Ok(Asked {
+        spec,
+        file,
+        one_liners: &args.disks,
+    })
 }
 
-fn from_file(path: &Path, io: &mut Io<'_>) -> Result<Spec, Stop> {
+fn from_file(path: &Path, io: &mut Io<'_>) -> Result<(Spec, File), Stop> {
     let (name, bytes) = if path.as_os_str() == "-" {
         let bytes = read::limited(&mut *io.stdin).map_err(|error| {
             Stop::new(format!("could not read standard input: {}", plain(&error)))
@@ -61,26 +79,53 @@ fn from_file(path: &Path, io: &mut Io<'_>) -> Result<Spec, Stop> {
     };
     let text = String::from_utf8(bytes)
         .map_err(|_| Stop::new(format!("could not read {name}: a spec is UTF-8 text")))?;
-    Spec::from_yaml(&text).map_err(|errors| {
-        Stop(
-            errors
-                .iter()
-                .map(|error| message(&name, &text, error))
-                .collect(),
-        )
-    })
+    match Spec::from_yaml(&text) {
+        Ok(spec) => {
+            let disks = spec.disks.len();
+            Ok((spec, File { name, text, disks }))
+        }
+        Err(errors) => {
+            let messages = errors.iter().map(|error| message(&name, &text, error));
+            Err(Stop(messages.collect()))
+        }
+    }
 }
 
-/// An error about a spec that is no text of its own.
-pub(super) fn unplaced(error: &SpecError) -> Message {
-    let title = if error.at.is_top() {
-        error.message.clone()
-    } else {
-        format!("{}: {}", error.at, error.message)
-    };
-    Message {
-        help: error.help.clone(),
-        ..Message::error(title)
+impl Asked<'_> {
+    /// An error of planning, shown where what it is about was asked for.
+    pub(super) fn message(&self, error: &PlanError) -> Message {
+        let PlanError {
+            at,
+            message: what,
+            help,
+        } = error;
+        let disks_in_file = self.file.as_ref().map_or(0, |file| file.disks);
+        let one_liner = match at.0.as_slice() {
+            [SpecSegment::Key(list), SpecSegment::Index(index), ..] if list == "disks" => index
+                .checked_sub(disks_in_file)
+                .and_then(|index| self.one_liners.get(index)),
+            _ => None,
+        };
+        let mut error = SpecError::value(at.clone(), what.clone());
+        error.help.clone_from(help);
+        match (one_liner, &self.file) {
+            (Some(text), _) => {
+                error.place = Some(SpecPlace { line: 1, column: 1 });
+                message("--disk", text, &error)
+            }
+            (None, Some(file)) => {
+                error.place = Spec::place_in_yaml(&file.text, at);
+                message(&file.name, &file.text, &error)
+            }
+            (None, None) => Message {
+                help: help.clone(),
+                ..Message::error(if at.is_top() {
+                    what.clone()
+                } else {
+                    format!("{at}: {what}")
+                })
+            },
+        }
     }
 }
 

@@ -81,11 +81,13 @@ fn a_byte_order_mark_and_what_stands_around_survive_a_fix() {
 #[cfg(unix)]
 #[test]
 fn mode_and_link_survive_a_fix() {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let place = Place::with(&[("real/a.xml", UNSAFE)]);
     let real = place.path("real/a.xml");
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
     std::os::unix::fs::symlink("real/a.xml", place.path("link.xml")).unwrap();
+    // Only root may give a file away.
+    let is_given_away = std::os::unix::fs::chown(&real, Some(4242), Some(4243)).is_ok();
     place.run(&["lint", "link.xml", "--fix"]);
     assert_eq!(place.read("real/a.xml"), CLEAN);
     assert!(
@@ -97,6 +99,8 @@ fn mode_and_link_survive_a_fix() {
         std::fs::metadata(&real).unwrap().permissions().mode() & 0o7777,
         0o600
     );
+    let owner = std::fs::metadata(&real).unwrap();
+    assert_eq!((owner.uid(), owner.gid()) == (4242, 4243), is_given_away);
     assert_eq!(
         std::fs::read_dir(place.path("real")).unwrap().count(),
         1,

@@ -98,6 +98,11 @@ fn mistakes_are_shown_at_their_places_and_nothing_is_printed() {
         disk.stderr.contains("--disk:1:16") && disk.stderr.contains("did you mean `size`?"),
         "{disk:?}"
     );
+    let clash =
+        "version: 1\ndisks:\n  - raw: {path: /srv/a, size: 1G}\n    bus: ide\n    queues: 4\n";
+    place.write("clash.yaml", clash.as_bytes());
+    let planned = place.run(&["generate", "clash.yaml"]);
+    assert!(planned.stderr.contains("clash.yaml:5:13"), "{planned:?}");
     for arguments in [
         &["generate"][..],
         &["generate", "missing.yaml"],
