@@ -3,11 +3,17 @@
 use std::collections::HashSet;
 
 use crate::fact::Fact;
-use crate::facts::Facts;
+use crate::facts::{Facts, SCHEMA};
 use crate::read::Warning;
 
-/// Warns of ids used twice and of references to ids that do not exist.
+/// Warns of another schema, of ids used twice and of references to ids that do not exist.
 pub(crate) fn check(facts: &Facts, warnings: &mut Vec<Warning>) {
+    if facts.schema != SCHEMA {
+        warnings.push(Warning {
+            path: "schema".to_owned(),
+            message: format!("read as {SCHEMA}, although the file says it is something else"),
+        });
+    }
     let mounts = ids(
         facts.mounts.iter().map(|mount| mount.id.as_str()),
         "mounts",

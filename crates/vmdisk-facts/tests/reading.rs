@@ -1,6 +1,8 @@
 //! A facts file is read in both syntaxes, mistakes have places, and nothing is lost without a word.
 
-use vmdisk_facts::{Fact, Facts, FsKind, MAX_BYTES, ReadError, Reason, Version};
+use vmdisk_facts::{
+    Answer, Basis, Capability, Fact, Facts, FsKind, MAX_BYTES, ReadError, Reason, Target, Version,
+};
 
 const SAMPLE: &str = r#"{
   "schema_version": "1.0",
@@ -318,4 +320,36 @@ fn the_schema_describes_every_state_of_a_value() {
             && schema.contains("\"unknown\"")
             && schema.contains("\"null\"")
     );
+}
+
+#[test]
+fn another_schema_is_read_with_a_warning() {
+    let text = r#"{"schema": "https://example.org/other/1", "schema_version": "1.0"}"#;
+    let warnings = Facts::from_json(text)
+        .expect("the version is ours")
+        .warnings;
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(warnings[0].path, "schema");
+}
+
+#[test]
+fn the_qemu_of_a_host_is_the_newest_for_its_own_architecture() {
+    let text = r#"{"schema_version": "1.0", "cpu": {"arch": "x86_64"}, "qemu": [
+        {"arch": "aarch64", "version": [11, 0, 0]}, {"arch": "x86_64", "version": [9, 2, 0]},
+        {"arch": "x86_64", "version": [10, 0, 2], "aio": ["threads"]}, {"arch": "x86_64", "version": {"unknown": "timeout"}}]}"#;
+    let facts = Facts::from_json(text).expect("readable").facts;
+    assert_eq!(facts.qemu_version(), Fact::Known(Version(10, 0, 2)));
+    let target = Target::from_facts(&facts);
+    assert_eq!(target.qemu, Some(Version(10, 0, 2)));
+    // This build has no io_uring, whatever its version.
+    assert_eq!(
+        target.can(Capability::AioIoUring),
+        Answer::No(Basis::Probed)
+    );
+    let foreign =
+        r#"{"cpu": {"arch": "x86_64"}, "qemu": [{"arch": "s390x", "version": [10, 0, 2]}]}"#;
+    let facts = Facts::from_json(foreign).expect("readable").facts;
+    assert_eq!(facts.qemu_version(), Fact::Known(Version(10, 0, 2)));
+    let none = Facts::from_json(r#"{"qemu": []}"#).expect("readable").facts;
+    assert_eq!(none.qemu_version(), Fact::Absent);
 }
