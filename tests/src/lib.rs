@@ -22,7 +22,10 @@ pub fn fixtures() -> PathBuf {
 pub fn real(is_there: bool, test: &str, needs: &str) -> bool {
     if !is_there {
         let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
-        assert!(!required, "{test}: VMDISK_REAL=require, and {needs} is missing");
+        assert!(
+            !required,
+            "{test}: VMDISK_REAL=require, and {needs} is missing"
+        );
         say_skipped(test, needs);
     }
     is_there
@@ -39,11 +42,18 @@ pub fn corpus(test: &str, folder: &str) -> Option<PathBuf> {
     };
     let folder = PathBuf::from(root).join(folder);
     let is_full = std::fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
-    assert!(is_full, "VMDISK_CORPUS is set, and {} is missing or empty", folder.display());
+    assert!(
+        is_full,
+        "VMDISK_CORPUS is set, and {} is missing or empty",
+        folder.display()
+    );
     Some(folder)
 }
 
-#[allow(clippy::print_stderr, reason = "a skipped test says so to whoever runs it")]
+#[allow(
+    clippy::print_stderr,
+    reason = "a skipped test says so to whoever runs it"
+)]
 fn say_skipped(test: &str, needs: &str) {
     eprintln!("skipped: {test}: needs {needs}");
 }
@@ -124,7 +134,10 @@ pub fn run_in(folder: &Path, program: &str, arguments: &[&str], stdin: &str) -> 
     drop(input);
     let output = child.wait_with_output().expect("it was started");
     Run {
-        code: output.status.code().unwrap_or_else(|| panic!("{program} was killed")),
+        code: output
+            .status
+            .code()
+            .unwrap_or_else(|| panic!("{program} was killed")),
         stdout: String::from_utf8(output.stdout).expect("output is UTF-8"),
         stderr: String::from_utf8(output.stderr).expect("output is UTF-8"),
     }

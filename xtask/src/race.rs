@@ -33,17 +33,49 @@ pub(crate) fn run(rounds: u32, count: u32, seed: u64) -> anyhow::Result<()> {
     let one = vec![one_small_file(&files)?];
     let vmdisk = target_folder().join("release/vmdisk");
     let with = |first: &[&str], files: &[String]| -> Vec<String> {
-        first.iter().map(|word| (*word).to_owned()).chain(files.iter().cloned()).collect()
+        first
+            .iter()
+            .map(|word| (*word).to_owned())
+            .chain(files.iter().cloned())
+            .collect()
     };
     let mut runners = vec![
-        Runner { name: "vmdisk lint -j1", program: vmdisk.clone(), arguments: with(&["lint", "-j1", "--fail-on", "error", "--format", "concise"], &files), times: vec![] },
-        Runner { name: "vmdisk lint -j1 --format json", program: vmdisk.clone(), arguments: with(&["lint", "-j1", "--format", "json"], &files), times: vec![] },
-        Runner { name: "vmdisk lint, one small file", program: vmdisk, arguments: with(&["lint"], &one), times: vec![] },
+        Runner {
+            name: "vmdisk lint -j1",
+            program: vmdisk.clone(),
+            arguments: with(
+                &["lint", "-j1", "--fail-on", "error", "--format", "concise"],
+                &files,
+            ),
+            times: vec![],
+        },
+        Runner {
+            name: "vmdisk lint -j1 --format json",
+            program: vmdisk.clone(),
+            arguments: with(&["lint", "-j1", "--format", "json"], &files),
+            times: vec![],
+        },
+        Runner {
+            name: "vmdisk lint, one small file",
+            program: vmdisk,
+            arguments: with(&["lint"], &one),
+            times: vec![],
+        },
     ];
     if which("xmllint") {
-        runners.push(Runner { name: "xmllint --noout", program: "xmllint".into(), arguments: with(&["--noout"], &files), times: vec![] });
+        runners.push(Runner {
+            name: "xmllint --noout",
+            program: "xmllint".into(),
+            arguments: with(&["--noout"], &files),
+            times: vec![],
+        });
         if Path::new(SCHEMA).exists() {
-            runners.push(Runner { name: "xmllint --noout --relaxng", program: "xmllint".into(), arguments: with(&["--noout", "--relaxng", SCHEMA], &files), times: vec![] });
+            runners.push(Runner {
+                name: "xmllint --noout --relaxng",
+                program: "xmllint".into(),
+                arguments: with(&["--noout", "--relaxng", SCHEMA], &files),
+                times: vec![],
+            });
         }
     } else {
         println!("xmllint is not installed: nothing to compare with");
@@ -57,13 +89,25 @@ pub(crate) fn run(rounds: u32, count: u32, seed: u64) -> anyhow::Result<()> {
             }
         }
     }
-    let base = runners.iter().find(|runner| runner.name == "xmllint --noout").map(|runner| median(&runner.times));
-    println!("{count} domains, {bytes} bytes, seed {seed}, {rounds} rounds in turn; median, minimum, ratio of medians to xmllint --noout");
+    let base = runners
+        .iter()
+        .find(|runner| runner.name == "xmllint --noout")
+        .map(|runner| median(&runner.times));
+    println!(
+        "{count} domains, {bytes} bytes, seed {seed}, {rounds} rounds in turn; median, minimum, ratio of medians to xmllint --noout"
+    );
     for runner in &runners {
         let minimum = runner.times.iter().min().context("at least one round")?;
         let median = median(&runner.times);
-        let ratio = base.map_or(String::from("-"), |base| format!("{:.2}", median.as_secs_f64() / base.as_secs_f64()));
-        println!("{:32} {:>8.2} ms {:>8.2} ms {ratio:>6}", runner.name, milliseconds(median), milliseconds(*minimum));
+        let ratio = base.map_or(String::from("-"), |base| {
+            format!("{:.2}", median.as_secs_f64() / base.as_secs_f64())
+        });
+        println!(
+            "{:32} {:>8.2} ms {:>8.2} ms {ratio:>6}",
+            runner.name,
+            milliseconds(median),
+            milliseconds(*minimum)
+        );
     }
     Ok(())
 }
@@ -83,7 +127,13 @@ fn time(program: &Path, arguments: &[String]) -> anyhow::Result<Duration> {
 fn sorted_files(folder: &Path) -> anyhow::Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
-        files.push(entry?.path().to_str().context("our own names are UTF-8")?.to_owned());
+        files.push(
+            entry?
+                .path()
+                .to_str()
+                .context("our own names are UTF-8")?
+                .to_owned(),
+        );
     }
     files.sort();
     Ok(files)
@@ -104,8 +154,9 @@ fn target_folder() -> PathBuf {
 }
 
 fn which(program: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+    std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    })
 }
 
 fn median(times: &[Duration]) -> Duration {

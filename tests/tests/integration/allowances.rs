@@ -8,7 +8,11 @@ fn lint_text(text: &str) -> LintReport {
 }
 
 fn names(report: &LintReport) -> Vec<&str> {
-    report.diagnostics.iter().map(|diagnostic| diagnostic.rule.name).collect()
+    report
+        .diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.rule.name)
+        .collect()
 }
 
 const DISK: &str = "<disk type='file' device='disk'>\n  <driver name='qemu' type='raw' cache='unsafe'/>\n  <source file='/srv/a.img'/>\n  <target dev='vda' bus='virtio'/>\n</disk>\n";
@@ -16,10 +20,22 @@ const DISK: &str = "<disk type='file' device='disk'>\n  <driver name='qemu' type
 #[test]
 fn the_pages_of_the_rules_about_allowances_say_what_happens() {
     let mut executed = 0;
-    for rule in RULES.iter().filter(|rule| rule.name.starts_with("allowance-")) {
+    for rule in RULES
+        .iter()
+        .filter(|rule| rule.name.starts_with("allowance-"))
+    {
         for example in rule.examples() {
-            let found = names(&lint_text(&example.text)).iter().filter(|name| **name == rule.name).count();
-            assert_eq!(found, usize::from(Example::says(&example, "reported")), "{}: {}", rule.name, example.text);
+            let found = names(&lint_text(&example.text))
+                .iter()
+                .filter(|name| **name == rule.name)
+                .count();
+            assert_eq!(
+                found,
+                usize::from(Example::says(&example, "reported")),
+                "{}: {}",
+                rule.name,
+                example.text
+            );
             executed += 1;
         }
     }
@@ -28,7 +44,9 @@ fn the_pages_of_the_rules_about_allowances_say_what_happens() {
 
 #[test]
 fn an_allowed_finding_does_not_count_and_is_not_lost() {
-    let report = lint_text(&format!("<!-- vmdisk: allow(cache-unsafe) rebuilt each night -->\n{DISK}"));
+    let report = lint_text(&format!(
+        "<!-- vmdisk: allow(cache-unsafe) rebuilt each night -->\n{DISK}"
+    ));
     assert_eq!(names(&report), Vec::<&str>::new());
     assert_eq!(report.allowed.len(), 1);
 }
@@ -36,7 +54,9 @@ fn an_allowed_finding_does_not_count_and_is_not_lost() {
 #[test]
 fn an_allowance_covers_the_next_element_and_nothing_else() {
     let second = DISK.replace("vda", "vdb").replace("a.img", "b.img");
-    let text = format!("<devices>\n<!-- vmdisk: allow(cache-unsafe) rebuilt -->\n{DISK}{second}</devices>\n");
+    let text = format!(
+        "<devices>\n<!-- vmdisk: allow(cache-unsafe) rebuilt -->\n{DISK}{second}</devices>\n"
+    );
     let report = lint_text(&text);
     assert_eq!(names(&report), ["cache-unsafe"]);
     assert!(report.diagnostics[0].title.contains("vdb"));

@@ -12,10 +12,26 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
     (1, "vmdisk-model", &["vmdisk-source"]),
     (1, "vmdisk-facts", &[]),
     (1, "vmdisk-image", &[]),
-    (2, "vmdisk-libvirt", &["vmdisk-model", "vmdisk-source", "vmdisk-facts"]),
-    (2, "vmdisk-qemu", &["vmdisk-model", "vmdisk-source", "vmdisk-facts"]),
-    (2, "vmdisk-rules", &["vmdisk-model", "vmdisk-source", "vmdisk-facts"]),
-    (2, "vmdisk-plan", &["vmdisk-model", "vmdisk-source", "vmdisk-facts"]),
+    (
+        2,
+        "vmdisk-libvirt",
+        &["vmdisk-model", "vmdisk-source", "vmdisk-facts"],
+    ),
+    (
+        2,
+        "vmdisk-qemu",
+        &["vmdisk-model", "vmdisk-source", "vmdisk-facts"],
+    ),
+    (
+        2,
+        "vmdisk-rules",
+        &["vmdisk-model", "vmdisk-source", "vmdisk-facts"],
+    ),
+    (
+        2,
+        "vmdisk-plan",
+        &["vmdisk-model", "vmdisk-source", "vmdisk-facts"],
+    ),
     (
         3,
         "vmdisk",
@@ -34,18 +50,34 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
     (
         4,
         "vmdisk-cli",
-        &["vmdisk", "vmdisk-collect", "vmdisk-facts", "vmdisk-source", "vmdisk-image"],
+        &[
+            "vmdisk",
+            "vmdisk-collect",
+            "vmdisk-facts",
+            "vmdisk-source",
+            "vmdisk-image",
+        ],
     ),
 ];
 
 /// Our packages and, for each, those of ours that it depends on outside of tests.
 fn manifests() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
         .current_dir(repository())
         .output()
         .expect("cargo runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     metadata["packages"]
@@ -70,15 +102,26 @@ fn manifests() -> BTreeMap<String, BTreeSet<String>> {
 fn dependencies_point_downward_as_the_table_says() {
     let mut manifests = manifests();
     for (layer, name, allowed) in LAYERS {
-        let found = manifests.remove(*name).unwrap_or_else(|| panic!("{name} is not in the workspace"));
+        let found = manifests
+            .remove(*name)
+            .unwrap_or_else(|| panic!("{name} is not in the workspace"));
         for dependency in &found {
-            assert!(allowed.contains(&dependency.as_str()), "{name} (layer {layer}) depends on {dependency}");
+            assert!(
+                allowed.contains(&dependency.as_str()),
+                "{name} (layer {layer}) depends on {dependency}"
+            );
         }
     }
     for outside in ["vmdisk-tests", "vmdisk-benches", "xtask"] {
-        manifests.remove(outside).unwrap_or_else(|| panic!("{outside} is not in the workspace"));
+        manifests
+            .remove(outside)
+            .unwrap_or_else(|| panic!("{outside} is not in the workspace"));
     }
-    assert!(manifests.is_empty(), "not in the layer table: {:?}", manifests.keys());
+    assert!(
+        manifests.is_empty(),
+        "not in the layer table: {:?}",
+        manifests.keys()
+    );
 }
 
 #[test]
@@ -87,17 +130,31 @@ fn layers_1_and_2_forbid_io_with_the_same_words() {
     for (layer, name, _) in LAYERS {
         let path = repository().join("crates").join(name).join("clippy.toml");
         if *layer <= 2 || *name == "vmdisk" {
-            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            assert!(text.contains("std::fs::read_to_string"), "{name} does not forbid reading files");
+            let text = std::fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert!(
+                text.contains("std::fs::read_to_string"),
+                "{name} does not forbid reading files"
+            );
             texts.insert(text);
         }
     }
-    assert_eq!(texts.len(), 1, "the clippy.toml files of the pure crates differ");
+    assert_eq!(
+        texts.len(),
+        1,
+        "the clippy.toml files of the pure crates differ"
+    );
 }
 
 #[test]
 fn layers_1_and_2_name_no_module_that_does_io() {
-    const FORBIDDEN: [&str; 5] = ["std::fs", "std::process", "std::env", "std::net", "std::thread::sleep"];
+    const FORBIDDEN: [&str; 5] = [
+        "std::fs",
+        "std::process",
+        "std::env",
+        "std::net",
+        "std::thread::sleep",
+    ];
     for (layer, name, _) in LAYERS {
         if *layer > 2 && *name != "vmdisk" {
             continue;
@@ -107,7 +164,9 @@ fn layers_1_and_2_name_no_module_that_does_io() {
             // What stands behind the tests of a file is the tests' business.
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             for word in FORBIDDEN {
-                let used = code.lines().any(|line| line.contains(word) && !line.trim_start().starts_with("//"));
+                let used = code
+                    .lines()
+                    .any(|line| line.contains(word) && !line.trim_start().starts_with("//"));
                 assert!(!used, "{} uses {word}", file.display());
             }
         }
@@ -129,11 +188,20 @@ fn rust_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn no_file_in_the_repository_names_the_machine_it_was_written_on() {
-    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(repository()).output();
+    let output = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(repository())
+        .output();
     let Ok(output) = output else { return };
-    for file in output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+    for file in output
+        .stdout
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty())
+    {
         let name = String::from_utf8_lossy(file).into_owned();
-        let Ok(text) = std::fs::read_to_string(repository().join(&name)) else { continue };
+        let Ok(text) = std::fs::read_to_string(repository().join(&name)) else {
+            continue;
+        };
         // Spelt apart, so that this file does not name what it looks for.
         let home = ["/wo", "rk/"].concat();
         assert!(!text.contains(&home), "{name} names a path of one machine");

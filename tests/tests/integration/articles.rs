@@ -14,8 +14,15 @@ fn each_article_is_linted_as_its_golden_file_says() {
     for folder in folders {
         let name = folder.file_name().unwrap().to_str().unwrap();
         let file = |file: &str| format!("fixtures/articles/{name}/{file}");
-        let found = run(crate::VMDISK, &["lint", &file("domain.xml"), "--facts", &file("facts.json")], "");
+        let found = run(
+            crate::VMDISK,
+            &["lint", &file("domain.xml"), "--facts", &file("facts.json")],
+            "",
+        );
         assert!(found.code == 1, "{name} has findings: {found:?}");
-        assert_golden(&folder.join("findings.txt"), &format!("{}{}", found.stdout, found.stderr));
+        assert_golden(
+            &folder.join("findings.txt"),
+            &format!("{}{}", found.stdout, found.stderr),
+        );
     }
 }

@@ -36,14 +36,34 @@ fn cargo(folder: &Path, arguments: &[&str], target: &Path) {
         .env("CARGO_TARGET_DIR", target)
         .output()
         .expect("cargo runs");
-    assert!(output.status.success(), "cargo {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "cargo {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
 fn a_stranger_builds_against_the_packaged_facade_alone() {
     let target = repository().join("target/packaged");
-    let crates = ["vmdisk-source", "vmdisk-model", "vmdisk-facts", "vmdisk-image", "vmdisk-libvirt", "vmdisk-qemu", "vmdisk-rules", "vmdisk-plan", "vmdisk"];
-    let mut arguments = vec!["package", "--offline", "--allow-dirty", "--no-verify", "--quiet"];
+    let crates = [
+        "vmdisk-source",
+        "vmdisk-model",
+        "vmdisk-facts",
+        "vmdisk-image",
+        "vmdisk-libvirt",
+        "vmdisk-qemu",
+        "vmdisk-rules",
+        "vmdisk-plan",
+        "vmdisk",
+    ];
+    let mut arguments = vec![
+        "package",
+        "--offline",
+        "--allow-dirty",
+        "--no-verify",
+        "--quiet",
+    ];
     for name in crates {
         arguments.extend(["--package", name]);
     }
@@ -54,7 +74,12 @@ fn a_stranger_builds_against_the_packaged_facade_alone() {
     manifest.push_str("\n[patch.crates-io]\n");
     for name in crates {
         let archive = target.join(format!("package/{name}-0.1.0.crate"));
-        let unpacked = run_in(folder.path(), "tar", &["-xzf", archive.to_str().unwrap()], "");
+        let unpacked = run_in(
+            folder.path(),
+            "tar",
+            &["-xzf", archive.to_str().unwrap()],
+            "",
+        );
         assert_eq!(unpacked.code, 0, "{unpacked:?}");
         manifest.push_str(&format!("{name} = {{ path = \"{name}-0.1.0\" }}\n"));
     }
@@ -62,13 +87,22 @@ fn a_stranger_builds_against_the_packaged_facade_alone() {
     std::fs::create_dir(folder.path().join("src")).unwrap();
     std::fs::write(folder.path().join("src/main.rs"), PROGRAM).unwrap();
     // The versions this workspace is tested with, so that nothing has to be looked up.
-    std::fs::copy(repository().join("Cargo.lock"), folder.path().join("Cargo.lock")).unwrap();
+    std::fs::copy(
+        repository().join("Cargo.lock"),
+        folder.path().join("Cargo.lock"),
+    )
+    .unwrap();
     cargo(folder.path(), &["build", "--offline", "--quiet"], &target);
 
     let text = "<disk type='file'>\n<driver type='raw' cache='unsafe'/>\n<source file='/a'/>\n<target dev='vda' bus='virtio'/>\n</disk>\n";
     let file = folder.path().join("disk.xml");
     std::fs::write(&file, text).unwrap();
     let program = target.join("debug/stranger");
-    let found = run_in(folder.path(), program.to_str().unwrap(), &[file.to_str().unwrap()], "");
+    let found = run_in(
+        folder.path(),
+        program.to_str().unwrap(),
+        &[file.to_str().unwrap()],
+        "",
+    );
     assert!(found.stdout.contains("2:cache-unsafe: `vda`"), "{found:?}");
 }

@@ -54,7 +54,10 @@ fn words(command: &str) -> Vec<String> {
 fn with_real_output(page: &str) -> String {
     let mut out = page.to_owned();
     for (command, shown) in commands(page) {
-        let Some(arguments) = AS_WRITTEN.iter().find_map(|prefix| command.strip_prefix(prefix)) else {
+        let Some(arguments) = AS_WRITTEN
+            .iter()
+            .find_map(|prefix| command.strip_prefix(prefix))
+        else {
             panic!("a console block runs something else than vmdisk: {command}");
         };
         let words = words(arguments);
@@ -72,7 +75,10 @@ fn with_real_output(page: &str) -> String {
 fn the_commands_of_the_readme_print_what_it_shows() {
     let path = repository().join("README.md");
     let page = std::fs::read_to_string(&path).unwrap();
-    assert!(!commands(&page).is_empty(), "the README shows the tool working");
+    assert!(
+        !commands(&page).is_empty(),
+        "the README shows the tool working"
+    );
     assert_golden(&path, &with_real_output(&page));
 }
 

@@ -113,9 +113,18 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
         }
         let finding = report.finding(problem.at, problem.message.clone());
         finding.span(problem.span);
-        if let Some(help) = &problem.help {
-            finding.help(help.clone());
-        }
+        finding.help(match (&problem.help, kind) {
+            (Some(help), _) => help.as_str(),
+            (None, ProblemKind::InvalidValue) => "write a value that may stand there",
+            (None, ProblemKind::UnknownAttribute | ProblemKind::UnknownElement) => {
+                "check the spelling against libvirt's documentation, or take it away"
+            }
+            (None, ProblemKind::MissingValue) => "write it",
+            (None, ProblemKind::Duplicate) => "keep the one that is meant and take the other away",
+            (None, ProblemKind::UndeclaredPrefix) => {
+                "declare the prefix on the root element, such as xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
+            }
+        });
         if !problem.fix.is_empty() {
             finding.fix(Fix {
                 changes: Vec::new(),

@@ -1,0 +1,188 @@
+//! Pages and schemas that are made from the code: `docs/rules/` and `docs/schema/`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use vmdisk::rules::{Example, Group, RULES, Rule};
+
+use crate::repository;
+
+/// Writes every generated file, or fails if one differs from what would be written.
+pub(crate) fn run(check: bool) -> anyhow::Result<()> {
+    let files = generate()?;
+    let mut stale = Vec::new();
+    for (path, text) in &files {
+        let full = repository().join(path);
+        if std::fs::read_to_string(&full).ok().as_ref() == Some(text) {
+            continue;
+        }
+        stale.push(path.display().to_string());
+        if !check {
+            std::fs::create_dir_all(full.parent().context("every page lies in a folder")?)?;
+            std::fs::write(&full, text).with_context(|| full.display().to_string())?;
+        }
+    }
+    for folder in ["docs/rules", "docs/schema"] {
+        for entry in std::fs::read_dir(repository().join(folder))
+            .into_iter()
+            .flatten()
+        {
+            let path = PathBuf::from(folder).join(entry?.file_name());
+            if !files.contains_key(&path) {
+                stale.push(format!("{} (nothing makes it any more)", path.display()));
+                if !check {
+                    std::fs::remove_file(repository().join(&path))?;
+                }
+            }
+        }
+    }
+    if check && !stale.is_empty() {
+        bail!(
+            "out of date, run `cargo xtask codegen`:\n{}",
+            stale.join("\n")
+        );
+    }
+    println!(
+        "{} generated files, {} were out of date",
+        files.len(),
+        stale.len()
+    );
+    Ok(())
+}
+
+fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
+    let mut files = BTreeMap::new();
+    for rule in RULES {
+        files.insert(
+            PathBuf::from(format!("docs/rules/{}.md", rule.name)),
+            page(rule)?,
+        );
+    }
+    files.insert(PathBuf::from("docs/rules/README.md"), table());
+    for schema in ["facts", "report", "spec"] {
+        let text = vmdisk(&["schema", schema], "")?;
+        files.insert(PathBuf::from(format!("docs/schema/{schema}.json")), text);
+    }
+    Ok(files)
+}
+
+/// Runs the command in this process and returns what it prints to standard output.
+fn vmdisk(arguments: &[&str], stdin: &str) -> anyhow::Result<String> {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let mut io = vmdisk_cli::Io {
+        stdin: &mut stdin.as_bytes(),
+        stdout: &mut stdout,
+        stderr: &mut stderr,
+        stdout_has_color: false,
+        stderr_has_color: false,
+    };
+    let words = std::iter::once("vmdisk").chain(arguments.iter().copied());
+    let exit = vmdisk_cli::run(words.map(OsString::from), &mut io);
+    if exit.code() > 1 {
+        bail!("vmdisk {arguments:?}: {}", String::from_utf8_lossy(&stderr));
+    }
+    Ok(String::from_utf8(stdout)?)
+}
+
+/// A rule's page, with what is printed for it under each reported example.
+fn page(rule: &Rule) -> anyhow::Result<String> {
+    let mut out =
+        String::from("<!-- Made by `cargo xtask codegen` from the rule's source. -->\n\n");
+    let mut examples = rule.examples().into_iter();
+    let mut current: Option<Example> = None;
+    for line in rule.explain().lines() {
+        let fence = line.strip_prefix("```");
+        if let (Some(info), None) = (fence, &current) {
+            current = examples.next();
+            let language = info.split(',').next().unwrap_or_default();
+            let _ = writeln!(out, "```{language}");
+            continue;
+        }
+        out.push_str(line);
+        out.push('\n');
+        if fence.is_some()
+            && let Some(example) = current.take()
+        {
+            if example.says("fixed") {
+                out.push_str("\nThis is the example above after its fix.\n");
+            } else if example.says("reported") {
+                let _ = write!(out, "\n```text\n{}```\n", finding(rule, &example)?);
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// What is printed for an example, of this rule alone.
+fn finding(rule: &Rule, example: &Example) -> anyhow::Result<String> {
+    let mut arguments: Vec<String> = [
+        "lint",
+        "-",
+        "--stdin-filename",
+        "guest.xml",
+        "--fail-on",
+        "error",
+        "--verbose",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    if let Some(name) = example.value_of("facts-") {
+        let path = repository().join(format!("fixtures/facts/{name}.json"));
+        arguments.extend(["--facts".to_owned(), path.display().to_string()]);
+    }
+    let target: Vec<String> = ["qemu", "libvirt", "kernel", "machine"]
+        .iter()
+        .filter_map(|key| Some(format!("{key}={}", example.value_of(&format!("{key}-"))?)))
+        .collect();
+    if !target.is_empty() {
+        arguments.extend(["--target".to_owned(), target.join(",")]);
+    }
+    for policy in vmdisk::Policy::ALL {
+        if example.says(policy.as_str()) {
+            arguments.extend(["--policy".to_owned(), policy.as_str().to_owned()]);
+        }
+    }
+    for other in RULES.iter().filter(|other| other.name != rule.name) {
+        arguments.extend(["--ignore".to_owned(), other.name.to_owned()]);
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let text = vmdisk(&arguments, &example.text)?;
+    if text.is_empty() {
+        bail!(
+            "{}: nothing is printed for an example that is reported",
+            rule.name
+        );
+    }
+    Ok(text)
+}
+
+/// The list of all rules.
+fn table() -> String {
+    let mut out = String::from(
+        "<!-- Made by `cargo xtask codegen` from the rules' sources. -->\n\n# Rules\n\n`vmdisk explain RULE` shows the same pages.\n",
+    );
+    for group in Group::ALL {
+        let rules: Vec<&&Rule> = RULES.iter().filter(|rule| rule.group == *group).collect();
+        if rules.is_empty() {
+            continue;
+        }
+        let _ = write!(
+            out,
+            "\n## {}\n\n| rule | severity | |\n|---|---|---|\n",
+            group.as_str()
+        );
+        for rule in rules {
+            let _ = writeln!(
+                out,
+                "| [{0}]({0}.md) | {1} | {2} |",
+                rule.name,
+                rule.severity,
+                rule.summary()
+            );
+        }
+    }
+    out
+}
