@@ -1,5 +1,7 @@
 //! The published schema accepts what is written and read here, and refuses what is not.
 
+#![allow(clippy::disallowed_methods, reason = "tests read fixtures")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
