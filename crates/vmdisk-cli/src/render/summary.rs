@@ -71,22 +71,20 @@ impl Summary {
             .filter(|(number, ..)| *number > 0)
             .map(|(number, one, many)| count(*number, one, many))
             .collect();
-        if found.is_empty() {
-            out.push_str("no findings");
-        } else {
-            out.push_str(&found.join(", "));
+        let read = self.inputs - self.failed;
+        // Where nothing could be read, "no findings" would be no news.
+        if read > 0 {
+            let found = if found.is_empty() {
+                "no findings".to_owned()
+            } else {
+                found.join(", ")
+            };
+            let _ = write!(out, "{found} in {}", count(read, "file", "files"));
         }
-        let _ = write!(
-            out,
-            " in {}",
-            count(self.inputs - self.failed, "file", "files")
-        );
         if self.failed > 0 {
-            let _ = write!(
-                out,
-                "; {} not be read",
-                count(self.failed, "input could", "inputs could")
-            );
+            let between = if read > 0 { "; " } else { "" };
+            let failed = count(self.failed, "input could", "inputs could");
+            let _ = write!(out, "{between}{failed} not be read");
         }
         if self.fixed > 0 {
             let _ = write!(out, "; {} fixed", self.fixed);
