@@ -2,9 +2,9 @@
 
 use vmdisk_facts::direct_io::Confidence as Basis;
 use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
-use vmdisk_model::{Image, Protocol};
+use vmdisk_model::{Disk, DiskField, FieldPath, Image, Protocol};
 
-use crate::{Confidence, Context, Missing};
+use crate::{Confidence, Context, Missing, Report};
 
 /// What `O_DIRECT` does to an image that has a path on the host; `None` if it has none there.
 ///
@@ -31,6 +31,46 @@ pub(crate) fn direct_io(context: &Context<'_>, image: &Image) -> Option<Result<D
     }))
 }
 
+/// A disk that the guest writes past the host's page cache, or is meant to.
+pub(crate) struct WrittenDirectly<'a> {
+    /// Its number.
+    pub(crate) index: usize,
+    /// The disk.
+    pub(crate) disk: &'a Disk,
+    /// Path of its image.
+    pub(crate) path: &'a str,
+    /// What `O_DIRECT` does there.
+    pub(crate) direct: DirectIo,
+}
+
+/// The disks that ask for `O_DIRECT` and that the guest writes, of those that `are_meant`; where the
+/// facts do not tell what it does, the report says so at `field`.
+pub(crate) fn written_directly<'a>(
+    context: &Context<'a>,
+    report: &mut Report,
+    field: DiskField,
+    are_meant: impl Fn(&Disk) -> bool,
+) -> Vec<WrittenDirectly<'a>> {
+    let mut found = Vec::new();
+    for (index, disk, image) in context.images() {
+        if !disk.backend.is_direct() || !disk.is_writable() || !are_meant(disk) {
+            continue;
+        }
+        let (Some(path), Some(direct)) = (image.host_path(), direct_io(context, image)) else {
+            continue;
+        };
+        if let Some(direct) = report.require(FieldPath::Disk(index, field), direct) {
+            found.push(WrittenDirectly {
+                index,
+                disk,
+                path,
+                direct,
+            });
+        }
+    }
+    found
+}
+
 /// How sure a finding is that rests on this conclusion.
 pub(crate) const fn confidence(direct: &DirectIo) -> Confidence {
     match direct.confidence {
@@ -39,21 +79,9 @@ pub(crate) const fn confidence(direct: &DirectIo) -> Confidence {
     }
 }
 
-/// The facts that decided, as a note.
+/// The facts that decided, as a note; how sure they are is the finding's confidence.
 pub(crate) fn because(path: &str, direct: &DirectIo) -> String {
-    let DirectIo {
-        verdict: _,
-        confidence,
-        alignment: _,
-        because,
-    } = direct;
-    let basis = match confidence {
-        // What was seen says so itself.
-        Basis::Probed | Basis::Observed => "",
-        Basis::FromVersionTable => "; known from the versions, not tried there",
-        Basis::Declared => ", and was not observed",
-    };
-    format!("O_DIRECT on {path}: {because}{basis}")
+    format!("O_DIRECT on {path}: {}", direct.because)
 }
 
 /// The kernel for a sentence: `Linux 6.1.192`, or `this kernel`.

@@ -128,7 +128,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 None => "6000 random writes left a file of 64 MiB in 8541 pieces instead of 2".to_owned(),
             })
             .note(
-                "the other side: with NOCOW btrfs keeps no checksum, no compression and no repair from a mirror for this image, \
+                "the other side: NOCOW gives up checksums, compression and repair from a mirror for this image, \
                  and a snapshot turns copy-on-write on again",
             )
             .help(if found.exists {

@@ -3,8 +3,9 @@
 use vmdisk_facts::{Buffered, Verdict};
 use vmdisk_model::{DiskField, FieldPath};
 
+use crate::host::{self, WrittenDirectly};
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, host, remedy};
+use crate::{Context, Evidence, Fix, Group, Report, Severity, remedy};
 
 declare_rule! {
     /// A disk asks for `O_DIRECT` on a btrfs that writes through its page cache instead, and waits.
@@ -115,18 +116,14 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image) in context.images() {
-        if !disk.backend.is_direct() || !disk.is_writable() {
-            continue;
-        }
-        let (Some(path), Some(direct)) = (image.host_path(), host::direct_io(context, image))
-        else {
-            continue;
-        };
+    for found in host::written_directly(context, report, DiskField::Cache, |_| true) {
+        let WrittenDirectly {
+            index,
+            disk,
+            path,
+            direct,
+        } = found;
         let at = FieldPath::Disk(index, DiskField::Cache);
-        let Some(direct) = report.require(at, direct) else {
-            continue;
-        };
         let (figures, elsewhere) = match direct.verdict {
             Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums) => (
                 "measured: 13 thousand random writes a second, 59 thousand in a NOCOW file of the same file system",

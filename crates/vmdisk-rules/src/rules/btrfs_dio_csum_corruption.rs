@@ -3,8 +3,9 @@
 use vmdisk_facts::{Fact, Verdict};
 use vmdisk_model::{DiskField, FieldPath};
 
+use crate::host::{self, WrittenDirectly};
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, host, remedy};
+use crate::{Context, Evidence, Fix, Group, Report, Severity, remedy};
 
 declare_rule! {
     /// A disk asks for `O_DIRECT` on a btrfs that then stores wrong checksums.
@@ -113,18 +114,14 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image) in context.images() {
-        if !disk.backend.is_direct() || !disk.is_writable() {
-            continue;
-        }
-        let (Some(path), Some(direct)) = (image.host_path(), host::direct_io(context, image))
-        else {
-            continue;
-        };
+    for found in host::written_directly(context, report, DiskField::Cache, |_| true) {
+        let WrittenDirectly {
+            index,
+            disk,
+            path,
+            direct,
+        } = found;
         let at = FieldPath::Disk(index, DiskField::Cache);
-        let Some(direct) = report.require(at, direct) else {
-            continue;
-        };
         match direct.verdict {
             Verdict::DirectUnstableChecksums => {}
             Verdict::Unsupported
@@ -157,11 +154,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .confidence(host::confidence(&direct));
         let elsewhere = "copy the image with cp into a directory with chattr +C, where it has no checksums, \
-                         or run a kernel that falls back (6.6.130, 6.12.77, 6.15 or later)";
+                         or run Linux 6.6.130, 6.12.77, 6.15 or later";
         match changes {
             Some(changes) => finding
+                .note(format!("or else: {elsewhere}"))
                 .help(format!(
-                    "write {words}: the guest's flushes reach the disk as before; or {elsewhere}"
+                    "write {words}: the guest's flushes reach the disk as before"
                 ))
                 .fix(Fix::safe(changes)),
             None => finding.help(elsewhere),

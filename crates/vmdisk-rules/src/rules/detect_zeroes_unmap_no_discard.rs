@@ -102,7 +102,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         if format == Some(Format::Qcow2) {
             finding
-                .note("QEMU before 10.0.11, and 11.0 before 11.0.2, can corrupt qcow2 when a discard meets a write to the same cluster")
+                .help("write detect_zeroes='on', which is what happens now, or discard='unmap' with it, on QEMU 10.0.11, 11.0.2 or later")
+                .note("an older QEMU can corrupt qcow2 when a discard meets a write to the same cluster")
                 .fix(Fix::needs_consent(fix));
         } else {
             finding.fix(Fix::safe(fix));

@@ -143,14 +143,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
             })
             .severity(grows.severity)
             .confidence(grows.confidence)
-            .note(grows.note)
-            .help("write discard='unmap', and let the guest trim (fstrim.timer, or the discard mount option)");
+            .note(grows.note);
+        let trim = "and let the guest trim (fstrim.timer, or the discard mount option)";
         if image.format == Some(Format::Qcow2) {
+            // Before these, a discard that meets a write to the same cluster can corrupt the image.
             finding
-                .note("QEMU before 10.0.11, and 11.0 before 11.0.2, can corrupt qcow2 when a discard meets a write to the same cluster")
+                .help(format!("with QEMU 10.0.11, 11.0.2 or later write discard='unmap', {trim}"))
+                .note("an older QEMU can corrupt qcow2 when a discard meets a write to the same cluster")
                 .fix(Fix::needs_consent(fix));
         } else {
-            finding.fix(Fix::safe(fix));
+            finding
+                .help(format!("write discard='unmap', {trim}"))
+                .fix(Fix::safe(fix));
         }
     }
 }

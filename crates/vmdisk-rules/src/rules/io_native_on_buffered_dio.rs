@@ -1,10 +1,11 @@
 //! `io-native-on-buffered-dio`
 
 use vmdisk_facts::Verdict;
-use vmdisk_model::{AioMode, Change, DiskField, FieldPath};
+use vmdisk_model::{AioMode, Change, Disk, DiskField, FieldPath};
 
+use crate::host::{self, WrittenDirectly};
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, host};
+use crate::{Context, Evidence, Fix, Group, Report, Severity};
 
 declare_rule! {
     /// A disk uses Linux AIO where it cannot be asynchronous, and blocks QEMU's event loop.
@@ -93,21 +94,15 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image) in context.images() {
-        let is_native = disk.backend.aio == Some(AioMode::Native)
-            && disk.backend.is_direct()
-            && disk.is_writable();
-        if !is_native {
-            continue;
-        }
-        let (Some(path), Some(direct)) = (image.host_path(), host::direct_io(context, image))
-        else {
-            continue;
-        };
+    let is_native = |disk: &Disk| disk.backend.aio == Some(AioMode::Native);
+    for found in host::written_directly(context, report, DiskField::Aio, is_native) {
+        let WrittenDirectly {
+            index,
+            disk,
+            path,
+            direct,
+        } = found;
         let at = FieldPath::Disk(index, DiskField::Aio);
-        let Some(direct) = report.require(at, direct) else {
-            continue;
-        };
         match direct.verdict {
             Verdict::AcceptedButBuffered(_) => {}
             // btrfs on older kernels is direct, and its wrong checksums are the trouble to speak of.
