@@ -172,3 +172,33 @@ fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
     };
     Box::new(message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_of_ours_fails_one_input_and_no_other() {
+        let inputs = ["good.xml", "bad.xml"].map(|name| Input {
+            file: name.into(),
+            origin: Origin::Stdin,
+        });
+        let text = b"<disk type='file'><source file='/a'/><target dev='vda'/></disk>";
+        let read_before = BTreeMap::from([(0, text.to_vec()), (1, text.to_vec())]);
+        let job = Job {
+            options: LintOptions::default(),
+            mode: Mode::Report,
+            read_before: &read_before,
+            render: &|checked| {
+                let is_hit = checked.path == "bad.xml" && checked.outcome.is_ok();
+                assert!(!is_hit, "made up for this test");
+                checked.path.clone()
+            },
+        };
+        let done: Vec<Done> = all(&inputs, &job, 1).into_iter().flatten().collect();
+        assert!(done[0].checked.outcome.is_ok());
+        let message = done[1].checked.outcome.as_ref().unwrap_err();
+        assert!(message.title.contains("a mistake in vmdisk itself"));
+        assert_eq!(done[1].rendered, "bad.xml");
+    }
+}
