@@ -12,9 +12,9 @@ declare_rule! {
     ///
     /// ## What it does
     /// Reports `cache='none'` and `cache='directsync'` on a disk the guest writes, where btrfs falls back to
-    /// buffered writes: for images with checksums on Linux 6.15 and later, 6.6.130 and 6.12.77; and for NOCOW
-    /// images on a data profile with more than one copy (dup, raid1, raid10, raid5, raid6) on Linux 7.0 and
-    /// later, 6.12.75 and 6.18.44.
+    /// buffered writes: for images with checksums on Linux 6.15 to 7.2, 6.6.130 and 6.12.77; and for NOCOW
+    /// images on a data profile with more than one copy (dup, raid1, raid10, raid5, raid6) on Linux 7.0 to 7.2,
+    /// 6.12.75 and 6.18.44. Later patches of 6.6, 6.12 and 6.18 behave as the first that is named.
     ///
     /// ## Why it matters
     /// The fallback is there because direct writes could leave wrong checksums or mirrors that differ. Each
