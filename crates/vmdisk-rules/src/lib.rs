@@ -22,6 +22,7 @@
 //! assert!(!outcome.not_checked.is_empty());
 //! ```
 
+mod boot;
 mod context;
 mod engine;
 mod evidence;

@@ -7,7 +7,7 @@ use vmdisk_model::{
 
 use crate::rule::declare_rule;
 use crate::target_names::TargetNames;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use crate::{Context, Evidence, Fix, Group, Report, Severity, boot};
 
 declare_rule! {
     /// A disk is on an emulated IDE or SATA bus where virtio would do.
@@ -128,7 +128,7 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut names = TargetNames::of(context.domain);
-    let boots_from = boot_disk(context.domain);
+    let boots_from = boot::disk(context.domain);
     for (index, disk) in context.disks() {
         let bus = disk.frontend.effective_bus();
         if !matches!(bus, TargetBus::Sata | TargetBus::Ide) || !is_data_disk(disk) {
@@ -194,22 +194,6 @@ fn can_have_virtio(domain: &Domain) -> bool {
     is_qemu && domain.machine.as_ref().is_none_or(takes_virtio)
 }
 
-/// The disk that the firmware tries first: by boot order, else the first in the list.
-fn boot_disk(domain: &Domain) -> Option<(usize, &Disk)> {
-    let disks = || {
-        let all = domain.disks.iter().enumerate();
-        all.filter(|(_, disk)| match disk.frontend.effective_device() {
-            Device::Disk | Device::Lun => true,
-            Device::Cdrom | Device::Floppy => false,
-        })
-    };
-    disks()
-        .filter_map(|(index, disk)| Some((disk.frontend.boot_order?, index, disk)))
-        .min_by_key(|(order, index, _)| (*order, *index))
-        .map(|(_, index, disk)| (index, disk))
-        .or_else(|| disks().next())
-}
-
 /// The steps to virtio, where nothing on the disk hangs on its bus.
 fn to_virtio(names: &mut TargetNames<'_>, index: usize, disk: &Disk) -> Option<Vec<Change>> {
     let frontend = &disk.frontend;
@@ -233,27 +217,6 @@ fn to_virtio(names: &mut TargetNames<'_>, index: usize, disk: &Disk) -> Option<V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vmdisk_model::{Format, Frontend, Image};
-
-    fn disk(target: &str, bus: TargetBus) -> Disk {
-        Disk::new(
-            Frontend::new(target, bus),
-            Image::file(format!("/{target}.img"), Format::Raw),
-        )
-    }
-
-    #[test]
-    fn the_boot_order_decides_what_boots_and_then_the_place() {
-        let mut domain = Domain {
-            disks: vec![disk("sda", TargetBus::Sata), disk("vda", TargetBus::Virtio)],
-            ..Domain::default()
-        };
-        assert_eq!(boot_disk(&domain).map(|(index, _)| index), Some(0));
-        domain.disks[1].frontend.boot_order = Some(2);
-        assert_eq!(boot_disk(&domain).map(|(index, _)| index), Some(1));
-        domain.disks[0].frontend.boot_order = Some(1);
-        assert_eq!(boot_disk(&domain).map(|(index, _)| index), Some(0));
-    }
 
     #[test]
     fn a_machine_without_virtio_and_another_hypervisor_are_left_alone() {

@@ -4,7 +4,7 @@ use vmdisk_facts::{Fact, FsKind, HostIndex};
 use vmdisk_model::{Change, Device, Disk, DiskField, Domain, FieldPath, FrontendKind};
 
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Missing, Report, Severity};
+use crate::{Context, Evidence, Fix, Group, Missing, Report, Severity, boot};
 
 declare_rule! {
     /// The guest sees sectors of 512 bytes on storage whose sectors have 4096.
@@ -21,7 +21,7 @@ declare_rule! {
     /// 4096 and a write of 4096: journals and database logs that write single sectors pay for it, and a power cut
     /// in between can tear neighbours that the guest believes to be separate. A new disk can have sectors of
     /// 4096 bytes. A disk that has data cannot: its partition table would be read at the wrong places, and the
-    /// guest would see no partitions. It can still say `physical_block_size='4096'`, which changes no address and
+    /// guest would see no partitions; nor can a disk that SeaBIOS boots from. Both can still say `physical_block_size='4096'`, which changes no address and
     /// makes the guest write whole units where it can.
     ///
     /// ## Reported
@@ -50,15 +50,21 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// An image that does not exist yet can have the sectors of its storage:
+    /// A data disk that does not exist yet can have the sectors of its storage:
     /// ```xml,reported,facts-disk-4kn
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='none'/>
-    ///       <source file='/srv/img/new.img'/>
+    ///       <source file='/srv/img/old.img'/>
+    ///       <blockio physical_block_size='4096'/>
     ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/img/new.img'/>
+    ///       <target dev='vdb' bus='virtio'/>
     ///     </disk>
     ///   </devices>
     /// </domain>
@@ -69,9 +75,15 @@ declare_rule! {
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/img/old.img'/>
+    ///       <blockio physical_block_size='4096'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
     ///       <source file='/srv/img/new.img'/>
     ///       <blockio logical_block_size='4096' physical_block_size='4096'/>
-    ///       <target dev='vda' bus='virtio'/>
+    ///       <target dev='vdb' bus='virtio'/>
     ///     </disk>
     ///   </devices>
     /// </domain>
@@ -102,6 +114,10 @@ declare_rule! {
             Evidence::Measured {
                 figures: "on a device with 4096-byte sectors the guest sees 512/512; 20 000 writes of 512 bytes take 0.68 s, of 4096 bytes 0.27 s; strace shows pread 4096 and pwrite 4096 for each of the former",
                 how: "measured for this project on Linux 6.18 with a 4Kn loop device, cache.direct=on, QEMU 5.2, 7.2, 10.0 and 11.1 alike",
+            },
+            Evidence::Measured {
+                figures: "`block size 4096 is unsupported`, then `No bootable device`",
+                how: "SeaBIOS 1.16.2 with virtio-blk and virtio-scsi, logical_block_size=4096",
             },
             Evidence::Source("QEMU block/file-posix.c, hdev_probe_blocksizes: sizes are taken over for DASD and zoned devices only"),
         ],
@@ -225,18 +241,18 @@ fn report_small_sectors(
         FieldPath::Disk(index, DiskField::PhysicalBlockSize),
         LARGE_SECTOR.to_string(),
     );
-    if is_new(context, path) {
+    if is_new(context, path) && !boot::may_be_seabios(context.domain, index) {
         let logical = Change::set(
             FieldPath::Disk(index, DiskField::LogicalBlockSize),
             LARGE_SECTOR.to_string(),
         );
         finding
             .note("the image does not exist yet, so that its sectors can still be chosen")
-            .help("write <blockio logical_block_size='4096' physical_block_size='4096'/>, if the guest's firmware can boot from such a disk")
+            .help("write <blockio logical_block_size='4096' physical_block_size='4096'/>")
             .fix(Fix::needs_consent([logical, physical]));
     } else {
         finding
-            .help("on a disk that has data write <blockio physical_block_size='4096'/>, which keeps its partitions readable; only a new disk can have logical_block_size='4096' too")
+            .help("write <blockio physical_block_size='4096'/>, which keeps the partitions of a disk that has data readable; only a new disk can have logical_block_size='4096' too, and only UEFI boots from it")
             .fix(Fix::needs_consent([physical]));
     }
 }

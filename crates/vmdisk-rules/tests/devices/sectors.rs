@@ -69,21 +69,22 @@ fn devices_that_cannot_have_or_do_not_need_large_sectors_are_left_alone() {
 }
 
 #[test]
-fn only_an_image_that_does_not_exist_gets_new_sectors() {
-    let at = |field| FieldPath::Disk(0, field);
-    let physical = (at(DiskField::PhysicalBlockSize), Some("4096"));
-    let logical = (at(DiskField::LogicalBlockSize), Some("4096"));
-    for (path, fix) in [
-        ("/srv/img/old.img", vec![physical]),
-        ("/srv/img/new.img", vec![logical, physical]),
+fn only_a_data_disk_that_does_not_exist_gets_new_sectors() {
+    let decided = "<blockio logical_block_size='512'/>";
+    let boot = disk("", "/srv/img/old.img", "vda", "virtio", decided);
+    let at = |disk, field| FieldPath::Disk(disk, field);
+    let physical = |disk| (at(disk, DiskField::PhysicalBlockSize), Some("4096"));
+    let logical = |disk| (at(disk, DiskField::LogicalBlockSize), Some("4096"));
+    for (boot, path, fix) in [
+        (&boot, "/srv/img/old.img", vec![physical(1)]),
+        (&boot, "/srv/img/new.img", vec![logical(1), physical(1)]),
         // A file that nobody looked for may exist.
-        ("/srv/img/other.img", vec![physical]),
+        (&boot, "/srv/img/other.img", vec![physical(1)]),
+        // SeaBIOS boots from no such disk.
+        (&String::new(), "/srv/img/new.img", vec![physical(0)]),
     ] {
-        let said = lint_on(
-            RULE,
-            "disk-4kn",
-            &guest("", &disk("cache='none'", path, "vda", "virtio", "")),
-        );
+        let devices = boot.clone() + &disk("cache='none'", path, "vdb", "virtio", "");
+        let said = lint_on(RULE, "disk-4kn", &guest("", &devices));
         assert_eq!(fix_of(said.one()), fix, "{path}");
     }
 }
