@@ -53,6 +53,12 @@ impl JsonObject {
         self
     }
 
+    /// Puts the members in the order of these keys; others follow, in the order they had.
+    pub(crate) fn reorder(&mut self, keys: &[&str]) {
+        let rank = |key: &str| keys.iter().position(|at| *at == key).unwrap_or(keys.len());
+        self.members.sort_by_key(|(key, _)| rank(key));
+    }
+
     /// The value of a member.
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.members

@@ -11,6 +11,7 @@ mod command_line;
 mod device;
 mod json;
 mod key_value;
+mod libvirt_order;
 mod machine_options;
 mod names;
 mod object;

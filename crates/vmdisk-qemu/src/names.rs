@@ -1,8 +1,10 @@
 //! Names of nodes and devices: short, telling, unique, and the same for the same guest.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use vmdisk_model::Disk;
+use vmdisk_model::{BackendSource, Disk, TargetBus};
+
+use crate::placement::target_index;
 
 /// Length that leaves room for `-base999-format` within QEMU's 31 characters for a node name.
 const STEM_LENGTH: usize = 16;
@@ -73,43 +75,93 @@ impl Ids {
 
 /// Names of the nodes of one disk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NodeNames<'a> {
-    stem: &'a str,
+pub(crate) enum NodeNames<'a> {
+    /// After the disk and the part.
+    Readable {
+        /// The disk's stem.
+        stem: &'a str,
+    },
+    /// Numbered as libvirt does.
+    Libvirt {
+        /// The disk's stem, which only the copy-on-read filter is called after.
+        stem: &'a str,
+        /// Number of the top image; the images below follow.
+        first: usize,
+    },
 }
 
 /// Images below the top one that have a name; QEMU would be slow long before.
 pub(crate) const DEEPEST: usize = 999;
 
-impl<'a> NodeNames<'a> {
-    pub(crate) const fn new(stem: &'a str) -> Self {
-        NodeNames { stem }
+/// The order in which libvirt has disks: those of a bus together, by the numbers of their names
+/// (`virDomainDiskInsert`).
+pub(crate) fn libvirt_order(disks: &[Disk]) -> Vec<usize> {
+    let mut first_of_bus: HashMap<TargetBus, usize> = HashMap::new();
+    for (nth, disk) in disks.iter().enumerate() {
+        let bus = disk.frontend.effective_bus();
+        first_of_bus.entry(bus).or_insert(nth);
     }
+    let mut order: Vec<usize> = (0..disks.len()).collect();
+    order.sort_by_key(|nth| {
+        let frontend = &disks[*nth].frontend;
+        let number = target_index(frontend.target.as_deref().unwrap_or_default());
+        (first_of_bus[&frontend.effective_bus()], number)
+    });
+    order
+}
 
-    fn layer(self, depth: usize, layer: &str) -> String {
-        match depth {
-            0 => format!("{}-{layer}", self.stem),
-            below => format!("{}-base{below}-{layer}", self.stem),
+/// Number of each disk's top image in libvirt's style: libvirt counts from the last disk to the first,
+/// and in each from the top image down; an empty drive has a number too (`qemuProcessPrepareHost`).
+pub(crate) fn libvirt_numbers(disks: &[Disk], order: &[usize]) -> Vec<usize> {
+    let mut next = 1;
+    let mut numbers = vec![0; disks.len()];
+    for nth in order.iter().rev() {
+        numbers[*nth] = next;
+        next += match &disks[*nth].backend.source {
+            BackendSource::Image(image) => image.chain().count(),
+            BackendSource::Empty | BackendSource::Other(_) => 1,
+            BackendSource::VhostUser(_) => 0,
+        };
+    }
+    numbers
+}
+
+impl NodeNames<'_> {
+    fn layer(self, depth: usize, readable: &str, libvirt: &str) -> String {
+        match (self, depth) {
+            (NodeNames::Readable { stem }, 0) => format!("{stem}-{readable}"),
+            (NodeNames::Readable { stem }, below) => format!("{stem}-base{below}-{readable}"),
+            (NodeNames::Libvirt { stem: _, first }, depth) => {
+                format!("libvirt-{}-{libvirt}", first + depth)
+            }
         }
     }
 
     /// The node that opens the file or device.
     pub(crate) fn protocol(self, depth: usize) -> String {
-        self.layer(depth, "file")
+        self.layer(depth, "file", "storage")
     }
 
     /// The node that knows the format.
     pub(crate) fn format(self, depth: usize) -> String {
-        self.layer(depth, "format")
+        self.layer(depth, "format", "format")
     }
 
     /// The filter that copies up what is read.
     pub(crate) fn copy_on_read(self) -> String {
-        format!("{}-copy-on-read", self.stem)
+        match self {
+            NodeNames::Readable { stem } => format!("{stem}-copy-on-read"),
+            NodeNames::Libvirt { stem, first: _ } => format!("libvirt-CoR-{stem}"),
+        }
     }
 
     /// The filter that limits the rate.
     pub(crate) fn throttle(self) -> String {
-        format!("{}-throttle", self.stem)
+        match self {
+            NodeNames::Readable { stem } | NodeNames::Libvirt { stem, first: _ } => {
+                format!("{stem}-throttle")
+            }
+        }
     }
 }
 
@@ -117,7 +169,7 @@ impl<'a> NodeNames<'a> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use vmdisk_model::{BackendSource, Frontend, TargetBus};
+    use vmdisk_model::Frontend;
 
     fn disks(targets: &[&str]) -> Vec<Disk> {
         targets
@@ -162,7 +214,7 @@ mod tests {
             prop_assert_eq!(&stems, &super::stems(&disks));
             let mut seen = HashSet::new();
             for stem in &stems {
-                let names = NodeNames::new(stem);
+                let names = NodeNames::Readable { stem };
                 for name in [
                     names.protocol(0), names.format(0), names.protocol(depth), names.format(depth),
                     names.copy_on_read(), names.throttle(),

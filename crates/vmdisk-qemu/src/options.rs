@@ -17,4 +17,8 @@ pub enum Style {
     /// For people: nodes are called after the disk and their part in it, such as `vda-format`.
     #[default]
     Readable,
+    /// As libvirt has them: nodes are numbered, devices bear its aliases, raw images have no format
+    /// node where libvirt writes none. For reading beside the command line of a running guest; what
+    /// libvirt sets over QMP after the start (limits) or makes itself (PCI addresses) is left out.
+    Libvirt,
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_model::{
-    Address, ControllerField, ControllerType, Disk, DiskField, DriveAddress, FieldPath,
-    ScsiControllerModel, TargetBus,
+    Address, ControllerField, ControllerType, Disk, DiskField, DomainField, DriveAddress,
+    FieldPath, Scope, ScsiControllerModel, TargetBus,
 };
 
 use crate::board::{Board, Machine};
@@ -98,7 +98,7 @@ fn scsi_place(model: ScsiControllerModel, controller: u32, nth: u32) -> Option<D
 }
 
 /// Number that a target's name stands for: `sda` 0, `sdz` 25, `sdaa` 26; libvirt's `virDiskNameToIndex`.
-fn target_index(target: &str) -> Option<u32> {
+pub(crate) fn target_index(target: &str) -> Option<u32> {
     const PREFIXES: [&str; 6] = ["xvd", "ubd", "hd", "sd", "vd", "fd"];
     let letters = PREFIXES
         .iter()
@@ -260,6 +260,7 @@ impl Writer<'_> {
             }
         }
         plan.places = places;
+        self.plan_libvirts_usb(&mut plan);
         plan
     }
 
@@ -275,10 +276,17 @@ impl Writer<'_> {
                 scsi_model: scsi_model(controller.scsi_model, &self.machine),
                 id: String::new(),
             };
+            if self.is_usb_companion(nth) {
+                self.leave_out(
+                    planned.origin,
+                    "the UHCI half of an EHCI controller is not written: no disk needs it",
+                );
+                continue;
+            }
             let key = (controller.controller_type, index);
             if let std::collections::btree_map::Entry::Vacant(entry) = plan.controllers.entry(key) {
                 entry.insert(planned);
-            } else if !self.is_usb_companion(nth) {
+            } else {
                 self.problem(
                     FieldPath::Controller(nth, ControllerField::Index),
                     format!(
@@ -287,6 +295,28 @@ impl Writer<'_> {
                     ),
                 );
             }
+        }
+    }
+
+    /// Adds the USB controller that libvirt gives every PC that has none
+    /// (`qemuDomainDefAddDefaultDevices`).
+    fn plan_libvirts_usb(&self, plan: &mut Plan) {
+        let is_whole_pc = self.domain.scope == Scope::WholeGuest
+            && matches!(self.machine.board, Board::Q35 | Board::I440fx);
+        let has_usb = self
+            .domain
+            .controllers
+            .iter()
+            .any(|controller| controller.controller_type == ControllerType::Usb);
+        if self.is_libvirt_style() && is_whole_pc && !has_usb {
+            plan.controllers
+                .entry((ControllerType::Usb, 0))
+                .or_insert_with(|| PlannedController {
+                    written: None,
+                    origin: FieldPath::Domain(DomainField::Devices),
+                    scsi_model: scsi_model(None, &self.machine),
+                    id: String::new(),
+                });
         }
     }
 

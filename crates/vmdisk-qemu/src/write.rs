@@ -2,10 +2,9 @@
 
 use vmdisk_model::{Domain, Scope};
 
-use crate::board::Machine;
 use crate::command_line::CommandLine;
 use crate::device::DiskDevice;
-use crate::names::stems;
+use crate::names::{NodeNames, libvirt_numbers, libvirt_order, stems};
 use crate::options::{Options, Style};
 use crate::problem::WriteProblems;
 use crate::writer::Writer;
@@ -40,11 +39,7 @@ use crate::writer::Writer;
 /// # Ok::<(), vmdisk_qemu::WriteProblems>(())
 /// ```
 pub fn write(domain: &Domain, options: &Options) -> Result<CommandLine, WriteProblems> {
-    let Options { target, style } = options;
-    match style {
-        Style::Readable => {}
-    }
-    let mut writer = Writer::new(domain, target, Machine::of(domain, target));
+    let mut writer = Writer::new(domain, options);
     let program = write_guest(&mut writer);
     let Writer {
         arguments,
@@ -95,10 +90,23 @@ fn write_guest(writer: &mut Writer<'_>) -> Option<&'static str> {
     let mut plan = writer.plan();
     writer.write_controllers(&mut plan);
     let stems = stems(disks);
-    for (nth, disk) in disks.iter().enumerate() {
+    let order = match writer.style {
+        Style::Readable => (0..disks.len()).collect(),
+        Style::Libvirt => libvirt_order(disks),
+    };
+    let numbers = libvirt_numbers(disks, &order);
+    for nth in order {
+        let disk = &disks[nth];
         let stem = &stems[nth];
         let problems = writer.problems.len();
-        let node = writer.write_backend(nth, disk, stem);
+        let names = match writer.style {
+            Style::Readable => NodeNames::Readable { stem },
+            Style::Libvirt => NodeNames::Libvirt {
+                stem,
+                first: numbers[nth],
+            },
+        };
+        let node = writer.write_backend(nth, disk, stem, names);
         if writer.problems.len() > problems && node.is_none() {
             // The device would only be refused a second time for lack of its node.
             continue;

@@ -9,7 +9,9 @@ use crate::argument::{Argument, ArgumentValue, QemuOption};
 use crate::board::Machine;
 use crate::json::{Json, JsonObject};
 use crate::key_value::KeyValue;
+use crate::libvirt_order;
 use crate::names::Ids;
+use crate::options::{Options, Style};
 use crate::pci::PciSlots;
 use crate::problem::WriteProblem;
 
@@ -17,6 +19,7 @@ use crate::problem::WriteProblem;
 pub(crate) struct Writer<'a> {
     pub(crate) domain: &'a Domain,
     pub(crate) target: &'a Target,
+    pub(crate) style: Style,
     pub(crate) machine: Machine,
     pub(crate) ids: Ids,
     pub(crate) pci: PciSlots,
@@ -36,11 +39,14 @@ pub(crate) struct SharedThrottle<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) fn new(domain: &'a Domain, target: &'a Target, machine: Machine) -> Self {
+    pub(crate) fn new(domain: &'a Domain, options: &'a Options) -> Self {
+        let Options { target, style } = options;
+        let machine = Machine::of(domain, target);
         let pci = PciSlots::new(domain, machine.board);
         Writer {
             domain,
             target,
+            style: *style,
             machine,
             ids: Ids::default(),
             pci,
@@ -48,6 +54,14 @@ impl<'a> Writer<'a> {
             arguments: Vec::new(),
             problems: Vec::new(),
             left_out: Vec::new(),
+        }
+    }
+
+    /// True if names and order are libvirt's.
+    pub(crate) fn is_libvirt_style(&self) -> bool {
+        match self.style {
+            Style::Readable => false,
+            Style::Libvirt => true,
         }
     }
 
@@ -119,7 +133,10 @@ impl<'a> Writer<'a> {
     }
 
     /// Adds a node; `-blockdev` takes JSON in every version that has it.
-    pub(crate) fn blockdev(&mut self, node: JsonObject, origin: FieldPath) {
+    pub(crate) fn blockdev(&mut self, mut node: JsonObject, origin: FieldPath) {
+        if self.is_libvirt_style() {
+            libvirt_order::node(&mut node, origin);
+        }
         self.push(QemuOption::Blockdev, ArgumentValue::Json(node), origin);
     }
 
@@ -136,7 +153,10 @@ impl<'a> Writer<'a> {
     }
 
     /// Adds a device: JSON where the target takes it, else key=value.
-    pub(crate) fn device(&mut self, device: JsonObject, origin: FieldPath) {
+    pub(crate) fn device(&mut self, mut device: JsonObject, origin: FieldPath) {
+        if self.is_libvirt_style() {
+            libvirt_order::device(&mut device, origin);
+        }
         if self.can(Capability::DeviceJson) {
             self.push(QemuOption::Device, ArgumentValue::Json(device), origin);
             return;

@@ -6,7 +6,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
 use vmdisk_model::*;
-use vmdisk_qemu::{ArgumentValue, Json, Options, QemuOption, write};
+use vmdisk_qemu::{ArgumentValue, Json, Options, QemuOption, Style, write};
 
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -236,8 +236,9 @@ proptest! {
     fn what_is_written_holds_together(
         domain in domain(),
         target in select(vec!["qemu=5.2", "qemu=6.1", "qemu=7.2", "qemu=11.1", "machine=q35"]),
+        style in select(vec![Style::Readable, Style::Libvirt]),
     ) {
-        let options = Options { target: target.parse().unwrap(), ..Options::default() };
+        let options = Options { target: target.parse().unwrap(), style };
         let line = match write(&domain, &options) {
             Ok(line) => line,
             Err(problems) => {

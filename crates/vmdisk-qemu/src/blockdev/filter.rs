@@ -26,7 +26,13 @@ impl Writer<'_> {
             .with("driver", "copy-on-read")
             .with("node-name", name.as_str())
             .with("file", below);
-        self.blockdev(finished(node, options, is_writable), at);
+        let node = if self.is_libvirt_style() {
+            // The nodes below decide about discards, and are always writable here.
+            node.with("discard", "unmap")
+        } else {
+            finished(node, options, is_writable)
+        };
+        self.blockdev(node, at);
         name
     }
 

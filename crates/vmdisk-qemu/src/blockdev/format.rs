@@ -51,14 +51,17 @@ impl Writer<'_> {
             .with("file", layer.names.protocol(layer.depth));
         match backing {
             Backing::Image(_) if format.has_backing() => {
-                node.push("backing", layer.names.format(layer.depth + 1));
-            }
-            Backing::Image(_) => {
-                self.problem(
-                    at,
-                    format!("an image of format '{format}' has no backing image"),
+                let below = layer.depth + 1;
+                node.push(
+                    "backing",
+                    if layer.has_format_node_below {
+                        layer.names.format(below)
+                    } else {
+                        layer.names.protocol(below)
+                    },
                 );
             }
+            Backing::Image(_) => self.no_backing(layer, format),
             Backing::Terminated if format.has_backing() => node.push("backing", Json::Null),
             // Without an option for it there is nothing to end.
             Backing::Terminated => {}
@@ -73,6 +76,21 @@ impl Writer<'_> {
         );
         node.push("read-only", !layer.is_writable);
         node
+    }
+
+    fn no_backing(&mut self, layer: &Layer<'_>, format: Format) {
+        self.problem(
+            layer.at(ImageField::Format),
+            format!("an image of format '{format}' has no backing image"),
+        );
+    }
+
+    /// Notes a backing image below a raw one, whose node is not there to refuse it.
+    pub(crate) fn check_raw_backing(&mut self, layer: &Layer<'_>, backing: &Backing) {
+        match backing {
+            Backing::Image(_) => self.no_backing(layer, Format::Raw),
+            Backing::Terminated | Backing::Unspecified => {}
+        }
     }
 
     /// Adds the options that only qcow2 has.

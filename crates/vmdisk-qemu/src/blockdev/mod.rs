@@ -4,9 +4,10 @@ pub(crate) mod filter;
 pub(crate) mod format;
 pub(crate) mod protocol;
 
+use vmdisk_facts::Capability;
 use vmdisk_model::{
-    AioMode, Backend, BackendSource, CacheSwitches, DetectZeroes, Device, Discard, Disk, DiskField,
-    FieldPath, Image, ImageField, Switch,
+    AioMode, Backend, BackendSource, Backing, CacheSwitches, DetectZeroes, Device, Discard, Disk,
+    DiskField, FieldPath, Format, Image, ImageField, Switch,
 };
 
 use crate::json::JsonObject;
@@ -20,8 +21,8 @@ use crate::writer::Writer;
 /// at the first layer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeOptions {
-    cache: Option<CacheSwitches>,
-    discard: Option<Discard>,
+    pub(crate) cache: Option<CacheSwitches>,
+    pub(crate) discard: Option<Discard>,
 }
 
 impl NodeOptions {
@@ -68,6 +69,7 @@ impl<'a> Writer<'a> {
         nth: usize,
         disk: &'a Disk,
         stem: &str,
+        names: NodeNames<'_>,
     ) -> Option<String> {
         let backend = &disk.backend;
         let Backend {
@@ -113,7 +115,6 @@ impl<'a> Writer<'a> {
             // Has no nodes: the daemon does the I/O.
             BackendSource::VhostUser(_) => return None,
         };
-        let names = NodeNames::new(stem);
         let options = NodeOptions {
             cache: written_cache(backend),
             discard: *discard,
@@ -125,7 +126,10 @@ impl<'a> Writer<'a> {
             self.problem(at(DiskField::Source), message);
             return None;
         }
+        let mut top = names.format(0);
         let detect_zeroes = written_detect_zeroes(backend);
+        let is_for_every_layer =
+            !self.is_libvirt_style() || self.can(Capability::LibvirtDetectZeroesEveryLayer);
         for (depth, image) in chain.iter().enumerate().rev() {
             let layer = Layer {
                 nth,
@@ -135,7 +139,12 @@ impl<'a> Writer<'a> {
                 is_writable: is_writable && depth == 0,
                 is_optical: disk.frontend.effective_device() == Device::Cdrom,
                 aio: *aio,
-                detect_zeroes,
+                detect_zeroes: detect_zeroes.filter(|_| depth == 0 || is_for_every_layer),
+                has_format_node: self.needs_format_node(image),
+                has_format_node_below: match &image.backing {
+                    Backing::Image(below) => self.needs_format_node(below),
+                    Backing::Unspecified | Backing::Terminated => false,
+                },
             };
             let Image {
                 format,
@@ -145,6 +154,21 @@ impl<'a> Writer<'a> {
                 creation: _,
             } = image;
             self.write_protocol(&layer, protocol);
+            if !layer.has_format_node {
+                if depth == 0 {
+                    top = names.protocol(0);
+                    let mut unused = JsonObject::new();
+                    self.qcow2_options(
+                        nth,
+                        &mut unused,
+                        *format,
+                        *metadata_cache_size,
+                        *discard_no_unref,
+                    );
+                }
+                self.check_raw_backing(&layer, backing);
+                continue;
+            }
             let mut node = self.format_node(&layer, *format, backing);
             if depth == 0 {
                 self.qcow2_options(
@@ -157,15 +181,29 @@ impl<'a> Writer<'a> {
             }
             self.blockdev(node, FieldPath::Image(nth, depth, ImageField::Format));
         }
-        let mut top = names.format(0);
         if *copy_on_read == Some(Switch::On) {
             top = self.write_copy_on_read(nth, names, options, is_writable, &top);
         }
-        if let Some(iotune) = iotune {
+        if iotune.is_some() && self.is_libvirt_style() {
+            self.leave_out(
+                at(DiskField::Iotune),
+                "libvirt sets limits over QMP, after the start",
+            );
+        } else if let Some(iotune) = iotune {
             let group = self.write_throttle_group(nth, stem, iotune);
             top = self.write_throttle(nth, names, options, is_writable, &group, &top);
         }
         Some(top)
+    }
+
+    /// True unless the image is raw and libvirt would leave out its format node: with a QEMU that
+    /// keeps protocol nodes out of backing file strings it does (`qemuBlockStorageSourceNeedsFormatLayer`).
+    fn needs_format_node(&self, image: &Image) -> bool {
+        let is_raw = matches!(image.format, Some(Format::Raw) | None);
+        !(is_raw
+            && self.is_libvirt_style()
+            && self.can(Capability::BackingMaskProtocol)
+            && self.can(Capability::LibvirtDropsRawLayer))
     }
 
     fn empty_drive(&mut self, nth: usize, disk: &Disk) {
@@ -227,6 +265,10 @@ pub(crate) struct Layer<'a> {
     pub(crate) is_optical: bool,
     pub(crate) aio: Option<AioMode>,
     pub(crate) detect_zeroes: Option<DetectZeroes>,
+    /// False for a raw image where libvirt leaves the node out.
+    pub(crate) has_format_node: bool,
+    /// The same of the image below.
+    pub(crate) has_format_node_below: bool,
 }
 
 impl Layer<'_> {

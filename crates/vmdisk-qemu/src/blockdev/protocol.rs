@@ -1,9 +1,12 @@
 //! The node that opens a file or device.
 
 use vmdisk_facts::Capability;
-use vmdisk_model::{AioMode, DevicePathKind, DiskField, FieldPath, ImageField, Protocol};
+use vmdisk_model::{
+    AioMode, DetectZeroes, DevicePath, DevicePathKind, Discard, DiskField, FieldPath, ImageField,
+    Protocol,
+};
 
-use super::Layer;
+use super::{Layer, NodeOptions};
 use crate::json::JsonObject;
 use crate::writer::Writer;
 
@@ -13,7 +16,7 @@ impl Writer<'_> {
         let at = layer.at(ImageField::Source);
         let (driver, path) = match protocol {
             Protocol::File { path } => ("file", path),
-            Protocol::HostDevice { path } if layer.is_optical && is_optical_drive(path.kind()) => {
+            Protocol::HostDevice { path } if layer.is_optical && is_optical_drive(path) => {
                 ("host_cdrom", &path.0)
             }
             Protocol::HostDevice { path } => ("host_device", &path.0),
@@ -38,6 +41,11 @@ impl Writer<'_> {
             let at = FieldPath::Disk(layer.nth, DiskField::Aio);
             self.require(Capability::AioIoUring, at, "aio=io_uring");
         }
+        if self.is_libvirt_style() {
+            libvirt_protocol_options(layer, &mut node);
+            self.blockdev(node, at);
+            return;
+        }
         layer.options.push_to(&mut node);
         if layer.depth == 0 {
             node.push("read-only", !layer.is_writable);
@@ -50,14 +58,33 @@ impl Writer<'_> {
     }
 }
 
-/// True for a drive with a tray, which its own driver handles.
-fn is_optical_drive(kind: DevicePathKind<'_>) -> bool {
-    match kind {
+/// The options of a protocol node as libvirt writes them: under a format node it may always be
+/// opened either way and always discards; on its own it says what the disk says.
+fn libvirt_protocol_options(layer: &Layer<'_>, node: &mut JsonObject) {
+    let NodeOptions { cache, discard } = layer.options;
+    if layer.has_format_node {
+        node.push("auto-read-only", true);
+        let discard = Some(Discard::Unmap);
+        NodeOptions { cache, discard }.push_to(node);
+    } else {
+        node.push("read-only", !layer.is_writable);
+        NodeOptions { cache, discard }.push_to(node);
+        node.push_some(
+            "detect-zeroes",
+            layer.detect_zeroes.map(DetectZeroes::as_wire),
+        );
+    }
+}
+
+/// True for a drive with a tray, which its own driver handles; told by the name, as nothing is
+/// looked at here.
+fn is_optical_drive(path: &DevicePath) -> bool {
+    match path.kind() {
         DevicePathKind::KernelName(name) => name.starts_with("sr"),
+        DevicePathKind::Other => matches!(path.0.as_str(), "/dev/cdrom" | "/dev/dvd"),
         DevicePathKind::Persistent { .. }
         | DevicePathKind::Mapper(_)
         | DevicePathKind::LogicalVolume { .. }
-        | DevicePathKind::Zvol(_)
-        | DevicePathKind::Other => false,
+        | DevicePathKind::Zvol(_) => false,
     }
 }

@@ -8,6 +8,7 @@ use crate::argument::QemuOption;
 use crate::board::Board;
 use crate::json::JsonObject;
 use crate::key_value::KeyValue;
+use crate::options::Style;
 use crate::placement::PlannedController;
 use crate::writer::Writer;
 
@@ -32,9 +33,11 @@ impl Writer<'_> {
             Board::I440fx => BUILT_IN_BUS.to_owned(),
             Board::Q35 => {
                 let id = self.ids.take("fdc0");
-                let object = JsonObject::new()
-                    .with("driver", "isa-fdc")
-                    .with("id", id.as_str());
+                let mut object = JsonObject::new().with("driver", "isa-fdc");
+                // libvirt leaves the drives to find the only controller there is.
+                if !self.is_libvirt_style() {
+                    object.push("id", id.as_str());
+                }
                 self.device(object, planned.origin);
                 format!("{id}.0")
             }
@@ -73,15 +76,19 @@ impl Writer<'_> {
             }
         };
         if let Some(order) = device.disk.frontend.boot_order {
-            let global = KeyValue::default()
-                .with("driver", "isa-fdc")
-                .with("property", format!("bootindex{letter}"))
-                .with("value", order.to_string());
+            let property = format!("bootindex{letter}");
+            let global = match self.style {
+                Style::Readable => KeyValue::default()
+                    .with("driver", "isa-fdc")
+                    .with("property", property)
+                    .with("value", order.to_string()),
+                Style::Libvirt => KeyValue::first(format!("isa-fdc.{property}={order}")),
+            };
             self.push_pairs(QemuOption::Global, global, device.at(DiskField::BootOrder));
         }
         let mut object = self.begin_device("floppy", device);
         let bus = device.controller(ControllerType::Fdc);
-        if !bus.is_empty() {
+        if !bus.is_empty() && !self.is_libvirt_style() {
             object.push("bus", bus);
         }
         object.push("unit", place.unit);

@@ -6,6 +6,7 @@ use super::DiskDevice;
 use super::property::DeviceModel;
 use crate::board::Board;
 use crate::json::JsonObject;
+use crate::options::Style;
 use crate::placement::PlannedController;
 use crate::writer::Writer;
 
@@ -23,7 +24,14 @@ impl Writer<'_> {
         }
         let id = self.ids.take(&format!("sata{index}"));
         let mut object = JsonObject::new()
-            .with("driver", "ich9-ahci")
+            .with(
+                "driver",
+                match self.style {
+                    Style::Readable => "ich9-ahci",
+                    // The same device by its old name.
+                    Style::Libvirt => "ahci",
+                },
+            )
             .with("id", id.as_str());
         let address = written.and_then(|controller| controller.address.as_ref());
         let at = self.controller_field(planned, ControllerField::Address);

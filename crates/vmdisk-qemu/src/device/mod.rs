@@ -11,12 +11,13 @@ pub(crate) mod virtio;
 
 use vmdisk_model::{
     BackendSource, Controller, ControllerField, ControllerType, Device, Disk, DiskField,
-    DriveAddress, FieldPath, TargetBus,
+    DriveAddress, FieldPath, ScsiControllerModel, TargetBus,
 };
 
 use crate::json::JsonObject;
 use crate::names::is_identifier;
-use crate::placement::{Plan, PlannedController};
+use crate::options::Style;
+use crate::placement::{Plan, PlannedController, target_index};
 use crate::writer::Writer;
 
 /// A disk on its way to becoming a device.
@@ -49,7 +50,11 @@ impl DiskDevice<'_> {
 impl Writer<'_> {
     /// Writes every controller that is not part of the machine.
     pub(crate) fn write_controllers(&mut self, plan: &mut Plan) {
-        let keys: Vec<(ControllerType, u32)> = plan.controllers.keys().copied().collect();
+        let mut keys: Vec<(ControllerType, u32)> = plan.controllers.keys().copied().collect();
+        if self.is_libvirt_style() {
+            // libvirt writes USB in front of the disk controllers.
+            keys.sort_by_key(|(kind, _)| *kind != ControllerType::Usb);
+        }
         for (kind, index) in keys {
             let planned = plan.controllers[&(kind, index)].clone();
             let written = planned.written.map(|nth| &self.domain.controllers[nth]);
@@ -165,15 +170,52 @@ impl Writer<'_> {
         driver: impl Into<String>,
         device: &DiskDevice<'_>,
     ) -> JsonObject {
-        let alias = device
-            .disk
-            .frontend
-            .alias
-            .as_deref()
-            .filter(|alias| is_identifier(alias));
-        let id = self.ids.take(alias.unwrap_or(device.stem));
+        let id = self.ids.take(&self.device_id(device));
         JsonObject::new()
             .with("driver", driver.into())
             .with("id", id)
+    }
+
+    /// The id that a disk's device is to have: its alias where that is one, else one of the style.
+    pub(crate) fn device_id(&self, device: &DiskDevice<'_>) -> String {
+        let alias = device.disk.frontend.alias.as_deref();
+        match (alias.filter(|alias| is_identifier(alias)), self.style) {
+            (Some(alias), _) => alias.to_owned(),
+            (None, Style::Readable) => device.stem.to_owned(),
+            (None, Style::Libvirt) => libvirt_alias(device),
+        }
+    }
+}
+
+/// libvirt's alias of a disk: by its place on a controller, else by the number in its target's name
+/// (`qemuAssignDeviceDiskAlias`).
+fn libvirt_alias(device: &DiskDevice<'_>) -> String {
+    let frontend = &device.disk.frontend;
+    let bus = frontend.effective_bus();
+    match device.place {
+        Some(DriveAddress {
+            controller,
+            bus: channel,
+            target,
+            unit,
+        }) if bus != TargetBus::Usb => {
+            let planned = device
+                .plan
+                .controllers
+                .get(&(ControllerType::Scsi, controller));
+            let has_targets = bus == TargetBus::Scsi
+                && planned
+                    .is_some_and(|planned| planned.scsi_model != ScsiControllerModel::Lsilogic);
+            if has_targets {
+                format!("{bus}{controller}-{channel}-{target}-{unit}")
+            } else {
+                format!("{bus}{controller}-{channel}-{unit}")
+            }
+        }
+        Some(_) | None => {
+            let target = frontend.target.as_deref().unwrap_or_default();
+            let number = target_index(target).map_or(device.nth, |number| number as usize);
+            format!("{bus}-disk{number}")
+        }
     }
 }

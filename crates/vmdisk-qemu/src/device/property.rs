@@ -7,6 +7,7 @@ use super::DiskDevice;
 use crate::blockdev::written_cache;
 use crate::json::{Json, JsonObject};
 use crate::object::iothread::{iothread_id, vq_mapping};
+use crate::options::Style;
 use crate::writer::Writer;
 
 /// The device models that a disk comes to.
@@ -214,6 +215,11 @@ impl Writer<'_> {
         let write_cache =
             written_cache(backend).map(|switches| if switches.write_cache { "on" } else { "off" });
         let text = |text: &Option<String>| text.as_deref().map(Json::from);
+        let serial = match (serial, self.style) {
+            // libvirt puts a backslash before a space, and the guest sees it.
+            (Some(serial), Style::Libvirt) => Some(serial.replace(' ', "\\ ")),
+            (serial, Style::Readable) | (serial @ None, Style::Libvirt) => serial.clone(),
+        };
         let number = |number: Option<u32>| number.map(Json::from);
         let switch = |switch: Option<Switch>| switch.map(|switch| Json::from(switch == Switch::On));
         let values = [
@@ -242,14 +248,14 @@ impl Writer<'_> {
             (DiskField::Product, text(product)),
             (DiskField::Removable, switch(*removable)),
             (DiskField::Cache, write_cache.map(Json::from)),
-            (DiskField::Serial, text(serial)),
+            (DiskField::Serial, text(&serial)),
             (
                 DiskField::ErrorPolicy,
                 error_policy.map(|policy| write_error_word(policy).into()),
             ),
             (
                 DiskField::ReadErrorPolicy,
-                read_error_policy.map(|policy| read_error_word(policy).into()),
+                read_error_word(*read_error_policy, *error_policy).map(Json::from),
             ),
         ];
         for (field, value) in values {
@@ -380,9 +386,20 @@ const fn write_error_word(policy: ErrorPolicy) -> &'static str {
     }
 }
 
-/// QEMU's word for what a failed read does.
-const fn read_error_word(policy: ReadErrorPolicy) -> &'static str {
-    policy.as_wire()
+/// QEMU's word for what a failed read does: as said, else the same as a failed write, which is what
+/// libvirt makes of it (`qemuBuildDiskDeviceProps`).
+const fn read_error_word(
+    read: Option<ReadErrorPolicy>,
+    write: Option<ErrorPolicy>,
+) -> Option<&'static str> {
+    match (read, write) {
+        (Some(read), _) => Some(read.as_wire()),
+        (None, Some(write @ (ErrorPolicy::Stop | ErrorPolicy::Report | ErrorPolicy::Ignore))) => {
+            Some(write.as_wire())
+        }
+        // Reads do not run out of space.
+        (None, Some(ErrorPolicy::Enospace) | None) => None,
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::DiskDevice;
 use super::property::DeviceModel;
 use crate::json::JsonObject;
 use crate::object::iothread::{iothread_id, vq_mapping};
+use crate::options::Style;
 use crate::placement::PlannedController;
 use crate::writer::Writer;
 
@@ -35,7 +36,11 @@ impl Writer<'_> {
             ScsiControllerModel::VirtioScsi => Err(None),
             ScsiControllerModel::VirtioTransitional => Err(Some(VirtioModel::Transitional)),
             ScsiControllerModel::VirtioNonTransitional => Err(Some(VirtioModel::NonTransitional)),
-            ScsiControllerModel::Lsilogic => Ok("lsi53c895a"),
+            ScsiControllerModel::Lsilogic => Ok(match self.style {
+                Style::Readable => "lsi53c895a",
+                // The same device by its old name.
+                Style::Libvirt => "lsi",
+            }),
             ScsiControllerModel::Lsisas1068 => Ok("mptsas1068"),
             ScsiControllerModel::Lsisas1078 => Ok("megasas"),
             ScsiControllerModel::Vmpvscsi => Ok("pvscsi"),
@@ -151,6 +156,13 @@ impl Writer<'_> {
         object.push("bus", format!("{}.0", controller.id));
         self.scsi_place(&mut object, device, controller.scsi_model, place);
         object.push_some("drive", device.node.as_deref());
+        if self.is_libvirt_style()
+            && device.disk.frontend.serial.is_none()
+            && model != DeviceModel::ScsiBlock
+        {
+            // What QEMU itself made up for a -drive.
+            object.push("device_id", format!("drive-{}", self.device_id(device)));
+        }
         if let Some(serial) = &device.disk.frontend.serial
             && model != DeviceModel::ScsiBlock
         {

@@ -4,6 +4,7 @@ use vmdisk_model::{Controller, ControllerField, ControllerType, Device, DiskFiel
 
 use super::DiskDevice;
 use super::property::DeviceModel;
+use crate::board::Board;
 use crate::json::JsonObject;
 use crate::placement::PlannedController;
 use crate::writer::Writer;
@@ -35,6 +36,16 @@ impl Writer<'_> {
         })
     }
 
+    /// libvirt's choice for a controller without a model, which on q35 differs between one that it
+    /// adds itself and one that is written (`qemuDomainDefaultUSBControllerModel`).
+    fn libvirts_usb_controller(&self, is_added_to_q35: bool) -> &'static str {
+        if self.machine.is_x86() && !is_added_to_q35 {
+            "piix3-usb-uhci"
+        } else {
+            "qemu-xhci"
+        }
+    }
+
     /// Writes a USB controller and hands back its id.
     pub(crate) fn write_usb_controller(
         &mut self,
@@ -49,13 +60,9 @@ impl Writer<'_> {
         let model = written.and_then(|controller| controller.other_model.as_deref());
         let driver = match (written, model) {
             // Nobody asked for a kind: the one that is fast and that every guest of today knows.
-            (None, _) => Some("qemu-xhci"),
-            // libvirt's choice for a controller without a model.
-            (Some(_), None) => Some(if self.machine.is_x86() {
-                "piix3-usb-uhci"
-            } else {
-                "qemu-xhci"
-            }),
+            (None, _) if !self.is_libvirt_style() => Some("qemu-xhci"),
+            (None, _) => Some(self.libvirts_usb_controller(self.machine.board == Board::Q35)),
+            (Some(_), None) => Some(self.libvirts_usb_controller(false)),
             (Some(_), Some("none")) => {
                 let has_disks = self
                     .domain
@@ -110,6 +117,9 @@ impl Writer<'_> {
         let mut object = self.begin_device("usb-storage", device);
         object.push("bus", bus);
         object.push_some("drive", device.node.as_deref());
+        if self.is_libvirt_style() && device.disk.frontend.removable.is_none() {
+            object.push("removable", false);
+        }
         self.disk_properties(&mut object, device, DeviceModel::UsbStorage);
         self.device(object, device.at(DiskField::Disk));
     }

@@ -11,6 +11,7 @@ use super::property::DeviceModel;
 use crate::argument::QemuOption;
 use crate::board::Transport;
 use crate::key_value::KeyValue;
+use crate::options::Style;
 use crate::writer::Writer;
 
 /// Bytes of a UNIX socket's path, with the zero at its end (`sockaddr_un`).
@@ -95,7 +96,11 @@ impl Writer<'_> {
             );
             self.problem(at, message);
         }
-        let id = self.ids.take(&format!("socket-{}", device.stem));
+        let id = match self.style {
+            Style::Readable => format!("socket-{}", device.stem),
+            Style::Libvirt => format!("chr-vu-{}", self.device_id(device)),
+        };
+        let id = self.ids.take(&id);
         // `-chardev` takes no JSON in any version; a doubled comma keeps the path a path.
         let mut chardev = KeyValue::first("socket")
             .with("id", id.as_str())

@@ -86,7 +86,10 @@ fn node_differences(
 }
 
 fn device_differences(qemu: &mut Qemu, argument: &Argument, found: &mut Vec<String>) {
-    let id = argument.property("id").expect("every device has an id");
+    // libvirt's floppy controller alone has no id, and nothing to compare.
+    let Some(id) = argument.property("id") else {
+        return;
+    };
     let path = format!("/machine/peripheral/{id}");
     for (key, written) in properties(argument) {
         let seen = match key.as_str() {
@@ -116,6 +119,9 @@ fn device_differences(qemu: &mut Qemu, argument: &Argument, found: &mut Vec<Stri
             }
             "bus" => ends_with_part(&seen, &written),
             "iothread" => ends_with_part(&seen, &written),
+            // Old names that QEMU still knows.
+            "driver" if written == "ahci" => seen == "ich9-ahci",
+            "driver" if written == "lsi" => seen == "lsi53c895a",
             // One number for slot and function.
             "addr" => seen.as_u64() == devfn(written.as_str().unwrap()),
             _ => same(&written, &seen),

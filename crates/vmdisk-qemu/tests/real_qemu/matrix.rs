@@ -1,7 +1,7 @@
 //! Every frontend on every kind of backend, under every option.
 
 use vmdisk_model::*;
-use vmdisk_qemu::{Options, write};
+use vmdisk_qemu::{Options, Style, write};
 
 use crate::agree::differences;
 use crate::qemu::{Installed, installed};
@@ -236,7 +236,13 @@ enum Outcome {
     Refused(Vec<String>),
 }
 
-fn try_one(installed: &Installed, case: &Case, image: &Image, change: Change) -> Outcome {
+fn try_one(
+    installed: &Installed,
+    style: Style,
+    case: &Case,
+    image: &Image,
+    change: Change,
+) -> Outcome {
     let mut frontend = Frontend::new(case.target, case.bus);
     frontend.device = Some(case.device);
     let mut disk = Disk::new(frontend, image.clone());
@@ -249,7 +255,7 @@ fn try_one(installed: &Installed, case: &Case, image: &Image, change: Change) ->
     domain.disks.push(disk);
     let options = Options {
         target: installed.target.clone(),
-        ..Options::default()
+        style,
     };
     let line = match write(&domain, &options) {
         Ok(line) => line,
@@ -277,17 +283,18 @@ fn qemu_has_each_frontend_on_each_backend_as_written() {
     let backends = backends(&mut storage);
     // Each pair with one option of a round, so that all options meet most frontends.
     let mut round = OPTIONS.iter().cycle();
-    for case in frontends() {
-        for (name, image) in &backends {
-            let (option, change) = round.next().unwrap();
-            // A floppy's image has the size of one; a FAT of 16 MiB is QEMU's guess, and fine.
-            let outcome = try_one(&installed, &case, image, *change);
-            assert_eq!(
-                outcome,
-                Outcome::Agreed,
-                "{} on {name} with {option}",
-                case.name
-            );
+    for style in [Style::Readable, Style::Libvirt] {
+        for case in frontends() {
+            for (name, image) in &backends {
+                let (option, change) = round.next().unwrap();
+                let outcome = try_one(&installed, style, &case, image, *change);
+                assert_eq!(
+                    outcome,
+                    Outcome::Agreed,
+                    "{} on {name} with {option}",
+                    case.name
+                );
+            }
         }
     }
 }
@@ -300,7 +307,7 @@ fn qemu_has_every_option_on_every_backend_as_written() {
     let cases = frontends();
     for (name, image) in &backends {
         for (option, change) in OPTIONS {
-            let outcome = try_one(&installed, &cases[0], image, *change);
+            let outcome = try_one(&installed, Style::Readable, &cases[0], image, *change);
             assert_eq!(outcome, Outcome::Agreed, "{name} with {option}");
         }
     }
@@ -312,14 +319,26 @@ fn an_option_is_written_where_qemu_has_it_and_refused_by_name_where_not() {
     let mut storage = Storage::new();
     let backends = backends(&mut storage);
     let mut agreed = 0;
+    // The disks of all other SCSI controllers are the same devices.
+    let is_of_interest = |case: &&Case| {
+        let model = case
+            .domain
+            .controllers
+            .first()
+            .map(|first| first.scsi_model);
+        model.is_none_or(|model| {
+            model == Some(ScsiControllerModel::VirtioScsi)
+                || model == Some(ScsiControllerModel::Lsilogic)
+        })
+    };
     for (at, (option, change)) in SOME_OPTIONS.iter().enumerate() {
-        for (nth, case) in frontends().iter().enumerate() {
+        for (nth, case) in frontends().iter().filter(is_of_interest).enumerate() {
             if case.name.ends_with("microvm") && *option == "iothread" {
                 // An iothread on MMIO needs KVM, which these tests do without.
                 continue;
             }
             let (name, image) = &backends[(at + nth) % backends.len()];
-            match try_one(&installed, case, image, *change) {
+            match try_one(&installed, Style::Readable, case, image, *change) {
                 Outcome::Agreed => agreed += 1,
                 Outcome::Refused(problems) => {
                     for problem in problems {
@@ -333,5 +352,5 @@ fn an_option_is_written_where_qemu_has_it_and_refused_by_name_where_not() {
             }
         }
     }
-    assert!(agreed > 200, "only {agreed} configurations were started");
+    assert!(agreed > 120, "only {agreed} configurations were started");
 }
