@@ -1,8 +1,11 @@
 //! QEMU command lines for a guest's disks, as data: nothing here starts a program.
 //!
-//! [`write`] turns a [`vmdisk_model::Domain`] into a [`CommandLine`], whose [`Argument`]s know the
+//! [`write()`] turns a [`vmdisk_model::Domain`] into a [`CommandLine`], whose [`Argument`]s know the
 //! field that each was written for. Values go out as JSON wherever the target takes it, so that no
 //! path or serial number becomes option syntax.
+//!
+//! Two styles name the same guest: [`Style::Readable`] calls nodes after their disk, and
+//! [`Style::Libvirt`] writes what libvirt would, for reading beside a running guest.
 
 mod argument;
 mod blockdev;
