@@ -74,7 +74,13 @@ fn push_disk(out: &mut String, random: &mut Random, guest: u32, disk: u64, has_i
     let is_block = random.chance(40);
     // Most guests are as they should be; the others have what people really write.
     let mistake = if random.chance(8) {
-        random.pick(&[" cache='unsafe'", " cache='writeback' io='native'", " cache='writebak'", " discrad='unmap' cache='none'", ""])
+        random.pick(&[
+            " cache='unsafe'",
+            " cache='writeback' io='native'",
+            " cache='writebak'",
+            " discrad='unmap' cache='none'",
+            "",
+        ])
     } else {
         " cache='none' io='native' discard='unmap'"
     };
@@ -84,9 +90,17 @@ fn push_disk(out: &mut String, random: &mut Random, guest: u32, disk: u64, has_i
         String::new()
     };
     let (kind, format, source) = if is_block {
-        ("block", "raw", format!("dev='/dev/vg{}/guest-{guest:05}-{disk}'", random.below(4)))
+        (
+            "block",
+            "raw",
+            format!("dev='/dev/vg{}/guest-{guest:05}-{disk}'", random.below(4)),
+        )
     } else {
-        ("file", "qcow2", format!("file='/var/lib/libvirt/images/guest-{guest:05}-{disk}.qcow2'"))
+        (
+            "file",
+            "qcow2",
+            format!("file='/var/lib/libvirt/images/guest-{guest:05}-{disk}.qcow2'"),
+        )
     };
     let _ = write!(
         out,
