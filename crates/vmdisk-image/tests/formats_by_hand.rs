@@ -360,3 +360,42 @@ fn signatures_without_the_rest_are_cut_images_of_their_format() {
         }
     );
 }
+
+#[test]
+fn the_largest_disks_of_each_format_are_sound_and_larger_ones_are_not() {
+    // qcow: clusters of 4 KiB and tables of 512 entries map 2 MiB with each of the L1 entries a C int can count.
+    let qcow = |entries: u64| {
+        let image = Image::zeros(4096)
+            .put(0, b"QFI\xfb\0\0\0\x01")
+            .put(32, &[12, 9])
+            .be64(40, 48);
+        image.be64(24, entries << 21).kinds()
+    };
+    assert_eq!(qcow(i32::MAX as u64 / 8), []);
+    assert!(matches!(
+        qcow(i32::MAX as u64 / 8 + 1)[..],
+        [DefectKind::VirtualSizeTooLarge { .. }]
+    ));
+
+    // VHD: 2040 GiB.
+    let vpc = |size: u64| {
+        Image::zeros(1024)
+            .put(1024, &vpc_footer(2, size, u64::MAX).0)
+            .kinds()
+    };
+    assert_eq!(vpc(2040 << 30), []);
+    assert!(matches!(
+        vpc((2040 << 30) + 512)[..],
+        [DefectKind::VirtualSizeTooLarge { .. }]
+    ));
+
+    // VHDX: a table of 1 MiB has 131072 entries, of which every 4097th is for a bitmap.
+    let vhdx = |blocks: u64| vhdx(&[]).le64((3 << 20) + 0x1_0010, blocks << 20).kinds();
+    assert_eq!(vhdx(131_041), []);
+    let too_small = DefectKind::TableTooSmall {
+        table: "block table",
+        found: 131_072,
+        needed: 131_073,
+    };
+    assert_eq!(vhdx(131_042), [too_small]);
+}

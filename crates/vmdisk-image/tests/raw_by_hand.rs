@@ -205,13 +205,20 @@ fn volume_managers_and_raid_are_known_wherever_they_keep_their_metadata() {
         assert_eq!(guess(&image).signatures[0].offset, at as u64);
     }
     for magic in [0xa92b_4efc_u32.to_le_bytes(), 0xa92b_4efc_u32.to_be_bytes()] {
-        let image = Image::zeros(length).put(length / 65536 * 65536 - 65536, &magic);
-        assert_eq!(
-            kinds(&image),
-            [SignatureKind::Md {
-                metadata: MdMetadata::V0_90
-            }]
-        );
+        for length in [
+            10 * MIB,
+            10 * MIB + 512,
+            10 * MIB + 5 * 4096,
+            11 * MIB - 512,
+        ] {
+            let image = Image::zeros(length).put(length / 65536 * 65536 - 65536, &magic);
+            assert_eq!(
+                kinds(&image),
+                [SignatureKind::Md {
+                    metadata: MdMetadata::V0_90
+                }]
+            );
+        }
     }
 }
 

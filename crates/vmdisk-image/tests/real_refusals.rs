@@ -188,6 +188,7 @@ fn vmdk_refuses_what_qemu_refuses() {
         ("FLAT \"flat-flat.vmdk\" 0", "FLAT flat-flat.vmdk 0"),
         ("FLAT \"flat-flat.vmdk\" 0", "ZERO"),
         ("FLAT \"flat-flat.vmdk\" 0", "FLAT \"flat-flat.vmdk\" -1"),
+        ("\"flat-flat.vmdk\"", "\"\""),
         ("version=1", "version=2"),
         ("version=1", "version=3"),
         ("CID=", "CID=xyz"),
