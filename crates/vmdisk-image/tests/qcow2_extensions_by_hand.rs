@@ -139,7 +139,7 @@ fn the_list_of_extensions_ends_at_the_backing_file_name() {
 fn a_backing_name_is_kept_byte_by_byte() {
     let names: [&[u8]; 5] = [
         b"../a,b:c.img",
-        b"/tmp/\xff\xfe",
+        b"/srv/\xff\xfe",
         b"json:{\"driver\":\"raw\"}",
         b"nbd://host/export",
         b" spaced \n",
