@@ -30,8 +30,6 @@ pub struct Row {
     pub from: Version,
     /// The first kernel after the range.
     pub until: Version,
-    /// The name of the behaviour, R0 to R4.
-    pub name: &'static str,
     /// Files with data checksums: all but NOCOW and nodatasum.
     pub checksummed: Write,
     /// Files without data checksums, on data profiles with one copy (single, raid0).
@@ -42,18 +40,18 @@ pub struct Row {
     pub source: &'static str,
 }
 
-const R1: &str =
+const DIRECT: &str =
     "true direct I/O; btrfs commit 4b46fce23349 (2.6.35), checksum errors measured on 6.1.192";
-const R2: &str =
+const CHECKSUMMED_BUFFERED: &str =
     "btrfs commit 968f19c5b1b7, in the 6.15 pull request and the announcement of 6.6.130";
-const R3: &str = "btrfs commits 968f19c5b1b7 and 7c2830f00c3e; measured on 6.12.117 and 6.18.44";
+const BOTH_BUFFERED: &str =
+    "btrfs commits 968f19c5b1b7 and 7c2830f00c3e; measured on 6.12.117 and 6.18.44";
 
 /// The ranges, in order and without gaps, each up to but not including the next.
 pub const TABLE: &[Row] = &[
     Row {
         from: Version(0, 0, 0),
         until: Version(2, 6, 35),
-        name: "R0",
         checksummed: Write::Refused,
         plain: Write::Refused,
         plain_redundant: Write::Refused,
@@ -63,31 +61,27 @@ pub const TABLE: &[Row] = &[
     row(
         Version(2, 6, 35),
         Version(6, 6, 130),
-        "R1",
         Write::Direct,
         Write::Direct,
-        R1,
+        DIRECT,
     ),
     row(
         Version(6, 6, 130),
         Version(6, 7, 0),
-        "R2",
         Write::Buffered,
         Write::Direct,
-        R2,
+        CHECKSUMMED_BUFFERED,
     ),
     row(
         Version(6, 7, 0),
         Version(6, 12, 75),
-        "R1",
         Write::Direct,
         Write::Direct,
-        R1,
+        DIRECT,
     ),
     row(
         Version(6, 12, 75),
         Version(6, 12, 77),
-        "R1 with R3's fallback",
         Write::Direct,
         Write::Buffered,
         "the changelog of Debian's 6.12 names 7c2830f00c3e under 6.12.75 and 968f19c5b1b7 under 6.12.77",
@@ -95,31 +89,27 @@ pub const TABLE: &[Row] = &[
     row(
         Version(6, 12, 77),
         Version(6, 13, 0),
-        "R3",
         Write::Buffered,
         Write::Buffered,
-        R3,
+        BOTH_BUFFERED,
     ),
     row(
         Version(6, 13, 0),
         Version(6, 15, 0),
-        "R1",
         Write::Direct,
         Write::Direct,
-        R1,
+        DIRECT,
     ),
     row(
         Version(6, 15, 0),
         Version(6, 18, 0),
-        "R2",
         Write::Buffered,
         Write::Direct,
-        R2,
+        CHECKSUMMED_BUFFERED,
     ),
     row(
         Version(6, 18, 0),
         Version(6, 18, 44),
-        "R2 or R3",
         Write::Buffered,
         Write::NotVerified,
         "6.18.44 has 7c2830f00c3e, which was proposed for 6.19 to 6.12 in February 2026; which 6.18 brought it was not looked up",
@@ -127,15 +117,13 @@ pub const TABLE: &[Row] = &[
     row(
         Version(6, 18, 44),
         Version(6, 19, 0),
-        "R3",
         Write::Buffered,
         Write::Buffered,
-        R3,
+        BOTH_BUFFERED,
     ),
     row(
         Version(6, 19, 0),
         Version(7, 0, 0),
-        "R2 or R3",
         Write::Buffered,
         Write::NotVerified,
         "7c2830f00c3e was proposed for 6.19 to 6.12 in February 2026; which 6.19 brought it was not looked up",
@@ -143,15 +131,13 @@ pub const TABLE: &[Row] = &[
     row(
         Version(7, 0, 0),
         Version(7, 3, 0),
-        "R3",
         Write::Buffered,
         Write::Buffered,
-        R3,
+        BOTH_BUFFERED,
     ),
     row(
         Version(7, 3, 0),
         Version(u32::MAX, 0, 0),
-        "R4",
         Write::Bounced,
         Write::NotVerified,
         "btrfs commit e9b7b9d9e78e uses IOMAP_DIO_BOUNCE since 7.3; not booted here",
@@ -161,7 +147,6 @@ pub const TABLE: &[Row] = &[
 const fn row(
     from: Version,
     until: Version,
-    name: &'static str,
     checksummed: Write,
     plain_redundant: Write,
     source: &'static str,
@@ -169,7 +154,6 @@ const fn row(
     Row {
         from,
         until,
-        name,
         checksummed,
         plain: Write::Direct,
         plain_redundant,

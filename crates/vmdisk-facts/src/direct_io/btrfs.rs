@@ -94,20 +94,25 @@ pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
         let because = format!("btrfs has direct I/O since Linux 2.6.35 (Linux {version})");
         return concluded(Verdict::Unsupported, Confidence::FromVersionTable, because);
     }
-    let because = |what: String| format!("{what} on btrfs, Linux {version} ({})", row.name);
-    let (verdict, what) = match (checksums, redundant) {
+    let because = |what: String, written: Write| {
+        format!("{what}, and btrfs of Linux {version} {}", does(written))
+    };
+    let (verdict, what, written) = match (checksums, redundant) {
         (Fact::Known(true), _) => match row.checksummed {
             Write::Direct => (
                 Verdict::DirectUnstableChecksums,
                 "the file has checksums".to_owned(),
+                row.checksummed,
             ),
             Write::Buffered => (
                 Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums),
                 "the file has checksums".to_owned(),
+                row.checksummed,
             ),
             Write::Bounced => (
                 Verdict::Direct,
-                "the file has checksums and writes are copied first".to_owned(),
+                "the file has checksums".to_owned(),
+                row.checksummed,
             ),
             Write::Refused | Write::NotVerified => return not_verified(version, row),
         },
@@ -115,16 +120,23 @@ pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
             Write::Direct => (
                 Verdict::DirectUnstableMirrors,
                 no_checksums(evidence.filesystem),
+                row.plain_redundant,
             ),
             Write::Buffered => (
                 Verdict::AcceptedButBuffered(Buffered::BtrfsRedundant),
                 no_checksums(evidence.filesystem),
+                row.plain_redundant,
             ),
-            Write::Bounced => (Verdict::Direct, no_checksums(evidence.filesystem)),
+            Write::Bounced => (
+                Verdict::Direct,
+                no_checksums(evidence.filesystem),
+                row.plain_redundant,
+            ),
             Write::Refused | Write::NotVerified => return not_verified(version, row),
         },
         (Fact::Known(false), Fact::Known(false)) => {
-            (Verdict::Direct, no_checksums(evidence.filesystem))
+            let what = no_checksums(evidence.filesystem);
+            (Verdict::Direct, what, row.plain)
         }
         (Fact::Known(false), profile) => {
             return profile
@@ -137,7 +149,22 @@ pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
                 .or_excuse("the NOCOW flag");
         }
     };
-    concluded(verdict, Confidence::FromVersionTable, because(what))
+    concluded(
+        verdict,
+        Confidence::FromVersionTable,
+        because(what, written),
+    )
+}
+
+/// What becomes of a write, as the end of a sentence about btrfs.
+const fn does(written: Write) -> &'static str {
+    match written {
+        Write::Refused => "has no direct I/O",
+        Write::Direct => "writes the caller's buffer to the device, uncopied",
+        Write::Buffered => "writes such a file through the page cache",
+        Write::Bounced => "copies the buffer first and writes the copy past the page cache",
+        Write::NotVerified => "does what nobody has looked at yet",
+    }
 }
 
 fn no_checksums(filesystem: &Filesystem) -> String {

@@ -26,7 +26,7 @@ declare_rule! {
     /// With `writeback` the page cache holds a copy that the guest cannot change, and the guest's flushes reach
     /// the disk just the same. Kernels from 6.15 on, 6.12.77 and 6.6.130 take that way by themselves, and
     /// `btrfs-dio-buffered` tells what it costs. A trial on the host cannot tell these kernels from the
-    /// others, so the verdict rests on a table of versions (R0 to R4 in the note are its rows).
+    /// others, so the verdict rests on a table of versions.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-checksums-6.1

@@ -190,16 +190,42 @@ fn default_size(host: &HostIndex<'_>) -> Result<Bytes, Missing> {
     let asked = facts.kernel.cmdline.get("default_hugepagesz").cloned();
     let asked = asked.unwrap_or(Fact::NotCollected);
     if let Some(word) = Context::known(asked, what)? {
-        return Bytes::parse(&word)
-            .ok()
+        let size = from_kernel_word(&word)
             .filter(|size| size.0 >= Bytes::KIB)
-            .ok_or_else(|| Missing::new(what(), format!("default_hugepagesz={word} is no size")));
+            .ok_or_else(|| Missing::new(what(), format!("default_hugepagesz={word} is no size")))?;
+        // A size the kernel cannot make changes nothing: it complains and keeps its own default.
+        let pools = &facts.memory.hugepages;
+        if pools.is_empty() || pools.contains_key(&(size.0 / Bytes::KIB)) {
+            return Ok(size);
+        }
     }
     match Context::known(facts.cpu.arch.as_str(), what)? {
         Some("x86_64") => Ok(Bytes(2 * Bytes::MIB)),
         Some(arch) => Err(Missing::new(what(), format!("it differs on {arch}"))),
         None => Err(Missing::new(what(), "the architecture is not known")),
     }
+}
+
+/// A page size as the kernel's parameters are read (`memparse`): a number as in C, then a letter for a power
+/// of 1024; what follows is ignored, so that `1GB` is 1 GiB.
+fn from_kernel_word(word: &str) -> Option<Bytes> {
+    const LETTERS: &str = "kmgtpe";
+    let (radix, digits) = match word.get(..2) {
+        Some("0x" | "0X") => (16, &word[2..]),
+        _ if word.starts_with('0') => (8, word),
+        _ => (10, word),
+    };
+    let end = digits
+        .find(|letter: char| !letter.is_digit(radix))
+        .unwrap_or(digits.len());
+    let (number, rest) = digits.split_at(end);
+    let power = rest
+        .chars()
+        .next()
+        .and_then(|letter| LETTERS.find(letter.to_ascii_lowercase()))
+        .map_or(0, |at| at as u32 + 1);
+    let number = u64::from_str_radix(number, radix).ok()?;
+    number.checked_mul(Bytes::KIB.pow(power)).map(Bytes)
 }
 
 /// A page size as the kernel's parameters write it.
@@ -211,5 +237,44 @@ fn kernel_word(page: Bytes) -> String {
         format!("{}M", size / Bytes::MIB)
     } else {
         format!("{}K", size / Bytes::KIB)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_the_kernel_reads_its_parameters() {
+        for (word, size) in [
+            ("1G", Some(Bytes::GIB)),
+            ("1GB", Some(Bytes::GIB)),
+            ("1g", Some(Bytes::GIB)),
+            ("2M", Some(2 * Bytes::MIB)),
+            ("2MiB", Some(2 * Bytes::MIB)),
+            ("2048K", Some(2 * Bytes::MIB)),
+            ("2048kB", Some(2 * Bytes::MIB)),
+            ("2097152", Some(2 * Bytes::MIB)),
+            ("0x200000", Some(2 * Bytes::MIB)),
+            ("010M", Some(8 * Bytes::MIB)),
+            ("G", None),
+            ("0x", None),
+            ("", None),
+            ("ä", None),
+            ("99999999999999999999", None),
+            ("999999999999E", None),
+        ] {
+            assert_eq!(from_kernel_word(word), size.map(Bytes), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for size in [Bytes::KIB * 64, Bytes::MIB * 2, Bytes::MIB * 16, Bytes::GIB] {
+            assert_eq!(
+                from_kernel_word(&kernel_word(Bytes(size))),
+                Some(Bytes(size))
+            );
+        }
     }
 }
