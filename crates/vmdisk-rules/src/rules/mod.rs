@@ -6,6 +6,7 @@ mod allowance_without_reason;
 mod btrfs_cow_image;
 mod btrfs_dio_buffered;
 mod btrfs_dio_csum_corruption;
+mod btrfs_dio_raid_mirror_divergence;
 mod bus_emulated;
 mod cache_implicit;
 mod cache_unsafe;
@@ -57,6 +58,7 @@ pub static RULES: &[&Rule] = &[
     &btrfs_cow_image::RULE,
     &btrfs_dio_buffered::RULE,
     &btrfs_dio_csum_corruption::RULE,
+    &btrfs_dio_raid_mirror_divergence::RULE,
     &bus_emulated::RULE,
     &cache_implicit::RULE,
     &cache_unsafe::RULE,

@@ -76,6 +76,11 @@ fn btrfs_answers_by_its_kernel() {
         NONE,
         &["btrfs-dio-buffered warning"],
     );
+    let raid1 = "btrfs-raid1-nocow-6.1";
+    let differ = ["btrfs-dio-raid-mirror-divergence warning"];
+    expect(raid1, "/srv/nocow/db1.img", NONE, &differ);
+    expect(raid1, "/srv/nocow/new.img", NONE, &differ);
+    expect(raid1, "/srv/nocow/db1.img", writeback, &[]);
 }
 
 #[test]

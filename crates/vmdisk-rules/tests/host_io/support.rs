@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_rules::{Context, Finding, Outcome, Policy, check};
 
-pub(crate) const DIRECT: [&str; 6] = [
+pub(crate) const DIRECT: [&str; 7] = [
     "btrfs-cow-image",
     "btrfs-dio-buffered",
     "btrfs-dio-csum-corruption",
+    "btrfs-dio-raid-mirror-divergence",
     "io-native-on-buffered-dio",
     "odirect-silently-buffered",
     "odirect-unsupported",

@@ -1,0 +1,159 @@
+//! `btrfs-dio-raid-mirror-divergence`
+
+use vmdisk_facts::Verdict;
+use vmdisk_model::{DiskField, FieldPath};
+
+use crate::host::{self, WrittenDirectly};
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Fix, Group, Report, Severity, remedy};
+
+declare_rule! {
+    /// A disk asks for `O_DIRECT` on a btrfs whose copies of the data may then differ unnoticed.
+    ///
+    /// ## What it does
+    /// Reports `cache='none'` and `cache='directsync'` on a disk the guest writes, where the image has no btrfs
+    /// checksums (NOCOW), the data profile keeps more than one copy or parity (dup, raid1, raid10, raid5, raid6)
+    /// and the kernel writes past its page cache: Linux up to 6.12.74 and 6.13 to 6.17, which includes every 6.1
+    /// (Debian 12) and 6.6. From 6.18.0 to 6.18.43 and in 6.19 it is not known, and the rule is not checked.
+    ///
+    /// ## Why it matters
+    /// With `O_DIRECT` the guest's memory is handed to the drives as it is, to each of them at its own time. A
+    /// guest that changes the page in between (swap, memory-mapped files, Windows do so all the time) leaves
+    /// different bytes on each copy. btrfs reads one copy or the other, and without a checksum neither a read nor
+    /// `btrfs scrub` sees that they differ: the same block may read differently after a reboot, or when a drive
+    /// fails. The kernel's developers call it data contents that differ between mirrors, and since
+    /// 7.0 (also 6.12.75 and 6.18.44) btrfs writes such files through the page cache, whose copy the guest
+    /// cannot change.
+    ///
+    /// It is a warning and no error: most guests write such a page again before they rely on it. md RAID has the
+    /// same property, so moving the redundancy below btrfs does not remove it. The verdict rests on a trial write
+    /// where the facts have one, and else on a table of kernels.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-btrfs-raid1-nocow-6.1
+    /// <domain type='kvm'>
+    ///   <name>db1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/nocow/db1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm'>
+    ///   <name>db1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback'/>
+    ///       <source file='/srv/nocow/db1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// A newer kernel writes the file through its page cache; what that costs, `btrfs-dio-buffered` tells.
+    /// ```xml,not-reported,facts-btrfs-raid1-nocow-6.18
+    /// <domain type='kvm'>
+    ///   <name>db1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/nocow/db1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// With one copy of the data there is nothing to differ from.
+    /// ```xml,not-reported,facts-btrfs-checksums-6.1
+    /// <domain type='kvm'>
+    ///   <name>db1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/nocow/db1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Without facts there is no telling.
+    /// ```xml,not-checked
+    /// <domain type='kvm'>
+    ///   <name>db1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/nocow/db1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "btrfs-dio-raid-mirror-divergence",
+        group: Group::DataSafety,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Source("Linux commit 7c2830f00c3e (7.0, in 6.12.75 and 6.18.44): btrfs falls back to buffered writes if the data profile has duplication"),
+            Evidence::Source("linux-source-6.12 6.12.117, fs/btrfs/direct-io.c: a data profile other than RAID0 and single is written through the page cache"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for found in host::written_directly(context, report, DiskField::Cache, |_| true) {
+        let WrittenDirectly {
+            index,
+            disk,
+            path,
+            direct,
+        } = found;
+        match direct.verdict {
+            Verdict::DirectUnstableMirrors => {}
+            Verdict::Unsupported
+            | Verdict::AcceptedButBuffered(_)
+            | Verdict::Direct
+            | Verdict::DirectUnstableChecksums => continue,
+        }
+        // The conclusion came from facts, so there are some.
+        let Some(facts) = context.host else { continue };
+        let at = FieldPath::Disk(index, DiskField::Cache);
+        let (words, changes) = remedy::without_direct(index, disk);
+        let finding = report.finding(
+            at,
+            format!(
+                "`{}` asks for O_DIRECT ({}), with which the copies that btrfs keeps on {} may differ unnoticed",
+                disk.name(),
+                remedy::how_direct_is_asked(disk),
+                host::kernel(facts),
+            ),
+        );
+        finding
+            .label("hands the guest's memory to each drive while the guest may still change it")
+            .note(host::because(path, &direct))
+            .note(
+                "where the guest changes a page during its write, the copies differ, and without a checksum \
+                 neither a read nor a scrub tells which is right",
+            )
+            .confidence(host::confidence(&direct));
+        let elsewhere = "run Linux 6.12.75 or a later 6.12, or 7.0 or later, which writes such files through the page cache";
+        match changes {
+            Some(changes) => finding
+                .note(format!("or else: {elsewhere}"))
+                .help(format!(
+                    "write {words}: the guest's flushes reach the disk as before, and the host's memory holds a copy"
+                ))
+                .fix(Fix::needs_consent(changes)),
+            None => finding.help(elsewhere),
+        };
+    }
+}
