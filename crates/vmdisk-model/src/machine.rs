@@ -31,6 +31,29 @@ impl DomainType {
             other => DomainType::Other(other.to_owned()),
         }
     }
+
+    /// False for the hypervisors and containers of libvirt that run no QEMU; a word nobody knows may be a new
+    /// accelerator of QEMU, as `hvf` was, and counts as one.
+    pub fn is_run_by_qemu(&self) -> bool {
+        const OTHERS: &[&str] = &[
+            "bhyve",
+            "hyperv",
+            "lxc",
+            "openvz",
+            "parallels",
+            "phyp",
+            "test",
+            "uml",
+            "vbox",
+            "vmware",
+            "vz",
+            "xen",
+        ];
+        match self {
+            DomainType::Kvm | DomainType::Qemu => true,
+            DomainType::Other(word) => !OTHERS.contains(&word.as_str()),
+        }
+    }
 }
 
 wire_enum! {
@@ -123,6 +146,25 @@ impl std::fmt::Display for MachineType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_hypervisors_run_no_qemu_and_its_accelerators_do() {
+        for (word, is_run_by_qemu) in [
+            ("kvm", true),
+            ("qemu", true),
+            ("hvf", true),
+            ("nvmm", true),
+            ("xen", false),
+            ("lxc", false),
+            ("bhyve", false),
+        ] {
+            assert_eq!(
+                DomainType::from_wire(word).is_run_by_qemu(),
+                is_run_by_qemu,
+                "{word}"
+            );
+        }
+    }
 
     #[test]
     fn a_machine_version_is_the_last_part_of_its_name() {

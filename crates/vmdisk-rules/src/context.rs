@@ -29,6 +29,9 @@ impl Missing {
 
     /// The reason for everything about the machine when only disks are known.
     pub const DISKS_ONLY: &'static str = "the file holds disks without their machine";
+
+    /// The reason for everything but the text itself where another hypervisor runs the guest.
+    pub const NOT_QEMU: &'static str = "QEMU does not run this guest, and the rule is about QEMU";
 }
 
 /// One configuration, and what is known around it.

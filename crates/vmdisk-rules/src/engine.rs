@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Context, Finding, NotChecked, RULES, Report};
+use vmdisk_model::{DomainField, DomainType, FieldPath};
+
+use crate::{Context, Finding, Missing, NotChecked, RULES, Report};
 
 /// What came of running all rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,9 +18,14 @@ pub struct Outcome {
 /// Runs all rules over one configuration.
 pub fn check(context: &Context<'_>) -> Outcome {
     let mut outcome = Outcome::default();
+    let domain_type = context.domain.domain_type.as_ref();
+    let foreign = domain_type.filter(|domain_type| !domain_type.is_run_by_qemu());
     for rule in RULES {
         let mut report = Report::new(rule);
-        (rule.check)(context, &mut report);
+        match foreign.filter(|_| !rule.is_about_text) {
+            Some(domain_type) => is_about_qemu(domain_type, &mut report),
+            None => (rule.check)(context, &mut report),
+        }
         outcome.findings.append(&mut report.findings);
         outcome.not_checked.append(&mut report.not_checked);
     }
@@ -27,6 +34,15 @@ pub fn check(context: &Context<'_>) -> Outcome {
         .findings
         .sort_by(|a, b| (a.at, a.rule.name).cmp(&(b.at, b.rule.name)));
     outcome
+}
+
+/// What a rule about QEMU has to say about the guest of another hypervisor.
+fn is_about_qemu(domain_type: &DomainType, report: &mut Report) {
+    let what = format!("a guest of type '{}'", domain_type.as_wire());
+    report.not_checked(
+        FieldPath::Domain(DomainField::DomainType),
+        Missing::new(what, Missing::NOT_QEMU),
+    );
 }
 
 /// One cause gives one finding: where a rule speaks about a disk, those it supersedes are silent.
@@ -52,4 +68,65 @@ fn drop_superseded(outcome: &mut Outcome) {
     outcome
         .not_checked
         .retain(|missed| !silenced.contains(&(missed.rule.name, missed.at.disk())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vmdisk_facts::Target;
+    use vmdisk_model::{CacheMode, Disk, Domain, Format, Frontend, Image, TargetBus};
+    use vmdisk_source::{Problem, ProblemKind, Span};
+
+    fn said_of_a_guest_of(word: &str) -> (Vec<&'static str>, Vec<NotChecked>) {
+        let image = Image::file("/a.img", Format::Raw);
+        let mut disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
+        disk.backend.cache = Some(CacheMode::Unsafe);
+        let domain = Domain {
+            domain_type: Some(DomainType::from_wire(word)),
+            disks: vec![disk],
+            ..Domain::default()
+        };
+        let problems = [Problem {
+            at: FieldPath::Disk(0, vmdisk_model::DiskField::Disk),
+            kind: ProblemKind::UnknownElement,
+            span: Span::new(0, 1),
+            message: "unknown element".to_owned(),
+            help: None,
+            fix: Vec::new(),
+        }];
+        let target = Target::default();
+        let outcome = check(&Context {
+            problems: &problems,
+            ..Context::new(&domain, &target)
+        });
+        let names = outcome.findings.iter().map(|finding| finding.rule.name);
+        (names.collect(), outcome.not_checked)
+    }
+
+    #[test]
+    fn rules_about_qemu_say_nothing_about_other_hypervisors_and_tell_so() {
+        let (found, not_checked) = said_of_a_guest_of("xen");
+        assert_eq!(found, ["unknown-element"]);
+        assert!(
+            not_checked
+                .iter()
+                .all(|missed| missed.missing.why == Missing::NOT_QEMU)
+        );
+        let about_qemu = RULES.iter().filter(|rule| !rule.is_about_text).count();
+        assert_eq!(not_checked.len(), about_qemu);
+    }
+
+    #[test]
+    fn accelerators_of_qemu_are_qemu() {
+        for word in ["kvm", "qemu", "hvf"] {
+            let (found, not_checked) = said_of_a_guest_of(word);
+            assert!(found.contains(&"cache-unsafe"), "{word}: {found:?}");
+            assert!(found.contains(&"unknown-element"), "{word}: {found:?}");
+            assert!(
+                not_checked
+                    .iter()
+                    .all(|missed| missed.missing.why != Missing::NOT_QEMU)
+            );
+        }
+    }
 }

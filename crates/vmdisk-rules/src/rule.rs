@@ -86,6 +86,9 @@ pub struct Rule {
     pub since: &'static str,
     /// What it stands on.
     pub evidence: &'static [Evidence],
+    /// True if it judges how the text is written; others judge what QEMU makes of it, and have nothing to say
+    /// about guests that QEMU does not run.
+    pub is_about_text: bool,
     /// Rules that stay silent about a disk where this one speaks: one cause gives one finding.
     pub supersedes: &'static [&'static str],
     /// The manual page, in Markdown, without the heading.
@@ -136,6 +139,7 @@ macro_rules! declare_rule {
             group: $group:expr,
             severity: $severity:expr,
             since: $since:literal,
+            $(is_about_text: $is_about_text:literal,)?
             evidence: $evidence:expr,
             supersedes: $supersedes:expr,
             check: $check:path,
@@ -147,6 +151,7 @@ macro_rules! declare_rule {
             group: $group,
             severity: $severity,
             since: $since,
+            is_about_text: false $(|| $is_about_text)?,
             evidence: $evidence,
             supersedes: $supersedes,
             page: concat!($($doc, "\n",)+),

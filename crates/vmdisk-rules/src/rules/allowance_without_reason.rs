@@ -37,6 +37,7 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
+        is_about_text: true,
         evidence: &[Evidence::Source("the allowance itself")],
         supersedes: &[],
         check: reported_with_the_allowances,

@@ -38,6 +38,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
+        is_about_text: true,
         evidence: &[
             Evidence::Refused {
                 by: "libvirt 9.0",

@@ -40,6 +40,7 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
+        is_about_text: true,
         evidence: &[
             Evidence::Measured {
                 figures: "define returns 0 and the element is gone from dumpxml",

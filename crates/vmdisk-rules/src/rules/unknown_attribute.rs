@@ -46,6 +46,7 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
+        is_about_text: true,
         evidence: &[
             Evidence::Measured {
                 figures: "define succeeds and the attribute is gone from dumpxml",

@@ -397,7 +397,7 @@ fn what_is_no_data_disk_belongs_on_an_emulated_bus() {
         lint("bus-emulated", &guest("", &devices)).is_clean();
     }
     let xen = "<domain type='xen'><name>a</name><devices><disk type='file' device='disk'><source file='/a.img'/><target dev='hda' bus='ide'/></disk></devices></domain>";
-    lint("bus-emulated", xen).is_clean();
+    lint("bus-emulated", xen).missed("QEMU does not run");
 }
 
 #[test]
