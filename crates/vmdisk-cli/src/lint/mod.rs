@@ -202,6 +202,11 @@ fn finish(
             Mode::Report | Mode::Fix(_) => summary.text(),
             Mode::Diff(_) => summary.would_fix(),
         });
+        if let (Mode::Report, LintFormat::Full, Some(further)) =
+            (mode, args.format, summary.further_reading())
+        {
+            io.say(further);
+        }
     }
     Ok(exit)
 }

@@ -58,6 +58,14 @@ impl Summary {
         summary
     }
 
+    /// Where to read on, if there is anything to read about.
+    pub(crate) const fn further_reading(&self) -> Option<&'static str> {
+        if self.errors + self.warnings + self.advice == 0 {
+            return None;
+        }
+        Some("for more about a rule: vmdisk explain RULE\n")
+    }
+
     /// The summary for people.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
@@ -96,10 +104,17 @@ impl Summary {
             let number = self.rules_not_checked.len();
             let _ = write!(out, "; {} not checked", count(number, "rule", "rules"));
             let no_facts = vmdisk::rules::Missing::NO_FACTS;
-            let why = match (self.reasons.contains(no_facts), self.reasons.len()) {
-                (true, 1) => "no facts were given: --facts FILE or --live",
-                (true, _) => "no facts were given: --facts FILE or --live; -v lists all reasons",
-                (false, _) => "-v lists why",
+            let not_qemu = vmdisk::rules::Missing::NOT_QEMU;
+            let given = (
+                self.reasons.contains(no_facts),
+                self.reasons.contains(not_qemu),
+                self.reasons.len(),
+            );
+            let why = match given {
+                (true, _, 1) => "no facts were given: --facts FILE or --live",
+                (true, _, _) => "no facts were given: --facts FILE or --live; -v lists all reasons",
+                (false, true, 1) => "they are about QEMU, which does not run this guest",
+                (false, _, _) => "-v lists why",
             };
             let _ = write!(out, " ({why})");
         }
