@@ -4,7 +4,7 @@ mod plan;
 mod spec;
 mod steps;
 
-pub use plan::{Choice, ChoiceSource, Plan, PlanError, plan};
+pub use plan::{Choice, ChoiceSource, Plan, PlanError, RULES, plan};
 pub use spec::{
     BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, GuestSpec, GuestType,
     HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES,

@@ -93,6 +93,11 @@ fn a_place_in_the_yaml_is_found_for_an_error_of_planning() {
 }
 
 #[test]
+fn the_rules_that_choices_name_are_sorted() {
+    assert!(RULES.is_sorted_by(|a, b| a < b), "{RULES:?}");
+}
+
+#[test]
 fn every_choice_says_why_and_unsafe_is_never_chosen() {
     let plan = planned(&[
         "qcow2:/btrfs/a.qcow2,size=1T",
@@ -137,6 +142,9 @@ proptest! {
                 return Ok(());
             }
         };
+        for choice in &plan.choices {
+            prop_assert!(choice.rule.is_none_or(|rule| RULES.contains(&rule)), "{:?}", choice);
+        }
         prop_assert_eq!(plan.domain.disks.len(), spec.disks.len());
         let mut names: Vec<&str> = plan.domain.disks.iter().map(Disk::name).collect();
         names.sort_unstable();

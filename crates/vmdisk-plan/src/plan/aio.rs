@@ -22,12 +22,7 @@ impl Planner<'_> {
             Some(choose(planner, &image, is_direct))
         });
         self.disk(index).backend.aio = aio;
-    }
-
-    /// Number of disks with native AIO so far; each event loop with one takes requests of the kernel.
-    fn native_disks(&self) -> u64 {
-        let is_native = |disk: &&vmdisk_model::Disk| disk.backend.aio == Some(AioMode::Native);
-        self.domain.disks.iter().filter(is_native).count() as u64
+        self.native_disks += u64::from(aio == Some(AioMode::Native));
     }
 }
 
@@ -42,27 +37,27 @@ fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool) -> Chosen<AioMo
     }
     let is_device = matches!(image.protocol, Protocol::HostDevice { .. });
     if is_device || is_allocated(planner, image) {
-        if !planner.host.has_aio_requests(planner.native_disks() + 1) {
+        if !planner.host.has_aio_requests(planner.native_disks + 1) {
             let reason = "fs.aio-max-nr leaves no requests for another disk with native AIO";
-            return Chosen::by_fact(AioMode::Threads, reason).instead_of("aio-max-nr-exhaustion");
+            return Chosen::by_fact(AioMode::Threads, reason);
         }
         let reason = if is_device {
             "a block device has no blocks to allocate, which is what io_submit waits for in files"
         } else {
             "every block of the file is allocated, so io_submit does not wait for that"
         };
-        return Chosen::by_default(AioMode::Native, reason).instead_of("io-threads-on-block");
+        return Chosen::by_default(AioMode::Native, reason);
     }
     match planner.host.io_uring() {
         Ok(because) => {
             let reason =
                 format!("the file grows as the guest writes, where native AIO waits; {because}");
-            Chosen::by_fact(AioMode::IoUring, reason).instead_of("io-native-sparse-file")
+            Chosen::by_fact(AioMode::IoUring, reason)
         }
         Err(why) => {
             let reason =
                 format!("the file grows as the guest writes, where native AIO waits; {why}");
-            Chosen::by_default(AioMode::Threads, reason).instead_of("io-native-sparse-file")
+            Chosen::by_default(AioMode::Threads, reason)
         }
     }
 }

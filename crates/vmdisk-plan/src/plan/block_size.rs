@@ -7,7 +7,7 @@ use vmdisk_model::{
 
 use super::host::Direct;
 use super::planner::{Chosen, Planner};
-use crate::spec::{DiskSpec, MediaSpec};
+use crate::spec::DiskSpec;
 
 /// Sector sizes of the storage below a disk.
 struct Below {
@@ -68,22 +68,19 @@ impl Planner<'_> {
         let physical = self.decide_disk(index, physical_field, "physical-block-size", asked, |_| {
             if let Some(logical) = logical.filter(|size| size.0 > 512) {
                 let reason = "QEMU refuses a physical sector that is smaller than a logical one";
-                return Some(Chosen::by_default(logical, reason).instead_of("logical-gt-physical"));
+                return Some(Chosen::by_default(logical, reason));
             }
             // On a disk that exists this is a hint without harm, and worth it only on large sectors.
             let is_worth_it =
                 |below: &&Below| below.physical == 4096 && (is_new || has_sizes && below.logical == 4096);
             let below = below.as_ref().filter(is_worth_it)?;
-            let rule = if below.logical == 4096 {
-                "guest-sector-512-on-4kn"
-            } else {
-                "guest-physical-512-on-512e"
-            };
             let reason = format!(
                 "{} writes 4096 bytes at once, and a guest that knows aligns its requests to that",
                 below.whose
             );
-            Some(Chosen::by_fact(Bytes(4096), reason).instead_of(rule))
+            let mut chosen = Chosen::by_fact(Bytes(4096), reason);
+            chosen.rule = (below.logical == 4096).then_some("guest-sector-512-on-4kn");
+            Some(chosen)
         });
         let as_u32 = |size: Bytes| u32::try_from(size.0).unwrap_or(512);
         let frontend = &mut self.disk(index).frontend;
@@ -101,13 +98,7 @@ impl Planner<'_> {
             self.domain.architecture,
             Some(Architecture::X86_64 | Architecture::I686)
         );
-        let disks = &self.spec.disks;
-        let first = disks
-            .iter()
-            .enumerate()
-            .filter(|(_, disk)| matches!(disk.media, None | Some(MediaSpec::Disk)))
-            .min_by_key(|(at, disk)| (disk.boot.unwrap_or(u32::MAX), *at));
-        is_pc && (disks[index].boot.is_some() || first.is_some_and(|(at, _)| at == index))
+        is_pc && (self.spec.disks[index].boot.is_some() || self.first_disk == Some(index))
     }
 
     fn sectors_below(&self, spec: &DiskSpec, image: &Image, is_direct: bool) -> Option<Below> {

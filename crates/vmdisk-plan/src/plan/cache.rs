@@ -31,8 +31,10 @@ fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Cache
         return Chosen::by_default(CacheMode::None, reason).instead_of("native-without-direct");
     }
     let works = match (planner.host.direct_io(image), &image.protocol) {
-        (Direct::Fails { because, rule }, _) => {
-            return Chosen::by_fact(CacheMode::Writeback, because).instead_of(rule);
+        (Direct::Fails { because, rule, .. }, _) => {
+            let mut chosen = Chosen::by_fact(CacheMode::Writeback, because);
+            chosen.rule = rule;
+            return chosen;
         }
         (Direct::Works { because, .. }, _) => because,
         (Direct::Unknown { .. }, Protocol::HostDevice { .. }) => {
@@ -51,11 +53,14 @@ fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Cache
         match planner.host.direct_io(below) {
             Direct::Fails {
                 because,
-                rule: rule @ "odirect-unsupported",
+                is_refused: true,
+                rule,
             } => {
                 let reason =
                     format!("the backing image is opened the same way, and there {because}");
-                return Chosen::by_fact(CacheMode::Writeback, reason).instead_of(rule);
+                let mut chosen = Chosen::by_fact(CacheMode::Writeback, reason);
+                chosen.rule = rule;
+                return chosen;
             }
             // Reads alone do no harm where writes would.
             Direct::Fails { .. } | Direct::Works { .. } | Direct::Unknown { .. } => {}

@@ -53,7 +53,7 @@ impl<'a> Planner<'a> {
                 && planner.host.may(Capability::LibvirtDiscardNoUnref);
             (is_unmapped && is_preallocated && is_there).then(|| {
                 let reason = "the image is preallocated, and a discarded cluster would move when it is written again";
-                Chosen::by_fact(true, reason).instead_of("discard-no-unref-missing")
+                Chosen::by_fact(true, reason)
             })
         });
         self.disk(index).backend.discard_no_unref =
@@ -79,7 +79,7 @@ impl<'a> Planner<'a> {
             }
             let reason =
                 format!("{whose} gives back {size} at once, and a smaller discard frees nothing");
-            Some(Chosen::by_fact(size, reason).instead_of("discard-granularity-mismatch"))
+            Some(Chosen::by_fact(size, reason))
         });
         self.disk(index).frontend.discard_granularity = size.map(as_u32);
     }
@@ -183,11 +183,11 @@ fn on_device(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Di
         }
         (_, Fact::Known(0)) => {
             let reason = format!("discards do not get through {name}");
-            Chosen::by_fact(Discard::Ignore, reason).instead_of("discard-useless-backend")
+            Chosen::by_fact(Discard::Ignore, reason)
         }
         (_, Fact::Known(_)) if !planner.host.may(Capability::MachineVirtioBlkDiscard) => {
             let reason = "this machine type hides discards from the guest";
-            Chosen::by_fact(Discard::Ignore, reason).instead_of("discard-old-machine")
+            Chosen::by_fact(Discard::Ignore, reason)
         }
         (_, Fact::Known(_)) if planner.host.is_fast(image, Some(device)).is_some() => {
             let reason = format!("{name} takes discards, and flash lasts longer with them");

@@ -1,6 +1,6 @@
 //! Event loops: which iothread serves which disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_facts::{Capability, Fact};
 use vmdisk_model::{
@@ -47,17 +47,20 @@ pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
             *load.entry(*id).or_default() += 1;
         }
     }
+    // The same by load, so that the one with the fewest disks comes first.
+    let mut by_load: BTreeSet<(usize, u32)> =
+        load.iter().map(|(id, disks)| (*disks, *id)).collect();
     for (index, wish) in wishes.into_iter().enumerate() {
         match wish {
             Wish::Nothing => {}
             Wish::These(ids) => assign(planner, index, &ids),
             Wish::Any { reason, is_asked } => {
-                let least = load.iter().min_by_key(|(id, disks)| (**disks, **id));
-                let Some(id) = least.map(|(id, _)| *id) else {
+                let Some((disks, id)) = by_load.pop_first() else {
                     let message = "the guest has no iothreads, and the disk wants one";
                     planner.refuse(SpecPath::disk(index).key("iothread"), message);
                     continue;
                 };
+                by_load.insert((disks + 1, id));
                 *load.entry(id).or_default() += 1;
                 assign_chosen(planner, index, id, reason, is_asked);
             }

@@ -19,8 +19,10 @@ pub(crate) enum Direct {
     Fails {
         /// The facts that decided.
         because: String,
-        /// The rule that would say so.
-        rule: &'static str,
+        /// True if the file system refuses it, so that nothing starts.
+        is_refused: bool,
+        /// The rule that would say so, if there is one.
+        rule: Option<&'static str>,
     },
     /// The facts do not say.
     Unknown {
@@ -89,11 +91,11 @@ impl<'a> Host<'a> {
                     };
                 }
             },
-            Verdict::Unsupported => "odirect-unsupported",
-            Verdict::DirectUnstableChecksums => "btrfs-dio-csum-corruption",
-            Verdict::DirectUnstableMirrors => "btrfs-dio-raid-mirror-divergence",
+            Verdict::Unsupported => Some("odirect-unsupported"),
+            Verdict::DirectUnstableChecksums => Some("btrfs-dio-csum-corruption"),
+            Verdict::DirectUnstableMirrors => None,
             Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums | Buffered::BtrfsRedundant) => {
-                "btrfs-dio-buffered"
+                Some("btrfs-dio-buffered")
             }
             Verdict::AcceptedButBuffered(
                 Buffered::Ext4DataJournal
@@ -102,9 +104,13 @@ impl<'a> Host<'a> {
                 | Buffered::ZfsIgnored
                 | Buffered::ZfsDisabled
                 | Buffered::Declared,
-            ) => "odirect-silently-buffered",
+            ) => Some("odirect-silently-buffered"),
         };
-        Direct::Fails { because, rule }
+        Direct::Fails {
+            because,
+            is_refused: verdict == Verdict::Unsupported,
+            rule,
+        }
     }
 
     /// Direct I/O that is done, and goes wrong later.
@@ -119,14 +125,16 @@ impl<'a> Host<'a> {
                 because:
                     "ZFS checks direct writes and fails those that the guest changes in flight"
                         .to_owned(),
-                rule: "zfs-dio-verify",
+                is_refused: false,
+                rule: None,
             });
         }
         (*kind == FsKind::Bcachefs && is_older_qemu).then(|| Direct::Fails {
             because:
                 "QEMU before 11 learns alignment from reads, and bcachefs wants more of writes"
                     .to_owned(),
-            rule: "bcachefs-dio-old-qemu",
+            is_refused: false,
+            rule: None,
         })
     }
 

@@ -50,6 +50,28 @@ pub struct Choice {
     pub source: ChoiceSource,
 }
 
+/// Names of all rules that [`Choice::rule`] may name, sorted.
+pub const RULES: &[&str] = &[
+    "btrfs-cow-image",
+    "btrfs-dio-buffered",
+    "btrfs-dio-csum-corruption",
+    "bus-emulated",
+    "detect-zeroes-unmap-no-discard",
+    "discard-missing-thin",
+    "guest-sector-512-on-4kn",
+    "hugepages-insufficient",
+    "io-native-on-buffered-dio",
+    "iothread-missing-fast-media",
+    "native-without-direct",
+    "odirect-silently-buffered",
+    "odirect-unsupported",
+    "shareable-cached",
+    "tcg-instead-of-kvm",
+    "thin-chunk-large-with-snapshots",
+    "thin-zeroing-off",
+    "vhost-user-needs-shared-mem",
+];
+
 /// What a choice rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChoiceSource {

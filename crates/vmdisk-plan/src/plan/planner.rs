@@ -1,5 +1,6 @@
 //! The state of planning: what was decided so far, and what cannot be.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use vmdisk_facts::{Facts, HostIndex, Target};
@@ -7,7 +8,7 @@ use vmdisk_model::{Disk, DiskField, Domain, FieldPath, Scope};
 
 use super::host::Host;
 use super::{Choice, ChoiceSource, Plan, PlanError, event_loop, guest};
-use crate::spec::{DiskSpec, Spec, SpecPath};
+use crate::spec::{DiskSpec, MediaSpec, Spec, SpecPath};
 use crate::steps::Step;
 
 /// A value, and why it is taken.
@@ -56,7 +57,12 @@ pub(crate) struct Planner<'a> {
     choices: Vec<Choice>,
     errors: Vec<PlanError>,
     groundwork: Vec<Step>,
+    groundwork_known: BTreeSet<Vec<String>>,
     steps: Vec<Step>,
+    /// Number of disks with native AIO so far; each may have an event loop of its own.
+    pub(crate) native_disks: u64,
+    /// The disk that firmware boots from if none has a place in the boot order.
+    pub(crate) first_disk: Option<usize>,
 }
 
 impl<'a> Planner<'a> {
@@ -71,7 +77,10 @@ impl<'a> Planner<'a> {
             choices: Vec::new(),
             errors: Vec::new(),
             groundwork: Vec::new(),
+            groundwork_known: BTreeSet::new(),
             steps: Vec::new(),
+            native_disks: 0,
+            first_disk: first_disk(spec),
         }
     }
 
@@ -97,7 +106,10 @@ impl<'a> Planner<'a> {
             choices,
             errors,
             mut groundwork,
+            groundwork_known: _,
             steps,
+            native_disks: _,
+            first_disk: _,
         } = self;
         if !errors.is_empty() {
             return Err(errors);
@@ -151,6 +163,7 @@ impl<'a> Planner<'a> {
             rule,
             source,
         } = chosen;
+        debug_assert!(rule.is_none_or(|rule| super::RULES.contains(&rule)));
         self.choices.push(Choice {
             at,
             option,
@@ -200,7 +213,7 @@ impl<'a> Planner<'a> {
     /// Adds steps that come before those of all disks, each command once.
     pub(crate) fn add_groundwork(&mut self, steps: Vec<Step>) {
         for step in steps {
-            if self.groundwork.iter().all(|known| known.argv != step.argv) {
+            if self.groundwork_known.insert(step.argv.clone()) {
                 self.groundwork.push(step);
             }
         }
@@ -210,4 +223,13 @@ impl<'a> Planner<'a> {
     pub(crate) fn add_step(&mut self, step: Step) {
         self.steps.push(step);
     }
+}
+
+/// The disk that firmware tries first: by boot order, else the first in the list.
+fn first_disk(spec: &Spec) -> Option<usize> {
+    let disks = spec.disks.iter().enumerate();
+    disks
+        .filter(|(_, disk)| matches!(disk.media, None | Some(MediaSpec::Disk)))
+        .min_by_key(|(index, disk)| (disk.boot.unwrap_or(u32::MAX), *index))
+        .map(|(index, _)| index)
 }

@@ -46,7 +46,7 @@ impl Planner<'_> {
             return None;
         }
         let reason = "this machine type gives one queue, current ones give one per vCPU";
-        Some(Chosen::by_fact(vcpus.min(1024), reason).instead_of("single-queue-old-machine"))
+        Some(Chosen::by_fact(vcpus.min(1024), reason))
     }
 
     /// Decides the queues of a SCSI controller for which no disk asks.
@@ -76,7 +76,7 @@ impl Planner<'_> {
             let reason = format!(
                 "its tables take {tables}, QEMU keeps 32 MiB of them in memory, and each miss is a read more"
             );
-            Some(Chosen::by_fact(Bytes(whole), reason).instead_of("qcow2-l2-cache-too-small"))
+            Some(Chosen::by_fact(Bytes(whole), reason))
         });
         self.disk(index).backend.metadata_cache_size = size;
     }

@@ -1,5 +1,7 @@
 //! What a disk is made of, and how that is made.
 
+use std::collections::BTreeSet;
+
 use vmdisk_facts::{Fact, FsKind};
 use vmdisk_model::{
     AioMode, BackendSource, Backing, Bytes, CacheMode, Creation, DiskField, FieldPath, Format,
@@ -154,7 +156,7 @@ impl Planner<'_> {
         let at = FieldPath::Disk(index, DiskField::Reconnect);
         let reconnect = self.decide(at, "reconnect", *reconnect, |_| {
             let reason = "a restart of the daemon would take the disk away for good";
-            Some(Chosen::by_default(true, reason).instead_of("vhost-user-no-reconnect"))
+            Some(Chosen::by_default(true, reason))
         });
         let is_on = reconnect == Some(true);
         let timeout = self.decide(at, "reconnect-timeout", *reconnect_timeout, |_| {
@@ -226,7 +228,7 @@ impl Planner<'_> {
                 Chosen::by_fact(true, reason).instead_of("btrfs-dio-buffered")
             } else {
                 let reason = "the data profile keeps copies that checksums can mend, which is worth more than speed";
-                Chosen::by_fact(false, reason).instead_of("btrfs-nocow-raid1-no-selfheal")
+                Chosen::by_fact(false, reason)
             })
         });
         chosen == Some(true)
@@ -235,7 +237,7 @@ impl Planner<'_> {
     /// Writes down the steps that make the storage of all disks.
     pub(crate) fn plan_steps(&mut self) {
         let spec = self.spec;
-        let new_pools: Vec<LogicalVolumeName> = spec
+        let new_pools: BTreeSet<LogicalVolumeName> = spec
             .disks
             .iter()
             .filter_map(|disk| match &disk.backend {

@@ -11,7 +11,7 @@ use super::backend::{BackendSpec, LvmThinSpec, Qcow2Spec};
 use super::check_backend::check_backend;
 use super::check_iotune::check_iotune;
 use super::disk::{DiskSpec, IoThreadSpec, MediaSpec};
-use super::guest::{GuestSpec, HugePagesSpec};
+use super::guest::{GuestSpec, HugePagesSpec, IoThreadCount};
 use super::node::shortened;
 use super::{Spec, SpecError, SpecPath};
 
@@ -73,7 +73,7 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
         machine,
         vcpus,
         memory,
-        iothreads: _,
+        iothreads,
         hugepages,
     } = guest;
     if let Some(name) = name {
@@ -107,6 +107,10 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
     );
     let no_memory = *memory == Some(Bytes(0));
     faults.refuse_unless(!no_memory, at.key("memory"), "a guest has some memory");
+    if let Some(IoThreadCount::Number(count)) = iothreads {
+        let message = format!("{count} iothreads are more than any host has use for");
+        faults.refuse_unless(*count <= 1024, at.key("iothreads"), message);
+    }
     if let Some(HugePagesSpec::Size(size)) = hugepages {
         faults.refuse_unless(
             size.0.is_power_of_two() && size.0 >= 4096,

@@ -56,7 +56,7 @@ impl From<GuestType> for DomainType {
 pub enum IoThreadCount {
     /// As many as the disks need.
     Auto,
-    /// This many, and no disk is given one unless it asks.
+    /// This many, which the disks that can use one share.
     Number(u32),
 }
 

@@ -39,8 +39,8 @@ use section::{Keys, Reader, Slot, SpecValue, section};
 /// Largest spec that is read, in bytes.
 pub const MAX_SPEC_BYTES: usize = 1024 * 1024;
 
-/// Most faults that are looked up in the text; the rest is told without line and column.
-const MOST_PLACES: usize = 64;
+/// How much text is read again to find the places of faults; the rest is told without line and column.
+const MOST_READ_AGAIN: usize = 16 * MAX_SPEC_BYTES;
 
 section! {
     /// A spec: disks to be, or disks that exist, and the machine around them.
@@ -165,7 +165,8 @@ impl Spec {
             vec![fault]
         })?;
         Spec::from_node(node).map_err(|mut errors| {
-            for error in errors.iter_mut().take(MOST_PLACES) {
+            let places = MOST_READ_AGAIN / text.len().max(1);
+            for error in errors.iter_mut().take(places) {
                 error.place = locate::locate(text, &error.at, error.is_about_key);
             }
             // In the order of the text, as a person mends it; what has no place comes last.
@@ -208,6 +209,10 @@ impl Spec {
         let mut schema = <Spec as SpecValue>::schema();
         let meta = "https://json-schema.org/draft/2020-12/schema";
         schema.insert("$schema".into(), meta.into());
+        schema.insert(
+            "$id".into(),
+            "https://github.com/vmdisk/vmdisk/spec/1".into(),
+        );
         schema.insert("title".into(), "vmdisk spec, version 1".into());
         schema
     }

@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use super::node::{Node, shortened};
 use super::section::{Reader, SpecValue, list_of};
 use super::suggest::nearest;
-use super::{BackendSpec, DiskSpec, MAX_SPEC_BYTES, SpecError, SpecPath, SpecPlace, SpecSegment};
+use super::{BackendSpec, DiskSpec, SpecError, SpecPath, SpecPlace, SpecSegment};
+
+/// Largest one-liner that is read, in bytes: two paths of 4096 bytes, each comma twice, and all keys.
+const MAX_ONE_LINER_BYTES: usize = 64 * 1024;
 
 /// The words that a one-liner can begin with; `lun` is a `device` as a SCSI LUN.
 const KINDS: [&str; 7] = [
@@ -228,12 +231,23 @@ impl Tree {
 
     /// Fills the tree; gives the key of the backend unless the beginning makes no sense.
     fn read(&mut self, text: &str) -> Option<&'static str> {
-        if text.len() > MAX_SPEC_BYTES {
-            let message = format!("{} bytes are too many for one disk", text.len());
+        if text.len() > MAX_ONE_LINER_BYTES {
+            let message = format!(
+                "{} bytes are too many for one disk, and {MAX_ONE_LINER_BYTES} are the most",
+                text.len()
+            );
             self.refuse(1, message);
             return None;
         }
         let parts = parts(text);
+        // More than all keys there are.
+        if parts.len() > 256 {
+            self.refuse(
+                1,
+                format!("{} options are too many for one disk", parts.len() - 1),
+            );
+            return None;
+        }
         let (first, options) = parts.split_first()?;
         let kind = self.read_kind(first)?;
         let keys = BackendSpec::keys_of(kind);

@@ -7,6 +7,9 @@ use super::node::{Node, shortened};
 use super::suggest::nearest;
 use super::{SpecError, SpecPath};
 
+/// Most errors that are told at once.
+const MOST_ERRORS: usize = 100;
+
 /// What is known while a spec is read: where the reader is, and what was wrong so far.
 pub(crate) struct Reader {
     /// What was wrong so far.
@@ -44,11 +47,19 @@ impl Reader {
         self.refuse_as(SpecError::value(self.at.clone(), message))
     }
 
-    /// Notes an error.
+    /// Notes an error; beyond [`MOST_ERRORS`] only the last one is kept.
     pub(crate) fn refuse_as(&mut self, error: SpecError) -> &mut SpecError {
+        if self.is_full() {
+            self.errors.pop();
+        }
         let at = self.errors.len();
         self.errors.push(error);
         &mut self.errors[at]
+    }
+
+    /// True if so much is wrong that more would help nobody.
+    fn is_full(&self) -> bool {
+        self.errors.len() > MOST_ERRORS
     }
 }
 
@@ -145,6 +156,9 @@ impl<'a> Keys<'a> {
         }
         for (key, value) in entries {
             let Some(value) = value else { continue };
+            if reader.is_full() {
+                return;
+            }
             let at = reader.at().key(key.as_str());
             let help = explain(&key, &value).unwrap_or_else(|| match nearest(&key, &known) {
                 Some(meant) => format!("did you mean `{meant}`?"),

@@ -1,5 +1,7 @@
 //! The steps that make one image or volume.
 
+use std::collections::BTreeSet;
+
 use vmdisk_model::{
     Backing, Bytes, Creation, Format, Image, LogicalVolumeName, Protocol, Qcow2Creation,
     ThinCreation,
@@ -18,7 +20,7 @@ pub(crate) struct Storage<'a> {
     /// True if its directory loses copy-on-write first.
     pub(crate) is_nocow_set: bool,
     /// Pools that steps of this plan make.
-    pub(crate) new_pools: &'a [LogicalVolumeName],
+    pub(crate) new_pools: &'a BTreeSet<LogicalVolumeName>,
 }
 
 impl Storage<'_> {
