@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Generate(Box<GenerateArgs>),
     /// Collect what there is to know about this host.
     Facts(FactsArgs),
+    /// Show what the header of an image says, and what is wrong with it.
+    Image(ImageArgs),
     /// Show the page of a rule.
     Explain(ExplainArgs),
     /// List the rules.
@@ -241,6 +243,31 @@ pub(crate) enum FactsFormat {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct ImageArgs {
+    /// Images: files or block devices. Only headers are read.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Also look at the backing and data files that it names, and at theirs. Without it nothing that
+    /// an image names is touched.
+    #[arg(long)]
+    pub(crate) chain: bool,
+    /// The least severity that makes the exit status 1.
+    #[arg(
+        long,
+        value_name = "SEVERITY",
+        default_value = Severity::Warning.as_str(),
+        value_parser = severity_parser()
+    )]
+    pub(crate) fail_on: Severity,
+    /// How to print it.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
+    pub(crate) format: TextFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
     /// Name of a rule; `vmdisk rules` lists them.
     #[arg(value_name = "RULE", value_parser = rule_name)]
@@ -280,6 +307,8 @@ pub(crate) enum SchemaFormat {
     Facts,
     /// What `vmdisk generate` reads.
     Spec,
+    /// What `vmdisk image --format json` prints.
+    Image,
 }
 
 #[derive(Args, Debug)]

@@ -12,6 +12,7 @@ mod explain;
 mod facts;
 mod generate;
 mod host;
+mod image;
 mod io;
 mod lint;
 mod output;
@@ -74,6 +75,7 @@ fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, 
         Command::Lint(args) => lint::run(args, io, colors),
         Command::Generate(args) => generate::run(args, io, colors),
         Command::Facts(args) => facts::run(args, io),
+        Command::Image(args) => image::run(args, io, colors),
         Command::Explain(args) => explain::explain(args, io),
         Command::Rules(args) => explain::rules(args, io),
         Command::Schema(args) => schema::run(args, io),

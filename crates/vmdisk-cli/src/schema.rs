@@ -2,6 +2,7 @@
 
 use crate::args::{SchemaArgs, SchemaFormat};
 use crate::exit::Exit;
+use crate::image;
 use crate::io::Io;
 use crate::output::deliver;
 use crate::render::json;
@@ -13,6 +14,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Report => json::v1::schema(),
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),
         SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
+        SchemaFormat::Image => image::json::schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)
         .expect("a schema holds only text, numbers, lists and maps");

@@ -314,7 +314,7 @@ fn look_inside(file: &mut File, real: &Path, length: Option<u64>) {
 }
 
 /// Opens for reading without leaving an access time, where that is allowed.
-fn open(path: &Path, flags: OFlags) -> io::Result<fs::File> {
+pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<fs::File> {
     let attempt = |flags: OFlags| {
         fs::OpenOptions::new()
             .read(true)
@@ -329,7 +329,7 @@ fn open(path: &Path, flags: OFlags) -> io::Result<fs::File> {
     }
 }
 
-fn device_length(device: &fs::File) -> Option<u64> {
+pub(crate) fn device_length(device: &fs::File) -> Option<u64> {
     rustix::fs::seek(device, rustix::fs::SeekFrom::End(0)).ok()
 }
 

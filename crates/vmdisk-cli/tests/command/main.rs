@@ -7,6 +7,7 @@ mod facts;
 mod fixes;
 mod formats;
 mod generate;
+mod image;
 mod pages;
 mod sarif_schema;
 mod streams;

@@ -153,6 +153,57 @@ impl SignatureKind {
     }
 }
 
+impl std::fmt::Display for SignatureKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ext { version } => return write!(f, "ext{version}"),
+            Self::Swap { page_size } => return write!(f, "swap space, pages of {page_size} bytes"),
+            Self::Md { metadata } => {
+                return write!(f, "Linux software RAID, metadata {metadata}");
+            }
+            Self::Xfs => "XFS",
+            Self::Btrfs => "btrfs",
+            Self::Bcachefs => "bcachefs",
+            Self::F2fs => "F2FS",
+            Self::ReiserFs => "ReiserFS",
+            Self::Jfs => "JFS",
+            Self::Gfs2 => "GFS2",
+            Self::Ocfs2 => "OCFS2",
+            Self::Fat => "FAT",
+            Self::ExFat => "exFAT",
+            Self::Ntfs => "NTFS",
+            Self::ReFs => "ReFS",
+            Self::BitLocker => "BitLocker",
+            Self::HfsPlus => "HFS+",
+            Self::Apfs => "APFS",
+            Self::Ufs2 => "UFS2",
+            Self::Iso9660 => "ISO 9660",
+            Self::Udf => "UDF",
+            Self::Squashfs => "SquashFS",
+            Self::Erofs => "EROFS",
+            Self::Lvm2 => "LVM2 physical volume",
+            Self::Bcache => "bcache device",
+            Self::BlueStore => "Ceph BlueStore device",
+            Self::Gzip => "gzip archive",
+            Self::Xz => "xz archive",
+            Self::Zstd => "zstd archive",
+            Self::Bzip2 => "bzip2 archive",
+            Self::Tar => "tar archive",
+        })
+    }
+}
+
+impl std::fmt::Display for MdMetadata {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::V0_90 => "0.90",
+            Self::V1_0 => "1.0",
+            Self::V1_1 => "1.1",
+            Self::V1_2 => "1.2",
+        })
+    }
+}
+
 /// Signatures that are nothing but bytes at a place.
 const FIXED: &[(SignatureKind, usize, &[u8])] = &[
     (SignatureKind::Xfs, 0, b"XFSB"),

@@ -1,0 +1,314 @@
+//! What is wrong with an image and with what it stands on.
+
+use vmdisk::Severity;
+use vmdisk::image::chain::{End, MAX_IMAGES, Place, place};
+use vmdisk::image::{BackingReference, Defect, DefectKind, Effect, FileRole, Header};
+use vmdisk_collect::{ImageFileError, without_secrets};
+
+use super::look::{DataFile, Image, Link};
+
+/// Chains longer than this are told: each layer is another table to look up and another cache.
+pub(crate) const LONG_CHAIN: usize = 8;
+
+/// One thing to say about an image.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// What kind of thing, for programs.
+    pub(crate) name: &'static str,
+    pub(crate) severity: Severity,
+    /// The image it is about.
+    pub(crate) image: String,
+    /// Where in it, in bytes from its beginning.
+    pub(crate) offset: Option<u64>,
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What follows from it.
+    pub(crate) note: Option<String>,
+    /// What to do about it.
+    pub(crate) help: Option<String>,
+}
+
+impl Finding {
+    fn new(name: &'static str, severity: Severity, link: &Link, message: String) -> Self {
+        Finding {
+            name,
+            severity,
+            image: link.location.to_string(),
+            offset: None,
+            message,
+            note: None,
+            help: None,
+        }
+    }
+
+    fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// Everything there is to say, the top image first.
+pub(crate) fn about(image: &Image) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (depth, link) in image.links.iter().enumerate() {
+        findings.extend(
+            link.header
+                .defects()
+                .iter()
+                .map(|defect| of_defect(link, defect)),
+        );
+        if depth > 0 && link.format_differs {
+            findings.push(of_format(&image.links[depth - 1], link));
+        }
+        of_backing_format(link, &mut findings);
+        of_protocols(link, &mut findings);
+        for data in &link.data {
+            of_data(image, link, data, &mut findings);
+        }
+    }
+    of_end(image, &mut findings);
+    if image.links.len() > LONG_CHAIN {
+        let top = &image.links[0];
+        let message = format!("the chain has {} images", image.links.len());
+        findings.push(
+            Finding::new("chain-too-long", Severity::Warning, top, message)
+                .note("a read of what was never written looks into each of them")
+                .help("merge images that nobody needs apart: `qemu-img commit`, or `virsh blockcommit` while the guest runs"),
+        );
+    }
+    findings
+}
+
+fn of_defect(link: &Link, defect: &Defect) -> Finding {
+    let (severity, note) = match defect.effect() {
+        Effect::Refused => (Severity::Error, Some("QEMU does not open the image")),
+        Effect::ReadOnly => (
+            Severity::Error,
+            Some("QEMU opens the image for reading only"),
+        ),
+        Effect::Damaged => (
+            Severity::Error,
+            Some("QEMU opens the image, and what is read is not what was written"),
+        ),
+        Effect::Noted if is_oddity(&defect.kind) => (Severity::Advice, None),
+        Effect::Noted => (Severity::Warning, None),
+    };
+    let mut finding = Finding::new("header", severity, link, defect.kind.to_string());
+    finding.offset = Some(defect.offset);
+    finding.note = note.map(str::to_owned);
+    finding.help = help(&defect.kind).map(str::to_owned);
+    finding
+}
+
+/// Whether a defect harms nobody.
+fn is_oddity(kind: &DefectKind) -> bool {
+    matches!(
+        kind,
+        DefectKind::HeaderLengthUnaligned { .. }
+            | DefectKind::ExtensionRepeated { .. }
+            | DefectKind::TooManyExtensions { .. }
+            | DefectKind::FeatureName
+            | DefectKind::DataFileUnused
+            | DefectKind::NotRead { .. }
+    )
+}
+
+fn help(kind: &DefectKind) -> Option<&'static str> {
+    let is_cut = matches!(
+        kind,
+        DefectKind::TruncatedHeader { .. }
+            | DefectKind::TableEndsImage { .. }
+            | DefectKind::TableBeyondEnd { .. }
+    );
+    if *kind == DefectKind::Corrupt {
+        Some(
+            "`qemu-img check` says what is damaged; copy the image before `qemu-img check -r all`, or restore it",
+        )
+    } else if *kind == DefectKind::Dirty {
+        Some("nothing, if the guest is running; else `qemu-img check -r leaks`")
+    } else if is_cut {
+        Some("the file was cut, as by a copy that did not end: copy it again")
+    } else {
+        None
+    }
+}
+
+fn of_format(above: &Link, link: &Link) -> Finding {
+    let found = link.header.format();
+    let says = match (&link.recorded, link.opened_as) {
+        (Some(recorded), _) => format!("the image above records {recorded}"),
+        (None, Some(format)) => format!("QEMU takes it for {format}"),
+        (None, None) => "QEMU does not know its format".to_owned(),
+    };
+    let finding = Finding::new(
+        "backing-format-mismatch",
+        Severity::Error,
+        link,
+        format!("the header is {found}, and {says}"),
+    );
+    let finding = match link.opened_as {
+        Some(vmdisk::image::ImageFormat::Raw) => finding
+            .note("the image above shows the bytes of the container instead of the disk in it"),
+        Some(_) | None => finding.note("QEMU does not open the chain"),
+    };
+    match found.qemu_name() {
+        Some(format) => finding.help(format!(
+            "`qemu-img rebase -u -F {format} -b BACKING {}` records another, if the header is right",
+            above.location
+        )),
+        None => finding,
+    }
+}
+
+/// Only qcow2 has a place for the format.
+fn of_backing_format(link: &Link, findings: &mut Vec<Finding>) {
+    let Header::Qcow2(qcow2) = &link.header else {
+        return;
+    };
+    if let (Some(backing), None) = (&qcow2.backing_file, &qcow2.backing_format) {
+        let message = format!(
+            "the format of the backing file {} is not recorded",
+            shown(backing)
+        );
+        findings.push(
+            Finding::new("backing-format-missing", Severity::Warning, link, message)
+                .note("libvirt (6.0) refuses a chain that goes on below it, and QEMU looks at its first bytes, which a guest may have written")
+                .help(format!(
+                    "`qemu-img rebase -u -F FORMAT -b BACKING {}` with the format that it was made as",
+                    link.location
+                )),
+        );
+    }
+}
+
+fn of_protocols(link: &Link, findings: &mut Vec<Finding>) {
+    for (role, reference) in link.header.files() {
+        let what = match role {
+            FileRole::Backing => "backing file",
+            FileRole::Data => "data file",
+        };
+        let where_to = match place(&link.location, reference) {
+            Place::Protocol(_) => "leads to another protocol",
+            Place::Json(_) => "is a block device tree that can name any file, host or driver",
+            Place::WorkingDirectory(_) => "counts from the directory QEMU runs in",
+            Place::Path(_) | Place::Unresolvable => continue,
+        };
+        let message = format!("the {what} {} {where_to}", shown(reference));
+        findings.push(
+            Finding::new("backing-protocol-url", Severity::Warning, link, message)
+                .note("whoever made the image decides what the host opens")
+                .help("open it only if it comes from someone you trust with that"),
+        );
+    }
+}
+
+fn of_data(image: &Image, link: &Link, data: &DataFile, findings: &mut Vec<Finding>) {
+    let name = shown(&data.reference);
+    match &data.found {
+        Some(Ok(file)) => {
+            if let Some(other) = image
+                .links
+                .iter()
+                .find(|other| other.identity == file.identity)
+            {
+                let message = format!(
+                    "the data file {name} is the image {} itself",
+                    other.location
+                );
+                findings.push(
+                    Finding::new("data-file-loop", Severity::Error, link, message)
+                        .note("writing the guest's data destroys the header"),
+                );
+            }
+        }
+        Some(Err(error)) => {
+            let what = match error {
+                ImageFileError::Missing => "data-file-missing",
+                ImageFileError::WrongKind(_)
+                | ImageFileError::Refused(_)
+                | ImageFileError::Late(_) => "data-file-unreadable",
+            };
+            let message = format!("the data file {name} could not be looked at: {error}");
+            findings.push(
+                Finding::new(what, Severity::Error, link, message)
+                    .note("the image holds no data without it"),
+            );
+        }
+        None => {}
+    }
+}
+
+fn of_end(image: &Image, findings: &mut Vec<Finding>) {
+    let Some(last) = image.links.last() else {
+        return;
+    };
+    let error = |name, message| Finding::new(name, Severity::Error, last, message);
+    match &image.end {
+        // A format that differs is told of its image.
+        End::Base | End::NotOpened => {}
+        End::Loop { to } => findings.push(
+            error(
+                "backing-loop",
+                format!(
+                    "the backing file is {}, which stands above it: the chain is a loop",
+                    image.links[*to].location
+                ),
+            )
+            .note("QEMU and libvirt refuse it"),
+        ),
+        End::Missing { place, reason } => findings.push(
+            error(
+                "backing-missing",
+                format!("the backing file {} is missing: {reason}", at(place)),
+            )
+            .note("QEMU does not open the image")
+            .help("restore it, or `qemu-img rebase -u` to where it has moved; relative names count from the directory of the image"),
+        ),
+        End::Unreadable { place, reason } => findings.push(error(
+            "backing-unreadable",
+            format!("the backing file {} could not be read: {reason}", at(place)),
+        )),
+        End::Unresolvable => findings.push(error(
+            "backing-unresolvable",
+            "the name of the backing file is relative, and there is nothing it could be relative to"
+                .to_owned(),
+        )),
+        End::TooDeep => findings.push(
+            error(
+                "chain-too-deep",
+                format!("the chain goes on below {MAX_IMAGES} images"),
+            )
+            .note("libvirt refuses more; nothing below was looked at"),
+        ),
+        End::NotFollowed { place, reason } => {
+            // Protocols are told of the image that names them.
+            if image.is_followed && matches!(place, Place::Path(_)) {
+                findings.push(error(
+                    "backing-unreadable",
+                    format!("the backing file {} was not followed: {reason}", at(place)),
+                ));
+            }
+        }
+    }
+}
+
+/// A name without the credentials in it.
+pub(crate) fn shown(reference: &BackingReference) -> String {
+    without_secrets(&reference.name().to_string())
+}
+
+/// A place for people.
+pub(crate) fn at(place: &Place) -> String {
+    match place {
+        Place::Path(name)
+        | Place::WorkingDirectory(name)
+        | Place::Protocol(name)
+        | Place::Json(name) => without_secrets(&name.to_string()),
+        Place::Unresolvable => "(nowhere)".to_owned(),
+    }
+}

@@ -1,0 +1,65 @@
+//! `vmdisk image`.
+
+mod finding;
+pub(crate) mod json;
+mod look;
+mod text;
+
+use crate::args::{ImageArgs, TextFormat};
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::render::message::{Message, MessagePlace};
+use crate::stop::Stop;
+use finding::Finding;
+use look::Image;
+
+/// An image that was asked for, and what there is to say about it.
+struct Shown {
+    /// The path as it was given.
+    path: String,
+    image: Image,
+    findings: Vec<Finding>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ImageArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let mut shown = Vec::new();
+    let mut failed = Vec::new();
+    for file in &args.files {
+        let path = file.display().to_string();
+        match look::look(file, args.chain) {
+            Ok(image) => {
+                let findings = finding::about(&image);
+                shown.push(Shown {
+                    path,
+                    image,
+                    findings,
+                });
+            }
+            Err(error) => failed.push((path, error.to_string())),
+        }
+    }
+    let text = match args.format {
+        TextFormat::Text => text::write(&shown),
+        TextFormat::Json => json::write(&shown, &failed),
+    };
+    deliver(io, args.output.as_deref(), &text)?;
+    for (path, why) in &failed {
+        let place = MessagePlace {
+            path: path.clone(),
+            quoted: None,
+        };
+        let message = Message::error(format!("could not be looked at: {why}")).at(place);
+        io.say(&message.render(colors.stderr));
+    }
+    let mut findings = shown.iter().flat_map(|shown| &shown.findings);
+    Ok(if !failed.is_empty() {
+        Exit::CouldNot
+    } else if findings.any(|finding| finding.severity >= args.fail_on) {
+        Exit::Findings
+    } else {
+        Exit::Clean
+    })
+}
