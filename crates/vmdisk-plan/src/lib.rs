@@ -1,4 +1,78 @@
 //! From intent and facts to a disk: specs, choices with reasons, creation steps.
+//!
+//! A [`Spec`] says what is wanted and leaves the rest open; it is read from YAML or JSON
+//! ([`Spec::from_yaml`]), or a disk of it from one line ([`DiskSpec::from_one_liner`]). [`plan`] fills
+//! what is open from what is known of the host and of the programs it is for, and gives a [`Plan`]: the
+//! guest as a [`vmdisk_model::Domain`], every [`Choice`] with its reason, and the [`Step`]s that make
+//! the storage. [`script`] writes the steps as a shell script that checks everything first and
+//! overwrites nothing.
+//!
+//! Nothing here looks at the machine it runs on, and equal arguments give equal results. What no choice
+//! can make work is refused with its place; what is merely unwise and was asked for is done, and the
+//! linter says what it thinks of it.
+//!
+//! ```
+//! use vmdisk_facts::{Facts, Target};
+//! use vmdisk_model::{AioMode, CacheMode};
+//! use vmdisk_plan::{DiskSpec, Spec, plan, script};
+//!
+//! let spec = Spec::new(vec![
+//!     DiskSpec::from_one_liner("qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata")?,
+//!     DiskSpec::from_one_liner("lvm:vg0/data")?,
+//! ]);
+//! let facts = Facts::from_yaml("
+//! schema_version: '1.0'
+//! mounts: [{id: m1, point: /srv, fs: f1}]
+//! filesystems: [{id: f1, kind: xfs}]
+//! ").unwrap().facts;
+//! let plan = plan(&spec, &facts, &Target::default()).unwrap();
+//!
+//! // XFS does direct I/O, and so do block devices.
+//! let image = &plan.domain.disks[0].backend;
+//! assert_eq!(image.cache, Some(CacheMode::None));
+//! assert_eq!(plan.domain.disks[1].backend.aio, Some(AioMode::Native));
+//!
+//! let why = plan.choices.iter().find(|choice| choice.option == "cache").unwrap();
+//! assert!(why.reason.starts_with("xfs does direct I/O"));
+//!
+//! // Only what has a size is made; the volume is there already.
+//! assert_eq!(
+//!     plan.steps[0].argv,
+//!     ["qemu-img", "create", "-f", "qcow2", "-o", "preallocation=metadata", "--", "/srv/web1.qcow2", "40G"]
+//! );
+//! assert_eq!(plan.steps.len(), 1);
+//! assert!(script(&plan).contains("|| refuse '/srv/web1.qcow2 exists, and nothing is overwritten'"));
+//! # Ok::<(), Vec<vmdisk_plan::SpecError>>(())
+//! ```
+//!
+//! A spec as YAML:
+//!
+//! ```
+//! use vmdisk_plan::{BackendSpec, Spec};
+//!
+//! let spec = Spec::from_yaml("
+//! version: 1
+//! guest: {name: web1, vcpus: 4, memory: 8G}
+//! disks:
+//! - qcow2: {path: /srv/web1.qcow2, size: 40G, preallocation: metadata}
+//!   bus: virtio
+//! - lvm-thin: {group: vg0, volume: web1-data, pool: pool0, size: 500G}
+//! - device: {path: /dev/disk/by-id/wwn-0x5000c500a1b2c3d4, as: lun}
+//! - raw: {path: /srv/install.iso}
+//!   media: cdrom
+//! ").unwrap();
+//! assert!(matches!(spec.disks[1].backend, BackendSpec::LvmThin(_)));
+//!
+//! let errors = Spec::from_yaml("
+//! version: 1
+//! disks:
+//! - qcow2: {path: /srv/web1.qcow2, clustersize: 128K}
+//! ").unwrap_err();
+//! assert_eq!(
+//!     errors[0].to_string(),
+//!     "line 4, column 34: disks[0].qcow2.clustersize: unknown key `clustersize`; did you mean `cluster-size`?"
+//! );
+//! ```
 
 mod plan;
 mod spec;

@@ -110,6 +110,11 @@ impl Planner<'_> {
             ("rotation-rate", spec.rotation_rate.is_some()),
             ("removable", spec.removable.is_some()),
             ("copy-on-read", spec.copy_on_read == Some(true)),
+            // Its writes are SCSI commands, in which QEMU does not look for zeroes.
+            (
+                "detect-zeroes",
+                matches!(spec.detect_zeroes, Some(DetectZeroes::On | DetectZeroes::Unmap)),
+            ),
             ("logical-block-size", spec.logical_block_size.is_some()),
             ("physical-block-size", spec.physical_block_size.is_some()),
             ("discard-granularity", spec.discard_granularity.is_some()),
