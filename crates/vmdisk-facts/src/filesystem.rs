@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::fact::Fact;
+use crate::fact::{Fact, Reason};
 use crate::version::Version;
 
 /// One filesystem; several mounts may show it.
@@ -57,6 +57,22 @@ pub struct Btrfs {
     /// The smallest block in bytes.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub sectorsize: Fact<u64>,
+}
+
+impl Btrfs {
+    /// Whether data is kept in more than one copy or with parity, so that checksums can mend it.
+    ///
+    /// During a balance there are two profiles, and the kernel goes by the one that new data is written with,
+    /// which cannot be seen: one of them with several copies is enough for an answer.
+    pub fn keeps_several_copies(&self) -> Fact<bool> {
+        self.data_profile.as_ref().and_then(|profiles| {
+            if profiles.is_empty() {
+                return Fact::unknown(Reason::Parse, "no btrfs data profile was found");
+            }
+            let has_copies = |profile: &String| !matches!(profile.as_str(), "single" | "raid0");
+            Fact::Known(profiles.iter().any(has_copies))
+        })
+    }
 }
 
 /// ext3 and ext4: the data mode.

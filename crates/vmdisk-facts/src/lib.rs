@@ -29,7 +29,7 @@ pub use capability::{Answer, Basis, Capability};
 pub use direct_io::{Buffered, Confidence, DirectIo, Verdict};
 pub use fact::{Fact, Reason, Unknown};
 pub use facts::{CollectError, Collector, Facts, Host, Redaction, SCHEMA, SCHEMA_VERSION};
-pub use filesystem::{Filesystem, FsKind};
+pub use filesystem::{Btrfs, Filesystem, FsKind};
 pub use index::{HostIndex, Identity};
 pub use mount::{Mount, OptionValue};
 pub use path::{Directory, File, FileKind, ImageHeader};

@@ -3,7 +3,7 @@
 use super::{Buffered, Confidence, DirectIo, Evidence, Verdict, concluded, undecided};
 use crate::btrfs_regime::{self, Write};
 use crate::fact::{Fact, Reason, Unknown};
-use crate::filesystem::Filesystem;
+use crate::filesystem::{Btrfs, Filesystem};
 use crate::path::Outcome;
 use crate::version::Version;
 
@@ -41,28 +41,13 @@ fn checksummed(evidence: Evidence<'_>) -> Fact<bool> {
     Fact::Known(true)
 }
 
-/// Whether the data profile keeps more than one copy or parity.
-fn redundant(filesystem: &Filesystem) -> Fact<bool> {
-    filesystem
-        .btrfs
-        .as_ref()
-        .and_then(|btrfs| btrfs.data_profile.as_ref())
-        .and_then(|profiles| {
-            if profiles.is_empty() {
-                return Fact::unknown(Reason::Parse, "no btrfs data profile was found");
-            }
-            // During a balance there are two: the kernel goes by the one that new data is written with, which cannot be seen.
-            Fact::Known(
-                profiles
-                    .iter()
-                    .any(|profile| !matches!(profile.as_str(), "single" | "raid0")),
-            )
-        })
-}
-
 pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
     let checksums = checksummed(evidence);
-    let redundant = redundant(evidence.filesystem);
+    let redundant = evidence
+        .filesystem
+        .btrfs
+        .as_ref()
+        .and_then(Btrfs::keeps_several_copies);
     // The trial write tells the two apart only when it did not have to wait.
     if evidence.dio.nowait_overwrite.is(&Outcome::Ok) {
         let verdict = match (&checksums, &redundant) {

@@ -1,6 +1,6 @@
 //! `btrfs-cow-image`
 
-use vmdisk_facts::{Fact, FsKind, HostIndex};
+use vmdisk_facts::{Btrfs, Fact, FsKind, HostIndex};
 use vmdisk_model::{Bytes, Disk, FieldPath, Format, Image, ImageField, Protocol};
 
 use crate::rule::declare_rule;
@@ -11,7 +11,8 @@ declare_rule! {
     ///
     /// ## What it does
     /// Reports raw and qcow2 images of 1 GiB and more that the guest writes, on btrfs, where NOCOW is off:
-    /// for the file, or for its directory if the file does not exist yet.
+    /// for the file, or for its directory if the file does not exist yet. A warning where btrfs is known to
+    /// keep one copy of the data (profile single or raid0), else advice.
     ///
     /// ## Why it matters
     /// btrfs writes every changed block to a new place. A guest that writes here and there takes its image to
@@ -20,8 +21,9 @@ declare_rule! {
     /// more metadata. qcow2 copies on write by itself, and does it a second time here.
     ///
     /// The other side of the bargain: without copy-on-write btrfs keeps no checksum, no compression and no
-    /// repair from a mirror for that image. Who wants those keeps copy-on-write, and allows this rule with
-    /// that reason. A snapshot of the subvolume turns copy-on-write on again for every block it holds.
+    /// repair from a mirror for that image. With one copy of the data a checksum tells damage and mends nothing,
+    /// and that side weighs little; with several it is a matter of choice, which is why it is advice then. A
+    /// snapshot of the subvolume turns copy-on-write on again for every block it holds.
     ///
     /// NOCOW has to come before the data: `chattr +C` on a file that has some exits with 0 and does nothing,
     /// and `mv` keeps what the file was. libvirt sets NOCOW on directories of pools that it creates since 6.6.
@@ -121,6 +123,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 disk.name()
             ),
         );
+        if found.may_mend {
+            finding.severity(Severity::Advice);
+        }
         finding
             .label("on btrfs, NOCOW is off")
             .note(match found.pieces {
@@ -152,6 +157,8 @@ fn grows_apart<'a>(disk: &Disk, image: &'a Image) -> Option<&'a str> {
 /// An image that is copied on write.
 struct Copied {
     exists: bool,
+    /// True unless btrfs is known to keep one copy, with which a checksum mends nothing.
+    may_mend: bool,
     pieces: Option<u64>,
 }
 
@@ -160,9 +167,14 @@ fn copied_on_write(context: &Context<'_>, path: &str) -> Result<Option<Copied>, 
     let filesystem = Context::known(facts.filesystem_of(path), || {
         format!("file system of {path}")
     })?;
-    if filesystem.is_none_or(|filesystem| filesystem.kind != FsKind::Btrfs) {
+    let Some(filesystem) = filesystem.filter(|filesystem| filesystem.kind == FsKind::Btrfs) else {
         return Ok(None);
-    }
+    };
+    let copies = filesystem
+        .btrfs
+        .as_ref()
+        .and_then(Btrfs::keeps_several_copies);
+    let may_mend = !copies.is_false();
     let what = || format!("whether copy-on-write is off for {path}");
     let Some(nocow) = Context::known(facts.nocow(path), what)? else {
         return Err(Missing::new(
@@ -181,6 +193,7 @@ fn copied_on_write(context: &Context<'_>, path: &str) -> Result<Option<Copied>, 
             .and_then(|mount| mount.has_option("nodatacow"));
         return Ok((!mounted_nocow.is_true()).then_some(Copied {
             exists,
+            may_mend,
             pieces: None,
         }));
     }
@@ -190,7 +203,11 @@ fn copied_on_write(context: &Context<'_>, path: &str) -> Result<Option<Copied>, 
     let pieces = facts
         .file(path)
         .and_then(|file| file.extents.clone().known());
-    Ok((size >= SMALLEST).then_some(Copied { exists, pieces }))
+    Ok((size >= SMALLEST).then_some(Copied {
+        exists,
+        may_mend,
+        pieces,
+    }))
 }
 
 /// The size that the guest sees, or the file's if it is not known.
