@@ -113,7 +113,10 @@ impl Planner<'_> {
             // Its writes are SCSI commands, in which QEMU does not look for zeroes.
             (
                 "detect-zeroes",
-                matches!(spec.detect_zeroes, Some(DetectZeroes::On | DetectZeroes::Unmap)),
+                matches!(
+                    spec.detect_zeroes,
+                    Some(DetectZeroes::On | DetectZeroes::Unmap)
+                ),
             ),
             ("logical-block-size", spec.logical_block_size.is_some()),
             ("physical-block-size", spec.physical_block_size.is_some()),
