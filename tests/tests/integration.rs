@@ -15,5 +15,7 @@ mod corpus;
 mod mistakes;
 #[path = "integration/packaged_facade.rs"]
 mod packaged_facade;
+#[path = "integration/plan_then_lint.rs"]
+mod plan_then_lint;
 #[path = "integration/readme.rs"]
 mod readme;

@@ -1,0 +1,224 @@
+//! Findings that a plan may have: what the spec asks for, and what the host is like.
+
+use vmdisk::Diagnostic;
+use vmdisk::model::{AioMode, CacheMode, DetectZeroes, Discard};
+use vmdisk::plan::{BackendSpec, DiskSpec, GuestSpec, IoThreadCount, Spec};
+
+/// A finding, and what was asked for where it was found.
+pub(crate) struct Case<'a> {
+    guest: Option<&'a GuestSpec>,
+    disk: Option<&'a DiskSpec>,
+    rule: &'static str,
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn new(spec: &'a Spec, diagnostic: &Diagnostic) -> Self {
+        let index = diagnostic.disk.as_ref().map(|disk| disk.index);
+        Case {
+            guest: spec.guest.as_ref(),
+            disk: index.and_then(|index| spec.disks.get(index)),
+            rule: diagnostic.rule.name,
+        }
+    }
+
+    fn disk_asks(&self, what: impl FnOnce(&DiskSpec) -> bool) -> bool {
+        self.disk.is_some_and(what)
+    }
+}
+
+/// A rule that may find something in a plan.
+pub(crate) struct Allowed {
+    pub(crate) rule: &'static str,
+    /// Why no choice avoids it.
+    pub(crate) reason: &'static str,
+    /// Where that holds.
+    holds: fn(&Case<'_>) -> bool,
+}
+
+/// Direct I/O is asked for by cache mode, by native AIO, or by sharing between hosts.
+fn asks_for_direct_io(case: &Case<'_>) -> bool {
+    case.disk_asks(|disk| {
+        let is_direct = matches!(disk.cache, Some(CacheMode::None | CacheMode::Directsync));
+        is_direct || disk.io == Some(AioMode::Native) || disk.shareable == Some(true)
+    })
+}
+
+/// The storage exists, and is as it is.
+fn exists(case: &Case<'_>) -> bool {
+    case.disk_asks(|disk| !disk.backend.is_made())
+}
+
+/// Something that exists lies below the image.
+fn has_backing_image(case: &Case<'_>) -> bool {
+    case.disk_asks(|disk| match &disk.backend {
+        BackendSpec::Qcow2(qcow2) => qcow2.backing.is_some(),
+        BackendSpec::Raw(_)
+        | BackendSpec::Lvm(_)
+        | BackendSpec::LvmThin(_)
+        | BackendSpec::Device(_)
+        | BackendSpec::VhostUserBlk(_) => false,
+    })
+}
+
+/// The storage is a volume in a pool that exists, or whose chunks and zeroing were asked for.
+fn pool_is_given(case: &Case<'_>) -> bool {
+    case.disk_asks(|disk| match &disk.backend {
+        BackendSpec::LvmThin(thin) => {
+            thin.pool_size.is_none() || thin.chunk_size.is_some() || thin.zero == Some(false)
+        }
+        BackendSpec::Device(_) | BackendSpec::Lvm(_) => true,
+        BackendSpec::Raw(_) | BackendSpec::Qcow2(_) | BackendSpec::VhostUserBlk(_) => false,
+    })
+}
+
+pub(crate) const TABLE: &[Allowed] = &[
+    Allowed {
+        rule: "btrfs-cow-image",
+        reason: "the image exists, or was asked for with copy-on-write",
+        holds: |case| {
+            let keeps_it = case.disk_asks(|disk| match &disk.backend {
+                BackendSpec::Raw(raw) => raw.nocow == Some(false),
+                BackendSpec::Qcow2(qcow2) => qcow2.nocow == Some(false),
+                BackendSpec::Lvm(_)
+                | BackendSpec::LvmThin(_)
+                | BackendSpec::Device(_)
+                | BackendSpec::VhostUserBlk(_) => false,
+            });
+            keeps_it || exists(case)
+        },
+    },
+    Allowed {
+        rule: "btrfs-dio-buffered",
+        reason: "direct I/O was asked for",
+        holds: asks_for_direct_io,
+    },
+    Allowed {
+        rule: "btrfs-dio-csum-corruption",
+        reason: "direct I/O was asked for",
+        holds: asks_for_direct_io,
+    },
+    Allowed {
+        rule: "btrfs-dio-raid-mirror-divergence",
+        reason: "direct I/O was asked for",
+        holds: asks_for_direct_io,
+    },
+    Allowed {
+        rule: "bus-emulated",
+        reason: "the bus was asked for",
+        holds: |case| case.disk_asks(|disk| disk.bus.is_some()),
+    },
+    Allowed {
+        rule: "cache-unsafe",
+        reason: "it was asked for",
+        holds: |case| case.disk_asks(|disk| disk.cache == Some(CacheMode::Unsafe)),
+    },
+    Allowed {
+        rule: "cache-writethrough",
+        reason: "it was asked for",
+        holds: |case| {
+            case.disk_asks(|disk| {
+                matches!(
+                    disk.cache,
+                    Some(CacheMode::Writethrough | CacheMode::Directsync)
+                )
+            })
+        },
+    },
+    Allowed {
+        rule: "detect-zeroes-unmap-no-discard",
+        reason: "both were asked for",
+        holds: |case| {
+            case.disk_asks(|disk| {
+                disk.detect_zeroes == Some(DetectZeroes::Unmap)
+                    && disk.discard == Some(Discard::Ignore)
+            })
+        },
+    },
+    Allowed {
+        rule: "discard-missing-thin",
+        reason: "discards were to be ignored",
+        holds: |case| case.disk_asks(|disk| disk.discard == Some(Discard::Ignore)),
+    },
+    Allowed {
+        rule: "duplicate-disk-source",
+        reason: "the spec gives one device under two names that only facts see through",
+        holds: exists,
+    },
+    Allowed {
+        rule: "format-mismatch",
+        reason: "the spec says what the image that exists is",
+        holds: |case| exists(case) || has_backing_image(case),
+    },
+    Allowed {
+        rule: "io-native-on-buffered-dio",
+        reason: "it was asked for",
+        holds: |case| case.disk_asks(|disk| disk.io == Some(AioMode::Native)),
+    },
+    Allowed {
+        rule: "io-uring-disabled",
+        reason: "it was asked for",
+        holds: |case| case.disk_asks(|disk| disk.io == Some(AioMode::IoUring)),
+    },
+    Allowed {
+        rule: "iothread-missing-fast-media",
+        reason: "no iothreads were asked for",
+        holds: |case| {
+            let count = case.guest.and_then(|guest| guest.iothreads);
+            count == Some(IoThreadCount::Number(0))
+        },
+    },
+    Allowed {
+        rule: "md-degraded",
+        reason: "the array lacks a member, whatever lies on it",
+        holds: |_| true,
+    },
+    Allowed {
+        rule: "odirect-silently-buffered",
+        reason: "direct I/O was asked for",
+        holds: asks_for_direct_io,
+    },
+    Allowed {
+        rule: "odirect-unsupported",
+        reason: "direct I/O was asked for",
+        holds: asks_for_direct_io,
+    },
+    Allowed {
+        rule: "shareable-cached",
+        reason: "sharing and a page cache were both asked for",
+        holds: |case| case.disk_asks(|disk| disk.shareable == Some(true) && disk.cache.is_some()),
+    },
+    Allowed {
+        rule: "source-is-mounted",
+        reason: "the device was named",
+        holds: exists,
+    },
+    Allowed {
+        rule: "tcg-instead-of-kvm",
+        reason: "the way CPUs run was asked for",
+        holds: |case| case.guest.is_some_and(|guest| guest.guest_type.is_some()),
+    },
+    Allowed {
+        rule: "thin-chunk-large-with-snapshots",
+        reason: "the pool exists, or its chunks were asked for",
+        holds: pool_is_given,
+    },
+    Allowed {
+        rule: "thin-zeroing-off",
+        reason: "the pool exists, or was asked for so",
+        holds: pool_is_given,
+    },
+    Allowed {
+        rule: "unstable-device-path",
+        reason: "the device was named so",
+        holds: |case| {
+            let is_device = case.disk_asks(|disk| matches!(disk.backend, BackendSpec::Device(_)));
+            is_device || has_backing_image(case)
+        },
+    },
+];
+
+/// The reason why a finding may be there, if it may.
+pub(crate) fn reason(case: &Case<'_>) -> Option<&'static str> {
+    let row = TABLE.iter().find(|allowed| allowed.rule == case.rule)?;
+    (row.holds)(case).then_some(row.reason)
+}

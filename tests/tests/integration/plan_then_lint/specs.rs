@@ -1,0 +1,307 @@
+//! Specs for a host: disks in places that it has, with options asked for or left open.
+
+use proptest::option::weighted;
+use proptest::prelude::*;
+use proptest::sample::select;
+use vmdisk::model::{
+    AioMode, Bytes, CacheMode, DetectZeroes, Discard, Format, Preallocation, Qcow2Preallocation,
+};
+use vmdisk::plan::{
+    BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, GuestSpec, GuestType,
+    HugePagesSpec, IoThreadCount, IoThreadSpec, LvmSpec, LvmThinSpec, MediaSpec, Qcow2Spec,
+    RawSpec, Spec, SpecVersion, VhostUserBlkSpec,
+};
+
+use super::host::Host;
+
+fn word<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> BoxedStrategy<T> {
+    select(all).boxed()
+}
+
+fn size() -> BoxedStrategy<Bytes> {
+    select(vec![Bytes::gib(1), Bytes::gib(40), Bytes(4096 * 513)]).boxed()
+}
+
+/// A file that is to be made in one of the host's directories.
+fn new_path(host: &Host) -> BoxedStrategy<String> {
+    (select(host.directories.clone()), 0_u32..1000)
+        .prop_map(|(folder, number)| format!("{folder}/made-{number}.img"))
+        .boxed()
+}
+
+fn raw(host: &Host) -> BoxedStrategy<BackendSpec> {
+    let made = (
+        new_path(host),
+        size(),
+        weighted(0.3, word(Preallocation::ALL)),
+        weighted(0.2, any::<bool>()),
+    )
+        .prop_map(|(path, size, preallocation, nocow)| RawSpec {
+            path,
+            size: Some(size),
+            preallocation,
+            nocow,
+        });
+    let exists = select(host.images.clone()).prop_map(|(path, _)| RawSpec {
+        path,
+        size: None,
+        preallocation: None,
+        nocow: None,
+    });
+    prop_oneof![made, exists]
+        .prop_map(BackendSpec::from)
+        .boxed()
+}
+
+fn qcow2(host: &Host) -> BoxedStrategy<BackendSpec> {
+    let made = (
+        new_path(host),
+        size(),
+        weighted(0.3, word(Qcow2Preallocation::ALL)),
+        weighted(0.3, (14_u32..=21).prop_map(|power| Bytes(1 << power))),
+        weighted(0.2, any::<bool>()),
+        weighted(0.2, any::<bool>()),
+        weighted(0.3, select(host.images.clone())),
+    )
+        .prop_map(
+            |(path, size, preallocation, cluster_size, extended_l2, nocow, backing)| Qcow2Spec {
+                path,
+                size: Some(size),
+                preallocation: preallocation.filter(|_| backing.is_none()),
+                cluster_size,
+                extended_l2,
+                lazy_refcounts: None,
+                backing: backing.map(|(path, format)| BackingSpec {
+                    path,
+                    format: format_of(format.as_deref()),
+                }),
+                nocow,
+            },
+        );
+    let exists = select(host.images.clone()).prop_map(|(path, _)| Qcow2Spec {
+        path,
+        size: None,
+        preallocation: None,
+        cluster_size: None,
+        extended_l2: None,
+        lazy_refcounts: None,
+        backing: None,
+        nocow: None,
+    });
+    prop_oneof![made, exists]
+        .prop_map(BackendSpec::from)
+        .boxed()
+}
+
+/// The format that a header shows.
+fn format_of(name: Option<&str>) -> Format {
+    match name {
+        Some("qcow2") => Format::Qcow2,
+        Some(_) | None => Format::Raw,
+    }
+}
+
+fn lvm(host: &Host) -> BoxedStrategy<BackendSpec> {
+    let made = (select(host.groups.clone()), size()).prop_map(|(group, size)| LvmSpec {
+        group,
+        volume: "made".to_owned(),
+        size: Some(size),
+    });
+    let exists = select(host.volumes.clone()).prop_map(|(group, volume)| LvmSpec {
+        group,
+        volume,
+        size: None,
+    });
+    prop_oneof![made, exists]
+        .prop_map(BackendSpec::from)
+        .boxed()
+}
+
+fn lvm_thin(host: &Host) -> BoxedStrategy<BackendSpec> {
+    let in_new_pool = (
+        select(host.groups.clone()),
+        size(),
+        weighted(0.3, (1_u64..=256).prop_map(|count| Bytes(count << 16))),
+        weighted(0.3, any::<bool>()),
+    )
+        .prop_map(|(group, size, chunk_size, zero)| LvmThinSpec {
+            group,
+            volume: "made".to_owned(),
+            size: Some(size),
+            pool: Some("made-pool".to_owned()),
+            pool_size: Some(Bytes::gib(100)),
+            chunk_size,
+            zero,
+        });
+    let mut all = in_new_pool.boxed();
+    if !host.pools.is_empty() {
+        let in_old_pool =
+            (select(host.pools.clone()), size()).prop_map(|((group, pool), size)| LvmThinSpec {
+                group,
+                volume: "made".to_owned(),
+                size: Some(size),
+                pool: Some(pool),
+                pool_size: None,
+                chunk_size: None,
+                zero: None,
+            });
+        all = prop_oneof![all, in_old_pool].boxed();
+    }
+    if !host.thin_volumes.is_empty() {
+        let exists =
+            select(host.thin_volumes.clone()).prop_map(|(group, volume, pool)| LvmThinSpec {
+                group,
+                volume,
+                size: None,
+                pool,
+                pool_size: None,
+                chunk_size: None,
+                zero: None,
+            });
+        all = prop_oneof![all, exists].boxed();
+    }
+    all.prop_map(BackendSpec::from).boxed()
+}
+
+fn backend(host: &Host) -> BoxedStrategy<BackendSpec> {
+    let device = (
+        select(host.devices.clone()),
+        weighted(0.3, word(DeviceAccess::ALL)),
+    )
+        .prop_map(|(path, access)| BackendSpec::from(DeviceSpec { path, access }));
+    let socket = (0_u32..1000).prop_map(|number| {
+        BackendSpec::from(VhostUserBlkSpec {
+            socket: format!("/run/disk-{number}.sock"),
+            reconnect: None,
+            reconnect_timeout: None,
+        })
+    });
+    prop_oneof![
+        4 => raw(host),
+        4 => qcow2(host),
+        2 => lvm(host),
+        3 => lvm_thin(host),
+        3 => device,
+        1 => socket,
+    ]
+    .boxed()
+}
+
+/// Options of one disk, as far as its kind has them.
+fn disk(host: &Host) -> BoxedStrategy<DiskSpec> {
+    let modes = (
+        weighted(0.25, word(CacheMode::ALL)),
+        weighted(0.25, word(AioMode::ALL)),
+        weighted(0.25, word(Discard::ALL)),
+        weighted(0.25, word(DetectZeroes::ALL)),
+    );
+    let device = (
+        weighted(0.4, word(BusSpec::ALL)),
+        weighted(0.1, word(MediaSpec::ALL)),
+        weighted(0.2, 1_u32..=8),
+        weighted(
+            0.2,
+            prop_oneof![
+                Just(IoThreadSpec::Auto),
+                Just(IoThreadSpec::Number(1)),
+                Just(IoThreadSpec::Several(vec![1, 2])),
+            ],
+        ),
+        weighted(0.2, select(vec![Bytes(512), Bytes(4096)])),
+    );
+    let switches = (
+        weighted(0.15, any::<bool>()),
+        weighted(0.15, any::<bool>()),
+        weighted(0.1, any::<bool>()),
+        weighted(0.1, any::<bool>()),
+    );
+    (backend(host), modes, device, switches)
+        .prop_map(|(backend, modes, device, switches)| {
+            let mut disk = DiskSpec::new(backend);
+            let is_vhost = matches!(disk.backend, BackendSpec::VhostUserBlk(_));
+            let (cache, io, discard, detect_zeroes) = modes;
+            let (bus, media, queues, iothread, logical) = device;
+            if is_vhost {
+                disk.queues = queues;
+                return disk;
+            }
+            let is_lun = matches!(
+                &disk.backend,
+                BackendSpec::Device(device) if device.access == Some(DeviceAccess::Lun)
+            );
+            disk.cache = cache;
+            disk.io = io;
+            disk.discard = discard;
+            disk.detect_zeroes = detect_zeroes;
+            disk.queues = queues;
+            disk.iothread = iothread;
+            if !is_lun {
+                disk.bus = bus;
+                disk.media = media;
+                disk.logical_block_size = logical;
+            }
+            if disk.bus == Some(BusSpec::Nvme) {
+                disk.serial = Some("disk1".to_owned());
+            }
+            let (readonly, shareable, transient, copy_on_read) = switches;
+            disk.readonly = readonly;
+            disk.shareable = shareable;
+            disk.transient = transient;
+            disk.copy_on_read = copy_on_read.filter(|_| !is_lun);
+            disk
+        })
+        .boxed()
+}
+
+fn guest() -> BoxedStrategy<GuestSpec> {
+    (
+        weighted(0.2, word(GuestType::ALL)),
+        weighted(
+            0.3,
+            select(vec!["q35", "pc", "pc-q35-5.1", "pc-i440fx-3.1"]),
+        ),
+        weighted(0.5, 1_u32..16),
+        weighted(0.5, select(vec![Bytes::gib(1), Bytes::gib(16)])),
+        weighted(
+            0.3,
+            prop_oneof![
+                Just(IoThreadCount::Auto),
+                (0_u32..4).prop_map(IoThreadCount::Number)
+            ],
+        ),
+        weighted(
+            0.3,
+            prop_oneof![
+                Just(HugePagesSpec::No),
+                Just(HugePagesSpec::DefaultSize),
+                Just(HugePagesSpec::Size(Bytes(2 << 20))),
+            ],
+        ),
+    )
+        .prop_map(
+            |(guest_type, machine, vcpus, memory, iothreads, hugepages)| GuestSpec {
+                name: None,
+                uuid: None,
+                guest_type,
+                arch: None,
+                machine: machine.map(str::to_owned),
+                vcpus,
+                memory,
+                iothreads,
+                hugepages,
+            },
+        )
+        .boxed()
+}
+
+/// A whole spec for a host.
+pub(crate) fn spec(host: &Host) -> BoxedStrategy<Spec> {
+    let disks = proptest::collection::vec(disk(host), 1..4);
+    (weighted(0.6, guest()), disks)
+        .prop_map(|(guest, disks)| Spec {
+            version: SpecVersion::V1,
+            guest,
+            disks,
+        })
+        .boxed()
+}
