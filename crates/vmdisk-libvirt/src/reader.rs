@@ -6,7 +6,6 @@ use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
 
 use crate::element::{Child, Element, Written};
 use crate::kept::KeptParts;
-use crate::suggest::suggest;
 use crate::tag::{Tag, TagAttribute, TagEnd, scan_tag};
 use crate::tree;
 use crate::vocabulary::{ElementSpec, Field, Value, Whose};
@@ -273,7 +272,7 @@ impl<'t> Reader<'t> {
         if self.problems.len() >= 1000 {
             return None;
         }
-        suggest(word, known.iter().copied())
+        vmdisk_source::nearest(word, known.iter().copied())
     }
 
     /// Closes an element: what nobody took is checked, reported where it is unknown, and kept.

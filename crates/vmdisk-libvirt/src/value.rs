@@ -1,8 +1,8 @@
 //! Checking and reading values.
 
 use vmdisk_model::Bytes;
+use vmdisk_source::nearest;
 
-use crate::suggest::suggest;
 use crate::vocabulary::Value;
 
 /// What is wrong with a value.
@@ -80,7 +80,7 @@ fn check_words(
     let perhaps = containing.next().filter(|_| containing.next().is_none());
     Err(ValueFault {
         expected,
-        meant: suggest(text, all()).or_else(|| synonym(text, words)),
+        meant: nearest(text, all()).or_else(|| synonym(text, words)),
         perhaps,
     })
 }
