@@ -9,7 +9,7 @@ use vmdisk_collect::{Request, collect};
 use crate::args::{FactsArgs, FactsFormat};
 use crate::clock;
 use crate::exit::Exit;
-use crate::host;
+use crate::host::Wanted;
 use crate::io::Io;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;
@@ -17,13 +17,17 @@ use crate::output::deliver;
 use crate::stop::{Stop, plain};
 
 /// Asks the host this runs on about some paths.
-pub(crate) fn ask(paths: BTreeSet<String>) -> Facts {
+pub(crate) fn ask(wanted: Wanted) -> Facts {
+    let absolute = |paths: BTreeSet<String>| {
+        paths
+            .into_iter()
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+            .collect()
+    };
     let mut request = Request::new(clock::now());
-    request.paths = paths
-        .into_iter()
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .collect();
+    request.paths = absolute(wanted.paths);
+    request.chains = absolute(wanted.chains);
     collect(&request)
 }
 
@@ -43,7 +47,7 @@ pub(crate) fn run(args: &FactsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     for path in paths {
         request.paths.push(absolute(path, is_live)?);
     }
-    let mut named = BTreeSet::new();
+    let mut named = Wanted::default();
     for file in domains {
         let input = Input {
             file: file.clone(),
@@ -51,9 +55,12 @@ pub(crate) fn run(args: &FactsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         };
         let bytes = read::file(file).map_err(Stop::from)?;
         let document = read::document(&input, &bytes).map_err(Stop::from)?;
-        host::paths_of(document.domain(), &mut named);
+        named.add(document.domain());
     }
-    request.paths.extend(named.into_iter().map(PathBuf::from));
+    request
+        .paths
+        .extend(named.paths.into_iter().map(PathBuf::from));
+    request.chains = named.chains.into_iter().map(PathBuf::from).collect();
     if !is_live {
         must_be_a_directory("collect facts below", root)?;
         request.root = absolute(root, true)?;

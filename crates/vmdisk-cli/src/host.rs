@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use vmdisk::model::{BackendSource, Domain};
+use vmdisk::model::{BackendSource, Backing, Domain, Format, Image};
 use vmdisk::{Facts, HostIndex, Target};
 
 use crate::args::HostArgs;
@@ -30,8 +30,8 @@ impl Host {
     }
 
     /// Asks the host this runs on about some paths, for `--live`.
-    pub(crate) fn collect(&mut self, paths: BTreeSet<String>) {
-        self.facts = Some(crate::facts::ask(paths));
+    pub(crate) fn collect(&mut self, wanted: Wanted) {
+        self.facts = Some(crate::facts::ask(wanted));
     }
 
     /// The facts, if there are any.
@@ -68,20 +68,70 @@ fn read_facts(path: &Path, io: &mut Io<'_>, colors: Colors) -> Result<Facts, Sto
     Ok(read.facts)
 }
 
-/// Adds the paths on the host that the disks of a guest name.
-pub(crate) fn paths_of(domain: &Domain, paths: &mut BTreeSet<String>) {
-    for disk in &domain.disks {
-        match &disk.backend.source {
-            BackendSource::Image(image) => paths.extend(
-                image
-                    .chain()
-                    .filter_map(|image| image.host_path())
-                    .map(str::to_owned),
-            ),
-            BackendSource::VhostUser(socket) => {
-                paths.insert(socket.path.clone());
+/// What to ask a host about.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Paths that configurations name.
+    pub(crate) paths: BTreeSet<String>,
+    /// Those of them that are images whose own headers say what they stand on.
+    pub(crate) chains: BTreeSet<String>,
+}
+
+impl Wanted {
+    /// Adds what the disks of a guest name.
+    pub(crate) fn add(&mut self, domain: &Domain) {
+        for disk in &domain.disks {
+            match &disk.backend.source {
+                BackendSource::Image(image) => self.add_image(image),
+                BackendSource::VhostUser(socket) => {
+                    self.paths.insert(socket.path.clone());
+                }
+                BackendSource::Empty | BackendSource::Other(_) => {}
             }
-            BackendSource::Empty | BackendSource::Other(_) => {}
         }
+    }
+
+    fn add_image(&mut self, image: &Image) {
+        for image in image.chain() {
+            let Some(path) = image.host_path() else {
+                continue;
+            };
+            self.paths.insert(path.to_owned());
+            // The header of what is opened as raw is the guest's, and must lead nobody anywhere.
+            let is_for_the_header = image.backing == Backing::Unspecified
+                && image.format.is_some_and(Format::has_backing);
+            if is_for_the_header {
+                self.chains.insert(path.to_owned());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_header_of_an_image_that_is_opened_as_such_leads_on() {
+        let text = "<devices>
+            <disk><driver type='qcow2'/><source file='/a'/><target dev='vda'/></disk>
+            <disk><driver type='raw'/><source file='/b'/><target dev='vdb'/></disk>
+            <disk><source file='/c'/><target dev='vdc'/></disk>
+            <disk><driver type='qcow2'/><source file='/d'/><backingStore/><target dev='vdd'/></disk>
+            <disk><driver type='qcow2'/><source file='/e'/>
+              <backingStore type='file'><format type='qcow2'/><source file='/f'/></backingStore>
+              <target dev='vde'/></disk>
+          </devices>";
+        let text = format!("<domain>{text}</domain>");
+        let mut wanted = Wanted::default();
+        wanted.add(vmdisk::read(&text).unwrap().domain());
+        let set = |words: &str| words.split(' ').map(str::to_owned).collect();
+        assert_eq!(
+            wanted,
+            Wanted {
+                paths: set("/a /b /c /d /e /f"),
+                chains: set("/a /f"),
+            }
+        );
     }
 }

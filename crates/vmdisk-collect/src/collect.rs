@@ -10,6 +10,7 @@ use vmdisk_facts::{
 };
 
 use crate::btrfs::Registry;
+use crate::chains;
 use crate::devices::Devices;
 use crate::filesystems::{self, Under};
 use crate::host;
@@ -151,6 +152,8 @@ impl<'a> Paths<'a> {
             }
         }
         self.look_at(&mut todo);
+        let mut asked: BTreeSet<String> = asked.into_iter().collect();
+        asked.extend(chains::follow(&mut self));
         if let Some(directory) = self.request.probe_direct_io.clone() {
             self.try_direct_io(&directory);
         }
@@ -219,7 +222,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Looks at paths, and at the directory each is in or would be.
-    fn look_at(&mut self, todo: &mut VecDeque<String>) {
+    pub(crate) fn look_at(&mut self, todo: &mut VecDeque<String>) {
         while let Some(path) = todo.pop_front() {
             if self.is_known(&path) {
                 continue;
@@ -411,7 +414,7 @@ fn error_of(what: &str, unknown: Unknown) -> CollectError {
 }
 
 /// A path without doubled slashes, single dots and a slash at the end; `..` stays, because links decide what it means.
-fn tidy(path: &str) -> String {
+pub(crate) fn tidy(path: &str) -> String {
     let parts = path
         .split('/')
         .filter(|part| !part.is_empty() && *part != ".");

@@ -17,6 +17,7 @@
 
 mod aliases;
 mod btrfs;
+mod chains;
 mod collect;
 mod device_kind;
 mod devices;

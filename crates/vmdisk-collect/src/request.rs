@@ -11,6 +11,9 @@ pub struct Request {
     pub root: PathBuf,
     /// Images, devices and directories in question, as absolute paths.
     pub paths: Vec<PathBuf>,
+    /// Those of the images in question whose backing and data files are to be looked at as well, and what these stand on;
+    /// of any other image nothing that its header names is touched.
+    pub chains: Vec<PathBuf>,
     /// The groups of facts wanted; those that start a program are not among the default.
     pub groups: BTreeSet<Group>,
     /// A directory to try direct I/O in, with a nameless file of 64 KiB that is gone afterwards; the only writing there is.
@@ -27,6 +30,7 @@ impl Request {
         Self {
             root: PathBuf::from("/"),
             paths: Vec::new(),
+            chains: Vec::new(),
             groups: BTreeSet::from([Group::Core]),
             probe_direct_io: None,
             collected_at: collected_at.into(),

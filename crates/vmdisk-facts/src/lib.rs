@@ -4,6 +4,7 @@
 //! [`DirectIo`] is the conclusion about O_DIRECT; [`Target`] and [`Capability`] say what the QEMU,
 //! libvirt and kernel a configuration is for can do. Nothing here looks at the machine it runs on.
 
+mod backing;
 pub mod blockdev;
 pub mod btrfs_regime;
 pub mod capability;
@@ -24,6 +25,7 @@ mod target;
 mod tree;
 mod version;
 
+pub use backing::{NamedFile, named_file};
 pub use blockdev::{BlockDevice, BlockKind, DeviceNumber};
 pub use capability::{Answer, Basis, Capability};
 pub use direct_io::{Buffered, Confidence, DirectIo, Verdict};

@@ -23,6 +23,7 @@
 //! ```
 
 mod boot;
+mod chain;
 mod context;
 mod engine;
 mod evidence;

@@ -4,15 +4,13 @@ mod explain;
 mod spec;
 mod write;
 
-use std::collections::BTreeSet;
-
 use vmdisk::Facts;
 use vmdisk::plan::{Spec, plan, script};
 
 use crate::args::GenerateArgs;
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::host::{self, Host};
+use crate::host::{Host, Wanted};
 use crate::io::Io;
 use crate::output::deliver;
 use crate::stop::Stop;
@@ -22,7 +20,7 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     let mut known = Host::prepare(&args.host, io, colors)?;
     let asked = spec::of(args, io)?;
     if args.host.live {
-        known.collect(host_paths(&asked.spec, args));
+        known.collect(wanted_facts(&asked.spec, args));
     }
     let target = known.target(&args.host);
     let nothing = Facts::default();
@@ -46,13 +44,13 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     Ok(Exit::Clean)
 }
 
-/// Paths on the host that the disks will be on: those of a plan that knows nothing of the host.
-fn host_paths(spec: &Spec, args: &GenerateArgs) -> BTreeSet<String> {
-    let mut paths = BTreeSet::new();
+/// What the disks will be on: what a plan names that knows nothing of the host.
+fn wanted_facts(spec: &Spec, args: &GenerateArgs) -> Wanted {
+    let mut wanted = Wanted::default();
     let target = args.host.target.clone().unwrap_or_default();
     // What cannot be planned at all is complained about when it is planned in earnest.
     if let Ok(plan) = plan(spec, &Facts::default(), &target) {
-        host::paths_of(&plan.domain, &mut paths);
+        wanted.add(&plan.domain);
     }
-    paths
+    wanted
 }

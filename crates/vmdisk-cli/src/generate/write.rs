@@ -30,13 +30,7 @@ pub(super) fn guest(
         })
     };
     Ok(match form {
-        GenerateForm::LibvirtXml => {
-            let text = write::libvirt_xml(domain).map_err(unwritable)?;
-            plain(match &plan.uuid {
-                Some(uuid) => with_uuid(&text, uuid),
-                None => text,
-            })
-        }
+        GenerateForm::LibvirtXml => plain(write::libvirt_xml(domain).map_err(unwritable)?),
         GenerateForm::DiskXml => {
             let mut text = String::new();
             for disk in &domain.disks {
@@ -58,34 +52,15 @@ pub(super) fn guest(
                 (_, QemuFormat::Json) => format!("{}\n", line.to_json_argv()),
                 (_, QemuFormat::Args) => lines_of(&line.argv())?,
             };
-            let mut warnings: Vec<Message> = line
+            let warnings: Vec<Message> = line
                 .left_out
                 .iter()
                 .map(|one| problem(one, false))
                 .collect();
-            if plan.uuid.is_some() {
-                warnings.push(Message {
-                    help: Some("add `-uuid` to the command line".to_owned()),
-                    ..Message::warning("the UUID of the guest is not written")
-                });
-            }
             Some(Written { text, warnings })
         }
         GenerateForm::Script => None,
     })
-}
-
-/// The text with the UUID behind the name, where libvirt writes it; the model has no place for it, and
-/// the spec was only taken with one that is hexadecimal digits and dashes.
-fn with_uuid(text: &str, uuid: &str) -> String {
-    const NAME_END: &str = "</name>\n";
-    match text.find(NAME_END) {
-        Some(at) => {
-            let (before, after) = text.split_at(at + NAME_END.len());
-            format!("{before}  <uuid>{uuid}</uuid>\n{after}")
-        }
-        None => text.to_owned(),
-    }
 }
 
 /// One argument to a line, which an argument with a line end in it would break.

@@ -16,7 +16,7 @@ use vmdisk::{FixScope, LintOptions, Severity};
 use crate::args::{LintArgs, LintFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::host::Host;
+use crate::host::{Host, Wanted};
 use crate::io::Io;
 use crate::output::deliver;
 use crate::render::message::{Message, MessagePlace};
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         }
     }
     if args.host.live {
-        host.collect(host_paths(&inputs, &mut read_before));
+        host.collect(wanted_facts(&inputs, &mut read_before));
     }
     let index = host.index();
     // Standard output belongs to the mended text where that is asked for.
@@ -114,9 +114,9 @@ fn text_of(format: LintFormat, checked: &Checked, view: &View) -> String {
     }
 }
 
-/// Paths on the host that the documents name, for `--live`. What was read for that is kept.
-fn host_paths(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> BTreeSet<String> {
-    let mut paths = BTreeSet::new();
+/// What the documents name on the host, for `--live`. What was read for that is kept.
+fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> Wanted {
+    let mut wanted = Wanted::default();
     for (number, input) in inputs.files.iter().enumerate() {
         let bytes = match read_before.entry(number) {
             Entry::Occupied(bytes) => bytes.into_mut(),
@@ -127,10 +127,10 @@ fn host_paths(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> BT
             },
         };
         if let Ok(document) = vmdisk::read_bytes(bytes) {
-            crate::host::paths_of(document.domain(), &mut paths);
+            wanted.add(document.domain());
         }
     }
-    paths
+    wanted
 }
 
 /// Writes what came of it, and settles the exit status.

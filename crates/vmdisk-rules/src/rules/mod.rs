@@ -3,6 +3,9 @@
 mod allowance_unknown_rule;
 mod allowance_unused;
 mod allowance_without_reason;
+mod backing_format_missing;
+mod backing_missing;
+mod backing_protocol_url;
 mod btrfs_cow_image;
 mod btrfs_dio_buffered;
 mod btrfs_dio_csum_corruption;
@@ -11,6 +14,7 @@ mod bus_emulated;
 mod cache_implicit;
 mod cache_unsafe;
 mod cache_writethrough;
+mod chain_too_long;
 mod detect_zeroes_unmap_no_discard;
 mod discard_missing_thin;
 mod duplicate_disk_source;
@@ -32,6 +36,8 @@ mod missing_value;
 mod native_without_direct;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
+mod qcow2_corrupt_bit;
+mod qcow2_dirty_bit;
 mod queues_gt_vcpus;
 mod shareable_cached;
 mod source_is_mounted;
@@ -55,6 +61,9 @@ pub static RULES: &[&Rule] = &[
     &allowance_unknown_rule::RULE,
     &allowance_unused::RULE,
     &allowance_without_reason::RULE,
+    &backing_format_missing::RULE,
+    &backing_missing::RULE,
+    &backing_protocol_url::RULE,
     &btrfs_cow_image::RULE,
     &btrfs_dio_buffered::RULE,
     &btrfs_dio_csum_corruption::RULE,
@@ -63,6 +72,7 @@ pub static RULES: &[&Rule] = &[
     &cache_implicit::RULE,
     &cache_unsafe::RULE,
     &cache_writethrough::RULE,
+    &chain_too_long::RULE,
     &detect_zeroes_unmap_no_discard::RULE,
     &discard_missing_thin::RULE,
     &duplicate_disk_source::RULE,
@@ -84,6 +94,8 @@ pub static RULES: &[&Rule] = &[
     &native_without_direct::RULE,
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
+    &qcow2_corrupt_bit::RULE,
+    &qcow2_dirty_bit::RULE,
     &queues_gt_vcpus::RULE,
     &shareable_cached::RULE,
     &source_is_mounted::RULE,

@@ -60,6 +60,11 @@ fn has_backing_image(case: &Case<'_>) -> bool {
     })
 }
 
+/// The image exists with what it stands on, or stands on images that exist.
+fn chain_exists(case: &Case<'_>) -> bool {
+    exists(case) || has_backing_image(case)
+}
+
 /// The storage is a volume in a pool that exists, or whose chunks and zeroing were asked for.
 fn pool_is_given(case: &Case<'_>) -> bool {
     case.disk_asks(|disk| match &disk.backend {
@@ -72,6 +77,21 @@ fn pool_is_given(case: &Case<'_>) -> bool {
 }
 
 pub(crate) const TABLE: &[Allowed] = &[
+    Allowed {
+        rule: "backing-format-missing",
+        reason: "the images exist",
+        holds: chain_exists,
+    },
+    Allowed {
+        rule: "backing-missing",
+        reason: "the images exist",
+        holds: chain_exists,
+    },
+    Allowed {
+        rule: "backing-protocol-url",
+        reason: "the images exist",
+        holds: chain_exists,
+    },
     Allowed {
         rule: "btrfs-cow-image",
         reason: "the image exists, or was asked for with copy-on-write",
@@ -123,6 +143,11 @@ pub(crate) const TABLE: &[Allowed] = &[
                 )
             })
         },
+    },
+    Allowed {
+        rule: "chain-too-long",
+        reason: "the images exist",
+        holds: chain_exists,
     },
     Allowed {
         rule: "detect-zeroes-unmap-no-discard",
@@ -181,6 +206,16 @@ pub(crate) const TABLE: &[Allowed] = &[
         rule: "odirect-unsupported",
         reason: "direct I/O was asked for",
         holds: asks_for_direct_io,
+    },
+    Allowed {
+        rule: "qcow2-corrupt-bit",
+        reason: "the images exist",
+        holds: chain_exists,
+    },
+    Allowed {
+        rule: "qcow2-dirty-bit",
+        reason: "the images exist",
+        holds: chain_exists,
     },
     Allowed {
         rule: "shareable-cached",

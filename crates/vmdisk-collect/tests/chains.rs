@@ -1,0 +1,127 @@
+//! Backing and data files: collected with an image where that is asked for, however the chain ends.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::path::Path;
+
+use vmdisk_collect::{Request, collect};
+use vmdisk_facts::{Fact, Facts};
+
+/// A qcow2 image of version 3 by hand, on a backing file with a format.
+fn qcow2(backing: &str, format: &str) -> Vec<u8> {
+    let mut image = vec![0; 4 * 65536];
+    let mut put = |at: usize, bytes: &[u8]| image[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, b"QFI\xfb\x00\x00\x00\x03");
+    put(8, &200u64.to_be_bytes());
+    put(16, &(backing.len() as u32).to_be_bytes());
+    put(20, &16u32.to_be_bytes());
+    put(24, &65536u64.to_be_bytes());
+    put(36, &1u32.to_be_bytes());
+    put(40, &(3u64 * 65536).to_be_bytes());
+    put(48, &65536u64.to_be_bytes());
+    put(56, &1u32.to_be_bytes());
+    put(96, &4u32.to_be_bytes());
+    put(100, &104u32.to_be_bytes());
+    put(104, &[0xe2, 0x79, 0x2a, 0xca]);
+    put(108, &(format.len() as u32).to_be_bytes());
+    put(112, format.as_bytes());
+    put(200, backing.as_bytes());
+    image
+}
+
+/// The facts of `top` in a folder, with what it stands on.
+fn facts(folder: &Path, is_followed: bool) -> Facts {
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    let top = folder.join("top");
+    if is_followed {
+        request.chains.push(top.clone());
+    }
+    request.paths.push(top);
+    collect(&request)
+}
+
+/// The names of the files that were looked at, with whether each is there.
+fn names(facts: &Facts) -> Vec<(String, bool)> {
+    let name = |path: &str| path.rsplit('/').next().unwrap().to_owned();
+    facts
+        .files
+        .iter()
+        .map(|file| (name(&file.path), file.present == Fact::Known(true)))
+        .collect()
+}
+
+fn folder(files: &[(&str, Vec<u8>)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    folder
+}
+
+fn told(expected: &[(&str, bool)]) -> Vec<(String, bool)> {
+    expected
+        .iter()
+        .map(|(name, present)| ((*name).to_owned(), *present))
+        .collect()
+}
+
+#[test]
+fn a_chain_is_followed_down_to_what_is_missing_and_only_if_asked_for() {
+    let folder = folder(&[
+        ("top", qcow2("middle", "qcow2")),
+        ("middle", qcow2("gone", "qcow2")),
+    ]);
+    assert_eq!(names(&facts(folder.path(), false)), told(&[("top", true)]));
+    assert_eq!(
+        names(&facts(folder.path(), true)),
+        told(&[("gone", false), ("middle", true), ("top", true)])
+    );
+}
+
+#[test]
+fn below_what_is_opened_as_raw_nothing_is_followed() {
+    let folder = folder(&[
+        ("top", qcow2("guests", "raw")),
+        ("guests", qcow2("secret", "raw")),
+        ("secret", vec![1; 512]),
+    ]);
+    assert_eq!(
+        names(&facts(folder.path(), true)),
+        told(&[("guests", true), ("top", true)])
+    );
+}
+
+#[test]
+fn a_loop_ends() {
+    let folder = folder(&[("top", qcow2("b", "qcow2")), ("b", qcow2("top", "qcow2"))]);
+    assert_eq!(
+        names(&facts(folder.path(), true)),
+        told(&[("b", true), ("top", true)])
+    );
+}
+
+#[test]
+fn names_that_are_new_for_ever_end() {
+    let folder = folder(&[("top", qcow2("x/../top", "qcow2"))]);
+    std::fs::create_dir(folder.path().join("x")).unwrap();
+    let facts = facts(folder.path(), true);
+    assert!(facts.files.len() <= 201, "{}", facts.files.len());
+}
+
+#[test]
+fn the_longest_chain_is_bounded() {
+    let mut files: Vec<(String, Vec<u8>)> = (0..300)
+        .map(|depth| {
+            (
+                format!("{depth}"),
+                qcow2(&format!("{}", depth + 1), "qcow2"),
+            )
+        })
+        .collect();
+    files.push(("top".to_owned(), qcow2("0", "qcow2")));
+    let files: Vec<(&str, Vec<u8>)> = files
+        .iter()
+        .map(|(name, bytes)| (name.as_str(), bytes.clone()))
+        .collect();
+    let folder = folder(&files);
+    assert_eq!(facts(folder.path(), true).files.len(), 201);
+}

@@ -1,0 +1,141 @@
+//! `backing-format-missing`
+
+use vmdisk_facts::Fact;
+
+use crate::chain::chains;
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// An image does not record the format of its backing file.
+    ///
+    /// ## What it does
+    /// Looks for qcow2 images that name a backing file and not its format, in the chain that the headers of a
+    /// disk's images make. It is an error if the backing file itself stands on another one: libvirt (6.0) refuses
+    /// that. If it is the end of the chain, libvirt and QEMU go by its first bytes, and it is a warning.
+    ///
+    /// ## Why it matters
+    /// `qemu-img create -b` without `-F` made such images until QEMU 6.1 refused to. A guest that ever had the
+    /// backing file as its raw disk may have written a header into it, which then decides what the host opens.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-backing-chains
+    /// <domain type='kvm'>
+    ///   <name>guest</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/img/unnamed.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// The first bytes decide, and the finding is a warning.
+    /// ```xml,reported,facts-backing-chains
+    /// <domain type='kvm'>
+    ///   <name>guest</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/img/guessed.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-backing-chains
+    /// <domain type='kvm'>
+    ///   <name>guest</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/img/overlay.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Without facts there is no telling.
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none'/>
+    ///   <source file='/srv/img/unnamed.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "backing-format-missing",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "libvirt 9.0",
+                text: "was not specified in the image metadata",
+                source: "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse; virsh create; a backing file without one of its own is taken by its first bytes",
+            },
+            Evidence::Cve("CVE-2008-2004"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for chain in chains(context) {
+        for (number, layer) in chain.layers.iter().enumerate() {
+            let Some(header) = layer.header else { continue };
+            // Only qcow2 has a place for it.
+            let (true, Fact::Known(backing)) =
+                (header.format.is(&"qcow2".to_owned()), &header.backing)
+            else {
+                continue;
+            };
+            let what = || {
+                format!(
+                    "the format that {} records for its backing file",
+                    layer.path
+                )
+            };
+            match Context::known(backing.format.as_ref(), what) {
+                Ok(None) => {}
+                Ok(Some(_)) => continue,
+                Err(missing) => {
+                    report.not_checked(chain.at, missing);
+                    continue;
+                }
+            }
+            // Another place on the host or elsewhere: the one below says whether the chain goes on.
+            let below = chain.layers.get(number + 1).and_then(|below| below.header);
+            let goes_on =
+                below.is_some_and(|below| below.backing.is_known() || below.data_file.is_known());
+            let name = chain.name_of(number);
+            let finding = report.finding(
+                chain.at,
+                format!(
+                    "{name} does not record the format of its backing file {}",
+                    backing.path
+                ),
+            );
+            finding
+                .label("its header leads there")
+                .help(format!(
+                    "record the format the backing file was made as: qemu-img rebase -u -f qcow2 -F FORMAT -b {} {}",
+                    backing.path, layer.path
+                ));
+            if goes_on {
+                finding.note("the backing file stands on another one, so libvirt says `was not specified in the image metadata`, and the guest does not start");
+            } else {
+                finding
+                    .severity(Severity::Warning)
+                    .note("libvirt and QEMU go by the first bytes of the backing file, which a guest may have written");
+            }
+        }
+        if let Some(missing) = chain.unknown() {
+            report.not_checked(chain.at, missing.clone());
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `backing-protocol-url`
+
+use vmdisk_facts::NamedFile;
+
+use crate::chain::{End, chains};
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Policy, Report, Severity};
+
+declare_rule! {
+    /// An image's header leads QEMU to another place than a file on the host.
+    ///
+    /// ## What it does
+    /// Reports a disk with an image whose header names a backing file by a protocol (`nbd:`, `https:`) or as a tree
+    /// of QEMU's block devices (`json:`), where the configuration does not write what stands below. It is a
+    /// warning if several owners share the host, and advice with `--policy single-tenant` or `--policy lab`.
+    ///
+    /// ## Why it matters
+    /// Whoever made the image decides what the host connects to or opens: `json:` can name any file, host and
+    /// driver. For an image that somebody handed in, that is a way to read what QEMU may read. A chain that the
+    /// configuration writes as `<backingStore>` is taken instead of the header (libvirt 5.10).
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-backing-chains
+    /// <domain type='kvm'>
+    ///   <name>guest</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/img/remote.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,facts-backing-chains,single-tenant
+    /// <domain type='kvm'>
+    ///   <name>guest</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/img/json.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-backing-chains
+    /// <domain type='kvm'>
+    ///   <name>guest</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/img/overlay.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// The configuration decides.
+    /// ```xml,not-reported,facts-backing-chains
+    /// <domain type='kvm'>
+    ///   <name>guest</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/img/remote.qcow2'/>
+    ///       <backingStore/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Without facts there is no telling.
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none'/>
+    ///   <source file='/srv/img/remote.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "backing-protocol-url",
+        group: Group::Security,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "an image with json:{\"driver\":\"nbd\",…} as its backing file has QEMU connect to that host",
+                how: "virsh create, libvirt 9.0 with QEMU 7.2",
+            },
+            Evidence::Cve("CVE-2024-4467"),
+            Evidence::Cve("CVE-2024-32498"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for chain in chains(context) {
+        let (recorded, leads) = match &chain.end {
+            End::Elsewhere { recorded, named } => match named {
+                NamedFile::Json => (recorded, "a tree of block devices".to_owned()),
+                NamedFile::Protocol(scheme) => (recorded, format!("the protocol {scheme}")),
+                // Nothing on another host, and nothing that could be looked at.
+                NamedFile::Path(_) | NamedFile::Unresolvable => continue,
+            },
+            End::Unknown(missing) => {
+                report.not_checked(chain.at, missing.clone());
+                continue;
+            }
+            End::Base | End::NotThere { .. } | End::Loop { .. } | End::TooDeep => continue,
+        };
+        let last = chain.layers.len().saturating_sub(1);
+        let severity = match context.policy {
+            Policy::MultiTenant => Severity::Warning,
+            Policy::SingleTenant | Policy::Lab => Severity::Advice,
+        };
+        let above = chain.layers.last().map_or("", |layer| layer.path.as_str());
+        report
+            .finding(
+                chain.at,
+                format!("{} leads to {leads}", chain.name_of(last)),
+            )
+            .severity(severity)
+            .label("its header leads there")
+            .note(format!("{above} names {} as its backing file", recorded.path))
+            .note("whoever made the image decides what the host opens")
+            .help("if that is what is meant, write it as <backingStore>, which then counts instead of the header; otherwise do not open the image");
+    }
+}
