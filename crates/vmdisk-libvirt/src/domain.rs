@@ -17,6 +17,7 @@ use crate::{controller, disk, iothreads, memory_backing};
 
 const AT: KeptAt = KeptAt::path("");
 const NAME: KeptAt = KeptAt::path("name");
+const UUID: KeptAt = KeptAt::path("uuid");
 const MEMORY: KeptAt = KeptAt::path("memory");
 const VCPU: KeptAt = KeptAt::path("vcpu");
 const OS: KeptAt = KeptAt::path("os");
@@ -39,6 +40,11 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, 
         let name = reader.open_child(&element, node, element.whose);
         domain.name = Some(name.content()).filter(|name| !name.is_empty());
         guest.note(NAME, reader.close(name));
+    }
+    if let Some(node) = element.child("uuid") {
+        let uuid = reader.open_child(&element, node, element.whose);
+        domain.uuid = Some(uuid.content()).filter(|uuid| !uuid.is_empty());
+        guest.note(UUID, reader.close(uuid));
     }
     if let Some(node) = element.child("memory") {
         let mut memory = reader.open_child(&element, node, element.whose);
@@ -185,6 +191,7 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
     let Domain {
         scope,
         name,
+        uuid,
         domain_type,
         architecture,
         machine,
@@ -221,6 +228,7 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
     for (place, known) in DOMAIN.children.iter().enumerate() {
         match known.name {
             "name" => writer.text_element("name", name.as_ref(), guest.at(NAME)),
+            "uuid" => writer.text_element("uuid", uuid.as_ref(), guest.at(UUID)),
             "memory" => write_scaled(&mut writer, "memory", *memory, guest, MEMORY),
             "vcpu" => writer.text_element("vcpu", *vcpus, guest.at(VCPU)),
             "memoryBacking" => memory_backing::write(&mut writer, memory_backing, guest),

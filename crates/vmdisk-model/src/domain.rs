@@ -22,6 +22,9 @@ pub struct Domain {
     pub scope: Scope,
     /// Name.
     pub name: Option<String>,
+    /// The identity that stays when the name changes; libvirt `uuid`, QEMU `-uuid`. Unset, libvirt makes one up
+    /// when the guest is defined.
+    pub uuid: Option<String>,
     /// How CPUs run.
     pub domain_type: Option<DomainType>,
     /// Instruction set.

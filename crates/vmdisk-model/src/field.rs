@@ -58,6 +58,8 @@ field_enum! {
         Domain = "domain",
         /// Its name.
         Name in Domain = "name",
+        /// Its identity.
+        Uuid in Domain = "uuid",
         /// How CPUs run.
         DomainType in Domain = "@type",
         /// The operating system part.

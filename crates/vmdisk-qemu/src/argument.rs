@@ -12,6 +12,8 @@ use crate::key_value::KeyValue;
 pub enum QemuOption {
     /// `-name`.
     Name,
+    /// `-uuid`: the identity of the guest.
+    Uuid,
     /// `-nodefaults`: no devices but those that are written.
     Nodefaults,
     /// `-machine`.
@@ -38,6 +40,7 @@ impl QemuOption {
     /// Every option.
     pub const ALL: &'static [QemuOption] = &[
         QemuOption::Name,
+        QemuOption::Uuid,
         QemuOption::Nodefaults,
         QemuOption::Machine,
         QemuOption::Accel,
@@ -54,6 +57,7 @@ impl QemuOption {
     pub const fn as_word(self) -> &'static str {
         match self {
             QemuOption::Name => "-name",
+            QemuOption::Uuid => "-uuid",
             QemuOption::Nodefaults => "-nodefaults",
             QemuOption::Machine => "-machine",
             QemuOption::Accel => "-accel",

@@ -1,4 +1,4 @@
-//! `-name`, `-machine`, `-accel`, `-smp`: the machine around the disks.
+//! `-name`, `-uuid`, `-machine`, `-accel`, `-smp`: the machine around the disks.
 
 use vmdisk_model::{DomainField, DomainType, FieldPath};
 
@@ -20,6 +20,19 @@ impl Writer<'_> {
         if let Some(name) = &domain.name {
             let name = KeyValue::default().with("guest", name);
             self.push_pairs(QemuOption::Name, name, field(DomainField::Name));
+        }
+        if let Some(uuid) = &domain.uuid {
+            match canonical_uuid(uuid) {
+                Some(uuid) => self.push_pairs(
+                    QemuOption::Uuid,
+                    KeyValue::first(uuid),
+                    field(DomainField::Uuid),
+                ),
+                None => self.problem(
+                    field(DomainField::Uuid),
+                    format!("`{uuid}` is no UUID, expected 32 hexadecimal digits"),
+                ),
+            }
         }
         // The guest is known as a whole: what is not written does not exist in it.
         self.push(
@@ -66,5 +79,52 @@ impl Writer<'_> {
             KeyValue::first(word),
             FieldPath::Domain(DomainField::DomainType),
         );
+    }
+}
+
+/// A UUID in the only form that QEMU takes; libvirt also takes it without dashes, with others, and with space
+/// around it.
+fn canonical_uuid(text: &str) -> Option<String> {
+    let digits: String = text
+        .trim()
+        .chars()
+        .filter(|letter| *letter != '-')
+        .collect();
+    if digits.len() != 32 || !digits.chars().all(|letter| letter.is_ascii_hexdigit()) {
+        return None;
+    }
+    let parts = [
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..],
+    ];
+    Some(parts.join("-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_is_written_as_qemu_reads_it() {
+        let canonical = "4dea22b3-1d52-d8f3-2516-782e98ab3fa0";
+        for text in [
+            canonical,
+            "4dea22b31d52d8f32516782e98ab3fa0",
+            "\n4dea22b31d52d8f32516782e98ab3fa0 ",
+            "4dea22b3-1d52d8f3-2516782e98ab3fa0",
+        ] {
+            assert_eq!(canonical_uuid(text).as_deref(), Some(canonical), "{text}");
+        }
+        for text in [
+            "",
+            "web1",
+            "4dea22b3-1d52-d8f3-2516-782e98ab3fa",
+            "\u{e9}dea22b31d52d8f32516782e98ab3fa",
+        ] {
+            assert_eq!(canonical_uuid(text), None, "{text}");
+        }
     }
 }

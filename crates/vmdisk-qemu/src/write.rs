@@ -62,6 +62,7 @@ fn write_guest(writer: &mut Writer<'_>) -> Option<&'static str> {
         scope,
         // Written with the machine.
         name: _,
+        uuid: _,
         domain_type: _,
         architecture: _,
         machine: _,

@@ -76,6 +76,11 @@ fn a_spec_and_further_disks_make_one_guest() {
         xml.contains("<uuid>4dea22b3-1d52-d8f3-2516-782e98ab3fa0</uuid>"),
         "{xml}"
     );
+    let qemu = place.run(&["generate", "spec.yaml", "--to", "qemu"]);
+    assert!(
+        text(qemu).contains("-uuid 4dea22b3-1d52-d8f3-2516-782e98ab3fa0"),
+        "the identity goes to QEMU too"
+    );
     assert!(xml.find("/srv/db1.qcow2").unwrap() < xml.find("/srv/web1.qcow2").unwrap());
     let piped = place.run_with_input(&["generate", "-", "--disk", DISK], spec.as_bytes());
     assert_eq!(piped.stdout, xml);

@@ -27,7 +27,7 @@ pub static DOMAIN: ElementSpec = ElementSpec::new("domain")
     ])
     .children(&[
         child((0, 0, 3), &NAME).is(Domain(DomainField::Name)),
-        other(&UUID),
+        child((0, 0, 3), &UUID).is(Domain(DomainField::Uuid)),
         other(&HWUUID),
         other(&GENID),
         other(&TITLE),
@@ -69,7 +69,6 @@ pub static DOMAIN: ElementSpec = ElementSpec::new("domain")
     ]);
 
 others! {
-    UUID = "uuid",
     HWUUID = "hwuuid",
     GENID = "genid",
     TITLE = "title",
@@ -102,6 +101,8 @@ others! {
 }
 
 static NAME: ElementSpec = ElementSpec::new("name").content(Text);
+
+static UUID: ElementSpec = ElementSpec::new("uuid").content(Text);
 
 static MEMORY: ElementSpec = ElementSpec::new("memory")
     .attributes(&[

@@ -336,6 +336,7 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
         of(nasty()),
         of(number()),
         of(size()),
+        of(nasty()),
     );
     (
         any::<bool>(),
@@ -358,6 +359,7 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
                 Domain {
                     scope: Scope::WholeGuest,
                     name: machine.0,
+                    uuid: machine.6,
                     domain_type: machine.1,
                     architecture: machine.2,
                     machine: machine.3.map(MachineType),

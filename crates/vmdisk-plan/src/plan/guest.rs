@@ -26,7 +26,8 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         iothreads: _,
         hugepages: _,
     } = planner.spec.guest.clone().unwrap_or_default();
-    planner.note_asked(at(DomainField::Domain), "uuid", uuid);
+    planner.domain.uuid.clone_from(&uuid);
+    planner.note_asked(at(DomainField::Uuid), "uuid", uuid);
     planner.domain.name = planner.decide(at(DomainField::Name), "name", name, |_| {
         let reason = "a guest needs a name, and none was given";
         Some(Chosen::by_default("guest".to_owned(), reason))

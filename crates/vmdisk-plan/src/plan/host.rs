@@ -93,7 +93,7 @@ impl<'a> Host<'a> {
             },
             Verdict::Unsupported => Some("odirect-unsupported"),
             Verdict::DirectUnstableChecksums => Some("btrfs-dio-csum-corruption"),
-            Verdict::DirectUnstableMirrors => None,
+            Verdict::DirectUnstableMirrors => Some("btrfs-dio-raid-mirror-divergence"),
             Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums | Buffered::BtrfsRedundant) => {
                 Some("btrfs-dio-buffered")
             }

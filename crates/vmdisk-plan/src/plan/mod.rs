@@ -25,8 +25,6 @@ use planner::Planner;
 pub struct Plan {
     /// The guest, with the options that were asked for and those that were chosen.
     pub domain: Domain,
-    /// UUID of the guest, if one was asked for; the model has no place for it.
-    pub uuid: Option<String>,
     /// Every option that was asked for or chosen, in the order of the decisions.
     pub choices: Vec<Choice>,
     /// What has to be run to make the storage, in order; empty if all of it exists.
@@ -55,6 +53,7 @@ pub const RULES: &[&str] = &[
     "btrfs-cow-image",
     "btrfs-dio-buffered",
     "btrfs-dio-csum-corruption",
+    "btrfs-dio-raid-mirror-divergence",
     "bus-emulated",
     "detect-zeroes-unmap-no-discard",
     "discard-missing-thin",

@@ -100,7 +100,7 @@ impl<'a> Planner<'a> {
         guest::plan_memory(&mut self);
         self.plan_steps();
         let Planner {
-            spec,
+            spec: _,
             host: _,
             domain,
             choices,
@@ -117,7 +117,6 @@ impl<'a> Planner<'a> {
         groundwork.extend(steps);
         Ok(Plan {
             domain,
-            uuid: spec.guest.as_ref().and_then(|guest| guest.uuid.clone()),
             choices,
             steps: groundwork,
         })

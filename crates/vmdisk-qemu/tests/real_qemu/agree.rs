@@ -26,6 +26,7 @@ pub(crate) fn differences(qemu: &mut Qemu, line: &CommandLine) -> Vec<String> {
             QemuOption::Device => device_differences(qemu, argument, &mut found),
             QemuOption::Object => object_differences(qemu, argument, &mut found),
             QemuOption::Name
+            | QemuOption::Uuid
             | QemuOption::Nodefaults
             | QemuOption::Machine
             | QemuOption::Accel
