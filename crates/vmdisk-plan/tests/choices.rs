@@ -453,7 +453,7 @@ fn the_format_is_always_said_and_a_new_image_has_nothing_below() {
         let plan = planned(&[disk]);
         let image = plan.domain.disks[0].backend.image().unwrap().clone();
         assert!(image.format.is_some(), "{disk}");
-        assert_eq!(image.creation, Some(Creation::Existing), "{disk}");
+        assert_eq!(image.creation, None, "{disk}");
         assert_eq!(image.backing, Backing::Unspecified, "{disk}");
         assert!(plan.steps.is_empty(), "{disk}");
     }

@@ -28,11 +28,7 @@ impl Planner<'_> {
             BackendSpec::Qcow2(qcow2) => self.qcow2(index, qcow2).into(),
             BackendSpec::Lvm(lvm) => thick_volume(lvm).into(),
             BackendSpec::LvmThin(thin) => self.thin_volume(index, thin).into(),
-            BackendSpec::Device(DeviceSpec { path, access: _ }) => {
-                let mut image = Image::host_device(path);
-                image.creation = Some(Creation::Existing);
-                image.into()
-            }
+            BackendSpec::Device(DeviceSpec { path, access: _ }) => Image::host_device(path).into(),
             BackendSpec::VhostUserBlk(socket) => self.vhost_user(index, socket).into(),
         };
         self.disk(index).backend.source = source;
@@ -47,7 +43,6 @@ impl Planner<'_> {
         } = raw;
         let mut image = Image::file(path, Format::Raw);
         if size.is_none() {
-            image.creation = Some(Creation::Existing);
             return image;
         }
         let preallocation = self.decide(at_image(index), "preallocation", *preallocation, |_| {
@@ -74,7 +69,6 @@ impl Planner<'_> {
         } = qcow2;
         let mut image = Image::file(path, Format::Qcow2);
         if size.is_none() && backing.is_none() {
-            image.creation = Some(Creation::Existing);
             return image;
         }
         let is_overlay = backing.is_some();
@@ -122,7 +116,6 @@ impl Planner<'_> {
         let name = thin.name();
         let mut image = Image::host_device(name.device_path());
         let (Some(_), Some(pool)) = (size, pool) else {
-            image.creation = Some(Creation::Existing);
             return image;
         };
         let mut chunk = *chunk_size;
@@ -279,12 +272,9 @@ impl Planner<'_> {
 fn thick_volume(lvm: &LvmSpec) -> Image {
     let name = lvm.name();
     let mut image = Image::host_device(name.device_path());
-    image.creation = Some(match lvm.size {
-        Some(size) => Creation::LogicalVolume {
-            name,
-            size: Some(size),
-        },
-        None => Creation::Existing,
+    image.creation = lvm.size.map(|size| Creation::LogicalVolume {
+        name,
+        size: Some(size),
     });
     image
 }

@@ -171,7 +171,9 @@ impl Spec {
         }
         let node = NodeSeed::read(serde_yaml::Deserializer::from_str(text)).map_err(|error| {
             let mut fault = SpecError::value(SpecPath::default(), without_place(&error));
-            fault.place = locate::place_of(&error);
+            // A few errors of the YAML reader are about the whole text.
+            let beginning = SpecPlace { line: 1, column: 1 };
+            fault.place = locate::place_of(&error).or(Some(beginning));
             vec![fault]
         })?;
         Spec::from_node(node).map_err(|mut errors| {

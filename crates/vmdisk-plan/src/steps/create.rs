@@ -318,6 +318,6 @@ pub(crate) fn backing_image(path: &str, format: Format) -> Image {
         format: Some(format),
         protocol,
         backing: Backing::Unspecified,
-        creation: Some(Creation::Existing),
+        creation: None,
     }
 }
