@@ -212,7 +212,7 @@ prop_compose! {
         disks in prop::collection::vec((frontend(), backend()), 1..5),
     ) -> Domain {
         Domain {
-            scope, name, domain_type, architecture,
+            scope, name, uuid: None, domain_type, architecture,
             machine: machine.map(MachineType::new),
             vcpus: None,
             memory,
@@ -277,7 +277,7 @@ proptest! {
                         prop_assert!(nodes.contains(&node));
                     }
                 }
-                QemuOption::Name | QemuOption::Nodefaults | QemuOption::Machine | QemuOption::Accel
+                QemuOption::Name | QemuOption::Uuid | QemuOption::Nodefaults | QemuOption::Machine | QemuOption::Accel
                 | QemuOption::Memory | QemuOption::Smp | QemuOption::Global => {}
             }
         }

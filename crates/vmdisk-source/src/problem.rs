@@ -19,6 +19,12 @@ pub enum ProblemKind {
     Duplicate,
     /// A name space prefix that nobody declared: libvirt drops such elements without a word.
     UndeclaredPrefix,
+    /// Discards are passed on by one node of an image and not by the next.
+    DiscardOnOneNode,
+    /// `cache.direct` stands on the format node and not on the one that opens the file.
+    DirectOnOneNode,
+    /// `read-only` stands on the format node and not on the one that opens the file.
+    ReadOnlyOnOneNode,
 }
 
 /// One thing a reader stumbled over; reading went on.

@@ -3,6 +3,7 @@
 pub(crate) mod filter;
 pub(crate) mod format;
 pub(crate) mod protocol;
+pub(crate) mod read;
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{

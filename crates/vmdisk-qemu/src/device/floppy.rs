@@ -97,3 +97,40 @@ impl Writer<'_> {
         self.device(object, device.at(DiskField::Disk));
     }
 }
+
+impl crate::reader::Reader<'_> {
+    /// Reads the boot order of floppy drives, which is the controller's.
+    pub(crate) fn read_floppy_boot_order(&mut self) {
+        for (option, global) in self.of_name("global") {
+            let word = |key: &str| global.peek(key).map(|property| property.value.as_str());
+            let whole = word("property").filter(|_| word("driver") == Some("isa-fdc"));
+            for (unit, property) in [(0, "bootindexA"), (1, "bootindexB")] {
+                let order = match whole {
+                    Some(name) => global.peek("value").filter(|_| name == property),
+                    None => global.peek(&format!("isa-fdc.{property}")),
+                };
+                let Some(order) = order else { continue };
+                let found = self.domain.disks.iter().position(|disk| {
+                    let frontend = &disk.frontend;
+                    let place = match &frontend.address {
+                        Some(vmdisk_model::Address::Drive(place)) => Some(place.unit),
+                        Some(vmdisk_model::Address::Pci(_) | vmdisk_model::Address::Other(_))
+                        | None => None,
+                    };
+                    frontend.bus == Some(vmdisk_model::TargetBus::Fdc) && place == Some(unit)
+                });
+                if let Some(nth) = found {
+                    let at = vmdisk_model::FieldPath::Disk(nth, DiskField::BootOrder);
+                    let order = self.number32(at, order);
+                    self.domain.disks[nth].frontend.boot_order = order;
+                    for key in ["driver", "property", "value"] {
+                        global.get(key);
+                    }
+                    global.get(&format!("isa-fdc.{property}"));
+                    self.owners
+                        .insert(option, vmdisk_model::FieldPath::Disk(nth, DiskField::Disk));
+                }
+            }
+        }
+    }
+}

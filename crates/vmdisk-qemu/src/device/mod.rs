@@ -4,6 +4,8 @@ pub(crate) mod floppy;
 pub(crate) mod ide;
 pub(crate) mod nvme;
 pub(crate) mod property;
+pub(crate) mod read;
+pub(crate) mod read_controller;
 pub(crate) mod scsi;
 pub(crate) mod usb;
 pub(crate) mod vhost_user_blk;

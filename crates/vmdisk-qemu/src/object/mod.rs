@@ -2,4 +2,5 @@
 
 pub(crate) mod iothread;
 pub(crate) mod memory;
+pub(crate) mod read;
 pub(crate) mod throttle_group;

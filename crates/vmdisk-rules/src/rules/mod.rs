@@ -135,6 +135,12 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
             }
             (None, ProblemKind::MissingValue) => "write it",
             (None, ProblemKind::Duplicate) => "keep the one that is meant and take the other away",
+            (
+                None,
+                ProblemKind::DiscardOnOneNode
+                | ProblemKind::DirectOnOneNode
+                | ProblemKind::ReadOnlyOnOneNode,
+            ) => "write it on both nodes",
             (None, ProblemKind::UndeclaredPrefix) => {
                 "declare the prefix on the root element, such as xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
             }

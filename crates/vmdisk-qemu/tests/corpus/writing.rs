@@ -1,44 +1,11 @@
-//! libvirt's own test data, which lives outside this repository (`VMDISK_CORPUS`): from the same XML our
-//! libvirt style writes the same nodes and devices, to the byte.
-
-// A test may look at files and print; the crate may not.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stderr)]
+//! From the same XML our libvirt style writes the same nodes and devices, to the byte.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use vmdisk_model::*;
-use vmdisk_qemu::{CommandLine, Options, Style, write};
+use vmdisk_qemu::{CommandLine, write};
 
-/// A directory of the corpus, or nothing and a line that says so.
-fn corpus(directory: &str) -> Option<PathBuf> {
-    let Some(root) = std::env::var_os("VMDISK_CORPUS") else {
-        eprintln!("skipped: VMDISK_CORPUS is not set");
-        return None;
-    };
-    let path = PathBuf::from(root).join(directory);
-    assert!(path.is_dir(), "VMDISK_CORPUS has no {directory}");
-    Some(path)
-}
-
-fn options(target: &str) -> Options {
-    Options {
-        target: target.parse().unwrap(),
-        style: Style::Libvirt,
-    }
-}
-
-/// Files of a directory by name, those that end so.
-fn files(directory: &PathBuf, end: &str) -> BTreeMap<String, PathBuf> {
-    std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter_map(|path| {
-            let name = path.file_name()?.to_str()?.strip_suffix(end)?.to_owned();
-            Some((name, path))
-        })
-        .collect()
-}
+use crate::support::*;
 
 /// JSON without the spaces that are there for people.
 fn compact(pretty: &str) -> String {
@@ -161,68 +128,6 @@ fn nodes_are_libvirts_to_the_byte() {
     assert!(compared > 80, "only {compared} nodes were compared");
 }
 
-/// The words of a file that is written for a shell.
-fn shell_words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let (mut is_quoted, mut has_word) = (false, false);
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\'' => {
-                is_quoted = !is_quoted;
-                has_word = true;
-            }
-            _ if is_quoted => word.push(character),
-            '\\' if characters.peek() == Some(&'\n') => {
-                characters.next();
-            }
-            '\\' => word.extend(characters.next()),
-            ' ' | '\n' => {
-                if has_word {
-                    words.push(std::mem::take(&mut word));
-                }
-                has_word = false;
-            }
-            other => {
-                word.push(other);
-                has_word = true;
-            }
-        }
-    }
-    words
-}
-
-/// Drivers of the devices that this crate writes.
-const DRIVERS: &[&str] = &[
-    "virtio-blk-pci",
-    "virtio-blk-pci-transitional",
-    "virtio-blk-pci-non-transitional",
-    "vhost-user-blk-pci",
-    "scsi-hd",
-    "scsi-cd",
-    "scsi-block",
-    "ide-hd",
-    "ide-cd",
-    "usb-storage",
-    "floppy",
-    "virtio-scsi-pci",
-    "virtio-scsi-pci-transitional",
-    "virtio-scsi-pci-non-transitional",
-    "lsi",
-    "megasas",
-    "mptsas1068",
-    "pvscsi",
-    "am53c974",
-    "dc390",
-    "ahci",
-    "isa-fdc",
-    "piix3-usb-uhci",
-    "qemu-xhci",
-    "nec-usb-xhci",
-    "ich9-usb-ehci1",
-];
-
 /// What libvirt's elements beyond the model come to.
 const BEYOND_THE_MODEL: &[&str] = &[
     "\"ioeventfd\"",
@@ -254,83 +159,6 @@ const DIFFERENT: &[(&str, &str)] = &[
         "a controller that only a host device needs",
     ),
 ];
-
-/// One option with what both sides can be held to: libvirt chooses PCI slots and USB ports, and makes
-/// `bootindex` of `<os><boot>`, which the model does not have.
-fn comparable(option: &str, value: &str) -> Option<String> {
-    if option == "-blockdev" {
-        // Host devices and firmware have nodes too.
-        let is_of_disk = !value.contains("-backend\"") && !value.contains("libvirt-pflash");
-        return is_of_disk.then(|| format!("{option} {value}"));
-    }
-    if option == "-chardev" {
-        return value
-            .contains("chr-vu-virtio-disk")
-            .then(|| format!("{option} {value}"));
-    }
-    if option == "-object" {
-        return value
-            .contains("\"qom-type\":\"iothread\"")
-            .then(|| format!("{option} {value}"));
-    }
-    if option != "-device" {
-        return None;
-    }
-    let driver = value.split("\"driver\":\"").nth(1)?.split('"').next()?;
-    if !DRIVERS.contains(&driver) {
-        return None;
-    }
-    let is_pci = !(driver.starts_with("scsi-") || driver.starts_with("ide-") || driver == "floppy");
-    let members = value.trim_start_matches('{').trim_end_matches('}');
-    let kept: Vec<&str> = split_members(members)
-        .into_iter()
-        .filter(|member| {
-            let dropped: &[&str] = if is_pci {
-                &[
-                    "\"bus\":",
-                    "\"addr\":",
-                    "\"multifunction\":",
-                    "\"port\":",
-                    "\"bootindex",
-                ]
-            } else {
-                &["\"bootindex"]
-            };
-            !dropped.iter().any(|key| member.starts_with(key))
-        })
-        .collect();
-    Some(format!("-device {{{}}}", kept.join(",")))
-}
-
-/// The members of a JSON object, as text.
-fn split_members(text: &str) -> Vec<&str> {
-    let (mut depth, mut is_string, mut is_escaped, mut start) = (0, false, false, 0);
-    let mut members = Vec::new();
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'"' => is_string = !is_string,
-            _ if is_string => {}
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth -= 1,
-            b',' if depth == 0 => {
-                members.push(&text[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    members.push(&text[start..]);
-    members
-}
-
-fn comparable_line(words: &[String]) -> Vec<String> {
-    words
-        .windows(2)
-        .filter_map(|pair| comparable(&pair[0], &pair[1]))
-        .collect()
-}
 
 #[test]
 fn whole_guests_have_libvirts_nodes_and_devices_to_the_byte() {

@@ -1,0 +1,295 @@
+//! Reads `-drive` and its short forms: `-hda` to `-hdd`, `-cdrom`, `-fda`, and a bare file name.
+
+use vmdisk_model::{
+    Address, BackendSource, CacheMode, ControllerType, Device, Disk, DiskField, ErrorPolicy,
+    FieldPath, Frontend, ReadErrorPolicy, Switch, TargetBus,
+};
+use vmdisk_source::Place;
+
+use crate::blockdev::read::Nodes;
+use crate::board::Board;
+use crate::device::read::{is_on, node_of};
+use crate::object::read::iotune_of;
+use crate::reader::{Reader, number_of};
+use crate::syntax::properties::Properties;
+
+/// What a disk is that no `-device` uses.
+struct Automatic {
+    bus: TargetBus,
+    device: Device,
+    index: Option<u32>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the backend that a `-drive` describes.
+    pub(crate) fn read_drive(&mut self, nth: usize, option: usize) -> Nodes {
+        let Some(properties) = self.properties(option) else {
+            return Nodes {
+                backend: vmdisk_model::Backend::new(BackendSource::Empty),
+                direct: None,
+                no_flush: None,
+            };
+        };
+        let at = |field| FieldPath::Disk(nth, field);
+        for key in ["id", "if", "media", "index", "bus", "unit"] {
+            properties.get(key);
+        }
+        let mut nodes = self.read_nodes(nth, node_of(option, properties));
+        let backend = &mut nodes.backend;
+        if let Some(property) = properties.get("cache") {
+            backend.cache = self.word(
+                at(DiskField::Cache),
+                property,
+                CacheMode::WORDS,
+                CacheMode::from_wire,
+            );
+        }
+        let write_back = properties.get("cache.writeback");
+        let write_back =
+            write_back.and_then(|property| self.switch(at(DiskField::Cache), property));
+        if is_on(properties.get("copy-on-read")) {
+            self.record_option(at(DiskField::CopyOnRead), option);
+            backend.copy_on_read = Some(Switch::On);
+        }
+        let snapshot = properties.get("snapshot");
+        if is_on(snapshot) || (self.has_snapshot && snapshot.is_none()) {
+            self.record_option(at(DiskField::Transient), option);
+            backend.is_transient = true;
+        }
+        if let Some(iotune) = iotune_of(|name| properties.get(&legacy_limit(properties, name))) {
+            self.record_option(at(DiskField::Iotune), option);
+            let group = properties
+                .text("throttling.group")
+                .or(properties.text("group"));
+            backend.iotune = Some(vmdisk_model::Iotune {
+                group: group.map(str::to_owned),
+                ..iotune
+            });
+        }
+        self.settle_cache(nth, &mut nodes, write_back);
+        nodes
+    }
+
+    /// Reads what a `-drive` says about the frontend.
+    fn read_drive_frontend(
+        &mut self,
+        nth: usize,
+        properties: &Properties,
+        frontend: &mut Frontend,
+    ) {
+        let at = |field| FieldPath::Disk(nth, field);
+        if let Some(property) = properties.get("werror") {
+            let read = |word: &str| match word {
+                "enospc" => Some(ErrorPolicy::Enospace),
+                "enospace" => None,
+                other => ErrorPolicy::from_wire(other),
+            };
+            let words = ["stop", "report", "ignore", "enospc"];
+            frontend.error_policy = self.word(at(DiskField::ErrorPolicy), property, &words, read);
+        }
+        if let Some(property) = properties.get("rerror") {
+            let at = at(DiskField::ReadErrorPolicy);
+            let read = ReadErrorPolicy::from_wire;
+            frontend.read_error_policy = self.word(at, property, ReadErrorPolicy::WORDS, read);
+        }
+        if let Some(property) = properties.get("serial") {
+            self.record(at(DiskField::Serial), property);
+            frontend.serial = Some(property.value.as_str().to_owned());
+        }
+    }
+
+    /// The policies that a device has from its `-drive` where it says none itself.
+    pub(crate) fn read_drive_policies(
+        &mut self,
+        nth: usize,
+        properties: &Properties,
+        frontend: &mut Frontend,
+    ) {
+        let drive = properties
+            .peek("drive")
+            .and_then(|drive| self.drives.get(drive.value.as_str()));
+        if let Some(drive) = drive.and_then(|option| self.properties(*option)) {
+            let (error_policy, read_error_policy) =
+                (frontend.error_policy, frontend.read_error_policy);
+            let serial = frontend.serial.take();
+            self.read_drive_frontend(nth, drive, frontend);
+            frontend.error_policy = error_policy.or(frontend.error_policy);
+            frontend.read_error_policy = read_error_policy.or(frontend.read_error_policy);
+            frontend.serial = serial.or(frontend.serial.take());
+        }
+    }
+
+    /// Reads a `-drive` that makes its own device, if it does.
+    pub(crate) fn read_automatic_drive(&mut self, option: usize, properties: &'a Properties) {
+        let is_cdrom = properties
+            .peek("media")
+            .is_some_and(|media| media.value.as_str() == "cdrom");
+        let interface = properties
+            .peek("if")
+            .map(|interface| interface.value.as_str());
+        let Some(bus) = self.interface(interface) else {
+            return;
+        };
+        let number = |key: &str| {
+            let text = properties.peek(key)?.value.as_str();
+            u32::try_from(number_of(text)?).ok()
+        };
+        let index = number("index").or_else(|| {
+            let (bus_number, unit) = (number("bus"), number("unit"));
+            let units = if bus == TargetBus::Ide { 2 } else { 1 };
+            bus_number.or(unit)?;
+            bus_number
+                .unwrap_or(0)
+                .checked_mul(units)?
+                .checked_add(unit.unwrap_or(0))
+        });
+        let device = match (bus, is_cdrom) {
+            (TargetBus::Fdc, _) => Device::Floppy,
+            (_, true) => Device::Cdrom,
+            (_, false) => Device::Disk,
+        };
+        let nth = self.domain.disks.len();
+        let nodes = self.read_drive(nth, option);
+        let mut frontend = Frontend::unset();
+        self.read_drive_frontend(nth, properties, &mut frontend);
+        for (field, key) in [(DiskField::TargetBus, "if"), (DiskField::Device, "media")] {
+            if let Some(property) = properties.peek(key) {
+                self.record(FieldPath::Disk(nth, field), property);
+            }
+        }
+        self.add_automatic(
+            nth,
+            option,
+            nodes,
+            frontend,
+            &Automatic { bus, device, index },
+        );
+    }
+
+    /// The bus that `if=` names, or the board's own; `None` for what is no disk.
+    fn interface(&self, word: Option<&str>) -> Option<TargetBus> {
+        Some(match word {
+            Some("virtio") => TargetBus::Virtio,
+            Some("ide") => self.default_ide().1,
+            Some("scsi") => TargetBus::Scsi,
+            Some("floppy") => TargetBus::Fdc,
+            Some("sd") => TargetBus::Sd,
+            // For a -device, firmware, flash of a board; and words that QEMU refuses.
+            Some(_) => return None,
+            None => match self.board {
+                Board::PcieVirt | Board::Ccw | Board::Mmio => TargetBus::Virtio,
+                Board::Pseries => TargetBus::Scsi,
+                Board::Q35 | Board::I440fx | Board::OtherPci | Board::Unknown => {
+                    self.default_ide().1
+                }
+            },
+        })
+    }
+
+    /// Reads `-hda` and its kin, and a file name without an option.
+    pub(crate) fn read_short_drive(&mut self, option: usize) {
+        let ide = self.interface(None).unwrap_or(TargetBus::Ide);
+        let (bus, device, index) = match self.options[option].name.as_str() {
+            "" | "hda" => (ide, Device::Disk, 0),
+            "hdb" => (ide, Device::Disk, 1),
+            "hdc" => (ide, Device::Disk, 2),
+            "hdd" => (ide, Device::Disk, 3),
+            "cdrom" => (ide, Device::Cdrom, 2),
+            "fda" => (TargetBus::Fdc, Device::Floppy, 0),
+            "fdb" => (TargetBus::Fdc, Device::Floppy, 1),
+            "sd" => (TargetBus::Sd, Device::Disk, 0),
+            _ => return,
+        };
+        let Some(properties) = self.properties(option) else {
+            return;
+        };
+        let nth = self.domain.disks.len();
+        let mut nodes = self.read_nodes(nth, node_of(option, properties));
+        nodes.backend.is_transient = self.has_snapshot;
+        let automatic = Automatic {
+            bus,
+            device,
+            index: Some(index),
+        };
+        self.add_automatic(nth, option, nodes, Frontend::unset(), &automatic);
+    }
+
+    fn add_automatic(
+        &mut self,
+        nth: usize,
+        option: usize,
+        mut nodes: Nodes,
+        frontend: Frontend,
+        automatic: &Automatic,
+    ) {
+        let Automatic { bus, device, index } = *automatic;
+        let at = FieldPath::Disk(nth, DiskField::Disk);
+        self.owners.insert(option, at);
+        let span = self.options[option].span;
+        self.map.record(
+            at,
+            Place {
+                span,
+                whole: span,
+                attributes_end: None,
+            },
+        );
+        let said = |units: u32| index.map(|index| (0, index / units, index % units));
+        let address = match bus {
+            TargetBus::Ide => Some(self.next_place(ControllerType::Ide, said(2), 2)),
+            TargetBus::Sata | TargetBus::Fdc => {
+                let kind = if bus == TargetBus::Sata {
+                    ControllerType::Sata
+                } else {
+                    ControllerType::Fdc
+                };
+                let said = index.map(|index| (0, 0, index));
+                Some(self.next_place(kind, said, 1))
+            }
+            TargetBus::Virtio
+            | TargetBus::Scsi
+            | TargetBus::Usb
+            | TargetBus::Nvme
+            | TargetBus::Sd
+            | TargetBus::Xen
+            | TargetBus::Uml => None,
+        };
+        if device == Device::Cdrom {
+            nodes.backend.is_read_only = false;
+        }
+        let mut frontend = Frontend {
+            device: Some(device),
+            bus: Some(bus),
+            address: address.map(Address::Drive),
+            ..frontend
+        };
+        if let Some(properties) = self.properties(option) {
+            self.name_disk(nth, properties, &mut frontend);
+        }
+        // The id of a -drive is no device's.
+        frontend.alias = None;
+        self.domain.disks.push(Disk {
+            frontend,
+            backend: nodes.backend,
+        });
+    }
+}
+
+/// The key of a limit in a `-drive`: `throttling.iops-total`, or the older `iops`.
+fn legacy_limit(properties: &Properties, name: &str) -> String {
+    let key = format!("throttling.{name}");
+    if properties.peek(&key).is_some() {
+        return key;
+    }
+    let (kind, rest) = name.split_once('-').unwrap_or((name, ""));
+    match rest {
+        "total" => kind.to_owned(),
+        "read" => format!("{kind}_rd"),
+        "write" => format!("{kind}_wr"),
+        "total-max" => format!("{kind}_max"),
+        "read-max" => format!("{kind}_rd_max"),
+        "write-max" => format!("{kind}_wr_max"),
+        "size" => "iops_size".to_owned(),
+        _ => key,
+    }
+}

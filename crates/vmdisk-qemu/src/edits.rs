@@ -1,0 +1,403 @@
+//! Fixes: from a change of the model to edits of the command line that change nothing else.
+
+use std::collections::{BTreeMap, HashMap};
+
+use vmdisk_model::{
+    CacheMode, Change, ControllerField, DiskField, DomainField, FieldPath, ImageField,
+};
+use vmdisk_source::{Edit, Span};
+
+use crate::device::property::Spelling;
+use crate::device::read::disk_driver;
+use crate::document::Document;
+use crate::syntax::option::WrittenOption;
+use crate::syntax::properties::{Kind, Syntax};
+
+/// Why a change cannot be made by edits: it would take more than the values of options that are there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` cannot be changed by editing a value", .0.label())]
+pub struct CannotEdit(pub FieldPath);
+
+/// The options that disks and controllers are written in, as far as edits need them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slots {
+    /// The option of each disk's topmost node.
+    pub(crate) top: HashMap<usize, usize>,
+    /// The option of the node that opens its file.
+    pub(crate) bottom: HashMap<usize, usize>,
+    /// The option of its device.
+    pub(crate) device: HashMap<usize, usize>,
+    /// The option of each controller.
+    pub(crate) controller: HashMap<usize, usize>,
+    options: BTreeMap<usize, SlotOption>,
+}
+
+#[derive(Clone, Debug)]
+struct SlotOption {
+    name: String,
+    driver: String,
+    syntax: Syntax,
+    values: HashMap<String, SlotValue>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SlotValue {
+    span: Span,
+    whole: Span,
+    kind: Kind,
+}
+
+impl Slots {
+    /// Takes what is needed of the options.
+    pub(crate) fn fill(&mut self, options: &[WrittenOption]) {
+        let used = [&self.top, &self.bottom, &self.device, &self.controller];
+        let used = used.iter().flat_map(|slots| slots.values().copied());
+        for nth in used {
+            let WrittenOption {
+                name,
+                properties: Some(properties),
+                ..
+            } = &options[nth]
+            else {
+                continue;
+            };
+            self.options.entry(nth).or_insert_with(|| SlotOption {
+                name: name.clone(),
+                driver: properties
+                    .peek("driver")
+                    .map(|driver| driver.value.as_str().to_owned())
+                    .unwrap_or_default(),
+                syntax: properties.syntax.clone(),
+                values: properties
+                    .iter()
+                    .map(|property| {
+                        let value = SlotValue {
+                            span: property.span,
+                            whole: property.whole,
+                            kind: property.kind,
+                        };
+                        (property.key.clone(), value)
+                    })
+                    .collect(),
+            });
+        }
+    }
+}
+
+/// A value that is to be written.
+enum NewValue<'v> {
+    Word(&'v str),
+    Number(&'v str),
+    Bool(bool),
+}
+
+impl NewValue<'_> {
+    /// How it is written without quotes, in a place that held `kind` before.
+    fn text(&self, syntax: &Syntax) -> &str {
+        match (self, syntax) {
+            (NewValue::Word(text) | NewValue::Number(text), _) => text,
+            (NewValue::Bool(true), Syntax::Json { .. }) => "true",
+            (NewValue::Bool(false), Syntax::Json { .. }) => "false",
+            (NewValue::Bool(true), Syntax::Pairs { .. }) => "on",
+            (NewValue::Bool(false), Syntax::Pairs { .. }) => "off",
+        }
+    }
+
+    const fn is_quoted(&self) -> bool {
+        match self {
+            NewValue::Word(_) => true,
+            NewValue::Number(_) | NewValue::Bool(_) => false,
+        }
+    }
+}
+
+/// The edits that make several changes at once.
+///
+/// # Errors
+/// At the first change that is more than the value of one or a few properties: another bus, another
+/// name, memory that is not written.
+pub fn edits_of_all(document: &Document, changes: &[Change]) -> Result<Vec<Edit>, CannotEdit> {
+    let mut editor = Editor {
+        slots: &document.slots,
+        edits: Vec::new(),
+    };
+    for change in changes {
+        let (at, done) = match change {
+            Change::Set { at, value } => (at, editor.set(document, *at, value)),
+            Change::Remove { at } => (at, editor.remove(*at)),
+        };
+        done.ok_or(CannotEdit(*at))?;
+    }
+    Ok(editor.edits)
+}
+
+/// True for a word that no shell, JSON or key=value reads as anything else.
+fn is_plain(value: &str) -> bool {
+    !value.is_empty()
+        && value
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+struct Editor<'d> {
+    slots: &'d Slots,
+    edits: Vec<Edit>,
+}
+
+impl Editor<'_> {
+    fn set(&mut self, document: &Document, at: FieldPath, value: &str) -> Option<()> {
+        if !is_plain(value) {
+            return None;
+        }
+        match at {
+            FieldPath::Disk(nth, field) => self.set_disk(nth, field, value),
+            FieldPath::Image(nth, 0, ImageField::Format) => {
+                let top = *self.slots.top.get(&nth)?;
+                let option = self.slots.options.get(&top)?;
+                let has_driver = option.values.contains_key("driver");
+                match option.name.as_str() {
+                    "drive" if !has_driver => self.put(top, "format", &NewValue::Word(value)),
+                    // A node of one driver has options that another does not.
+                    _ => None,
+                }
+            }
+            FieldPath::Controller(nth, ControllerField::Queues) => {
+                let option = *self.slots.controller.get(&nth)?;
+                self.put(option, "num_queues", &NewValue::Number(value))
+            }
+            FieldPath::Domain(DomainField::MemoryAccess) => {
+                let place = document.source_map.place(at)?;
+                let word = match value {
+                    "shared" => "on",
+                    "private" => "off",
+                    _ => return None,
+                };
+                // The word that stands there tells which form it has.
+                let is_json = place.span.len() >= 4 && word == "on" || place.span.len() == 5;
+                let word = match (is_json, word) {
+                    (true, "on") => "true",
+                    (true, _) => "false",
+                    (false, word) => word,
+                };
+                self.edits.push(Edit::replace(place.span, word));
+                Some(())
+            }
+            FieldPath::Domain(_)
+            | FieldPath::Image(..)
+            | FieldPath::Controller(..)
+            | FieldPath::IoThread(..) => None,
+        }
+    }
+
+    fn set_disk(&mut self, nth: usize, field: DiskField, value: &str) -> Option<()> {
+        let top = self.slots.top.get(&nth).copied();
+        let bottom = self.slots.bottom.get(&nth).copied();
+        let is_drive = |option: usize| {
+            self.slots
+                .options
+                .get(&option)
+                .is_some_and(|option| option.name != "blockdev")
+        };
+        match field {
+            DiskField::Cache if top.is_some_and(is_drive) => {
+                self.put(top?, "cache", &NewValue::Word(value))
+            }
+            DiskField::Cache => {
+                let switches = CacheMode::from_wire(value)?.switches();
+                self.put_cache(top?, switches.direct, switches.no_flush)?;
+                if top != bottom {
+                    self.put_cache(bottom?, switches.direct, switches.no_flush)?;
+                }
+                let word = if switches.write_cache { "on" } else { "off" };
+                self.put_on_device(nth, field, &NewValue::Word(word))
+            }
+            DiskField::Discard => {
+                self.put_on_nodes(top?, bottom?, "discard", &NewValue::Word(value))
+            }
+            DiskField::DetectZeroes => self.put(top?, "detect-zeroes", &NewValue::Word(value)),
+            DiskField::Aio => {
+                let bottom = bottom?;
+                let is_inline = top == Some(bottom) && !is_drive(bottom);
+                let inside = is_inline
+                    && self
+                        .slots
+                        .options
+                        .get(&bottom)?
+                        .values
+                        .keys()
+                        .any(|key| key.starts_with("file."));
+                self.put(
+                    bottom,
+                    if inside { "file.aio" } else { "aio" },
+                    &NewValue::Word(value),
+                )
+            }
+            DiskField::Queues
+            | DiskField::QueueSize
+            | DiskField::LogicalBlockSize
+            | DiskField::PhysicalBlockSize
+            | DiskField::DiscardGranularity
+            | DiskField::RotationRate
+            | DiskField::BootOrder => self.put_on_device(nth, field, &NewValue::Number(value)),
+            DiskField::Serial => self.put_on_device(nth, field, &NewValue::Word(value)),
+            DiskField::Disk
+            | DiskField::SourceType
+            | DiskField::Device
+            | DiskField::Model
+            | DiskField::Driver
+            | DiskField::DriverName
+            | DiskField::CopyOnRead
+            | DiskField::DiscardNoUnref
+            | DiskField::ErrorPolicy
+            | DiskField::ReadErrorPolicy
+            | DiskField::IoThread
+            | DiskField::IoThreadMapping
+            | DiskField::MetadataCacheSize
+            | DiskField::Source
+            | DiskField::SocketPath
+            | DiskField::Reconnect
+            | DiskField::Target
+            | DiskField::TargetDev
+            | DiskField::TargetBus
+            | DiskField::Removable
+            | DiskField::BlockIo
+            | DiskField::Iotune
+            | DiskField::ReadOnly
+            | DiskField::Shareable
+            | DiskField::Transient
+            | DiskField::Wwn
+            | DiskField::Vendor
+            | DiskField::Product
+            | DiskField::Address
+            | DiskField::Alias => None,
+        }
+    }
+
+    fn device_key(&self, nth: usize, field: DiskField) -> Option<(usize, &'static str)> {
+        let device = *self.slots.device.get(&nth)?;
+        let model = disk_driver(&self.slots.options.get(&device)?.driver)?.model;
+        match model.spelling(field) {
+            Spelling::Property(key) => Some((device, key)),
+            Spelling::Elsewhere | Spelling::Nowhere => None,
+        }
+    }
+
+    fn put_on_device(&mut self, nth: usize, field: DiskField, value: &NewValue<'_>) -> Option<()> {
+        let (device, key) = self.device_key(nth, field)?;
+        self.put(device, key, value)
+    }
+
+    /// The two switches of a node; where it has neither, one object with both.
+    fn put_cache(&mut self, option: usize, direct: bool, no_flush: bool) -> Option<()> {
+        let slot = self.slots.options.get(&option)?;
+        let is_new = !slot.values.keys().any(|key| key.starts_with("cache."));
+        if let (Syntax::Json { end, quote: q }, true) = (&slot.syntax, is_new) {
+            let text = format!(",{q}cache{q}:{{{q}direct{q}:{direct},{q}no-flush{q}:{no_flush}}}");
+            self.edits.push(Edit::insert(*end, text));
+            return Some(());
+        }
+        self.put(option, "cache.direct", &NewValue::Bool(direct))?;
+        self.put(option, "cache.no-flush", &NewValue::Bool(no_flush))
+    }
+
+    fn put_on_nodes(
+        &mut self,
+        top: usize,
+        bottom: usize,
+        key: &str,
+        value: &NewValue<'_>,
+    ) -> Option<()> {
+        self.put(top, key, value)?;
+        if bottom != top {
+            self.put(bottom, key, value)?;
+        }
+        Some(())
+    }
+
+    /// Replaces or adds a value.
+    fn put(&mut self, option: usize, key: &str, value: &NewValue<'_>) -> Option<()> {
+        let slot = self.slots.options.get(&option)?;
+        let text = value.text(&slot.syntax);
+        if let Some(written) = slot.values.get(key) {
+            let was_quoted = match (&slot.syntax, written.kind) {
+                (Syntax::Json { .. }, Kind::Text) => true,
+                (Syntax::Json { .. }, Kind::Plain | Kind::Number | Kind::Bool | Kind::Null) => {
+                    false
+                }
+                (Syntax::Pairs { .. }, _) => value.is_quoted(),
+            };
+            if was_quoted != value.is_quoted() {
+                return None;
+            }
+            self.edits.push(Edit::replace(written.span, text));
+            return Some(());
+        }
+        let edit = insertion(&slot.syntax, &slot.values, key, value)?;
+        // Two insertions at one place are one, or they would overlap.
+        match self.edits.iter_mut().find(|other| other.span == edit.span) {
+            Some(other) => other.text.push_str(&edit.text),
+            None => self.edits.push(edit),
+        }
+        Some(())
+    }
+
+    fn remove(&mut self, at: FieldPath) -> Option<()> {
+        let FieldPath::Disk(nth, field) = at else {
+            return None;
+        };
+        let (device, key) = self.device_key(nth, field)?;
+        let written = self.slots.options.get(&device)?.values.get(key)?;
+        self.edits.push(Edit::delete(written.whole));
+        Some(())
+    }
+}
+
+/// A further member at the end of an option.
+fn insertion(
+    syntax: &Syntax,
+    values: &HashMap<String, SlotValue>,
+    key: &str,
+    value: &NewValue<'_>,
+) -> Option<Edit> {
+    let text = value.text(syntax);
+    match syntax {
+        Syntax::Pairs { end } => Some(Edit::insert(*end, format!(",{key}={text}"))),
+        Syntax::Json { end, quote } => {
+            let text = if value.is_quoted() {
+                format!("{quote}{text}{quote}")
+            } else {
+                text.to_owned()
+            };
+            match key.split_once('.') {
+                None => Some(Edit::insert(*end, format!(",{quote}{key}{quote}:{text}"))),
+                // An object that is there already would have to be opened.
+                Some((outer, _))
+                    if values
+                        .keys()
+                        .any(|key| key.starts_with(&format!("{outer}."))) =>
+                {
+                    None
+                }
+                Some((outer, inner)) => Some(Edit::insert(
+                    *end,
+                    format!(",{quote}{outer}{quote}:{{{quote}{inner}{quote}:{text}}}"),
+                )),
+            }
+        }
+    }
+}
+
+impl Slots {
+    /// The edit that adds a plain word to an option that does not have it.
+    pub(crate) fn added(
+        properties: &crate::syntax::properties::Properties,
+        key: &str,
+        word: &str,
+    ) -> Option<Edit> {
+        if properties.peek(key).is_some() {
+            return None;
+        }
+        let values = HashMap::new();
+        insertion(&properties.syntax, &values, key, &NewValue::Word(word))
+    }
+}

@@ -1,0 +1,239 @@
+//! From a command line to a [`Document`].
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use vmdisk_model::{Domain, DomainField, FieldPath, Scope};
+use vmdisk_source::{ProblemKind, SourceMap, Span};
+
+use crate::board::Board;
+use crate::device::read::{disk_driver, node_of};
+use crate::device::read_controller::Buses;
+use crate::document::{Document, OtherOption};
+use crate::edits::Slots;
+use crate::failure::ReadFailure;
+use crate::reader::Reader;
+use crate::syntax::form::words;
+use crate::syntax::option::{WrittenOption, options};
+
+/// Options that speak of disks, or of the machine as far as disks depend on it.
+const OURS: &[&str] = &[
+    "",
+    "M",
+    "accel",
+    "blockdev",
+    "cdrom",
+    "cpu",
+    "device",
+    "drive",
+    "enable-kvm",
+    "fda",
+    "fdb",
+    "hda",
+    "hdb",
+    "hdc",
+    "hdd",
+    "m",
+    "machine",
+    "name",
+    "nodefaults",
+    "sd",
+    "smp",
+    "snapshot",
+    "uuid",
+];
+
+/// Reads a command line of QEMU, in whatever a person or a program has put it: a file of arguments, a
+/// shell script, libvirt's log, `/proc/PID/cmdline`, a systemd unit, lines of options alone.
+///
+/// Reading does not stop at the first mistake: wrong values, unknown properties and missing nodes are
+/// [`problems`](Document::problems), with their places. What is not about disks is
+/// [listed](Document::others), and what is about disks and not in the model is [kept](Document::kept).
+///
+/// ```
+/// let text = r#"qemu-system-x86_64 -machine q35 \
+///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,aio=nativ \
+///   -device virtio-blk-pci,drive=f0,id=vda"#;
+/// let document = vmdisk_qemu::read(text)?;
+/// let disk = &document.domain.disks[0];
+/// assert_eq!(disk.name(), "vda");
+/// assert_eq!(disk.backend.image().and_then(|image| image.host_path()), Some("/srv/a.img"));
+/// let problem = &document.problems[0];
+/// assert_eq!(problem.span.slice(text), Some("nativ"));
+/// assert_eq!(problem.help.as_deref(), Some("did you mean `native`?"));
+/// # Ok::<(), vmdisk_qemu::ReadFailure>(())
+/// ```
+///
+/// # Errors
+/// If there is no command line of QEMU in the text, or more than one.
+pub fn read(text: &str) -> Result<Document, ReadFailure> {
+    let words = words(text)?;
+    let (options, faults) = options(&words, text);
+    let mut reader = Reader {
+        options: &options,
+        domain: Domain::default(),
+        board: Board::Unknown,
+        map: SourceMap::default(),
+        problems: Vec::new(),
+        kept: Vec::new(),
+        slots: Slots::default(),
+        nodes: HashMap::new(),
+        drives: HashMap::new(),
+        chardevs: HashMap::new(),
+        objects: HashMap::new(),
+        iothreads: HashMap::new(),
+        iothread_numbers: HashSet::new(),
+        buses: Buses::default(),
+        targets: HashSet::new(),
+        next_target: HashMap::new(),
+        owners: BTreeMap::new(),
+        has_snapshot: options.iter().any(|option| option.name == "snapshot"),
+    };
+    let everything = Span::new(0, text.trim_end().len());
+    let top = FieldPath::Domain(DomainField::Domain);
+    for (_, fault) in faults {
+        let message = format!("not JSON: {}", fault.message);
+        reader
+            .problem(ProblemKind::InvalidValue, top, fault.span, message)
+            .help = Some("QEMU refuses it; see what stands before this place".to_owned());
+    }
+    reader.read_names();
+    reader.read_machine(&words);
+    reader.read_iothreads();
+    reader.read_memory_backing();
+    reader.read_controllers();
+    reader.read_disks();
+    reader.read_floppy_boot_order();
+    reader.keep_the_rest();
+    let place = vmdisk_source::Place {
+        span: options.first().map_or(everything, |first| first.span),
+        whole: everything,
+        attributes_end: None,
+    };
+    reader.map.record(top, place);
+    if reader.domain.scope == Scope::WholeGuest {
+        reader
+            .map
+            .record(FieldPath::Domain(DomainField::Devices), place);
+    }
+    let others = others(&options, &reader);
+    reader.problems.sort_by_key(|problem| problem.span);
+    reader.slots.fill(&options);
+    Ok(Document {
+        form: words.form,
+        domain: reader.domain,
+        source_map: reader.map,
+        problems: reader.problems,
+        kept: reader.kept,
+        others,
+        slots: reader.slots,
+    })
+}
+
+fn others(options: &[WrittenOption], reader: &Reader<'_>) -> Vec<OtherOption> {
+    options
+        .iter()
+        .enumerate()
+        .filter(|(nth, option)| {
+            let is_ours = match option.name.as_str() {
+                // These name many things; only those that a disk uses are ours.
+                "device" | "blockdev" | "drive" => {
+                    reader.owners.contains_key(nth) || is_port(option)
+                }
+                "object" => option.properties.as_ref().is_some_and(|properties| {
+                    properties.peek("qom-type").is_some_and(|kind| {
+                        let kind = kind.value.as_str();
+                        kind == "iothread"
+                            || kind == "throttle-group"
+                            || kind.starts_with("memory-backend-")
+                    })
+                }),
+                "chardev" | "global" => reader.owners.contains_key(nth),
+                name => OURS.contains(&name),
+            };
+            !is_ours
+        })
+        .map(|(_, option)| OtherOption {
+            name: format!("-{}", option.name),
+            span: option.span,
+        })
+        .collect()
+}
+
+/// True for ports and bridges, which are made anew where an address speaks of them.
+fn is_port(option: &WrittenOption) -> bool {
+    let driver = option
+        .properties
+        .as_ref()
+        .and_then(|properties| properties.peek("driver"));
+    driver.is_some_and(|driver| {
+        matches!(
+            driver.value.as_str(),
+            "pcie-root-port" | "pcie-pci-bridge" | "pci-bridge" | "ioh3420" | "usb-bot" | "usb-uas"
+        )
+    })
+}
+
+impl<'a> Reader<'a> {
+    /// Notes everything that is spoken of by name.
+    fn read_names(&mut self) {
+        for (option, node) in self.of_name("blockdev") {
+            if let Some(name) = node.peek("node-name") {
+                self.nodes
+                    .entry(name.value.as_str())
+                    .or_insert_with(|| node_of(option, node));
+            }
+        }
+        for (option, drive) in self.of_name("drive") {
+            if let Some(id) = drive.peek("id") {
+                self.drives.entry(id.value.as_str()).or_insert(option);
+            }
+        }
+        for (option, chardev) in self.of_name("chardev") {
+            if let Some(id) = chardev.peek("id") {
+                self.chardevs.entry(id.value.as_str()).or_insert(option);
+            }
+        }
+        for (option, object) in self.of_name("object") {
+            if let Some(id) = object.peek("id") {
+                self.objects.entry(id.value.as_str()).or_insert(option);
+            }
+        }
+    }
+
+    /// Reads the disks, in the order of the options that make them.
+    fn read_disks(&mut self) {
+        let options: &'a [WrittenOption] = self.options;
+        let used: HashSet<&str> = self
+            .of_name("device")
+            .into_iter()
+            .filter_map(|(_, device)| Some(device.peek("drive")?.value.as_str()))
+            .collect();
+        for (number, option) in options.iter().enumerate() {
+            match (option.name.as_str(), &option.properties) {
+                ("device", Some(properties)) => {
+                    let driver = properties
+                        .peek("driver")
+                        .map(|driver| driver.value.as_str());
+                    let disk = driver.and_then(disk_driver);
+                    // An NVMe controller without a drive is one of namespaces.
+                    let is_disk = |disk: &crate::device::read::DiskDriver| {
+                        !disk.is_whole_nvme || properties.peek("drive").is_some()
+                    };
+                    if let Some(disk) = disk.filter(is_disk) {
+                        self.read_disk_device(number, properties, disk);
+                    }
+                }
+                ("drive", Some(properties)) => {
+                    let id = properties.peek("id").map(|id| id.value.as_str());
+                    if !id.is_some_and(|id| used.contains(id)) {
+                        self.read_automatic_drive(number, properties);
+                    }
+                }
+                ("" | "hda" | "hdb" | "hdc" | "hdd" | "cdrom" | "fda" | "fdb" | "sd", Some(_)) => {
+                    self.read_short_drive(number);
+                }
+                _ => {}
+            }
+        }
+    }
+}

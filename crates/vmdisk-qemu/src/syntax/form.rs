@@ -1,0 +1,282 @@
+//! Which kind of file a command line stands in, and where in it.
+
+use vmdisk_model::Architecture;
+use vmdisk_source::Span;
+
+use super::json_text;
+use super::shell_words::{Quoting, commands};
+use super::text::Text;
+use crate::failure::ReadFailure;
+
+/// How the words of a command line are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Between zero bytes, as in `/proc/PID/cmdline`.
+    ZeroBytes,
+    /// A JSON array of strings.
+    Json,
+    /// One word to a line, nothing quoted.
+    Lines,
+    /// `ExecStart=` of a systemd unit.
+    Unit,
+    /// A shell's: scripts, libvirt's logs, lines of options.
+    Shell,
+}
+
+/// The words of one command line.
+pub(crate) struct Words {
+    pub(crate) form: Form,
+    /// The program, if one is named.
+    pub(crate) program: Option<Text>,
+    /// What follows it.
+    pub(crate) arguments: Vec<Text>,
+}
+
+/// Options that tell a command line of QEMU from other text.
+const TELLING: [&str; 9] = [
+    "-blockdev",
+    "-drive",
+    "-device",
+    "-hda",
+    "-cdrom",
+    "-machine",
+    "-nodefaults",
+    "-object",
+    "-accel",
+];
+
+/// True if a text may be a command line of QEMU: it names the program or one of its options, and is
+/// not XML.
+pub fn sniff(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if text.starts_with('<') {
+        return false;
+    }
+    let is_telling = |word: &str| {
+        let word = word.trim_matches(['"', '\'', ',', '[', ']']);
+        let word = word
+            .strip_prefix('-')
+            .filter(|rest| rest.starts_with('-'))
+            .unwrap_or(word);
+        TELLING.contains(&word) || is_program(word)
+    };
+    text.split(|byte: char| byte.is_whitespace() || byte == '\0' || byte == '=')
+        .any(is_telling)
+}
+
+/// True if the word names a QEMU that runs whole machines.
+pub(crate) fn is_program(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    name.starts_with("qemu-system-") || matches!(name, "qemu-kvm" | "kvm")
+}
+
+/// The instruction set that a program emulates, if its name says so.
+pub(crate) fn architecture(program: &str) -> Option<Architecture> {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    Some(match name.strip_prefix("qemu-system-")? {
+        "i386" => Architecture::I686,
+        "arm" => Architecture::Armv7l,
+        word => Architecture::from_wire(word)?,
+    })
+}
+
+/// Finds the command line in a text.
+pub(crate) fn words(text: &str) -> Result<Words, ReadFailure> {
+    let form = form_of(text);
+    match form {
+        Form::ZeroBytes => Ok(with_program(form, split(text, '\0'))),
+        Form::Lines => Ok(with_program(form, lines(text))),
+        Form::Json => {
+            let words = json_text::strings(text).map_err(|fault| {
+                ReadFailure::new(
+                    fault.span,
+                    format!("not a JSON array of strings: {}", fault.message),
+                )
+            })?;
+            Ok(with_program(form, words))
+        }
+        Form::Unit => unit(text),
+        Form::Shell => shell(text),
+    }
+}
+
+fn form_of(text: &str) -> Form {
+    let body = text.trim_start_matches('\u{feff}').trim_start();
+    let exec = |line: &str| line.trim_start().starts_with("ExecStart=");
+    if text.contains('\0') {
+        Form::ZeroBytes
+    } else if body.lines().any(exec) {
+        Form::Unit
+    } else if body.starts_with('[') {
+        Form::Json
+    } else if is_one_word_to_a_line(body) {
+        Form::Lines
+    } else {
+        Form::Shell
+    }
+}
+
+/// True unless a shell must have had its hand in it: a line goes on, or an option has its value beside it.
+fn is_one_word_to_a_line(text: &str) -> bool {
+    let mut options = 0;
+    for line in text.lines() {
+        let line = line.trim_end_matches('\r');
+        if line.trim_end().ends_with('\\') || line.starts_with([' ', '\t', '#']) {
+            return false;
+        }
+        if line.starts_with('-') || is_program(line) {
+            if line.contains([' ', '\t']) {
+                return false;
+            }
+            options += 1;
+        }
+    }
+    options > 0
+}
+
+/// Splits at a character; what is empty at the end is no word.
+fn split(text: &str, at: char) -> Vec<Text> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    for part in text.split(at) {
+        let mut word = Text::empty(start);
+        word.push_verbatim(text, Span::new(start, start + part.len()));
+        start += part.len() + at.len_utf8();
+        words.push(word);
+    }
+    if words.last().is_some_and(|word| word.as_str().is_empty()) {
+        words.pop();
+    }
+    words
+}
+
+fn lines(text: &str) -> Vec<Text> {
+    let mark = '\u{feff}';
+    split(text, '\n')
+        .into_iter()
+        .map(|line| {
+            let start = line.as_str().len() - line.as_str().trim_start_matches(mark).len();
+            let end = line.as_str().trim_end_matches('\r').len();
+            line.part(start..end.max(start))
+        })
+        .collect()
+}
+
+/// The first word is the program unless it is an option.
+fn with_program(form: Form, mut words: Vec<Text>) -> Words {
+    let has_program = words
+        .first()
+        .is_some_and(|word| !word.as_str().starts_with('-'));
+    let program = has_program.then(|| words.remove(0));
+    Words {
+        form,
+        program,
+        arguments: words,
+    }
+}
+
+fn unit(text: &str) -> Result<Words, ReadFailure> {
+    let mut start = 0;
+    let mut found = None;
+    for line in text.split_inclusive('\n') {
+        let blank = line.len() - line.trim_start().len();
+        if let Some(value) = line.trim_start().strip_prefix("ExecStart=") {
+            let marks = value.len() - value.trim_start_matches(['-', '@', ':', '+', '!']).len();
+            let at = start + blank + "ExecStart=".len() + marks;
+            let range = Span::new(at, at + value_length(&text[at..]));
+            let mut words = commands(text, range, Quoting::Unit).into_iter().flatten();
+            if words.by_ref().any(|word| is_program(word.as_str())) {
+                found = Some((range, ()));
+                break;
+            }
+        }
+        start += line.len();
+    }
+    let Some((range, ())) = found else {
+        return Err(no_command(text));
+    };
+    let words: Vec<Text> = commands(text, range, Quoting::Unit)
+        .into_iter()
+        .flatten()
+        .collect();
+    Ok(from_program(Form::Unit, words))
+}
+
+/// Length of a unit's value: to the end of its line, and of those that a backslash joins to it.
+fn value_length(text: &str) -> usize {
+    let mut length = 0;
+    let mut goes_on = true;
+    for line in text.split_inclusive('\n') {
+        let is_comment = length > 0 && line.trim_start().starts_with(['#', ';']);
+        if !goes_on {
+            break;
+        }
+        length += line.len();
+        goes_on = is_comment || line.trim_end().ends_with('\\');
+    }
+    length
+}
+
+/// Cuts off what stands before the program: variables, `exec`, `sudo`, `numactl`.
+fn from_program(form: Form, mut words: Vec<Text>) -> Words {
+    match words.iter().position(|word| is_program(word.as_str())) {
+        Some(at) => {
+            let arguments = words.split_off(at + 1);
+            Words {
+                form,
+                program: words.pop(),
+                arguments,
+            }
+        }
+        None => Words {
+            form,
+            program: None,
+            arguments: words,
+        },
+    }
+}
+
+fn shell(text: &str) -> Result<Words, ReadFailure> {
+    let all = commands(text, Span::new(0, text.len()), Quoting::Shell);
+    let runs_qemu = |words: &&Vec<Text>| {
+        let program = words.iter().position(|word| is_program(word.as_str()));
+        program.is_some_and(|at| {
+            words[at + 1..]
+                .iter()
+                .any(|word| word.as_str().starts_with('-'))
+        })
+    };
+    let found: Vec<&Vec<Text>> = all.iter().filter(runs_qemu).collect();
+    // In a log each start of the guest is one command, and the last is the guest as it is.
+    let is_log = text.contains(": starting up libvirt version");
+    match found.as_slice() {
+        [] => {
+            let is_options = |words: &Vec<Text>| words[0].as_str().starts_with('-');
+            if all.is_empty() || !all.iter().all(is_options) {
+                return Err(no_command(text));
+            }
+            let arguments = all.into_iter().flatten().collect();
+            Ok(Words {
+                form: Form::Shell,
+                program: None,
+                arguments,
+            })
+        }
+        [only] => Ok(from_program(Form::Shell, (*only).clone())),
+        [.., last] if is_log => Ok(from_program(Form::Shell, (*last).clone())),
+        [_, second, ..] => Err(ReadFailure::new(
+            second[0].whole(),
+            format!(
+                "the file starts QEMU {} times, and one command line is read of a file",
+                found.len()
+            ),
+        )
+        .help("put each into a file of its own")),
+    }
+}
+
+fn no_command(text: &str) -> ReadFailure {
+    let end = text.find('\n').unwrap_or(text.len());
+    ReadFailure::new(Span::new(0, end), "no command line of QEMU in this text")
+        .help("expected a word such as qemu-system-x86_64, or lines of options")
+}

@@ -1,0 +1,9 @@
+//! How command lines are written down: files, shells, JSON, key=value.
+
+pub(crate) mod form;
+pub(crate) mod json_text;
+pub(crate) mod option;
+pub(crate) mod pairs;
+pub(crate) mod properties;
+pub(crate) mod shell_words;
+pub(crate) mod text;

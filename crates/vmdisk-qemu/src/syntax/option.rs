@@ -1,0 +1,157 @@
+//! The options of a command line with their values taken apart.
+
+use vmdisk_source::Span;
+
+use super::form::Words;
+use super::json_text::{self, Fault};
+use super::pairs;
+use super::properties::Properties;
+
+/// One option as it was written.
+#[derive(Clone, Debug)]
+pub(crate) struct WrittenOption {
+    /// Its word without dashes; empty for an image that is named without an option.
+    pub(crate) name: String,
+    /// Where option and value stand.
+    pub(crate) span: Span,
+    /// Its value taken apart, for options whose value has parts.
+    pub(crate) properties: Option<Properties>,
+}
+
+/// Options that have no value; `qemu-options.hx` of QEMU 5.2 to 11.1.
+const WITHOUT_VALUE: &[&str] = &[
+    "S",
+    "alt-grab",
+    "ctrl-grab",
+    "curses",
+    "daemonize",
+    "enable-fips",
+    "enable-kvm",
+    "full-screen",
+    "h",
+    "help",
+    "mem-prealloc",
+    "no-acpi",
+    "no-fd-bootchk",
+    "no-frame",
+    "no-hpet",
+    "no-kvm",
+    "no-quit",
+    "no-reboot",
+    "no-shutdown",
+    "no-user-config",
+    "nodefaults",
+    "nodefconfig",
+    "nographic",
+    "only-migratable",
+    "portrait",
+    "preconfig",
+    "s",
+    "sdl",
+    "semihosting",
+    "singlestep",
+    "snapshot",
+    "usb",
+    "version",
+    "win2k-hack",
+    "xen-attach",
+];
+
+/// The key that the first part of a value belongs to, for options whose value has parts.
+fn implied_key(name: &str) -> Option<Option<&'static str>> {
+    Some(match name {
+        "device" | "blockdev" => Some("driver"),
+        "object" => Some("qom-type"),
+        "chardev" => Some("backend"),
+        "machine" | "M" | "numa" => Some("type"),
+        "accel" => Some("accel"),
+        "m" => Some("size"),
+        "smp" => Some("cpus"),
+        "name" => Some("guest"),
+        "uuid" => Some("uuid"),
+        "drive" | "global" => None,
+        _ => return None,
+    })
+}
+
+/// Options whose value is a file name and nothing else.
+const SHORT_DRIVES: &[&str] = &["hda", "hdb", "hdc", "hdd", "cdrom", "fda", "fdb", "sd"];
+
+/// `file=json:{…}` says the options of the node itself.
+fn with_json_name(properties: Properties, file: &str) -> Properties {
+    let Some(name) = properties.peek("file") else {
+        return properties;
+    };
+    let Some(at) = name
+        .value
+        .as_str()
+        .strip_prefix("json:")
+        .map(|_| "json:".len())
+    else {
+        return properties;
+    };
+    let text = name.value.part(at..name.value.as_str().len());
+    match json_text::object(&text, file) {
+        Ok(inner) => {
+            let outer = properties
+                .iter()
+                .filter(|property| property.key != "file")
+                .cloned();
+            let list = inner.iter().cloned().chain(outer).collect();
+            Properties::new(list, properties.syntax.clone())
+        }
+        Err(_) => properties,
+    }
+}
+
+/// The options of a command line, and what of them is not JSON although it begins so.
+pub(crate) fn options(words: &Words, file: &str) -> (Vec<WrittenOption>, Vec<(usize, Fault)>) {
+    let mut options = Vec::new();
+    let mut faults = Vec::new();
+    let mut arguments = words.arguments.iter().peekable();
+    while let Some(word) = arguments.next() {
+        let text = word.as_str();
+        let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
+            options.push(WrittenOption {
+                name: String::new(),
+                span: word.whole(),
+                properties: Some(pairs::file_name(word)),
+            });
+            continue;
+        };
+        let name = name.strip_prefix('-').unwrap_or(name);
+        let value = if WITHOUT_VALUE.contains(&name) {
+            None
+        } else {
+            arguments.next().cloned()
+        };
+        let mut span = word.whole();
+        if let Some(value) = &value {
+            span.end = value.whole().end.max(span.end);
+        }
+        let properties = match (&value, implied_key(name)) {
+            (Some(value), Some(_)) if value.as_str().trim_start().starts_with('{') => {
+                match json_text::object(value, file) {
+                    Ok(properties) => Some(properties),
+                    Err(fault) => {
+                        faults.push((options.len(), fault));
+                        None
+                    }
+                }
+            }
+            (Some(value), Some(implied)) => Some(pairs::pairs(value, implied)),
+            (Some(value), None) if SHORT_DRIVES.contains(&name) => Some(pairs::file_name(value)),
+            (Some(_) | None, _) => None,
+        };
+        let properties = match properties {
+            Some(properties) if name == "drive" => Some(with_json_name(properties, file)),
+            other => other,
+        };
+        options.push(WrittenOption {
+            name: name.to_owned(),
+            span,
+            properties,
+        });
+    }
+    (options, faults)
+}

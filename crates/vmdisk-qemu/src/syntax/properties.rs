@@ -1,0 +1,156 @@
+//! The members of an option, by dotted keys: `cache.direct` is the same in JSON and in key=value.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use vmdisk_source::Span;
+
+use super::text::Text;
+
+/// What kind of value was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A value of key=value, which may mean anything.
+    Plain,
+    /// A string of JSON.
+    Text,
+    Number,
+    Bool,
+    Null,
+}
+
+/// One value of an option.
+#[derive(Clone, Debug)]
+pub(crate) struct Property {
+    /// Its key, with those of the objects around it.
+    pub(crate) key: String,
+    /// The value, without quotes.
+    pub(crate) value: Text,
+    pub(crate) kind: Kind,
+    /// Where the value stands, without quotes.
+    pub(crate) span: Span,
+    /// Where the key stands.
+    pub(crate) key_span: Span,
+    /// What to delete to delete the member.
+    pub(crate) whole: Span,
+    /// True once the reader has taken it.
+    pub(crate) is_used: Cell<bool>,
+}
+
+/// How an option is written, for what is added to it.
+#[derive(Clone, Debug)]
+pub(crate) enum Syntax {
+    /// A JSON object that ends at `end`, with its quotes as they are written in the file.
+    Json { end: usize, quote: String },
+    /// key=value pairs that end at `end`.
+    Pairs { end: usize },
+}
+
+/// The values of one option.
+#[derive(Clone, Debug)]
+pub(crate) struct Properties {
+    list: Vec<Property>,
+    index: HashMap<String, usize>,
+    pub(crate) syntax: Syntax,
+    /// Keys that are written twice, each with the place of the later one.
+    pub(crate) twice: Vec<(String, Span)>,
+}
+
+impl Properties {
+    pub(crate) fn new(list: Vec<Property>, syntax: Syntax) -> Self {
+        let mut index = HashMap::with_capacity(list.len());
+        let mut twice = Vec::new();
+        for (nth, property) in list.iter().enumerate() {
+            // QEMU takes the last of several.
+            if index.insert(property.key.clone(), nth).is_some() {
+                twice.push((property.key.clone(), property.key_span));
+            }
+        }
+        Properties {
+            list,
+            index,
+            syntax,
+            twice,
+        }
+    }
+
+    /// All values, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Property> {
+        self.list.iter()
+    }
+
+    /// The value of a key, without taking it.
+    pub(crate) fn peek(&self, key: &str) -> Option<&Property> {
+        self.index.get(key).map(|nth| &self.list[*nth])
+    }
+
+    /// The value of a key; it is taken.
+    pub(crate) fn get(&self, key: &str) -> Option<&Property> {
+        let property = self.peek(key)?;
+        property.is_used.set(true);
+        Some(property)
+    }
+
+    /// The text of a key; it is taken.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        self.get(key).map(|property| property.value.as_str())
+    }
+
+    /// True if any key begins so.
+    pub(crate) fn has_within(&self, prefix: &str) -> bool {
+        self.list
+            .iter()
+            .any(|property| property.key.starts_with(prefix))
+    }
+}
+
+/// The values below a key, such as those of a node that is written inside another.
+#[derive(Clone, Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) properties: &'a Properties,
+    /// Empty, or a key with its dot.
+    pub(crate) prefix: String,
+}
+
+impl<'a> View<'a> {
+    pub(crate) const fn whole(properties: &'a Properties) -> Self {
+        View {
+            properties,
+            prefix: String::new(),
+        }
+    }
+
+    /// The values below one of these.
+    pub(crate) fn inside(&self, key: &str) -> Self {
+        View {
+            properties: self.properties,
+            prefix: format!("{}{key}.", self.prefix),
+        }
+    }
+
+    fn key(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+
+    pub(crate) fn peek(&self, key: &str) -> Option<&'a Property> {
+        if self.prefix.is_empty() {
+            return self.properties.peek(key);
+        }
+        self.properties.peek(&self.key(key))
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&'a Property> {
+        let property = self.peek(key)?;
+        property.is_used.set(true);
+        Some(property)
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
+        self.get(key).map(|property| property.value.as_str())
+    }
+
+    pub(crate) fn has_within(&self, key: &str) -> bool {
+        self.properties
+            .has_within(&format!("{}{key}.", self.prefix))
+    }
+}

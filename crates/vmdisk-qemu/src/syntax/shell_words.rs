@@ -1,0 +1,318 @@
+//! The words of a shell script or of a systemd unit, with the place of every byte.
+
+use vmdisk_source::Span;
+
+use super::text::Text;
+
+/// Whose quoting rules hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quoting {
+    /// POSIX shell: commands end at a line end, `;`, `&` and `|`.
+    Shell,
+    /// One value of a systemd unit: escapes as in C, also between quotes, and no operators.
+    Unit,
+}
+
+/// The commands of a script, each as its words.
+pub(crate) fn commands(file: &str, range: Span, quoting: Quoting) -> Vec<Vec<Text>> {
+    let mut splitter = Splitter {
+        file,
+        bytes: file.as_bytes(),
+        at: range.start,
+        end: range.end,
+        quoting,
+        word: None,
+        drops_word: false,
+        words: Vec::new(),
+        commands: Vec::new(),
+    };
+    splitter.run();
+    splitter.commands
+}
+
+struct Splitter<'t> {
+    file: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+    end: usize,
+    quoting: Quoting,
+    word: Option<Text>,
+    /// True for the word behind `>` or `<`, which is no argument.
+    drops_word: bool,
+    words: Vec<Text>,
+    commands: Vec<Vec<Text>>,
+}
+
+impl Splitter<'_> {
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        let at = self.at + ahead;
+        (at < self.end).then(|| self.bytes[at])
+    }
+
+    fn word(&mut self) -> &mut Text {
+        let at = self.at;
+        self.word.get_or_insert_with(|| Text::empty(at))
+    }
+
+    /// Takes `length` bytes into the word as they are.
+    fn take(&mut self, length: usize) {
+        let span = Span::new(self.at, (self.at + length).min(self.end));
+        let file = self.file;
+        self.word().push_verbatim(file, span);
+        self.at = span.end;
+    }
+
+    /// Takes an escape of `length` bytes that stands for `value`.
+    fn escape(&mut self, value: &str, length: usize) {
+        let span = Span::new(self.at, (self.at + length).min(self.end));
+        self.word().push_escape(value, span);
+        self.at = span.end;
+    }
+
+    fn end_word(&mut self) {
+        if let Some(word) = self.word.take() {
+            if self.drops_word {
+                self.drops_word = false;
+            } else {
+                self.words.push(word);
+            }
+        }
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        self.drops_word = false;
+        if !self.words.is_empty() {
+            self.commands.push(std::mem::take(&mut self.words));
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(byte) = self.peek(0) {
+            match (byte, self.quoting) {
+                (b' ' | b'\t' | b'\r', _) => {
+                    self.end_word();
+                    self.at += 1;
+                }
+                (b'\n' | b';' | b'&' | b'|' | b'(' | b')', Quoting::Shell) => {
+                    self.end_command();
+                    self.at += 1;
+                }
+                (b'\n', Quoting::Unit) => {
+                    self.end_word();
+                    self.at += 1;
+                }
+                (b'#', Quoting::Shell) if self.word.is_none() => {
+                    while self.peek(0).is_some_and(|byte| byte != b'\n') {
+                        self.at += 1;
+                    }
+                }
+                (b'<' | b'>', Quoting::Shell) => self.redirection(),
+                (b'\'', _) => self.quoted(b'\''),
+                (b'"', _) => self.quoted(b'"'),
+                (b'\\', _) => self.backslash(),
+                (b'$', Quoting::Shell) if self.peek(1) == Some(b'(') => self.substitution(),
+                (b'%', Quoting::Unit) if self.peek(1) == Some(b'%') => self.escape("%", 2),
+                _ => self.plain(),
+            }
+        }
+        self.end_command();
+    }
+
+    /// A run of bytes that mean themselves.
+    fn plain(&mut self) {
+        let mut length = 1;
+        while let Some(byte) = self.peek(length) {
+            if b" \t\r\n;&|()<>'\"\\$%".contains(&byte) {
+                break;
+            }
+            length += 1;
+        }
+        self.take(length);
+    }
+
+    /// `2>&1`, `>file`: the number before and the name behind are no arguments.
+    fn redirection(&mut self) {
+        let is_number = |word: &Text| word.as_str().bytes().all(|byte| byte.is_ascii_digit());
+        if self.word.as_ref().is_some_and(is_number) {
+            self.word = None;
+        }
+        self.end_word();
+        while self
+            .peek(0)
+            .is_some_and(|byte| matches!(byte, b'<' | b'>' | b'&'))
+        {
+            self.at += 1;
+        }
+        self.drops_word = true;
+    }
+
+    fn backslash(&mut self) {
+        match (self.peek(1), self.quoting) {
+            (None, _) => self.take(1),
+            // The line goes on; in a unit the two stand for a space.
+            (Some(b'\n'), Quoting::Shell) => self.at += 2,
+            (Some(b'\r'), Quoting::Shell) if self.peek(2) == Some(b'\n') => self.at += 3,
+            (Some(b'\n'), Quoting::Unit) => {
+                self.end_word();
+                self.at += 2;
+                self.skip_comments();
+            }
+            (Some(_), Quoting::Shell) => {
+                let length = self.character_length(1);
+                let text = Span::new(self.at + 1, self.at + 1 + length)
+                    .slice(self.file)
+                    .unwrap_or_default();
+                self.escape(text, 1 + length);
+            }
+            (Some(_), Quoting::Unit) => self.c_escape(),
+        }
+    }
+
+    /// Comments between the lines of a value that goes on.
+    fn skip_comments(&mut self) {
+        loop {
+            let rest = &self.file[self.at..self.end];
+            let blank = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+            if !rest[blank..].starts_with(['#', ';']) {
+                return;
+            }
+            self.at += rest.find('\n').map_or(rest.len(), |end| end + 1);
+        }
+    }
+
+    /// Length of the character `ahead` bytes from here.
+    fn character_length(&self, ahead: usize) -> usize {
+        self.file[self.at + ahead..self.end]
+            .chars()
+            .next()
+            .map_or(1, char::len_utf8)
+    }
+
+    fn c_escape(&mut self) {
+        let value = match self.peek(1) {
+            Some(b'n') => "\n",
+            Some(b't') => "\t",
+            Some(b'r') => "\r",
+            Some(b's') => " ",
+            Some(b'\\') => "\\",
+            Some(b'"') => "\"",
+            Some(b'\'') => "'",
+            Some(b'x') => {
+                let digits = Span::new(self.at + 2, self.at + 4).slice(self.file);
+                let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+                match code.filter(u8::is_ascii) {
+                    Some(code) => {
+                        let text = char::from(code).to_string();
+                        return self.escape(&text, 4);
+                    }
+                    None => return self.take(2),
+                }
+            }
+            // Unknown escapes stay as they are.
+            Some(_) | None => return self.take(1),
+        };
+        self.escape(value, 2);
+    }
+
+    fn quoted(&mut self, quote: u8) {
+        // Two quotes with nothing between are a word too.
+        self.word();
+        self.at += 1;
+        while let Some(byte) = self.peek(0) {
+            if byte == quote {
+                self.at += 1;
+                return;
+            }
+            match (byte, quote, self.quoting) {
+                (b'\\', b'"', Quoting::Shell) => match self.peek(1) {
+                    Some(b'\n') => self.at += 2,
+                    Some(escaped @ (b'"' | b'\\' | b'$' | b'`')) => {
+                        let text = char::from(escaped).to_string();
+                        self.escape(&text, 2);
+                    }
+                    Some(_) | None => self.take(1),
+                },
+                (b'\\', _, Quoting::Unit) => self.c_escape(),
+                (b'%', _, Quoting::Unit) if self.peek(1) == Some(b'%') => self.escape("%", 2),
+                (b'$', b'"', Quoting::Shell) if self.peek(1) == Some(b'(') => self.substitution(),
+                _ => {
+                    let mut length = 1;
+                    while let Some(byte) = self.peek(length) {
+                        if byte == quote || b"\\%$".contains(&byte) {
+                            break;
+                        }
+                        length += 1;
+                    }
+                    self.take(length);
+                }
+            }
+        }
+    }
+
+    /// `$(…)` is taken as it is written: what it comes to is not known here.
+    fn substitution(&mut self) {
+        let (mut depth, mut length) = (0_usize, 1);
+        while let Some(byte) = self.peek(length) {
+            length += 1;
+            match byte {
+                b'(' => depth += 1,
+                b')' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.take(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(file: &str, quoting: Quoting) -> Vec<Vec<String>> {
+        commands(file, Span::new(0, file.len()), quoting)
+            .iter()
+            .map(|words| words.iter().map(|word| word.as_str().to_owned()).collect())
+            .collect()
+    }
+
+    #[test]
+    fn a_shell_splits_its_words_so() {
+        for (file, expected) in [
+            ("a b\nc", vec![vec!["a", "b"], vec!["c"]]),
+            ("a \\\n  b # c d\n", vec![vec!["a", "b"]]),
+            ("'a b'\"c\\\"d\"e", vec![vec!["a bc\"de"]]),
+            ("a '' b", vec![vec!["a", "", "b"]]),
+            ("x >/dev/null 2>&1 y", vec![vec!["x", "y"]]),
+            (
+                "a && b; c | d &",
+                vec![vec!["a"], vec!["b"], vec!["c"], vec!["d"]],
+            ),
+            (
+                "a $(b c) \"$(d \"e\")\"",
+                vec![vec!["a", "$(b c)", "$(d \"e\")"]],
+            ),
+            ("a\\ b \\'", vec![vec!["a b", "'"]]),
+            ("'never closed", vec![vec!["never closed"]]),
+            ("a#b", vec![vec!["a#b"]]),
+        ] {
+            assert_eq!(words(file, Quoting::Shell), expected, "{file:?}");
+        }
+    }
+
+    #[test]
+    fn a_unit_splits_its_words_so() {
+        for (file, expected) in [
+            ("a \\\n# comment\n; another\n b", vec![vec!["a", "b"]]),
+            ("'a\\x20b' c\\sd 50%%", vec![vec!["a b", "c d", "50%"]]),
+            ("a;b &", vec![vec!["a;b", "&"]]),
+        ] {
+            assert_eq!(words(file, Quoting::Unit), expected, "{file:?}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Text that was written with quotes or escapes, and still knows which bytes it came from.
+
+use std::ops::Range;
+
+use vmdisk_source::Span;
+
+/// A run of bytes of a [`Text`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    /// Where it begins in the value.
+    at: usize,
+    /// Where it came from.
+    source: Span,
+    /// True if the bytes are the same on both sides; else the whole piece stands for the whole source.
+    is_verbatim: bool,
+}
+
+/// What a piece of a command line comes to, with the place of every byte in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text {
+    value: String,
+    pieces: Vec<Piece>,
+    /// Where it begins in the file, for a text without bytes.
+    start: usize,
+}
+
+impl Text {
+    /// A text without bytes, which begins at `start` in the file.
+    pub(crate) const fn empty(start: usize) -> Self {
+        Text {
+            value: String::new(),
+            pieces: Vec::new(),
+            start,
+        }
+    }
+
+    /// What it comes to.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.value
+    }
+
+    /// Appends bytes of the file as they are.
+    pub(crate) fn push_verbatim(&mut self, file: &str, span: Span) {
+        let Some(bytes) = span.slice(file).filter(|bytes| !bytes.is_empty()) else {
+            return;
+        };
+        if let Some(last) = self.pieces.last_mut()
+            && last.is_verbatim
+            && last.source.end == span.start
+        {
+            last.source.end = span.end;
+        } else {
+            self.pieces.push(Piece {
+                at: self.value.len(),
+                source: span,
+                is_verbatim: true,
+            });
+        }
+        self.value.push_str(bytes);
+    }
+
+    /// Appends what an escape in the file stands for.
+    pub(crate) fn push_escape(&mut self, value: &str, span: Span) {
+        if value.is_empty() {
+            return;
+        }
+        self.pieces.push(Piece {
+            at: self.value.len(),
+            source: span,
+            is_verbatim: false,
+        });
+        self.value.push_str(value);
+    }
+
+    /// Appends a part of another text of the same file.
+    pub(crate) fn push_part(&mut self, other: &Text, range: Range<usize>) {
+        let first = other.piece_at(range.start);
+        for nth in first..other.pieces.len() {
+            let piece = other.pieces[nth];
+            if piece.at >= range.end {
+                break;
+            }
+            let end = other
+                .pieces
+                .get(nth + 1)
+                .map_or(other.value.len(), |next| next.at);
+            let (from, to) = (piece.at.max(range.start), end.min(range.end));
+            if from >= to {
+                continue;
+            }
+            let source = if piece.is_verbatim {
+                let start = piece.source.start + (from - piece.at);
+                Span::new(start, start + (to - from))
+            } else {
+                piece.source
+            };
+            self.pieces.push(Piece {
+                at: self.value.len(),
+                source,
+                is_verbatim: piece.is_verbatim,
+            });
+            self.value.push_str(&other.value[from..to]);
+        }
+    }
+
+    /// A part as a text of its own.
+    pub(crate) fn part(&self, range: Range<usize>) -> Text {
+        let mut part = Text::empty(self.span(range.start..range.start).start);
+        part.push_part(self, range);
+        part
+    }
+
+    /// Number of the piece that holds the byte at `offset`.
+    fn piece_at(&self, offset: usize) -> usize {
+        self.pieces
+            .partition_point(|piece| piece.at <= offset)
+            .saturating_sub(1)
+    }
+
+    /// Where a part stands in the file.
+    pub(crate) fn span(&self, range: Range<usize>) -> Span {
+        if self.pieces.is_empty() {
+            return Span::empty(self.start);
+        }
+        let first = self.pieces[self.piece_at(range.start)];
+        let inside = range.start - first.at;
+        let start = match (first.is_verbatim, range.start >= self.value.len()) {
+            (true, _) => first.source.start + inside,
+            (false, true) => first.source.end,
+            (false, false) => first.source.start,
+        };
+        if range.end <= range.start {
+            return Span::empty(start);
+        }
+        let last = self.pieces[self.piece_at(range.end - 1)];
+        let end = if last.is_verbatim {
+            last.source.start + (range.end - last.at)
+        } else {
+            last.source.end
+        };
+        Span::new(start, end.max(start))
+    }
+
+    /// Where all of it stands in the file.
+    pub(crate) fn whole(&self) -> Span {
+        self.span(0..self.value.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_knows_where_it_came_from() {
+        let file = r"a'b'\n,,c";
+        let mut text = Text::empty(0);
+        text.push_verbatim(file, Span::new(0, 1));
+        text.push_verbatim(file, Span::new(2, 3));
+        text.push_escape("\n", Span::new(4, 6));
+        text.push_escape(",", Span::new(6, 8));
+        text.push_verbatim(file, Span::new(8, 9));
+        assert_eq!(text.as_str(), "ab\n,c");
+        assert_eq!(text.whole(), Span::new(0, 9));
+        assert_eq!(text.span(1..2), Span::new(2, 3));
+        assert_eq!(text.span(2..3), Span::new(4, 6));
+        assert_eq!(text.span(3..5), Span::new(6, 9));
+        assert_eq!(text.span(5..5), Span::empty(9));
+        let part = text.part(1..4);
+        assert_eq!((part.as_str(), part.whole()), ("b\n,", Span::new(2, 8)));
+        assert_eq!(part.span(2..3), Span::new(6, 8));
+    }
+}
