@@ -1,6 +1,5 @@
 //! `<disk>`: a frontend and a backend.
 
-use roxmltree::Node;
 use vmdisk_model::{
     Backend, BackendSource, Device, Disk, DiskField, FieldPath, Frontend, Image, ImageField,
     OtherSource, VirtioModel,
@@ -10,6 +9,7 @@ use crate::driver::Driver;
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::tree::Node;
 use crate::value::unsigned32;
 use crate::vocabulary::{DISK, Field, Whose};
 use crate::writer::{Unwritable, Writer};
@@ -22,7 +22,7 @@ const ALIAS: KeptAt = KeptAt::path("alias");
 /// Reads the nth disk.
 pub(crate) fn read<'d>(
     reader: &mut Reader<'_>,
-    node: Node<'d, 'd>,
+    node: Node<'d>,
     nth: usize,
     outer: FieldPath,
 ) -> (Disk, KeptInside) {

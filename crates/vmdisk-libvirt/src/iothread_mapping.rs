@@ -27,8 +27,9 @@ pub(crate) fn read(
     let mut mapping = Vec::new();
     let mut queue_count = 0;
     for node in element.children("iothread") {
-        let has_id = crate::tree::attribute(node, "id")
-            .and_then(unsigned32)
+        let has_id = node
+            .attribute("id")
+            .and_then(|id| unsigned32(&id))
             .is_some();
         if !has_id {
             element.give_back(node);
@@ -40,7 +41,7 @@ pub(crate) fn read(
         };
         let mut queues = Vec::new();
         for node in row.children("queue") {
-            let Some(id) = crate::tree::attribute(node, "id").and_then(unsigned32) else {
+            let Some(id) = node.attribute("id").and_then(|id| unsigned32(&id)) else {
                 row.give_back(node);
                 continue;
             };

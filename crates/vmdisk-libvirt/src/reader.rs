@@ -1,13 +1,12 @@
 //! Walking the tree along the tables: places, problems, and what is kept.
 
-use roxmltree::Node;
 use vmdisk_model::FieldPath;
 use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
 
 use crate::element::{Child, Element, Written};
 use crate::kept::KeptParts;
-use crate::tag::{Tag, TagAttribute, TagEnd, scan_tag};
-use crate::tree;
+use crate::tag::TagAttribute;
+use crate::tree::Node;
 use crate::vocabulary::{ElementSpec, Field, Value, Whose};
 use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
 
@@ -63,22 +62,14 @@ impl<'t> Reader<'t> {
     /// Opens an element: notes its place, its attributes and their places, and checks their values.
     pub(crate) fn open<'d>(
         &mut self,
-        node: Node<'d, 'd>,
+        node: Node<'d>,
         spec: &'static ElementSpec,
         fields: [Option<Field>; 2],
         outer: FieldPath,
         whose: Whose,
     ) -> Element<'t, 'd> {
-        let range: Span = node.range().into();
-        let Tag { attributes, end } = scan_tag(self.text, range.start).unwrap_or_else(|| Tag {
-            // The guard has passed every tag, so this does not happen; no attributes then.
-            attributes: Vec::new(),
-            end: TagEnd {
-                attributes_end: range.end,
-                end: range.end,
-                is_empty_element: true,
-            },
-        });
+        let range = node.span();
+        let end = node.tag_end();
         let tag = Span::new(range.start, end.end);
         let paths = fields.map(|field| self.path(field, whose));
         let at = paths[0].or(paths[1]).unwrap_or(outer);
@@ -100,18 +91,17 @@ impl<'t> Reader<'t> {
             whose,
             tag,
             text,
-            attributes: Vec::with_capacity(attributes.len()),
+            attributes: Vec::with_capacity(node.attributes().len()),
             children: node
-                .children()
-                .filter(Node::is_element)
+                .elements()
                 .map(|node| Child {
-                    name: tree::name(text, node),
+                    name: node.name(),
                     node,
                     is_taken: false,
                 })
                 .collect(),
         };
-        self.open_attributes(&mut element, &attributes);
+        self.open_attributes(&mut element);
         if let Some(content) = spec.content {
             self.check_content(&element, content);
         }
@@ -122,13 +112,14 @@ impl<'t> Reader<'t> {
     pub(crate) fn open_child<'d>(
         &mut self,
         parent: &Element<'_, 'd>,
-        node: Node<'d, 'd>,
+        node: Node<'d>,
         whose: Whose,
     ) -> Element<'t, 'd> {
-        let name = tree::name(self.text, node);
+        let name = node.name();
         match parent.spec.child(name) {
             Some((_, known)) => {
-                let own_type = tree::attribute(node, "type");
+                let own_type = node.attribute("type");
+                let own_type = own_type.as_deref();
                 let spec = known
                     .pick
                     .element(parent.peek("type").unwrap_or("file"), own_type);
@@ -140,10 +131,10 @@ impl<'t> Reader<'t> {
     }
 
     /// The text of an element whose content is one, else its start tag.
-    fn content_span(&self, node: Node<'_, '_>, spec: &ElementSpec, tag: Span) -> Span {
+    fn content_span(&self, node: Node<'_>, spec: &ElementSpec, tag: Span) -> Span {
         match spec.content {
-            Some(Value::Text) => tree::text(node).1.unwrap_or(tag),
-            Some(_) => tree::text(node).1.map_or(tag, |span| self.trimmed(span)),
+            Some(Value::Text) => node.text().1.unwrap_or(tag),
+            Some(_) => node.text().1.map_or(tag, |span| self.trimmed(span)),
             None => tag,
         }
     }
@@ -155,7 +146,7 @@ impl<'t> Reader<'t> {
     }
 
     fn check_content(&mut self, element: &Element<'_, '_>, content: Value) {
-        let (text, span) = tree::text(element.node);
+        let (text, span) = element.node.text();
         let text = if content == Value::Text {
             &text[..]
         } else {
@@ -173,26 +164,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn open_attributes(&mut self, element: &mut Element<'_, '_>, tags: &[TagAttribute]) {
-        // The tree leaves name space declarations out; the rest comes in the same order.
-        let mut values = element.node.attributes();
+    fn open_attributes(&mut self, element: &mut Element<'_, '_>) {
+        let tags = element.node.attributes();
         let mut free: Option<Vec<&str>> = None;
         for tag in tags {
             let name = self.slice(tag.name);
-            let is_declaration = name == "xmlns" || name.starts_with("xmlns:");
-            let value = if is_declaration {
-                ""
-            } else {
-                values.next().map_or("", |attribute| attribute.value())
-            };
-            element.attributes.push(Written {
-                tag: *tag,
-                value,
-                is_taken: false,
-            });
-            if is_declaration {
-                continue;
-            }
+            let value = element.node.value(tag);
             match element.spec.attribute(name) {
                 Some(spec) => {
                     let paths = spec.fields.map(|field| self.path(field, element.whose));
@@ -205,8 +182,9 @@ impl<'t> Reader<'t> {
                         self.map.record(path, place);
                     }
                     let at = paths[0].unwrap_or(element.at);
-                    self.check_value(spec.value, name, value, at, tag.value);
+                    self.check_value(spec.value, name, &value, at, tag.value);
                 }
+                None if name == "xmlns" => {}
                 None if element.spec.is_judged && !name.contains(':') => {
                     // A name that is written already cannot have been meant.
                     let text = self.text;
@@ -218,6 +196,11 @@ impl<'t> Reader<'t> {
                 }
                 None => {}
             }
+            element.attributes.push(Written {
+                tag: *tag,
+                value,
+                is_taken: false,
+            });
         }
     }
 
@@ -290,8 +273,7 @@ impl<'t> Reader<'t> {
         let mut is_seen = vec![false; element.spec.children.len()];
         let mut free: Option<Vec<&str>> = None;
         for child in &element.children {
-            let name_start = child.node.range().start + 1;
-            let name_span = Span::new(name_start, name_start + child.name.len());
+            let name_span = child.node.name_span();
             match element.spec.child(child.name) {
                 Some((nth, known)) => {
                     let is_again = !known.repeats && is_seen[nth];
@@ -302,7 +284,7 @@ impl<'t> Reader<'t> {
                             child.name, element.spec.name
                         );
                         self.problem(ProblemKind::Duplicate, element.at, name_span, message);
-                        let verbatim = self.slice(child.node.range().into()).to_owned();
+                        let verbatim = self.slice(child.node.span()).to_owned();
                         parts.duplicates.push((child.name.to_owned(), verbatim));
                         continue;
                     } else if !child.is_taken {
@@ -316,7 +298,7 @@ impl<'t> Reader<'t> {
                 }
             }
             if !child.is_taken {
-                let verbatim = self.slice(child.node.range().into());
+                let verbatim = self.slice(child.node.span());
                 parts.children.push(verbatim.to_owned());
             }
         }
@@ -324,7 +306,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Checks an element that libvirt knows and the model does not cover.
-    fn check<'d>(&mut self, parent: &Element<'_, 'd>, node: Node<'d, 'd>) {
+    fn check<'d>(&mut self, parent: &Element<'_, 'd>, node: Node<'d>) {
         // What has not been taken is no part of the model: a controller of an unknown type must not
         // pass for the next one, nor the source of a backing store for the disk's.
         let records = std::mem::replace(&mut self.records, false);
@@ -338,7 +320,7 @@ impl<'t> Reader<'t> {
     fn unknown_element(
         &mut self,
         element: &Element<'_, '_>,
-        child: &Child<'_, '_>,
+        child: &Child<'_>,
         name_span: Span,
         free: &[&str],
     ) {
@@ -371,13 +353,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Renames an element in its start tag and, if it has one, its end tag.
-    fn rename(&self, child: &Child<'_, '_>, name_span: Span, meant: &str) -> Vec<Edit> {
+    fn rename(&self, child: &Child<'_>, name_span: Span, meant: &str) -> Vec<Edit> {
         let mut edits = vec![Edit::replace(name_span, meant)];
-        let range = child.node.range();
-        let is_closed =
-            scan_tag(self.text, range.start).is_some_and(|tag| !tag.end.is_empty_element);
-        if is_closed && let Some(at) = self.text[range.clone()].rfind("</") {
-            let start = range.start + at + 2;
+        let span = child.node.span();
+        let is_closed = !child.node.tag_end().is_empty_element;
+        if is_closed && let Some(at) = self.slice(span).rfind("</") {
+            let start = span.start + at + 2;
             let end = Span::new(start, start + child.name.len());
             edits.push(Edit::replace(end, meant));
         }
