@@ -1,4 +1,5 @@
 //! Tests across crates, in one binary.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 /// Path of the command under test.
 const VMDISK: &str = env!("CARGO_BIN_EXE_vmdisk-under-test");
@@ -11,6 +12,8 @@ mod architecture;
 mod articles;
 #[path = "integration/corpus.rs"]
 mod corpus;
+#[path = "integration/generated_is_accepted.rs"]
+mod generated_is_accepted;
 #[path = "integration/mistakes.rs"]
 mod mistakes;
 #[path = "integration/packaged_facade.rs"]

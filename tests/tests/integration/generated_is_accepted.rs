@@ -1,0 +1,119 @@
+//! What `vmdisk generate` writes, libvirt and QEMU take, and mean the same by it.
+//!
+//! Each file in `fixtures/specs/accepted` is a claim. Where a program of this version, or this host, cannot take
+//! what a spec asks for, that is an [`Exception`] with its reason, and the refusal is looked at too.
+
+#[path = "generated_is_accepted/exception.rs"]
+mod exception;
+#[path = "generated_is_accepted/libvirt.rs"]
+mod libvirt;
+#[path = "generated_is_accepted/qemu.rs"]
+mod qemu;
+#[path = "generated_is_accepted/storage.rs"]
+mod storage;
+
+use std::path::Path;
+
+use vmdisk_tests::{fixtures, has_program, run};
+
+/// A spec of the repository.
+struct Fixture {
+    name: String,
+    text: String,
+}
+
+fn fixtures_of_specs() -> Vec<Fixture> {
+    let mut found: Vec<Fixture> = std::fs::read_dir(fixtures().join("specs/accepted"))
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            Fixture {
+                name: path.file_stem().unwrap().to_str().unwrap().to_owned(),
+                text: std::fs::read_to_string(&path).unwrap(),
+            }
+        })
+        .collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(found.len() >= 40, "only {} specs", found.len());
+    found
+}
+
+/// What the command writes for a spec.
+fn generate(spec: &str, target: &str, arguments: &[&str]) -> Result<String, String> {
+    let all = [&["generate", "-", "--target", target], arguments].concat();
+    let result = run(crate::VMDISK, &all, spec);
+    match result.code {
+        0 => Ok(result.stdout),
+        _ => Err(result.stderr),
+    }
+}
+
+/// The programs that are installed, as a target; what is not there is left out.
+fn installed() -> String {
+    let version = |text: &str| {
+        let start = text.find(|c: char| c.is_ascii_digit()).unwrap();
+        let rest = &text[start..];
+        let end = rest.find(|c: char| c != '.' && !c.is_ascii_digit());
+        rest[..end.unwrap_or(rest.len())]
+            .trim_end_matches('.')
+            .to_owned()
+    };
+    let mut target = Vec::new();
+    if has_program(qemu::PROGRAM) {
+        let said = run(qemu::PROGRAM, &["--version"], "").stdout;
+        target.push(format!(
+            "qemu={}",
+            version(said.split("version").nth(1).unwrap())
+        ));
+    }
+    if has_program("virsh") {
+        let said = run("virsh", &["--version"], "").stdout;
+        target.push(format!("libvirt={}", version(&said)));
+    }
+    if target.is_empty() {
+        target.push("qemu=7.2,libvirt=9.0".to_owned());
+    }
+    target.join(",")
+}
+
+#[test]
+fn the_same_spec_gives_the_same_bytes_and_the_linter_has_nothing_against_them() {
+    let target = installed();
+    for Fixture { name, text } in fixtures_of_specs() {
+        for form in ["libvirt-xml", "disk-xml", "qemu", "blockdev-json", "script"] {
+            let arguments = ["--to", form];
+            let once = generate(&text, &target, &arguments);
+            assert_eq!(
+                once,
+                generate(&text, &target, &arguments),
+                "{name} as {form}"
+            );
+            let is_refused = exception::of_form(&name, form).is_some();
+            assert_eq!(once.is_err(), is_refused, "{name} as {form}: {once:?}");
+        }
+        let xml = generate(&text, &target, &[]).unwrap();
+        let lint = [
+            "lint",
+            "-",
+            "--target",
+            &target,
+            "--fail-on",
+            "warning",
+            "--format",
+            "concise",
+        ];
+        let found = run(crate::VMDISK, &lint, &xml);
+        assert_eq!(found.code, 0, "{name}: {found:?}\n{xml}");
+        let worse: Vec<&str> = found
+            .stdout
+            .lines()
+            .filter(|line| !line.contains(": advice["))
+            .collect();
+        assert!(worse.is_empty(), "{name}: {worse:?}");
+    }
+}
+
+/// A folder with what a spec names in `/srv/images`, and the spec moved there.
+fn moved(text: &str, folder: &Path) -> String {
+    text.replace("/srv/images", folder.to_str().unwrap())
+}

@@ -1,0 +1,91 @@
+//! What a program, its version or this host cannot take, each with its reason.
+
+/// Something that is not taken, and how the refusal reads.
+pub(super) struct Exception {
+    /// The spec.
+    spec: &'static str,
+    /// Why it cannot be taken.
+    pub(super) reason: &'static str,
+    /// What the program says then.
+    pub(super) says: &'static str,
+}
+
+/// Forms that a spec has not.
+const FORMS: &[(&str, Exception)] = &[
+    (
+        "qemu",
+        Exception {
+            spec: "transient-disk-forgets",
+            reason: "QEMU has no option for an overlay that is made at each start",
+            says: "no option of QEMU",
+        },
+    ),
+    (
+        "blockdev-json",
+        Exception {
+            spec: "transient-disk-forgets",
+            reason: "QEMU has no option for an overlay that is made at each start",
+            says: "no option of QEMU",
+        },
+    ),
+];
+
+/// What libvirt 9.0 does not know yet, with the version that does.
+const LIBVIRT: &[((u32, u32), Exception)] = &[
+    (
+        (11, 5),
+        Exception {
+            spec: "raw-file-on-nvme-has-its-serial",
+            reason: "libvirt has bus nvme since 11.5",
+            says: "nvme",
+        },
+    ),
+    (
+        (11, 5),
+        Exception {
+            spec: "qcow2-on-nvme",
+            reason: "libvirt has bus nvme since 11.5",
+            says: "nvme",
+        },
+    ),
+];
+
+/// What libvirt converts only on a host that has it.
+const HOST: &[Exception] = &[Exception {
+    spec: "huge-pages-below-a-guest",
+    reason: "this host has no hugetlbfs, and libvirt asks for its path",
+    says: "hugetlbfs filesystem is not mounted",
+}];
+
+/// What the real QEMU cannot start on a host without the device.
+const QEMU: &[Exception] = &[Exception {
+    spec: "lun-passes-scsi-commands",
+    reason: "a loop device takes no SCSI commands, and there is no SCSI device here",
+    says: "SG_IO",
+}];
+
+/// The exception of a form.
+pub(super) fn of_form(spec: &str, form: &str) -> Option<&'static Exception> {
+    FORMS
+        .iter()
+        .find(|(of, exception)| *of == form && exception.spec == spec)
+        .map(|(_, exception)| exception)
+}
+
+/// The exception of a version of libvirt.
+pub(super) fn of_libvirt(spec: &str, version: (u32, u32)) -> Option<&'static Exception> {
+    LIBVIRT
+        .iter()
+        .find(|(since, exception)| exception.spec == spec && version < *since)
+        .map(|(_, exception)| exception)
+}
+
+/// The exception of converting on this host.
+pub(super) fn of_host(spec: &str) -> Option<&'static Exception> {
+    HOST.iter().find(|exception| exception.spec == spec)
+}
+
+/// The exception of starting QEMU.
+pub(super) fn of_start(spec: &str) -> Option<&'static Exception> {
+    QEMU.iter().find(|exception| exception.spec == spec)
+}

@@ -1,0 +1,295 @@
+//! The real QEMU: what is written starts, and its block nodes are what was written.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use vmdisk::model::{BackendSource, Backing, Domain, Image, Protocol};
+use vmdisk::plan::{BackendSpec, HugePagesSpec, Spec};
+use vmdisk_tests::{Run, has_program, real, run};
+
+use super::storage::{LoopDevice, make_files};
+use super::{Fixture, exception, fixtures_of_specs, generate, installed, moved};
+
+pub(super) const PROGRAM: &str = "qemu-system-x86_64";
+
+/// A daemon that serves a disk over a socket, while this lives.
+struct Daemon(Child);
+
+impl Daemon {
+    fn new(folder: &Path, socket: &str) -> Self {
+        let file = folder.join("served.img");
+        std::fs::File::create(&file)
+            .unwrap()
+            .set_len(64 << 20)
+            .unwrap();
+        let blockdev = format!("driver=file,node-name=served,filename={}", file.display());
+        let export = format!(
+            "type=vhost-user-blk,id=export,node-name=served,writable=on,num-queues=4,addr.type=unix,addr.path={socket}"
+        );
+        let child = Command::new("qemu-storage-daemon")
+            .args(["--blockdev", &blockdev, "--export", &export])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let begun = Instant::now();
+        while !Path::new(socket).exists() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "the daemon does not listen"
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Daemon(child)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts QEMU paused, asks it for its nodes, and ends it.
+fn nodes(argv: &[String]) -> Result<BTreeMap<String, Value>, String> {
+    let mut words = vec![
+        "60",
+        PROGRAM,
+        "-S",
+        "-display",
+        "none",
+        "-no-user-config",
+        "-qmp",
+        "stdio",
+    ];
+    words.extend(argv[1..].iter().map(String::as_str));
+    let questions = [
+        r#"{"execute":"qmp_capabilities"}"#,
+        r#"{"execute":"query-named-block-nodes","arguments":{"flat":true}}"#,
+        r#"{"execute":"quit"}"#,
+    ];
+    let Run {
+        code,
+        stdout,
+        stderr,
+    } = run("timeout", &words, &(questions.join("\n") + "\n"));
+    if code != 0 {
+        return Err(format!("{stderr} [{code}]"));
+    }
+    let answers: Vec<Value> = stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let list = answers
+        .iter()
+        .find_map(|answer| answer["return"].as_array());
+    let list = list.ok_or_else(|| format!("no nodes in {stdout}"))?;
+    let name = |node: &Value| node["node-name"].as_str().unwrap().to_owned();
+    Ok(list.iter().map(|node| (name(node), node.clone())).collect())
+}
+
+/// The nodes that a command line asks for.
+fn asked(argv: &[String]) -> Vec<Value> {
+    argv.windows(2)
+        .filter(|pair| pair[0] == "-blockdev")
+        .map(|pair| serde_json::from_str(&pair[1]).unwrap())
+        .collect()
+}
+
+/// Compares a node with the option that it comes from.
+fn assert_as_asked(name: &str, asked: &Value, node: &Value) {
+    let is_on = |value: &Value| value.as_bool().unwrap_or(false);
+    assert_eq!(node["drv"], asked["driver"], "{name}: {node}");
+    assert_eq!(node["ro"], is_on(&asked["read-only"]), "{name}: {node}");
+    for switch in ["direct", "no-flush"] {
+        let found = &node["cache"][switch];
+        assert_eq!(
+            *found,
+            is_on(&asked["cache"][switch]),
+            "{name}: {switch} of {node}"
+        );
+    }
+    if let Some(mode) = asked["detect-zeroes"].as_str() {
+        assert_eq!(node["detect_zeroes"], mode, "{name}: {node}");
+    }
+}
+
+/// Compares the nodes with what the XML of the same spec says of its disks; how many were compared.
+fn assert_as_meant(name: &str, domain: &Domain, nodes: &BTreeMap<String, Value>) -> usize {
+    let mut compared = 0;
+    for disk in &domain.disks {
+        let BackendSource::Image(image) = &disk.backend.source else {
+            continue;
+        };
+        let switches = disk.backend.cache.expect("a plan chooses one").switches();
+        let mut below: Option<&Image> = Some(image);
+        let mut is_top = true;
+        while let Some(image) = below {
+            let path = match &image.protocol {
+                Protocol::File { path } => path.as_str(),
+                Protocol::HostDevice { path } => path.0.as_str(),
+                Protocol::Other(other) => panic!("{name}: {other:?}"),
+            };
+            let format = image
+                .format
+                .map(|format| format.to_string())
+                .unwrap_or_default();
+            let of_image: Vec<&Value> = nodes
+                .values()
+                .filter(|node| {
+                    node["file"]
+                        .as_str()
+                        .is_some_and(|file| file_name(file) == path)
+                })
+                .collect();
+            let drivers: Vec<&str> = of_image
+                .iter()
+                .filter_map(|node| node["drv"].as_str())
+                .collect();
+            assert!(
+                drivers.contains(&format.as_str()),
+                "{name}: {path} has {drivers:?}"
+            );
+            let protocols = ["file", "host_device"];
+            assert!(
+                drivers.iter().any(|driver| protocols.contains(driver)),
+                "{name}: {drivers:?}"
+            );
+            for node in of_image {
+                assert_eq!(node["cache"]["direct"], switches.direct, "{name}: {node}");
+                assert_eq!(
+                    node["cache"]["no-flush"], switches.no_flush,
+                    "{name}: {node}"
+                );
+                // The file below a backing image may be opened for writing later, by a block-commit.
+                if node["drv"] == format {
+                    let only_reads = !is_top || !disk.is_writable();
+                    assert_eq!(node["ro"], only_reads, "{name}: {node}");
+                }
+            }
+            compared += 1;
+            is_top = false;
+            below = match &image.backing {
+                Backing::Image(image) => Some(image),
+                Backing::Unspecified | Backing::Terminated => None,
+            };
+        }
+    }
+    compared
+}
+
+/// QEMU shows odd names as JSON.
+fn file_name(shown: &str) -> String {
+    match shown
+        .strip_prefix("json:")
+        .map(serde_json::from_str::<Value>)
+    {
+        Some(Ok(node)) => node["filename"].as_str().unwrap_or_default().to_owned(),
+        Some(Err(_)) | None => shown.to_owned(),
+    }
+}
+
+fn has_free_huge_pages() -> bool {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let free = text
+        .lines()
+        .find_map(|line| line.strip_prefix("HugePages_Free:"));
+    free.and_then(|number| number.trim().parse().ok())
+        .unwrap_or(0_u32)
+        >= 32
+}
+
+/// The block devices that a spec names.
+fn devices(spec: &Spec) -> Vec<String> {
+    let path = |backend: &BackendSpec| match backend {
+        BackendSpec::Lvm(volume) => Some(volume.name().device_path()),
+        BackendSpec::LvmThin(volume) => Some(volume.name().device_path()),
+        BackendSpec::Device(device) => Some(device.path.clone()),
+        BackendSpec::VhostUserBlk(_) | BackendSpec::Raw(_) | BackendSpec::Qcow2(_) => None,
+    };
+    spec.disks
+        .iter()
+        .filter_map(|disk| path(&disk.backend))
+        .collect()
+}
+
+#[test]
+fn qemu_starts_what_is_written_and_its_nodes_are_as_written() {
+    let test = "generated command lines";
+    let programs = [
+        PROGRAM,
+        "qemu-img",
+        "qemu-storage-daemon",
+        "losetup",
+        "timeout",
+    ];
+    if !real(
+        programs.iter().all(|program| has_program(program)),
+        test,
+        &programs.join(", "),
+    ) {
+        return;
+    }
+    let target = installed();
+    let folder = tempfile::tempdir().unwrap();
+    let device = LoopDevice::new(folder.path());
+    if !real(device.is_some(), test, "the right to have a loop device") {
+        return;
+    }
+    let device = device.unwrap();
+    let mut compared = 0;
+    for Fixture { name, text } in fixtures_of_specs() {
+        if exception::of_form(&name, "qemu").is_some() {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("disk.sock");
+        let socket = socket.to_str().unwrap();
+        let text = moved(&text, folder.path()).replace("/run/vmdisk/disk.sock", socket);
+        let spec = Spec::from_yaml(&text).unwrap();
+        let pages = spec.guest.as_ref().and_then(|guest| guest.hugepages);
+        if !matches!(pages, None | Some(HugePagesSpec::No)) && !has_free_huge_pages() {
+            println!("skipped: starting {name}: this host has no free huge pages");
+            continue;
+        }
+        make_files(&spec, &target);
+        // Whatever device the spec names, the one that is here stands for it.
+        let devices = devices(&spec);
+        let on_device = |text: &str| {
+            let text = text.to_owned();
+            devices
+                .iter()
+                .fold(text, |text, path| text.replace(path, &device.path))
+        };
+        let is_served = spec
+            .disks
+            .iter()
+            .any(|disk| matches!(disk.backend, BackendSpec::VhostUserBlk(_)));
+        let daemon = is_served.then(|| Daemon::new(folder.path(), socket));
+        let form = ["--to", "qemu", "--qemu-format", "json"];
+        let argv = on_device(&generate(&text, &target, &form).unwrap());
+        let argv: Vec<String> = serde_json::from_str(&argv).unwrap();
+        let started = nodes(&argv);
+        drop(daemon);
+        if let Some(exception) = exception::of_start(&name) {
+            let refusal = started.expect_err(exception.reason);
+            assert!(refusal.contains(exception.says), "{name}: {refusal}");
+            println!("skipped: starting {name}: {}", exception.reason);
+            continue;
+        }
+        let started = started.unwrap_or_else(|refusal| panic!("{name}: {refusal}\n{argv:#?}"));
+        for asked in asked(&argv) {
+            let node = &started[asked["node-name"].as_str().unwrap()];
+            assert_as_asked(&name, &asked, node);
+        }
+        let xml = on_device(&generate(&text, &target, &[]).unwrap());
+        compared += assert_as_meant(&name, vmdisk::read(&xml).unwrap().domain(), &started);
+    }
+    assert!(
+        compared >= 100,
+        "only {compared} nodes were compared with the XML"
+    );
+}

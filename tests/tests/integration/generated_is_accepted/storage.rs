@@ -1,0 +1,72 @@
+//! The storage that a spec names, made for real as far as this host can.
+
+use std::path::Path;
+
+use vmdisk::model::Format;
+use vmdisk::plan::{BackendSpec, Spec};
+use vmdisk_tests::run;
+
+use super::generate;
+
+/// Makes the files of a spec: those that exist by hand, the others with the generated script.
+pub(super) fn make_files(spec: &Spec, target: &str) {
+    let mut made = spec.clone();
+    for disk in &spec.disks {
+        match &disk.backend {
+            BackendSpec::Raw(raw) if raw.size.is_none() => make(&raw.path, Format::Raw),
+            BackendSpec::Qcow2(qcow2) => {
+                if let Some(below) = &qcow2.backing {
+                    make(&below.path, below.format);
+                }
+            }
+            BackendSpec::Raw(_)
+            | BackendSpec::Lvm(_)
+            | BackendSpec::LvmThin(_)
+            | BackendSpec::Device(_)
+            | BackendSpec::VhostUserBlk(_) => {}
+        }
+    }
+    made.disks.retain(|disk| {
+        let is_file = matches!(disk.backend, BackendSpec::Raw(_) | BackendSpec::Qcow2(_));
+        is_file && disk.backend.is_made()
+    });
+    let script = generate(&made.to_yaml(), target, &["--to", "script"]).unwrap();
+    let said = run("sh", &["-s"], &script);
+    assert_eq!(said.code, 0, "{said:?}\n{script}");
+}
+
+fn make(path: &str, format: Format) {
+    let said = run(
+        "qemu-img",
+        &["create", "-f", &format.to_string(), path, "64M"],
+        "",
+    );
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+/// A loop device on a file of its own, while this lives.
+pub(super) struct LoopDevice {
+    /// Path of the device.
+    pub(super) path: String,
+}
+
+impl LoopDevice {
+    /// A new one, if this process may have one.
+    pub(super) fn new(folder: &Path) -> Option<Self> {
+        let file = folder.join("device.img");
+        std::fs::File::create(&file)
+            .unwrap()
+            .set_len(64 << 20)
+            .unwrap();
+        let said = run("losetup", &["--find", "--show", file.to_str().unwrap()], "");
+        (said.code == 0).then(|| LoopDevice {
+            path: said.stdout.trim().to_owned(),
+        })
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        run("losetup", &["--detach", &self.path], "");
+    }
+}
