@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use vmdisk_facts::{Facts, HostIndex, Target};
-use vmdisk_libvirt::Document;
+use vmdisk_model::{Change, Domain, FieldPath};
 use vmdisk_rules::{Context, Evidence, Example, Group, Outcome, Policy, RULES, Rule, check};
-use vmdisk_source::{Edit, apply_edits};
+use vmdisk_source::{Edit, Problem, SourceMap, apply_edits};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -53,19 +53,75 @@ fn policy_of(example: &Example) -> Policy {
         .unwrap_or_default()
 }
 
+/// The text of an example, read as its fence says: XML or a command line.
+enum Document {
+    Xml(vmdisk_libvirt::Document),
+    CommandLine(vmdisk_qemu::Document),
+}
+
+impl Document {
+    fn read(rule: &Rule, example: &Example, text: &str) -> Self {
+        let fail =
+            |failure: &dyn std::fmt::Debug| -> ! { panic!("{}: {failure:?}\n{text}", rule.name) };
+        if example.says("args") {
+            match vmdisk_qemu::read(text) {
+                Ok(document) => Document::CommandLine(document),
+                Err(failure) => fail(&failure),
+            }
+        } else {
+            match vmdisk_libvirt::read(text) {
+                Ok(document) => Document::Xml(document),
+                Err(failure) => fail(&failure),
+            }
+        }
+    }
+
+    fn domain(&self) -> &Domain {
+        match self {
+            Document::Xml(document) => &document.domain,
+            Document::CommandLine(document) => &document.domain,
+        }
+    }
+
+    fn problems(&self) -> &[Problem<FieldPath>] {
+        match self {
+            Document::Xml(document) => &document.problems,
+            Document::CommandLine(document) => &document.problems,
+        }
+    }
+
+    fn source_map(&self) -> &SourceMap<FieldPath> {
+        match self {
+            Document::Xml(document) => &document.source_map,
+            Document::CommandLine(document) => &document.source_map,
+        }
+    }
+
+    fn edits(&self, rule: &Rule, text: &str, changes: &[Change]) -> Vec<Edit> {
+        let fail =
+            |error: &dyn std::fmt::Debug| -> ! { panic!("{}: {changes:?}: {error:?}", rule.name) };
+        match self {
+            Document::Xml(document) => vmdisk_libvirt::edits_of_all(text, document, changes)
+                .unwrap_or_else(|error| fail(&error)),
+            Document::CommandLine(document) => {
+                vmdisk_qemu::edits_of_all(document, changes).unwrap_or_else(|error| fail(&error))
+            }
+        }
+    }
+}
+
 /// Runs all rules over the text of an example, as its fence asks.
 fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
-    let document = vmdisk_libvirt::read(text)
-        .unwrap_or_else(|failure| panic!("{}: {failure:?}\n{text}", rule.name));
+    let document = Document::read(rule, example, text);
     let facts = facts_of(example);
     let host = facts.as_ref().map(HostIndex::new);
     let target = target_of(example);
     let context = Context {
-        domain: &document.domain,
+        domain: document.domain(),
         target: &target,
         host: host.as_ref(),
         policy: policy_of(example),
-        problems: &document.problems,
+        problems: document.problems(),
     };
     let outcome = check(&context);
     (document, outcome)
@@ -88,10 +144,7 @@ fn mended(rule: &Rule, text: &str, document: &Document, outcome: &Outcome) -> St
         .and_then(|finding| finding.fix.as_ref())
         .unwrap_or_else(|| panic!("{} has a `fixed` example and offers no fix", rule.name));
     let mut edits: Vec<Edit> = fix.edits.clone();
-    edits.extend(
-        vmdisk_libvirt::edits_of_all(text, document, &fix.changes)
-            .unwrap_or_else(|error| panic!("{}: {:?}: {error:?}", rule.name, fix.changes)),
-    );
+    edits.extend(document.edits(rule, text, &fix.changes));
     apply_edits(text, &edits).expect("the edits of one fix do not overlap")
 }
 
@@ -140,7 +193,7 @@ fn every_example_does_what_its_fence_says() {
                     .find(|finding| finding.rule == *rule)
                     .unwrap();
                 assert!(
-                    finding.span.is_some() || document.source_map.resolve(finding.at).is_some(),
+                    finding.span.is_some() || document.source_map().resolve(finding.at).is_some(),
                     "{shown}"
                 );
                 assert!(

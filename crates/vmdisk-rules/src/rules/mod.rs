@@ -16,7 +16,9 @@ mod cache_unsafe;
 mod cache_writethrough;
 mod chain_too_long;
 mod detect_zeroes_unmap_no_discard;
+mod direct_on_one_node;
 mod discard_missing_thin;
+mod discard_on_one_node;
 mod duplicate_disk_source;
 mod duplicate_target;
 mod duplicate_value;
@@ -39,6 +41,7 @@ mod odirect_unsupported;
 mod qcow2_corrupt_bit;
 mod qcow2_dirty_bit;
 mod queues_gt_vcpus;
+mod read_only_on_one_node;
 mod shareable_cached;
 mod source_is_mounted;
 mod source_missing;
@@ -74,7 +77,9 @@ pub static RULES: &[&Rule] = &[
     &cache_writethrough::RULE,
     &chain_too_long::RULE,
     &detect_zeroes_unmap_no_discard::RULE,
+    &direct_on_one_node::RULE,
     &discard_missing_thin::RULE,
+    &discard_on_one_node::RULE,
     &duplicate_disk_source::RULE,
     &duplicate_target::RULE,
     &duplicate_value::RULE,
@@ -97,6 +102,7 @@ pub static RULES: &[&Rule] = &[
     &qcow2_corrupt_bit::RULE,
     &qcow2_dirty_bit::RULE,
     &queues_gt_vcpus::RULE,
+    &read_only_on_one_node::RULE,
     &shareable_cached::RULE,
     &source_is_mounted::RULE,
     &source_missing::RULE,
