@@ -14,6 +14,8 @@ mod articles;
 mod corpus;
 #[path = "integration/generated_is_accepted.rs"]
 mod generated_is_accepted;
+#[path = "integration/hostlab.rs"]
+mod hostlab;
 #[path = "integration/mistakes.rs"]
 mod mistakes;
 #[path = "integration/packaged_facade.rs"]
@@ -22,3 +24,5 @@ mod packaged_facade;
 mod plan_then_lint;
 #[path = "integration/readme.rs"]
 mod readme;
+#[path = "integration/script_is_run.rs"]
+mod script_is_run;
