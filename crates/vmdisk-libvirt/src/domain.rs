@@ -4,6 +4,7 @@ use vmdisk_model::{
     Architecture, ControllerType, Domain, DomainField, DomainType, FieldPath, MachineType, Scope,
 };
 
+use crate::RootKind;
 use crate::document::Document;
 use crate::driver::{read_scaled, write_scaled};
 use crate::element::Element;
@@ -154,10 +155,16 @@ fn disks_only() -> Domain {
 impl Document {
     /// Writes the model of the document back, with everything that was kept of it.
     ///
+    /// Of a `<domstatus>`, the domain is written; comments are not kept. To change a file and nothing
+    /// else in it, use [`edits`](crate::edits()).
+    ///
     /// # Errors
     /// If a text holds a character that XML cannot carry.
     pub fn write(&self) -> Result<String, Unwritable> {
-        write_domain(&self.domain, &self.kept)
+        match (self.root, self.domain.disks.as_slice()) {
+            (RootKind::Disk, [disk]) => disk::write_disk(disk, self.kept.disk(0)),
+            _ => write_domain(&self.domain, &self.kept),
+        }
     }
 }
 

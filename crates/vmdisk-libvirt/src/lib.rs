@@ -1,4 +1,49 @@
 //! libvirt domain XML, read with places and written back.
+//!
+//! [`read`] takes a `<domain>`, a `<disk>` or `<devices>` and gives a [`Document`]: the model, and
+//! beside it the place of each field, every mistake, the allowances, and what the model does not cover.
+//!
+//! ```
+//! use vmdisk_libvirt::{edits, read};
+//! use vmdisk_model::{CacheMode, Change, DiskField, FieldPath};
+//! use vmdisk_source::apply_edits;
+//!
+//! let text = "<domain type='kvm'>
+//!   <devices>
+//!     <disk type='block'>
+//!       <driver name='qemu' type='raw' cache='unsafe' discrad='unmap'/>
+//!       <source dev='/dev/vg0/web1'/>
+//!       <target dev='vda' bus='virtio'/>
+//!     </disk>
+//!   </devices>
+//! </domain>
+//! ";
+//! let document = read(text)?;
+//! assert_eq!(document.domain.disks[0].backend.cache, Some(CacheMode::Unsafe));
+//!
+//! // A rule speaks of fields; the place is beside the model.
+//! let cache = FieldPath::Disk(0, DiskField::Cache);
+//! let place = document.source_map.place(cache).expect("it was written");
+//! assert_eq!(place.span.slice(text), Some("unsafe"));
+//!
+//! // A mistake has its place, and a fix where only one thing can have been meant.
+//! let problem = &document.problems[0];
+//! assert_eq!(problem.message, "unknown attribute `discrad` of `<driver>`");
+//! let mended = apply_edits(text, &problem.fix)?;
+//! assert_eq!(mended, text.replace("discrad", "discard"));
+//!
+//! // A change of the model becomes edits that change nothing else.
+//! let change = Change::set(cache, "none");
+//! let fixed = apply_edits(text, &edits(text, &document, &change)?)?;
+//! assert_eq!(fixed, text.replace("unsafe", "none"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`write_domain`] and [`write_disk`] go the other way, in libvirt's own formatting. What one writes,
+//! the other reads: `read(write(model))` is the model, and what is unknown, or known and not modelled
+//! yet, comes back as it was written.
+//!
+//! What libvirt knows of disks, and since when, is data: the [`vocabulary`].
 
 mod address;
 mod allowance;

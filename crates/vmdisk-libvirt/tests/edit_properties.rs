@@ -1,0 +1,297 @@
+//! An edit changes the field that it is for, and no other byte than its own.
+
+// What cannot be in a test is told by a panic.
+#![allow(clippy::unwrap_used)]
+
+mod strategies;
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use vmdisk_libvirt::{CannotEdit, Kept, edits, read, write_domain};
+use vmdisk_model::*;
+use vmdisk_source::{Edit, apply_edits};
+
+/// Sets a field of the model; false if the field is not one that this test sets.
+fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
+    let number = || value.parse::<u32>().ok();
+    let text = || Some(value.to_owned());
+    match at {
+        FieldPath::Disk(nth, field) => {
+            let Disk { frontend, backend } = &mut domain.disks[nth];
+            match field {
+                DiskField::Device => frontend.device = Device::from_wire(value),
+                DiskField::Model => frontend.model = VirtioModel::from_wire(value),
+                DiskField::Cache => backend.cache = CacheMode::from_wire(value),
+                DiskField::Aio => backend.aio = AioMode::from_wire(value),
+                DiskField::Discard => backend.discard = Discard::from_wire(value),
+                DiskField::DetectZeroes => backend.detect_zeroes = DetectZeroes::from_wire(value),
+                DiskField::CopyOnRead => backend.copy_on_read = Switch::from_wire(value),
+                DiskField::DiscardNoUnref => backend.discard_no_unref = Switch::from_wire(value),
+                DiskField::ErrorPolicy => frontend.error_policy = ErrorPolicy::from_wire(value),
+                DiskField::ReadErrorPolicy => {
+                    frontend.read_error_policy = ReadErrorPolicy::from_wire(value);
+                }
+                DiskField::Queues => frontend.queues = number(),
+                DiskField::QueueSize => frontend.queue_size = number(),
+                DiskField::IoThread => frontend.iothread = number().map(IoThreadId),
+                DiskField::TargetDev => frontend.target = text(),
+                DiskField::TargetBus => frontend.bus = TargetBus::from_wire(value),
+                DiskField::RotationRate => frontend.rotation_rate = number(),
+                DiskField::Removable => frontend.removable = Switch::from_wire(value),
+                DiskField::LogicalBlockSize => frontend.logical_block_size = number(),
+                DiskField::PhysicalBlockSize => frontend.physical_block_size = number(),
+                DiskField::DiscardGranularity => frontend.discard_granularity = number(),
+                DiskField::ReadOnly => backend.is_read_only = value == "yes",
+                DiskField::Shareable => backend.is_shareable = value == "yes",
+                DiskField::Transient => backend.is_transient = value == "yes",
+                DiskField::Serial => frontend.serial = text(),
+                DiskField::Wwn => frontend.wwn = text(),
+                DiskField::Vendor => frontend.vendor = text(),
+                DiskField::Product => frontend.product = text(),
+                DiskField::BootOrder => frontend.boot_order = number(),
+                DiskField::Alias => frontend.alias = text(),
+                DiskField::SocketPath => match &mut backend.source {
+                    BackendSource::VhostUser(socket) => socket.path = value.to_owned(),
+                    BackendSource::Image(_) | BackendSource::Empty | BackendSource::Other(_) => {
+                        return false;
+                    }
+                },
+                DiskField::Disk
+                | DiskField::SourceType
+                | DiskField::Driver
+                | DiskField::DriverName
+                | DiskField::IoThreadMapping
+                | DiskField::MetadataCacheSize
+                | DiskField::Source
+                | DiskField::Reconnect
+                | DiskField::Target
+                | DiskField::BlockIo
+                | DiskField::Iotune
+                | DiskField::Address => return false,
+            }
+        }
+        FieldPath::Controller(nth, field) => {
+            let controller = &mut domain.controllers[nth];
+            match field {
+                ControllerField::Index => controller.index = number(),
+                ControllerField::Queues => controller.queues = number(),
+                ControllerField::CmdPerLun => controller.cmd_per_lun = number(),
+                ControllerField::MaxSectors => controller.max_sectors = number(),
+                ControllerField::IoThread => controller.iothread = number().map(IoThreadId),
+                ControllerField::Controller
+                | ControllerField::ControllerType
+                | ControllerField::Model
+                | ControllerField::Driver
+                | ControllerField::IoThreadMapping
+                | ControllerField::Address => return false,
+            }
+        }
+        FieldPath::Domain(field) => match field {
+            DomainField::Name => domain.name = text(),
+            DomainField::Uuid => domain.uuid = text(),
+            DomainField::DomainType => domain.domain_type = Some(DomainType::from_wire(value)),
+            DomainField::Architecture => domain.architecture = Architecture::from_wire(value),
+            DomainField::Machine => domain.machine = text().map(MachineType),
+            DomainField::Vcpus => domain.vcpus = number(),
+            DomainField::MemorySource => {
+                domain.memory_backing.source = MemorySource::from_wire(value);
+            }
+            DomainField::MemoryAccess => {
+                domain.memory_backing.access = MemoryAccess::from_wire(value);
+            }
+            DomainField::Domain
+            | DomainField::Os
+            | DomainField::Memory
+            | DomainField::MemoryBacking
+            | DomainField::HugePages
+            | DomainField::IoThreads
+            | DomainField::IoThreadIds
+            | DomainField::Devices => return false,
+        },
+        FieldPath::Image(disk, depth, field) => {
+            let BackendSource::Image(image) = &mut domain.disks[disk].backend.source else {
+                return false;
+            };
+            let mut image = image;
+            for _ in 0..depth {
+                let Backing::Image(below) = &mut image.backing else {
+                    return false;
+                };
+                image = below;
+            }
+            match field {
+                ImageField::Format => image.format = Format::from_wire(value),
+                ImageField::Path => match &mut image.protocol {
+                    Protocol::File { path } => *path = value.to_owned(),
+                    Protocol::HostDevice { path } => path.0 = value.to_owned(),
+                    Protocol::Other(_) => return false,
+                },
+                ImageField::Image | ImageField::Source => return false,
+            }
+        }
+        FieldPath::IoThread(..) => return false,
+    }
+    true
+}
+
+const WORDS: &[&str] = &[
+    "none",
+    "writeback",
+    "unsafe",
+    "native",
+    "io_uring",
+    "threads",
+    "unmap",
+    "ignore",
+    "on",
+    "off",
+    "stop",
+    "report",
+    "virtio",
+    "scsi",
+    "sata",
+    "disk",
+    "lun",
+    "raw",
+    "qcow2",
+    "vmdk",
+    "yes",
+    "no",
+    "shared",
+    "private",
+    "memfd",
+    "file",
+    "x86_64",
+    "aarch64",
+    "virtio-transitional",
+    "7",
+    "4096",
+    "kvm",
+    "it's <\"&\">",
+    "é\n",
+];
+
+fn any_path() -> impl Strategy<Value = (Index, FieldPath)> {
+    let field = prop_oneof![
+        6 => select(DiskField::ALL).prop_map(|field| FieldPath::Disk(0, field)),
+        1 => (0..3_usize, select(ImageField::ALL)).prop_map(|(depth, field)| FieldPath::Image(0, depth, field)),
+        1 => select(DomainField::ALL).prop_map(FieldPath::Domain),
+        1 => select(ControllerField::ALL).prop_map(|field| FieldPath::Controller(0, field)),
+    ];
+    (any::<Index>(), field)
+}
+
+/// Puts the number of a disk or controller that is there into a path.
+fn numbered(domain: &Domain, (index, at): (Index, FieldPath)) -> Option<FieldPath> {
+    let (disks, controllers) = (domain.disks.len(), domain.controllers.len());
+    match at {
+        FieldPath::Disk(_, field) if disks > 0 => Some(FieldPath::Disk(index.index(disks), field)),
+        FieldPath::Image(_, depth, field) if disks > 0 => {
+            Some(FieldPath::Image(index.index(disks), depth, field))
+        }
+        FieldPath::Controller(_, field) if controllers > 0 => {
+            Some(FieldPath::Controller(index.index(controllers), field))
+        }
+        FieldPath::Domain(_) if domain.scope == Scope::WholeGuest => Some(at),
+        FieldPath::Disk(..)
+        | FieldPath::Image(..)
+        | FieldPath::Controller(..)
+        | FieldPath::Domain(_)
+        | FieldPath::IoThread(..) => None,
+    }
+}
+
+/// What the text is apart from the edits is what it was.
+fn assert_rest_untouched(text: &str, after: &str, edits: &[Edit]) {
+    let mut sorted: Vec<&Edit> = edits.iter().collect();
+    sorted.sort_by_key(|edit| edit.span);
+    let (mut done, mut rest) = (0, after);
+    for edit in sorted {
+        let before = &text[done..edit.span.start];
+        rest = rest
+            .strip_prefix(before)
+            .expect("what is before an edit stays");
+        rest = rest
+            .strip_prefix(edit.text.as_str())
+            .expect("the edit is there");
+        done = edit.span.end;
+    }
+    assert_eq!(rest, &text[done..]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 600,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn setting_a_field_changes_that_field_of_the_model_and_no_other(
+        domain in strategies::domain(),
+        paths in proptest::collection::vec((any_path(), select(WORDS)), 1..12),
+    ) {
+        let text = write_domain(&domain, &Kept::default()).unwrap();
+        let document = read(&text).unwrap();
+        for (path, value) in paths {
+            let Some(at) = numbered(&domain, path) else { continue };
+            let Ok(edits) = edits(&text, &document, &Change::set(at, value)) else { continue };
+            let after = apply_edits(&text, &edits).unwrap();
+            assert_rest_untouched(&text, &after, &edits);
+            let mut expected = domain.clone();
+            let is_known = set_in_model(&mut expected, at, value);
+            let again = read(&after).unwrap();
+            if is_known {
+                prop_assert_eq!(&again.domain, &expected, "{:?} = {:?}\n{}", at, value, after);
+                // An empty drive that becomes a disk lacks a source, and is told so.
+                let is_empty = expected.disks.iter().any(|disk| {
+                    disk.backend.source == BackendSource::Empty
+                        && disk.frontend.effective_device() != Device::Cdrom
+                        && disk.frontend.effective_device() != Device::Floppy
+                });
+                prop_assert_eq!(again.problems.is_empty(), !is_empty);
+            }
+        }
+    }
+
+    #[test]
+    fn removing_a_field_and_setting_it_again_restores_the_model(
+        domain in strategies::domain(),
+        path in any_path(),
+    ) {
+        let text = write_domain(&domain, &Kept::default()).unwrap();
+        let document = read(&text).unwrap();
+        let Some(at) = numbered(&domain, path) else { return Ok(()) };
+        // A disk or controller that is gone gives its number to the next.
+        let is_numbered = matches!(
+            at,
+            FieldPath::Disk(_, DiskField::Disk)
+                | FieldPath::Image(_, 0, ImageField::Image)
+                | FieldPath::Controller(
+                    _,
+                    ControllerField::Controller | ControllerField::ControllerType,
+                )
+        );
+        if is_numbered {
+            return Ok(());
+        }
+        let Some(place) = document.source_map.place(at) else { return Ok(()) };
+        let value = place.span.slice(&text).unwrap().to_owned();
+        let removed = match edits(&text, &document, &Change::remove(at)) {
+            Err(CannotEdit::WholeDocument(_)) => return Ok(()),
+            removed => removed.unwrap(),
+        };
+        let without = apply_edits(&text, &removed).unwrap();
+        assert_rest_untouched(&text, &without, &removed);
+        let document = read(&without).unwrap();
+        prop_assert_eq!(document.source_map.place(at).is_some(), false, "{:?}\n{}", at, without);
+        // Only values without an escape can be taken from the text as they are.
+        if value.contains(['&', '<']) {
+            return Ok(());
+        }
+        if let Ok(set) = edits(&without, &document, &Change::set(at, value)) {
+            let restored = apply_edits(&without, &set).unwrap();
+            prop_assert_eq!(&read(&restored).unwrap().domain, &domain, "{:?}\n{}", at, restored);
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! Each mistake is told with its exact place, and reading goes on.
+
+// What cannot be in a test is told by a panic.
+#![allow(clippy::unwrap_used)]
+
+use vmdisk_libvirt::read;
+use vmdisk_model::*;
+use vmdisk_source::{Problem, ProblemKind, apply_edits};
+
+/// A disk that is all right, but for what is put into it.
+fn disk(attributes: &str, inside: &str) -> String {
+    let head = format!("<disk type='file'{attributes}>");
+    format!("{head}<source file='/a'/><target dev='vda'/>{inside}</disk>")
+}
+
+/// The only problem of a text.
+#[track_caller]
+fn only_problem(text: &str) -> Problem<FieldPath> {
+    let mut problems = read(text).unwrap().problems;
+    assert_eq!(problems.len(), 1, "{text}: {problems:#?}");
+    problems.remove(0)
+}
+
+/// Kind, place and help of the only problem, and the text once its fix is applied.
+#[track_caller]
+fn assert_problem(
+    text: &str,
+    kind: ProblemKind,
+    at: &str,
+    help: Option<&str>,
+    fixed: Option<&str>,
+) {
+    let problem = only_problem(text);
+    let found = problem.span.slice(text).unwrap();
+    assert_eq!(
+        (problem.kind, found, problem.help.as_deref()),
+        (kind, at, help),
+        "{text}\n{problem:#?}"
+    );
+    let after = apply_edits(text, &problem.fix).unwrap();
+    match fixed {
+        Some(fixed) => {
+            assert!(after.contains(fixed), "{after}");
+            assert_eq!(read(&after).unwrap().problems, [], "{after}");
+        }
+        None => assert_eq!(after, text),
+    }
+}
+
+#[test]
+fn a_bad_word_is_an_error_with_its_place_and_reading_goes_on() {
+    let text = disk(
+        " device='disc'",
+        "<driver cache='writebak' io='native'/><readonly/>",
+    );
+    let document = read(&text).unwrap();
+    let found: Vec<_> = document
+        .problems
+        .iter()
+        .map(|problem| (problem.kind, problem.span.slice(&text).unwrap()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (ProblemKind::InvalidValue, "disc"),
+            (ProblemKind::InvalidValue, "writebak")
+        ]
+    );
+    let disk = &document.domain.disks[0];
+    assert_eq!(disk.backend.cache, None);
+    assert_eq!(disk.backend.aio, Some(AioMode::Native));
+    assert!(disk.backend.is_read_only);
+    let written = document.write().unwrap();
+    assert!(written.contains("cache='writebak'") && written.contains("device='disc'"));
+}
+
+#[test]
+fn a_bad_value_names_what_was_expected_and_what_was_meant() {
+    let problem = only_problem(&disk("", "<driver cache='writebak'/>"));
+    assert_eq!(
+        problem.message,
+        "unknown value `writebak` for `cache`, expected one of `none`, `writethrough`, \
+         `writeback`, `directsync`, `unsafe`, `default`"
+    );
+    assert_eq!(problem.at, FieldPath::Disk(0, DiskField::Cache));
+    let did_you_mean = |word: &str| format!("did you mean `{word}`?");
+    for (attribute, value, meant) in [
+        ("cache", "writebak", Some("writeback")),
+        ("cache", "None", Some("none")),
+        ("cache", "fast", None),
+        ("cache", "", None),
+        ("type", "qcow22", Some("qcow2")),
+        ("io", "io-uring", Some("io_uring")),
+        ("discard", "umap", Some("unmap")),
+        ("detect_zeroes", "true", Some("on")),
+        ("copy_on_read", "yes", Some("on")),
+        ("error_policy", "reprot", Some("report")),
+        ("rerror_policy", "enospace", None),
+        ("queues", "four", None),
+        ("queues", "-1", None),
+        ("queues", "4 ", None),
+        ("queue_size", "4294967296", None),
+        ("iothread", "0x1", None),
+        ("ats", "maybe", None),
+    ] {
+        let text = disk("", &format!("<driver {attribute}='{value}'/>"));
+        let help = meant.map(did_you_mean);
+        let fixed = meant.map(|meant| format!("{attribute}='{meant}'"));
+        assert_problem(
+            &text,
+            ProblemKind::InvalidValue,
+            value,
+            help.as_deref(),
+            fixed.as_deref(),
+        );
+    }
+}
+
+#[test]
+fn an_unknown_attribute_is_kept_and_told_what_was_meant() {
+    for (inside, name, help, fixed) in [
+        (
+            "<driver discrad='unmap'/>",
+            "discrad",
+            Some("did you mean `discard`?"),
+            Some("<driver discard='unmap'/>"),
+        ),
+        (
+            "<driver Cache='none'/>",
+            "Cache",
+            Some("did you mean `cache`?"),
+            Some("<driver cache='none'/>"),
+        ),
+        (
+            "<driver cache='none' Cache='none'/>",
+            "Cache",
+            Some("`cache` is written already"),
+            None,
+        ),
+        ("<driver max_bufs='4'/>", "max_bufs", None, None),
+        (
+            "<blockio logical-block-size='512'/>",
+            "logical-block-size",
+            Some("did you mean `logical_block_size`?"),
+            Some("<blockio logical_block_size='512'/>"),
+        ),
+        ("<readonly x='1'/>", "x", None, None),
+        ("<serial x='1'>s</serial>", "x", None, None),
+        (
+            "<iotune><read_iops_sec x='1'>5</read_iops_sec></iotune>",
+            "x",
+            None,
+            None,
+        ),
+        (
+            "<geometry cyl='1'/>",
+            "cyl",
+            Some("did you mean `cyls`?"),
+            Some("<geometry cyls='1'/>"),
+        ),
+    ] {
+        let text = disk("", inside);
+        assert_problem(&text, ProblemKind::UnknownAttribute, name, help, fixed);
+        assert!(read(&text).unwrap().write().unwrap().contains(name));
+    }
+}
+
+#[test]
+fn an_unknown_element_is_kept_and_told_what_was_meant() {
+    for (inside, name, help, fixed) in [
+        (
+            "<read-only/>",
+            "read-only",
+            Some("did you mean `<readonly>`?"),
+            Some("<readonly/>"),
+        ),
+        (
+            "<io_tune ><read_iops_sec>5</read_iops_sec></io_tune >",
+            "io_tune",
+            Some("did you mean `<iotune>`?"),
+            Some("<iotune ><read_iops_sec>5</read_iops_sec></iotune >"),
+        ),
+        ("<color>red</color>", "color", None, None),
+        (
+            "<iotune><total_sec>5</total_sec></iotune>",
+            "total_sec",
+            None,
+            None,
+        ),
+        ("<driver><queue id='1'/></driver>", "queue", None, None),
+    ] {
+        let text = disk("", inside);
+        assert_problem(&text, ProblemKind::UnknownElement, name, help, fixed);
+        let written = read(&text).unwrap().write().unwrap();
+        assert!(written.contains(&format!("<{name}")), "{written}");
+    }
+}
+
+#[test]
+fn what_others_own_is_not_judged_but_a_near_miss_of_ours_is() {
+    let text = "<domain x='1'><cpu mode='any'><foo/></cpu><os bar='1'><boot dev='hd'/></os>
+        <devices z='1'><graphics color='blue'/><emulator x='1'>/q</emulator><diskette/>
+        <controller type='pci' model='x'><foo/></controller></devices>
+        <new_in_libvirt_99/></domain>";
+    assert_eq!(read(text).unwrap().problems, []);
+    for (inside, name, meant) in [
+        ("<memorybacking/>", "memorybacking", "memoryBacking"),
+        ("<iothread>4</iothread>", "iothread", "iothreads"),
+        (
+            "<devices><dsik><source file='/a'/><target dev='vda'/></dsik></devices>",
+            "dsik",
+            "disk",
+        ),
+        (
+            "<devices><controler type='scsi'/></devices>",
+            "controler",
+            "controller",
+        ),
+    ] {
+        let text = format!("<domain>{inside}</domain>");
+        let help = format!("did you mean `<{meant}>`?");
+        let fixed = format!("<{meant}");
+        assert_problem(
+            &text,
+            ProblemKind::UnknownElement,
+            name,
+            Some(&help),
+            Some(&fixed),
+        );
+    }
+}
+
+#[test]
+fn what_is_written_twice_counts_once_and_stays() {
+    let text = disk("", "<driver cache='none'/><driver cache='unsafe'/>");
+    let document = read(&text).unwrap();
+    let [problem] = &document.problems[..] else {
+        panic!("{:?}", document.problems);
+    };
+    assert_eq!(problem.kind, ProblemKind::Duplicate);
+    assert_eq!(problem.span.start, text.rfind("driver").unwrap());
+    assert_eq!(
+        document.domain.disks[0].backend.cache,
+        Some(CacheMode::None)
+    );
+    let again = read(&document.write().unwrap()).unwrap();
+    assert_eq!(again.domain, document.domain);
+    assert_eq!(again.problems.len(), 1);
+    // Elements that libvirt lets repeat are no duplicates.
+    let text = disk(
+        "",
+        "<throttlefilters><throttlefilter group='a'/><throttlefilter group='b'/></throttlefilters>",
+    );
+    assert_eq!(read(&text).unwrap().problems, []);
+}
+
+#[test]
+fn a_disk_without_a_source_or_target_is_told_so_unless_its_drive_may_be_empty() {
+    for (text, at, missing) in [
+        (
+            "<disk><target dev='vda'/></disk>",
+            "<disk>",
+            "`<source file=…>`",
+        ),
+        (
+            "<disk><source/><target dev='vda'/></disk>",
+            "<source/>",
+            "`<source file=…>`",
+        ),
+        (
+            "<disk><source file=''/><target dev='vda'/></disk>",
+            "<source file=''/>",
+            "`<source file=…>`",
+        ),
+        (
+            "<disk type='block'><target dev='vda'/></disk>",
+            "<disk type='block'>",
+            "`<source dev=…>`",
+        ),
+        (
+            "<disk type='vhostuser' device='cdrom'><target dev='vda'/></disk>",
+            "<disk type='vhostuser' device='cdrom'>",
+            "`<source path=…>`",
+        ),
+        (
+            "<disk><source file='/a'/></disk>",
+            "<disk>",
+            "`<target dev=…>`",
+        ),
+        (
+            "<disk><source file='/a'/><target dev=''/></disk>",
+            "<target dev=''/>",
+            "`<target dev=…>`",
+        ),
+    ] {
+        let problem = only_problem(text);
+        assert_eq!(problem.kind, ProblemKind::MissingValue);
+        assert_eq!(problem.span.slice(text), Some(at));
+        assert!(problem.message.contains(missing), "{}", problem.message);
+    }
+    for device in ["cdrom", "floppy"] {
+        let text = format!(
+            "<disk type='block' device='{device}'><driver type='raw'/><target dev='sda'/></disk>"
+        );
+        let document = read(&text).unwrap();
+        assert_eq!(document.problems, []);
+        assert_eq!(
+            document.domain.disks[0].backend.source,
+            BackendSource::Empty
+        );
+        let written = document.write().unwrap();
+        assert!(
+            written.contains("type='block'") && written.contains("type='raw'"),
+            "{written}"
+        );
+    }
+}
+
+#[test]
+fn a_source_for_another_type_of_disk_is_told_so() {
+    let text = "<disk type='block'><source file='/dev/sda'/><target dev='vda'/></disk>";
+    let problems = read(text).unwrap().problems;
+    let [missing, misplaced] = &problems[..] else {
+        panic!("{problems:?}");
+    };
+    assert_eq!(missing.kind, ProblemKind::MissingValue);
+    assert_eq!(misplaced.kind, ProblemKind::UnknownAttribute);
+    assert_eq!(misplaced.span.slice(text), Some("file"));
+    assert_eq!(
+        misplaced.message,
+        "attribute `file` does not belong to a source of type `block`"
+    );
+}
+
+#[test]
+fn a_chain_is_read_to_its_end_and_a_store_without_a_type_is_no_silent_end() {
+    let chain = |inner: &str| {
+        disk(
+            "",
+            &format!(
+                "<backingStore type='file'><format type='raw'/><source file='/b'/>{inner}</backingStore>"
+            ),
+        )
+    };
+    let backing = |text: &str| {
+        let document = read(text).unwrap();
+        assert_eq!(document.problems, [], "{text}");
+        let image = document.domain.disks[0].backend.image().unwrap().clone();
+        image.chain().last().unwrap().backing.clone()
+    };
+    assert_eq!(backing(&chain("")), Backing::Unspecified);
+    assert_eq!(backing(&chain("<backingStore/>")), Backing::Terminated);
+    assert_eq!(
+        backing(&disk("", "<backingStore index='3'/>")),
+        Backing::Terminated
+    );
+
+    let text = disk(
+        "",
+        "<backingStore><format type='raw'/><source file='/b'/></backingStore>",
+    );
+    assert_problem(
+        &text,
+        ProblemKind::MissingValue,
+        "<backingStore>",
+        Some("write `type='file'`, or leave nothing inside"),
+        None,
+    );
+    let text = disk(
+        "",
+        "<backingStore type='block'><format type='raw'/></backingStore>",
+    );
+    let problem = only_problem(&text);
+    assert_eq!(problem.at, FieldPath::Image(0, 1, ImageField::Image));
+    assert!(problem.message.contains("`<source dev=…>`"));
+}
+
+#[test]
+fn sizes_that_are_none_are_told_with_their_place() {
+    for (inside, at) in [
+        ("<memory unit='gigs'>1</memory>", "gigs"),
+        ("<memory unit='EiB'>99</memory>", "<memory unit='EiB'>"),
+        ("<memory>a lot</memory>", "a lot"),
+        ("<memory/>", "<memory/>"),
+        ("<vcpu>\n four\n</vcpu>", "four"),
+        ("<iothreads>1000000</iothreads>", "<iothreads>"),
+        (
+            "<memoryBacking><hugepages><page size='1' unit='x'/></hugepages></memoryBacking>",
+            "<page size='1' unit='x'/>",
+        ),
+    ] {
+        let text = format!("<domain>{inside}</domain>");
+        let problem = only_problem(&text);
+        assert_eq!(problem.kind, ProblemKind::InvalidValue, "{text}");
+        assert_eq!(problem.span.slice(&text), Some(at), "{text}");
+        let written = read(&text).unwrap().write().unwrap();
+        let value = inside.split(['>', '<']).nth(2).unwrap();
+        assert!(written.contains(value), "{written}");
+    }
+    let domain = read("<domain><memory unit='GiB'>\n 2 </memory><vcpu> 3 </vcpu></domain>")
+        .unwrap()
+        .domain;
+    assert_eq!(
+        (domain.memory, domain.vcpus),
+        (Some(Bytes::gib(2)), Some(3))
+    );
+}
+
+#[test]
+fn an_undeclared_prefix_is_reported_once_and_the_rest_is_read() {
+    let text = "<domain type='kvm'><qemu:commandline><qemu:arg value='a'/></qemu:commandline>
+        <devices><disk><source file='/a'/><target dev='vda' q:x='1'/><q:y/></disk></devices></domain>";
+    let document = read(text).unwrap();
+    let found: Vec<_> = document
+        .problems
+        .iter()
+        .map(|problem| (problem.kind, problem.at, problem.span.slice(text).unwrap()))
+        .collect();
+    let (guest, disk) = (
+        FieldPath::Domain(DomainField::Domain),
+        FieldPath::Disk(0, DiskField::Disk),
+    );
+    let kind = ProblemKind::UndeclaredPrefix;
+    assert_eq!(
+        found,
+        [
+            (kind, guest, "qemu:commandline"),
+            (kind, disk, "q:x"),
+            (kind, disk, "q:y")
+        ]
+    );
+    assert_eq!(document.domain.disks.len(), 1);
+    let written = document.write().unwrap();
+    for kept in [
+        "<qemu:commandline><qemu:arg value='a'/></qemu:commandline>",
+        "q:x='1'",
+        "<q:y/>",
+    ] {
+        assert!(written.contains(kept), "{written}");
+    }
+    let fixed = apply_edits(text, &document.problems[0].fix).unwrap();
+    assert!(fixed.starts_with(
+        "<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>"
+    ));
+    // Declared, it is other people's.
+    assert_eq!(read(&fixed).unwrap().problems.len(), 2);
+}
+
+#[test]
+fn a_default_name_space_is_told_to_hide_everything() {
+    let text = "<domain xmlns='http://x'><devices><disk><source file='/a'/><target dev='vda'/></disk></devices></domain>";
+    let document = read(text).unwrap();
+    assert_eq!(document.domain.disks.len(), 1);
+    assert_problem(
+        text,
+        ProblemKind::InvalidValue,
+        "xmlns='http://x'",
+        Some("delete it"),
+        Some("<domain><devices>"),
+    );
+}
