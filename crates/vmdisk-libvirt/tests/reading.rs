@@ -158,9 +158,10 @@ fn every_kind_of_document_with_disks_is_read() {
         assert_eq!(document.problems, [], "{text}");
         assert_eq!(document.domain.disks.len(), 1);
         let written = read(&document.write().unwrap()).unwrap();
-        let expected = match root {
-            RootKind::DomainStatus => RootKind::Domain,
-            root => root,
+        let expected = if root == RootKind::DomainStatus {
+            RootKind::Domain
+        } else {
+            root
         };
         assert_eq!(
             (written.root, written.domain),
