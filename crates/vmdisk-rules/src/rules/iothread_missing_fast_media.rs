@@ -144,7 +144,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         let finding = report.finding(
             at,
-            format!("{user} is served by QEMU's main loop, on storage that is faster"),
+            format!("{user} is served by QEMU's main loop, which may be slower than its storage"),
         );
         finding
             .severity(severity)
