@@ -82,8 +82,9 @@ pub(crate) struct HostArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct LintArgs {
-    /// Files, directories, or - for standard input. In a directory every .xml file that holds a
-    /// domain or a disk is checked, except those that .gitignore excludes.
+    /// Files, directories, or - for standard input: libvirt XML, or command lines of QEMU. In a
+    /// directory every .xml file that holds a domain or a disk is checked and every .args or .cmdline
+    /// file that starts QEMU, except those that .gitignore excludes.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]

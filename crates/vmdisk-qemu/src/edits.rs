@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vmdisk_model::{
-    CacheMode, Change, ControllerField, DiskField, DomainField, FieldPath, ImageField,
-};
+use vmdisk_model::{CacheMode, Change, ControllerField, DiskField, DomainField, FieldPath};
 use vmdisk_source::{Edit, Span};
 
 use crate::device::property::Spelling;
@@ -151,16 +149,6 @@ impl Editor<'_> {
         }
         match at {
             FieldPath::Disk(nth, field) => self.set_disk(nth, field, value),
-            FieldPath::Image(nth, 0, ImageField::Format) => {
-                let top = *self.slots.top.get(&nth)?;
-                let option = self.slots.options.get(&top)?;
-                let has_driver = option.values.contains_key("driver");
-                match option.name.as_str() {
-                    "drive" if !has_driver => self.put(top, "format", &NewValue::Word(value)),
-                    // A node of one driver has options that another does not.
-                    _ => None,
-                }
-            }
             FieldPath::Controller(nth, ControllerField::Queues) => {
                 let option = *self.slots.controller.get(&nth)?;
                 self.put(option, "num_queues", &NewValue::Number(value))
@@ -182,8 +170,10 @@ impl Editor<'_> {
                 self.edits.push(Edit::replace(place.span, word));
                 Some(())
             }
-            FieldPath::Domain(_)
-            | FieldPath::Image(..)
+            // Without a format -drive looks into the image, and a format node has options of its own:
+            // neither is mended by a word.
+            FieldPath::Image(..)
+            | FieldPath::Domain(_)
             | FieldPath::Controller(..)
             | FieldPath::IoThread(..) => None,
         }

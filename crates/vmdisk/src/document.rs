@@ -1,10 +1,10 @@
 //! A text that was read.
 
-use vmdisk_libvirt::{ReadFailure, RootKind};
+use vmdisk_libvirt::RootKind;
 use vmdisk_model::{Domain, FieldPath};
-use vmdisk_source::{Edit, LineIndex, Span};
+use vmdisk_source::{Allowance, Edit, LineIndex, Problem, SourceMap, Span};
 
-use crate::Place;
+use crate::{Place, ReadFailure};
 
 /// A text that was read: the model, and where each part of it is written.
 #[derive(Debug)]
@@ -12,52 +12,107 @@ pub struct Document {
     /// The text itself.
     pub text: String,
     /// What it says, and everything the reader knows of how it says it.
-    pub source: vmdisk_libvirt::Document,
+    pub source: Source,
     pub(crate) lines: LineIndex,
 }
 
-/// Reads a libvirt domain or disk.
+/// What a text was written in, with all that its reader knows.
+#[derive(Debug)]
+pub enum Source {
+    /// libvirt's XML.
+    LibvirtXml(Box<vmdisk_libvirt::Document>),
+    /// A command line of QEMU.
+    QemuCommandLine(Box<vmdisk_qemu::Document>),
+}
+
+/// Reads a libvirt domain or disk, or a command line of QEMU; which of them is told by the text.
 ///
 /// Reading goes on past every mistake inside a well-formed document; the mistakes come out of
 /// [`lint`](crate::lint) as findings.
 ///
 /// # Errors
-/// If the text is no well-formed XML, too large or too deep, or not a domain or disk.
+/// If the text is no well-formed XML, too large or too deep, or neither a domain, nor a disk, nor a
+/// command line.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
+    let source = if vmdisk_qemu::sniff(text) {
+        Source::QemuCommandLine(Box::new(vmdisk_qemu::read(text)?))
+    } else {
+        Source::LibvirtXml(Box::new(vmdisk_libvirt::read(text)?))
+    };
     Ok(Document {
-        source: vmdisk_libvirt::read(text)?,
+        source,
         lines: LineIndex::new(text),
         text: text.to_owned(),
     })
 }
 
-/// Reads a libvirt domain or disk from bytes, saying plainly if they are not UTF-8.
+/// Reads a document from bytes, saying plainly if they are not UTF-8. `/proc/PID/cmdline`, whose words
+/// end in zero bytes, is read too.
 ///
 /// # Errors
 /// As [`read`], and if the bytes are in another encoding or no text at all.
 pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
+    if bytes.len() <= vmdisk_libvirt::MAX_BYTES
+        && bytes.contains(&0)
+        && let Ok(text) = std::str::from_utf8(bytes)
+        && vmdisk_qemu::sniff(text)
+    {
+        return read(text);
+    }
     read(vmdisk_libvirt::decode(bytes)?)
 }
 
 impl Document {
     /// The guest, or the disks, that the text describes.
-    pub const fn domain(&self) -> &Domain {
-        &self.source.domain
+    pub fn domain(&self) -> &Domain {
+        match &self.source {
+            Source::LibvirtXml(document) => &document.domain,
+            Source::QemuCommandLine(document) => &document.domain,
+        }
     }
 
     /// The guest alone, when the text is no longer needed.
     pub fn into_domain(self) -> Domain {
-        self.source.domain
+        match self.source {
+            Source::LibvirtXml(document) => document.domain,
+            Source::QemuCommandLine(document) => document.domain,
+        }
     }
 
-    /// What kind of document it is.
-    pub const fn root(&self) -> RootKind {
-        self.source.root
+    /// What kind of XML document it is; `None` for a command line.
+    pub fn root(&self) -> Option<RootKind> {
+        match &self.source {
+            Source::LibvirtXml(document) => Some(document.root),
+            Source::QemuCommandLine(_) => None,
+        }
+    }
+
+    fn source_map(&self) -> &SourceMap<FieldPath> {
+        match &self.source {
+            Source::LibvirtXml(document) => &document.source_map,
+            Source::QemuCommandLine(document) => &document.source_map,
+        }
+    }
+
+    /// Mistakes of the text itself.
+    pub(crate) fn problems(&self) -> &[Problem<FieldPath>] {
+        match &self.source {
+            Source::LibvirtXml(document) => &document.problems,
+            Source::QemuCommandLine(document) => &document.problems,
+        }
+    }
+
+    /// Places where findings are allowed; command lines have none.
+    pub(crate) fn allowances(&self) -> &[Allowance] {
+        match &self.source {
+            Source::LibvirtXml(document) => &document.allowances,
+            Source::QemuCommandLine(_) => &[],
+        }
     }
 
     /// Where a field is written, or the nearest field around it.
     pub fn place(&self, at: FieldPath) -> Place {
-        match self.source.source_map.resolve(at) {
+        match self.source_map().resolve(at) {
             Some((found, place)) => self.place_of_span(at, place.span, found == at),
             None => self.place_of_span(at, Span::empty(0), false),
         }
@@ -101,8 +156,14 @@ impl Document {
     /// The byte edits of a fix; `None` if one of its steps cannot be made in this text.
     pub(crate) fn edits_of(&self, fix: &vmdisk_rules::Fix) -> Option<Vec<Edit>> {
         let mut edits = fix.edits.clone();
-        let changes = vmdisk_libvirt::edits_of_all(&self.text, &self.source, &fix.changes);
-        edits.extend(changes.ok()?);
+        edits.extend(match &self.source {
+            Source::LibvirtXml(document) => {
+                vmdisk_libvirt::edits_of_all(&self.text, document, &fix.changes).ok()?
+            }
+            Source::QemuCommandLine(document) => {
+                vmdisk_qemu::edits_of_all(document, &fix.changes).ok()?
+            }
+        });
         Some(edits)
     }
 }

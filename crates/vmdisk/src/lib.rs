@@ -86,6 +86,7 @@
 
 mod diagnostic;
 mod document;
+mod failure;
 mod fix;
 mod lint;
 pub mod write;
@@ -109,12 +110,16 @@ pub use vmdisk_rules as rules;
 pub use vmdisk_source as source;
 
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, Place, RelatedPlace, ResolvedFix};
-pub use document::{Document, read, read_bytes};
+pub use document::{Document, Source, read, read_bytes};
+pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FixScope, Fixed, fix};
 pub use lint::{LintOptions, LintReport, lint};
 pub use vmdisk_facts::{Facts, HostIndex, Target};
-pub use vmdisk_libvirt::{ReadFailure, RootKind, sniff};
+pub use vmdisk_libvirt::{RootKind, sniff};
 pub use vmdisk_rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
+
+/// True if a text may be a command line of QEMU.
+pub use vmdisk_qemu::sniff as is_command_line;
 
 /// The manual page of a rule, in Markdown.
 ///

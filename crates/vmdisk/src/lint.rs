@@ -60,7 +60,7 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
         target: &options.target,
         host: options.host,
         policy: options.policy,
-        problems: &document.source.problems,
+        problems: document.problems(),
     };
     let outcome = vmdisk_rules::check(&context);
     let mut report = LintReport {
@@ -71,7 +71,7 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
             .collect(),
         ..LintReport::default()
     };
-    let mut used = vec![false; document.source.allowances.len()];
+    let mut used = vec![false; document.allowances().len()];
     for finding in outcome.findings {
         let mut diagnostic = resolve(document, finding);
         diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
@@ -155,7 +155,7 @@ fn allowed_by(
     used: &mut [bool],
 ) -> Option<AllowedBy> {
     let mut found = None;
-    for (allowance, used) in document.source.allowances.iter().zip(used) {
+    for (allowance, used) in document.allowances().iter().zip(used) {
         let names_rule = allowance
             .rules
             .iter()
@@ -199,7 +199,7 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
             allowed_by: None,
         });
     };
-    for (allowance, used) in document.source.allowances.iter().zip(used) {
+    for (allowance, used) in document.allowances().iter().zip(used) {
         let mut all_known = true;
         for (name, span) in &allowance.rules {
             if vmdisk_rules::find(name).is_none() {

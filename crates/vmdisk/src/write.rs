@@ -3,7 +3,7 @@
 use vmdisk_libvirt::{Kept, KeptInside};
 use vmdisk_model::{Disk, Domain};
 
-use crate::Document;
+use crate::{Document, Source};
 
 pub use vmdisk_libvirt::Unwritable;
 pub use vmdisk_qemu::{CommandLine, Options as QemuOptions, WriteProblem, WriteProblems};
@@ -30,7 +30,10 @@ pub fn disk_xml(disk: &Disk) -> Result<String, Unwritable> {
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.
 pub fn document_xml(document: &Document) -> Result<String, Unwritable> {
-    vmdisk_libvirt::write_domain(document.domain(), &document.source.kept)
+    match &document.source {
+        Source::LibvirtXml(source) => vmdisk_libvirt::write_domain(&source.domain, &source.kept),
+        Source::QemuCommandLine(source) => libvirt_xml(&source.domain),
+    }
 }
 
 /// A QEMU command line for the version that will run it.

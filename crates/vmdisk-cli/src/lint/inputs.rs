@@ -11,8 +11,8 @@ use crate::render::uri;
 pub(crate) enum Origin {
     /// A file that was named.
     Named,
-    /// An `.xml` file in a directory, by the number of the directory: it counts only if it holds a
-    /// domain or a disk.
+    /// A file in a directory, by the number of the directory: it counts only if it holds a domain, a
+    /// disk or a command line.
     Found(usize),
     /// Standard input.
     Stdin,
@@ -69,7 +69,7 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>) -> Inputs {
             }
         } else if path.is_dir() {
             let number = inputs.directories.len();
-            let found = walk::xml_files(path);
+            let found = walk::guest_files(path);
             for file in found.files {
                 let file = tidy(&file);
                 if seen.insert(file.clone()) {

@@ -76,13 +76,20 @@ pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<
     })
 }
 
-/// True if the bytes of a file found in a directory hold a domain or a disk, or look as if they were
-/// meant to: a file that is broken before its first element must not pass for one without disks.
-pub(crate) fn is_ours(bytes: &[u8]) -> bool {
+/// True if the bytes of a file found in a directory hold a domain, a disk or a command line, or look
+/// as if they were meant to: a file that is broken before its first element must not pass for one
+/// without disks.
+pub(crate) fn is_ours(path: &Path, bytes: &[u8]) -> bool {
     let text = match wide(bytes) {
         Some(text) => text.into(),
         None => String::from_utf8_lossy(bytes),
     };
+    let is_xml = path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+    if !is_xml {
+        return vmdisk::is_command_line(&text);
+    }
     match vmdisk::sniff(&text) {
         kind if kind.is_readable() => true,
         vmdisk::RootKind::NotXml => text.contains("<domain") || text.contains("<disk"),
@@ -134,8 +141,20 @@ mod tests {
             (b"{{ template }}".to_vec(), false),
             (vec![0xff, 0xfe, 0x00], false),
         ] {
-            assert_eq!(is_ours(&bytes), ours, "{bytes:?}");
+            assert_eq!(is_ours(Path::new("a.xml"), &bytes), ours, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn a_found_file_of_arguments_is_ours_if_it_starts_qemu() {
+        let path = Path::new("web1.args");
+        assert!(is_ours(path, b"qemu-system-x86_64 -S"));
+        assert!(is_ours(
+            path,
+            b"/usr/bin/qemu-system-x86_64\0-drive\0file=/a\0"
+        ));
+        assert!(!is_ours(path, b"--verbose input.c"));
+        assert!(!is_ours(path, b"<domain/>"));
     }
 
     #[test]

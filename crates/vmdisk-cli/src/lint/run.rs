@@ -113,7 +113,7 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
     };
     done.checked.outcome = match bytes {
         Ok(bytes) => {
-            if matches!(input.origin, Origin::Found(_)) && !read::is_ours(&bytes) {
+            if matches!(input.origin, Origin::Found(_)) && !read::is_ours(&input.file, &bytes) {
                 return None;
             }
             check(input, &bytes, job, &mut done)

@@ -1,4 +1,4 @@
-//! The `.xml` files below a directory.
+//! The `.xml`, `.args` and `.cmdline` files below a directory.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,14 +9,18 @@ use ignore::{DirEntry, Error, WalkBuilder};
 /// What was found below a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Files whose name ends in `.xml`, sorted; whether they hold a domain is for the reader to say.
+    /// Files by the ends of their names, sorted; whether they hold a guest is for the reader to say.
     pub(crate) files: Vec<PathBuf>,
     /// Paths that could not be looked at, each with the reason.
     pub(crate) trouble: Vec<(PathBuf, String)>,
 }
 
-/// All `.xml` files below `directory` that `.gitignore` does not exclude; hidden ones are left out.
-pub(crate) fn xml_files(directory: &Path) -> Found {
+/// Ends of the names of files that may hold a guest.
+const EXTENSIONS: [&str; 3] = ["xml", "args", "cmdline"];
+
+/// All files below `directory` with such names that `.gitignore` does not exclude; hidden ones
+/// are left out.
+pub(crate) fn guest_files(directory: &Path) -> Found {
     let mut found = Found::default();
     let mut links = Vec::new();
     for entry in WalkBuilder::new(directory).build() {
@@ -46,10 +50,11 @@ pub(crate) fn xml_files(directory: &Path) -> Found {
 /// A file by its name. A link counts unless it leads to a directory: one that leads nowhere is for the
 /// reader to complain about.
 fn is_wanted(entry: &DirEntry) -> bool {
-    let has_name = entry
-        .path()
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+    let has_name = entry.path().extension().is_some_and(|extension| {
+        EXTENSIONS
+            .iter()
+            .any(|known| extension.eq_ignore_ascii_case(known))
+    });
     has_name
         && entry
             .file_type()
@@ -83,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_xml_files_that_git_would_see_are_found_in_order() {
+    fn only_guest_files_that_git_would_see_are_found_in_order() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::create_dir_all(root.join(".git")).unwrap();
@@ -100,7 +105,7 @@ mod tests {
         ] {
             fs::write(root.join(name), "<domain/>").unwrap();
         }
-        let found = xml_files(root);
+        let found = guest_files(root);
         let names: Vec<&Path> = found
             .files
             .iter()
@@ -129,7 +134,7 @@ mod tests {
         symlink("../web1.xml", root.join("qemu/autostart/web1.xml")).unwrap();
         symlink("../outside.xml", root.join("qemu/outside.xml")).unwrap();
         symlink("nowhere", root.join("qemu/dangling.xml")).unwrap();
-        let found = xml_files(&root.join("qemu"));
+        let found = guest_files(&root.join("qemu"));
         let names: Vec<&Path> = found
             .files
             .iter()

@@ -148,7 +148,8 @@ impl<'a> Reader<'a> {
                 view: node.view.inside(key),
             });
         }
-        let property = node.view.peek(key)?;
+        let is_name = key == "file" && self.is_drive(node.option) && node.view.prefix.is_empty();
+        let property = node.view.peek(key).filter(|_| !is_name)?;
         if property.kind == Kind::Null {
             return None;
         }
@@ -506,7 +507,15 @@ impl<'a> Reader<'a> {
             self.record_option(FieldPath::Disk(nth, DiskField::Source), node.option);
             self.slots.bottom.insert(nth, node.option);
         }
-        if let Some(property) = node.view.get("aio") {
+        let aio = node.view.get("aio");
+        // A -drive says it once for all of its nodes.
+        let of_drive = || {
+            node.view
+                .properties
+                .get("aio")
+                .filter(|_| self.is_drive(node.option))
+        };
+        if let Some(property) = aio.or_else(of_drive) {
             let at = FieldPath::Disk(nth, DiskField::Aio);
             let aio = self.word(at, property, AioMode::WORDS, AioMode::from_wire);
             if depth == 0 {

@@ -49,7 +49,7 @@ const TELLING: [&str; 9] = [
 /// not XML.
 pub fn sniff(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
-    if text.starts_with('<') {
+    if text.starts_with('<') || text.contains("<domain") || text.contains("<disk") {
         return false;
     }
     let is_telling = |word: &str| {

@@ -1,0 +1,295 @@
+//! Command lines as people and programs write them down.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail so")]
+
+use vmdisk_model::*;
+use vmdisk_qemu::{Document, Form, edits_of_all, read};
+use vmdisk_source::apply_edits;
+
+fn disk(text: &str) -> Disk {
+    let document = read(text).unwrap();
+    assert_eq!(document.domain.disks.len(), 1, "{text}");
+    document.domain.disks.into_iter().next().unwrap()
+}
+
+fn problems(document: &Document, text: &str) -> Vec<(String, String)> {
+    document
+        .problems
+        .iter()
+        .map(|problem| {
+            let place = problem.span.slice(text).unwrap().to_owned();
+            (place, problem.message.clone())
+        })
+        .collect()
+}
+
+#[test]
+fn one_guest_is_the_same_in_every_form() {
+    let expected = {
+        let mut disk = Disk::new(
+            Frontend::new("vda", TargetBus::Virtio),
+            Image::file("/srv/a, b.img", Format::Qcow2),
+        );
+        disk.frontend.device = Some(Device::Disk);
+        disk.backend.cache = Some(CacheMode::None);
+        disk
+    };
+    let drive = "file=/srv/a,, b.img,format=qcow2,if=virtio,cache=none";
+    let json = r#"["/usr/bin/qemu-system-x86_64","-drive","file=/srv/a,, b.img,format=qcow2,if=virtio,cache=none"]"#;
+    for (text, form) in [
+        (
+            format!("qemu-system-x86_64 -S -drive '{drive}'"),
+            Form::Shell,
+        ),
+        (
+            format!("#!/bin/sh\nset -e\nexec sudo qemu-kvm \\\n -drive \"{drive}\" # x\n"),
+            Form::Shell,
+        ),
+        (format!("-nodefaults\n-drive '{drive}'\n-S"), Form::Shell),
+        (
+            format!(
+                "2026-01-01 00:00:00.000+0000: starting up libvirt version: 9\nA=b \\\n/usr/bin/qemu-system-x86_64 \\\n-drive file=old\n\
+                 2026-01-02 00:00:00.000+0000: starting up libvirt version: 9\nA=b \\\n/usr/bin/qemu-system-x86_64 \\\n-drive '{drive}'\n"
+            ),
+            Form::Shell,
+        ),
+        (
+            format!("/usr/bin/qemu-system-x86_64\n-drive\n{drive}\n"),
+            Form::Lines,
+        ),
+        (
+            format!("/usr/bin/qemu-system-x86_64\0-drive\0{drive}\0"),
+            Form::ZeroBytes,
+        ),
+        (
+            format!(
+                "[Service]\nExecStartPre=/bin/true\nExecStart=/usr/bin/qemu-system-x86_64 \\\n  # disks\n  -drive \"{drive}\"\nRestart=no\n"
+            ),
+            Form::Unit,
+        ),
+        (json.to_owned(), Form::Json),
+    ] {
+        let document = read(&text).unwrap_or_else(|failure| panic!("{text}: {failure}"));
+        assert_eq!(document.form, form, "{text}");
+        assert_eq!(
+            document.domain.disks,
+            std::slice::from_ref(&expected),
+            "{text}"
+        );
+        let at = FieldPath::Image(0, 0, ImageField::Path);
+        let place = document.source_map.place(at).unwrap();
+        assert_eq!(place.span.slice(&text), Some("/srv/a,, b.img"), "{text}");
+        assert!(vmdisk_qemu::sniff(&text), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_command_line_or_more_than_one_is_refused_with_a_reason() {
+    for (text, message) in [
+        ("hello world", "no command line of QEMU in this text"),
+        ("", "no command line of QEMU in this text"),
+        (
+            "qemu-system-x86_64 -S\nqemu-system-x86_64 -S -snapshot",
+            "the file starts QEMU 2 times, and one command line is read of a file",
+        ),
+        (
+            "[Service]\nExecStart=/bin/true",
+            "no command line of QEMU in this text",
+        ),
+        ("[1]", "not a JSON array of strings: expected `\"`"),
+    ] {
+        assert_eq!(read(text).unwrap_err().message, message, "{text}");
+    }
+}
+
+#[test]
+fn old_options_are_drives_on_the_boards_own_controllers() {
+    let places = |machine: &str| -> Vec<(String, TargetBus, Device, u32)> {
+        let text = format!(
+            "qemu-system-x86_64 -machine {machine} -hda a -drive file=b,format=raw -cdrom c.iso -fda f -drive file=d,if=none,id=x /srv/e.img"
+        );
+        let document = read(&text).unwrap();
+        document
+            .domain
+            .disks
+            .iter()
+            .map(|disk| {
+                let Some(Address::Drive(place)) = disk.frontend.address else {
+                    panic!("no place")
+                };
+                let frontend = &disk.frontend;
+                (
+                    disk.name().to_owned(),
+                    frontend.effective_bus(),
+                    frontend.effective_device(),
+                    place.bus * 2 + place.unit,
+                )
+            })
+            .collect()
+    };
+    use {Device::*, TargetBus::*};
+    let of = |name: &str, bus, device, unit| (name.to_owned(), bus, device, unit);
+    assert_eq!(
+        places("pc"),
+        [
+            of("hda", Ide, Disk, 0),
+            of("hdb", Ide, Disk, 1),
+            of("hdc", Ide, Cdrom, 2),
+            of("fda", Fdc, Floppy, 0),
+            of("hdd", Ide, Disk, 0),
+        ]
+    );
+    assert_eq!(places("q35")[2], of("sdc", Sata, Cdrom, 2));
+}
+
+#[test]
+fn a_drive_says_everything_in_one_place() {
+    let disk = disk(
+        "qemu-system-x86_64 -drive id=d,if=none,file.driver=host_device,file.filename=/dev/vg0/a,driver=raw,\
+         cache.direct=on,aio=io_uring,discard=on,detect-zeroes=unmap,readonly=on,werror=stop,rerror=report,\
+         throttling.iops-total=100,bps_rd=7,copy-on-read=on,snapshot=on \
+         -device virtio-blk-pci,drive=d,serial=abc,share-rw=on,num-queues=2,write-cache=off,bootindex=1",
+    );
+    let backend = &disk.backend;
+    assert_eq!(backend.image(), Some(&Image::host_device("/dev/vg0/a")));
+    assert_eq!(backend.cache, Some(CacheMode::Directsync));
+    assert_eq!(
+        (backend.aio, backend.discard, backend.detect_zeroes),
+        (
+            Some(AioMode::IoUring),
+            Some(Discard::Unmap),
+            Some(DetectZeroes::Unmap)
+        )
+    );
+    assert!(backend.is_read_only && backend.is_shareable && backend.is_transient);
+    assert_eq!(backend.copy_on_read, Some(Switch::On));
+    let iotune = backend.iotune.as_ref().unwrap();
+    assert_eq!((iotune.iops.total, iotune.bytes.read), (Some(100), Some(7)));
+    let frontend = &disk.frontend;
+    assert_eq!(frontend.error_policy, Some(ErrorPolicy::Stop));
+    assert_eq!(frontend.read_error_policy, Some(ReadErrorPolicy::Report));
+    assert_eq!(
+        (
+            frontend.serial.as_deref(),
+            frontend.queues,
+            frontend.boot_order
+        ),
+        (Some("abc"), Some(2), Some(1))
+    );
+}
+
+#[test]
+fn names_of_other_protocols_are_told_from_paths() {
+    for (name, source) in [
+        ("nbd:host:1", "network"),
+        ("nbd+unix:///a?socket=/x", "network"),
+        ("rbd:pool/a", "network"),
+        ("https://h/a.iso", "network"),
+        ("fat:rw:/srv", "dir"),
+        ("nvme://0000:01:00.0/1", "nvme"),
+        (
+            "json:{\"driver\":\"nbd\",,\"server\":{\"type\":\"unix\"}}",
+            "network",
+        ),
+    ] {
+        let text = format!("qemu-system-x86_64 -drive 'file={name},if=virtio,format=raw'");
+        let BackendSource::Other(other) = disk(&text).backend.source else {
+            panic!("{name} is a file")
+        };
+        assert_eq!(other.source_type, source, "{name}");
+    }
+    let disk = disk("qemu-system-x86_64 -drive file=file:/srv/a:b,format=raw");
+    assert_eq!(
+        disk.backend.image(),
+        Some(&Image::file("/srv/a:b", Format::Raw))
+    );
+}
+
+#[test]
+fn mistakes_are_problems_with_their_places_and_reading_goes_on() {
+    let text = r#"qemu-system-x86_64 \
+ -blockdev '{"driver":"file","node-name":"f","filename":"/a","aoi":"threads","cache":{"direct":1}}' \
+ -blockdev '{"driver":"qcow2","node-name":"q","file":"f","detect-zeroes":"of"}' \
+ -blockdev '{"driver":"file"' \
+ -device '{"driver":"virtio-blk-pci","drive":"q","num-queues":"4","write-cache":true,"id":"vda"}' \
+ -device ide-hd,drive=nope,rotation_rate=fast"#;
+    let document = read(text).unwrap();
+    assert_eq!(document.domain.disks.len(), 2);
+    let found = problems(&document, text);
+    let places: Vec<&str> = found.iter().map(|(place, _)| place.as_str()).collect();
+    assert_eq!(
+        places,
+        ["\"aoi\"", "1", "of", "", "4", "true", "nope", "fast"]
+            .map(|place| place.trim_matches('"'))
+    );
+    assert_eq!(
+        document.problems[0].help.as_deref(),
+        Some("did you mean `aio`?")
+    );
+}
+
+#[test]
+fn what_a_shell_fills_in_later_is_no_mistake() {
+    let text = "qemu-system-x86_64 -drive file=\"$DISK\",format=$FORMAT,aio=${AIO},if=virtio -smp $(nproc)";
+    let document = read(text).unwrap();
+    assert_eq!(document.problems, []);
+    let image = document.domain.disks[0].backend.image().unwrap();
+    assert_eq!(image.host_path(), Some("$DISK"));
+}
+
+#[test]
+fn nodes_without_end_come_to_an_end() {
+    for text in [
+        "-blockdev driver=qcow2,node-name=a,file=a -device virtio-blk-pci,drive=a",
+        "-blockdev driver=throttle,node-name=a,file=a -device virtio-blk-pci,drive=a",
+        "-blockdev driver=file,node-name=f,filename=/x -blockdev driver=qcow2,node-name=a,file=f,backing=a -device virtio-blk-pci,drive=a",
+        "-blockdev driver=raw,node-name=a,file=b -blockdev driver=raw,node-name=b,file=a -device virtio-blk-pci,drive=a",
+    ] {
+        read(text).unwrap();
+    }
+}
+
+#[test]
+fn a_fix_edits_the_values_and_nothing_else() {
+    let set = |nth, field, value: &str| Change::set(FieldPath::Disk(nth, field), value);
+    for (before, change, after) in [
+        (
+            "-drive 'file=a b,if=virtio,cache=unsafe' # c",
+            set(0, DiskField::Cache, "none"),
+            "-drive 'file=a b,if=virtio,cache=none' # c",
+        ),
+        (
+            r#"-blockdev "{\"driver\":\"file\",\"node-name\":\"f\",\"filename\":\"/a\"}" -device virtio-blk-pci,drive=f"#,
+            set(0, DiskField::Aio, "native"),
+            r#"-blockdev "{\"driver\":\"file\",\"node-name\":\"f\",\"filename\":\"/a\",\"aio\":\"native\"}" -device virtio-blk-pci,drive=f"#,
+        ),
+        (
+            "-blockdev driver=qcow2,node-name=q,file.driver=file,file.filename=/a -device virtio-blk-pci,drive=q",
+            set(0, DiskField::Aio, "native"),
+            "-blockdev driver=qcow2,node-name=q,file.driver=file,file.filename=/a,file.aio=native -device virtio-blk-pci,drive=q",
+        ),
+        (
+            "-blockdev driver=file,node-name=f,filename=/a -device virtio-blk-pci,num-queues=8,drive=f",
+            Change::remove(FieldPath::Disk(0, DiskField::Queues)),
+            "-blockdev driver=file,node-name=f,filename=/a -device virtio-blk-pci,drive=f",
+        ),
+        (
+            r#"-blockdev '{"driver":"file","node-name":"f","filename":"/a","cache":{"direct":false,"no-flush":true}}' -device '{"driver":"virtio-blk-pci","drive":"f"}'"#,
+            set(0, DiskField::Cache, "none"),
+            r#"-blockdev '{"driver":"file","node-name":"f","filename":"/a","cache":{"direct":true,"no-flush":false}}' -device '{"driver":"virtio-blk-pci","drive":"f","write-cache":"on"}'"#,
+        ),
+    ] {
+        let document = read(before).unwrap();
+        let edits = edits_of_all(&document, &[change]).unwrap();
+        assert_eq!(apply_edits(before, &edits).unwrap(), after);
+    }
+    let text = "-drive file=a,if=virtio";
+    let document = read(text).unwrap();
+    for change in [
+        set(0, DiskField::TargetBus, "scsi"),
+        set(0, DiskField::Aio, "native,x=y"),
+        set(7, DiskField::Aio, "native"),
+    ] {
+        assert!(edits_of_all(&document, &[change]).is_err());
+    }
+}

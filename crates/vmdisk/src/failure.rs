@@ -1,0 +1,66 @@
+//! Why a text cannot be read at all.
+
+use vmdisk_source::Span;
+
+/// What kind of text could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadFailureKind {
+    /// XML, or what was taken for it, and what stands in the way.
+    LibvirtXml(vmdisk_libvirt::ReadFailureKind),
+    /// A command line.
+    QemuCommandLine,
+}
+
+/// Why a text cannot be read at all, with its place.
+///
+/// Mistakes in the values of a readable document are findings.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ReadFailure {
+    /// What kind of failure.
+    pub kind: ReadFailureKind,
+    /// Where; empty at the start where the bytes could not become text.
+    pub span: Span,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// Other places that explain it, each with what is there.
+    pub related: Vec<(Span, String)>,
+}
+
+impl From<vmdisk_libvirt::ReadFailure> for ReadFailure {
+    fn from(failure: vmdisk_libvirt::ReadFailure) -> Self {
+        let vmdisk_libvirt::ReadFailure {
+            kind,
+            span,
+            message,
+            help,
+            related,
+        } = failure;
+        ReadFailure {
+            kind: ReadFailureKind::LibvirtXml(kind),
+            span,
+            message,
+            help,
+            related,
+        }
+    }
+}
+
+impl From<vmdisk_qemu::ReadFailure> for ReadFailure {
+    fn from(failure: vmdisk_qemu::ReadFailure) -> Self {
+        let vmdisk_qemu::ReadFailure {
+            span,
+            message,
+            help,
+        } = failure;
+        ReadFailure {
+            kind: ReadFailureKind::QemuCommandLine,
+            span,
+            message,
+            help,
+            related: Vec::new(),
+        }
+    }
+}
