@@ -34,6 +34,9 @@ fn cargo(folder: &Path, arguments: &[&str], target: &Path) {
         .args(arguments)
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target)
+        // Nobody debugs it, and most of the time would go there.
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("CARGO_INCREMENTAL", "0")
         .output()
         .expect("cargo runs");
     assert!(
@@ -69,37 +72,37 @@ fn a_stranger_builds_against_the_packaged_facade_alone() {
     }
     cargo(repository(), &arguments, &target);
 
-    let folder = tempfile::tempdir().unwrap();
+    // At one place each time, so that what it depends on is built once.
+    let folder = target.join("stranger");
+    let folder = folder.as_path();
+    let _ = std::fs::remove_dir_all(folder);
+    std::fs::create_dir_all(folder.join("src")).unwrap();
     let mut manifest = MANIFEST.to_owned();
     manifest.push_str("\n[patch.crates-io]\n");
     for name in crates {
         let archive = target.join(format!("package/{name}-0.1.0.crate"));
         let unpacked = run_in(
-            folder.path(),
+            folder,
             "tar",
-            &["-xzf", archive.to_str().unwrap()],
+            // As of now: files in an archive all have one date, by which cargo would see no change.
+            &["-xmzf", archive.to_str().unwrap()],
             "",
         );
         assert_eq!(unpacked.code, 0, "{unpacked:?}");
         manifest.push_str(&format!("{name} = {{ path = \"{name}-0.1.0\" }}\n"));
     }
-    std::fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
-    std::fs::create_dir(folder.path().join("src")).unwrap();
-    std::fs::write(folder.path().join("src/main.rs"), PROGRAM).unwrap();
+    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    std::fs::write(folder.join("src/main.rs"), PROGRAM).unwrap();
     // The versions this workspace is tested with, so that nothing has to be looked up.
-    std::fs::copy(
-        repository().join("Cargo.lock"),
-        folder.path().join("Cargo.lock"),
-    )
-    .unwrap();
-    cargo(folder.path(), &["build", "--offline", "--quiet"], &target);
+    std::fs::copy(repository().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    cargo(folder, &["build", "--offline", "--quiet"], &target);
 
     let text = "<disk type='file'>\n<driver type='raw' cache='unsafe'/>\n<source file='/a'/>\n<target dev='vda' bus='virtio'/>\n</disk>\n";
-    let file = folder.path().join("disk.xml");
+    let file = folder.join("disk.xml");
     std::fs::write(&file, text).unwrap();
     let program = target.join("debug/stranger");
     let found = run_in(
-        folder.path(),
+        folder,
         program.to_str().unwrap(),
         &[file.to_str().unwrap()],
         "",
