@@ -19,22 +19,29 @@ use crate::obstacle::{fact_of, obstacle};
 use crate::paths::{self, Place};
 use crate::patience::{GivenUp, within};
 use crate::programs::{self, Packages};
+use crate::record::{ANSWERS, Answer};
 use crate::request::{Group, Request};
 use crate::root::Root;
 use crate::trial;
 
 /// Collects facts. Never fails as a whole: what could not be had is unknown with a reason, or listed in `errors`.
 pub fn collect(request: &Request) -> Facts {
-    let root = Arc::new(Root::new(&request.root));
+    let mut root = Root::new(&request.root);
+    if let Some(directory) = &request.record {
+        root = root.recorded_into(directory);
+    }
+    let answers = root.read_answers();
+    let root = Arc::new(root);
+    let privileged = if root.is_live() {
+        Some(rustix::process::geteuid().is_root())
+    } else {
+        root.answers().privileged
+    };
     let mut facts = Facts {
         collector: Collector {
             name: Fact::Known(env!("CARGO_PKG_NAME").to_owned()),
             version: Fact::Known(env!("CARGO_PKG_VERSION").to_owned()),
-            privileged: if root.is_live() {
-                Fact::Known(rustix::process::geteuid().is_root())
-            } else {
-                Fact::NotCollected
-            },
+            privileged: privileged.map_or(Fact::NotCollected, Fact::Known),
             groups: Fact::Known(
                 request
                     .groups
@@ -52,6 +59,18 @@ pub fn collect(request: &Request) -> Facts {
         the_host(&root, request, &mut facts);
     }
     Paths::new(&root, request).collect_into(&mut facts);
+    if let Err(error) = answers {
+        facts
+            .errors
+            .push(error_of(ANSWERS, obstacle(ANSWERS, &error)));
+    }
+    if let Some(recorder) = root.recorder() {
+        recorder.answer(|answers| answers.privileged = privileged);
+        if let Err(error) = recorder.finish() {
+            let what = "the recording";
+            facts.errors.push(error_of(what, obstacle(what, &error)));
+        }
+    }
     facts
 }
 
@@ -257,19 +276,40 @@ impl<'a> Paths<'a> {
     }
 
     fn file(&mut self, path: &str) -> (File, Option<Place>) {
+        if let Some(answer) = self.root.answers().files.get(path) {
+            return answer.again();
+        }
         let (root, owned) = (Arc::clone(self.root), path.to_owned());
-        match self.patiently(path, move || paths::file(&root, &owned)) {
+        let (file, place) = match self.patiently(path, move || paths::file(&root, &owned)) {
             Ok(report) => (report.file, report.place),
             Err(unknown) => (paths::unknown_file(path, &unknown), None),
+        };
+        if let Some(recorder) = self.root.recorder() {
+            let answer = Answer::new(&file, place.as_ref());
+            recorder.answer(|answers| {
+                answers.files.insert(path.to_owned(), answer);
+            });
         }
+        (file, place)
     }
 
     fn directory(&mut self, path: &str) -> (Directory, Option<Place>) {
+        if let Some(answer) = self.root.answers().directories.get(path) {
+            return answer.again();
+        }
         let (root, owned) = (Arc::clone(self.root), path.to_owned());
-        match self.patiently(path, move || paths::directory(&root, &owned)) {
+        let (directory, place) = match self.patiently(path, move || paths::directory(&root, &owned))
+        {
             Ok(report) => (report.directory, report.place),
             Err(unknown) => (paths::unknown_directory(path, &unknown), None),
+        };
+        if let Some(recorder) = self.root.recorder() {
+            let answer = Answer::new(&directory, place.as_ref());
+            recorder.answer(|answers| {
+                answers.directories.insert(path.to_owned(), answer);
+            });
         }
+        (directory, place)
     }
 
     /// Does something with a path on a thread of its own, once per mount that hangs.

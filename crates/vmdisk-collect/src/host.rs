@@ -206,17 +206,21 @@ fn count(list: &str) -> Option<u32> {
 pub(crate) fn kvm(root: &Root) -> Kvm {
     let dev_kvm = root.exists("/dev/kvm");
     let access = if !root.is_live() {
-        Fact::NotCollected
+        match root.answers().kvm_access {
+            Some(allowed) => Fact::Known(allowed),
+            // A recording that asked leaves it out only if there is nothing to ask about.
+            None if root.answers().privileged.is_some() => Fact::Absent,
+            None => Fact::NotCollected,
+        }
     } else if !dev_kvm {
         Fact::Absent
     } else {
-        Fact::Known(
-            rustix::fs::access(
-                "/dev/kvm",
-                rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK,
-            )
-            .is_ok(),
-        )
+        let wanted = rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK;
+        let allowed = rustix::fs::access("/dev/kvm", wanted).is_ok();
+        if let Some(recorder) = root.recorder() {
+            recorder.answer(|answers| answers.kvm_access = Some(allowed));
+        }
+        Fact::Known(allowed)
     };
     let parameter = |module: &str| {
         let path = format!("/sys/module/{module}/parameters/nested");
@@ -390,7 +394,7 @@ pub(crate) fn services(root: &Root) -> BTreeMap<String, Fact<String>> {
                 .filter(|name| name.ends_with(".wants") || name.ends_with(".requires"));
             wants
                 .into_iter()
-                .any(|name| is_link(root, &format!("{directory}/{name}/{unit}")))
+                .any(|name| root.is_named(format!("{directory}/{name}/{unit}")))
         })
     };
     UNITS
@@ -406,11 +410,6 @@ pub(crate) fn services(root: &Root) -> BTreeMap<String, Fact<String>> {
             ((*unit).to_owned(), state)
         })
         .collect()
-}
-
-/// Whether there is an entry, wherever it leads: a link that switches a unit on may point outside a recorded system.
-fn is_link(root: &Root, path: &str) -> bool {
-    std::fs::symlink_metadata(root.host(path)).is_ok()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! [`collect`] needs no root privileges and writes nothing; what it may not see becomes unknown with a reason.
 //! It reads procfs, sysfs, statx(2) and image headers, and starts no program unless [`Group::Lvm`] or
 //! [`Group::Programs`] is asked for. Given another root than `/` it reads a system that was recorded into a directory;
-//! what only a kernel can answer is then not collected.
+//! what only a kernel can answer comes from [`Request::record`]'s answers beside it, or is not collected.
 //!
 //! ```
 //! use vmdisk_collect::{Request, collect};
@@ -33,6 +33,7 @@ mod paths;
 mod patience;
 mod process;
 mod programs;
+mod record;
 mod request;
 mod root;
 mod secrets;

@@ -1,6 +1,7 @@
 //! What only LVM's own tools tell: zeroing, fullness, discards. Asked for only on request, and only root may.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -84,17 +85,29 @@ struct Printed {
     threshold: Fact<u32>,
 }
 
+/// Where a recorded system has what the tools printed.
+const PRINTED: [&str; 2] = ["/vmdisk/lvs.json", "/vmdisk/lvmconfig"];
+
+const THRESHOLD: &str = "activation/thin_pool_autoextend_threshold";
+
 fn run(root: &Root, limit: Duration) -> Result<Printed, Unknown> {
+    let [volumes, setting] = PRINTED;
     if !root.is_live() {
-        // A recorded system may have the answer recorded beside it.
-        let text = root
-            .text("/vmdisk/lvs.json")
-            .map_err(|error| crate::obstacle::obstacle("/vmdisk/lvs.json", &error))?;
+        let lvs = root
+            .text(volumes)
+            .map_err(|error| crate::obstacle::obstacle(volumes, &error))?;
         return Ok(Printed {
-            lvs: text,
-            threshold: Fact::NotCollected,
+            lvs,
+            threshold: root
+                .text(setting)
+                .map_or(Fact::NotCollected, |text| threshold(&text)),
         });
     }
+    let record = |path: &str, text: &str| {
+        if let Some(recorder) = root.recorder() {
+            recorder.file(Path::new(path), text.as_bytes());
+        }
+    };
     let Some(lvs) = programs::find(root, "lvs") else {
         return Err(Unknown::new(Reason::ToolMissing, "lvs is not installed"));
     };
@@ -109,28 +122,41 @@ fn run(root: &Root, limit: Duration) -> Result<Printed, Unknown> {
         COLUMNS,
     ];
     let printed = process::output(&lvs, &arguments, limit)?;
-    let key = "activation/thin_pool_autoextend_threshold";
+    record(volumes, &printed);
     let threshold = match programs::find(root, "lvmconfig") {
-        Some(lvmconfig) => match process::output(&lvmconfig, &["--type", "full", key], limit) {
-            Ok(text) => match text
-                .trim()
-                .rsplit_once('=')
-                .and_then(|(_, value)| value.trim().parse().ok())
-            {
-                Some(percent) => Fact::Known(percent),
-                None => Fact::unknown(
-                    Reason::Parse,
-                    format!("lvmconfig {key}: '{}'", crate::obstacle::shortened(&text)),
-                ),
-            },
-            Err(unknown) => Fact::Unknown(unknown),
-        },
+        Some(lvmconfig) => {
+            match process::output(&lvmconfig, &["--type", "full", THRESHOLD], limit) {
+                Ok(text) => {
+                    record(setting, &text);
+                    threshold(&text)
+                }
+                Err(unknown) => Fact::Unknown(unknown),
+            }
+        }
         None => Fact::unknown(Reason::ToolMissing, "lvmconfig is not installed"),
     };
     Ok(Printed {
         lvs: printed,
         threshold,
     })
+}
+
+/// The percentage in what `lvmconfig` prints: `thin_pool_autoextend_threshold=100`.
+fn threshold(text: &str) -> Fact<u32> {
+    match text
+        .trim()
+        .rsplit_once('=')
+        .and_then(|(_, value)| value.trim().parse().ok())
+    {
+        Some(percent) => Fact::Known(percent),
+        None => Fact::unknown(
+            Reason::Parse,
+            format!(
+                "lvmconfig {THRESHOLD}: '{}'",
+                crate::obstacle::shortened(text)
+            ),
+        ),
+    }
 }
 
 /// All logical volumes, by number and by name.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, IFlags, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use vmdisk_facts::path::{Dio, DioAlign, Inode, Mode};
 use vmdisk_facts::{DeviceNumber, Directory, Fact, File, FileKind, Reason, Unknown};
 
@@ -40,7 +41,7 @@ pub(crate) struct Place {
 }
 
 /// What statfs(2) says of a filesystem.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Space {
     pub(crate) magic: u64,
     pub(crate) free: u64,

@@ -14,6 +14,9 @@ pub struct Request {
     /// Those of the images in question whose backing and data files are to be looked at as well, and what these stand on;
     /// of any other image nothing that its header names is touched.
     pub chains: Vec<PathBuf>,
+    /// A directory to record the system into, so that the same facts can be collected from there later and elsewhere;
+    /// only the running system can be recorded.
+    pub record: Option<PathBuf>,
     /// The groups of facts wanted; those that start a program are not among the default.
     pub groups: BTreeSet<Group>,
     /// A directory to try direct I/O in, with a nameless file of 64 KiB that is gone afterwards; the only writing there is.
@@ -31,6 +34,7 @@ impl Request {
             root: PathBuf::from("/"),
             paths: Vec::new(),
             chains: Vec::new(),
+            record: None,
             groups: BTreeSet::from([Group::Core]),
             probe_direct_io: None,
             collected_at: collected_at.into(),

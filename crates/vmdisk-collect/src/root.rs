@@ -6,6 +6,9 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::record::{ANSWERS, Answers, Recorder};
 
 /// More symbolic links than Linux itself follows are a loop.
 const MAX_LINKS: usize = 40;
@@ -15,6 +18,8 @@ const MAX_LINKS: usize = 40;
 pub(crate) struct Root {
     base: PathBuf,
     live: bool,
+    recorder: Option<Arc<Recorder>>,
+    answers: Arc<Answers>,
 }
 
 impl Root {
@@ -22,6 +27,46 @@ impl Root {
         Self {
             base: base.to_owned(),
             live: base == Path::new("/"),
+            recorder: None,
+            answers: Arc::default(),
+        }
+    }
+
+    /// The same system, with all that is read of it copied; one that is recorded already is not recorded again.
+    pub(crate) fn recorded_into(mut self, directory: &Path) -> Self {
+        if self.live {
+            self.recorder = Some(Arc::new(Recorder::new(directory)));
+        }
+        self
+    }
+
+    /// What copies this system, if anything does.
+    pub(crate) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_deref()
+    }
+
+    /// Reads what was recorded of the kernel's answers, if this is a recorded system that has them.
+    pub(crate) fn read_answers(&mut self) -> io::Result<()> {
+        if self.live || !self.exists(ANSWERS) {
+            return Ok(());
+        }
+        let text = self.text(ANSWERS)?;
+        self.answers = Arc::new(serde_json::from_str(&text)?);
+        Ok(())
+    }
+
+    /// What the kernel answered when this system was recorded; nothing of the running one.
+    pub(crate) fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// The path as it can be opened: links are followed within a recorded tree, lest one reaches out into the
+    /// running system, and one by one where they are to be recorded.
+    fn followed(&self, path: &Path) -> io::Result<PathBuf> {
+        if self.live && self.recorder.is_none() {
+            Ok(path.to_owned())
+        } else {
+            self.resolve(path)
         }
     }
 
@@ -38,13 +83,18 @@ impl Root {
 
     /// The text of a small file, as procfs and sysfs have them; what is no UTF-8 is replaced.
     pub(crate) fn text(&self, path: impl AsRef<Path>) -> io::Result<String> {
-        // Links are followed within the tree: a recorded one must not reach out into the running system.
-        let path = if self.live {
-            path.as_ref().to_owned()
-        } else {
-            self.resolve(path.as_ref())?
-        };
-        let bytes = fs::read(self.host(path))?;
+        let path = self.followed(path.as_ref())?;
+        if let Some(number) = path.to_str().and_then(|path| self.answers.errors.get(path)) {
+            return Err(io::Error::from_raw_os_error(*number));
+        }
+        let read = fs::read(self.host(&path));
+        if let Some(recorder) = &self.recorder {
+            match &read {
+                Ok(bytes) => recorder.file(&path, bytes),
+                Err(error) => recorder.error(&path, error),
+            }
+        }
+        let bytes = read?;
         Ok(match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
@@ -53,25 +103,35 @@ impl Root {
 
     /// The names in a directory, sorted; what is no UTF-8 is left out.
     pub(crate) fn names(&self, path: impl AsRef<Path>) -> io::Result<Vec<String>> {
-        let path = if self.live {
-            path.as_ref().to_owned()
-        } else {
-            self.resolve(path.as_ref())?
-        };
-        let mut names: Vec<String> = fs::read_dir(self.host(path))?
+        let path = self.followed(path.as_ref())?;
+        let mut names: Vec<String> = fs::read_dir(self.host(&path))?
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .collect();
         names.sort_unstable();
+        if let Some(recorder) = &self.recorder {
+            names
+                .iter()
+                .for_each(|name| recorder.entry(&path.join(name)));
+        }
         Ok(names)
     }
 
     /// Whether something is there; what cannot be looked at is not.
     pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
-        if self.live {
+        if self.live && self.recorder.is_none() {
             path.as_ref().exists()
         } else {
             self.resolve(path.as_ref()).is_ok()
         }
+    }
+
+    /// Whether there is something of that name, be it a link that leads nowhere.
+    pub(crate) fn is_named(&self, path: impl AsRef<Path>) -> bool {
+        let path = path.as_ref();
+        if let Some(recorder) = &self.recorder {
+            recorder.entry(path);
+        }
+        fs::symlink_metadata(self.host(path)).is_ok()
     }
 
     /// The path inside with every symbolic link followed, each within the tree.
@@ -98,12 +158,18 @@ impl Root {
                 return Err(io::Error::from(rustix::io::Errno::LOOP));
             }
             let target = fs::read_link(self.host(&next))?;
+            if let Some(recorder) = &self.recorder {
+                recorder.entry(&next);
+            }
             if target.as_os_str().as_bytes().starts_with(b"/") {
                 done = PathBuf::from("/");
             }
             for part in parts(&target).into_iter().rev() {
                 todo.push_front(part);
             }
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.entry(&done);
         }
         Ok(done)
     }

@@ -1,0 +1,78 @@
+//! What is recorded of the running system gives the same facts again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use vmdisk_collect::{Group, Request, collect};
+use vmdisk_facts::Facts;
+
+/// Asks about paths, once with and once from a recording.
+fn both(paths: &[&Path], recording: &Path) -> (Facts, Facts) {
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.paths = paths.iter().map(PathBuf::from).collect();
+    request.groups = BTreeSet::from([Group::Core, Group::Lvm]);
+    request.record = Some(recording.to_owned());
+    let found = collect(&request);
+    request.record = None;
+    request.root = recording.to_owned();
+    (found, collect(&request))
+}
+
+#[test]
+fn a_recording_gives_the_same_facts_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let image = directory.path().join("disk.img");
+    fs::write(&image, vec![1; 70_000]).unwrap();
+    let link = directory.path().join("link.img");
+    std::os::unix::fs::symlink(&image, &link).unwrap();
+    let missing = directory.path().join("missing/disk.img");
+    let recording = tempfile::tempdir().unwrap();
+    let paths = [
+        image.as_path(),
+        &link,
+        &missing,
+        Path::new("/"),
+        Path::new("/dev/null"),
+    ];
+    let (found, again) = both(&paths, recording.path());
+    assert_eq!(found.errors, []);
+    assert_eq!(again.to_json(), found.to_json());
+    // It is the recording that answers: the system has moved on.
+    fs::remove_file(&image).unwrap();
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.root = recording.path().to_owned();
+    request.paths = vec![image.clone()];
+    let later = collect(&request);
+    assert_eq!(later.files[0].size.value(), Some(&70_000));
+    // Nothing of an image is copied.
+    let copy = recording.path().join(image.strip_prefix("/").unwrap());
+    assert_eq!(fs::metadata(copy).unwrap().len(), 0);
+}
+
+#[test]
+fn a_recording_that_cannot_be_written_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let (found, again) = both(&[Path::new("/")], &file);
+    assert_eq!(found.errors.len(), 1);
+    assert_eq!(found.errors[0].what, "the recording");
+    assert!(!again.errors.is_empty());
+}
+
+#[test]
+fn answers_that_are_damaged_say_so() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("vmdisk")).unwrap();
+    fs::write(directory.path().join("vmdisk/answers.json"), "{").unwrap();
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.root = directory.path().to_owned();
+    let found = collect(&request);
+    assert!(
+        found
+            .errors
+            .iter()
+            .any(|error| error.what == "/vmdisk/answers.json")
+    );
+}
