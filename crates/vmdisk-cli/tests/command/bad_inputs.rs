@@ -161,3 +161,104 @@ fn facts_of_a_newer_shape_are_refused_and_unknown_keys_only_warned_about() {
         "{extra:?}"
     );
 }
+
+/// A file that root cannot read either, where there is one.
+const UNREADABLE: &str = "/proc/self/mem";
+
+#[test]
+fn each_bad_input_is_told_with_its_place_and_none_stops_the_others() {
+    let place = Place::with(&[("first.xml", UNSAFE), ("last.xml", UNSAFE)]);
+    let attributes: String = (0..50_000)
+        .map(|number| format!(" a{number}='x'"))
+        .collect();
+    let utf_16 = |mark: &[u8], bytes: fn(u16) -> [u8; 2]| {
+        let units = "<domain/>".encode_utf16();
+        [mark, &units.flat_map(bytes).collect::<Vec<u8>>()].concat()
+    };
+    let bomb = "<?xml version='1.0'?>\n<!DOCTYPE d [\n<!ENTITY a 'x'>\n<!ENTITY b '&a;&a;'>\n]>\n<domain>&b;</domain>";
+    let bad: [(&str, Vec<u8>, &str, &str); 9] = [
+        (
+            "cut-in-a-tag.xml",
+            b"<domain>\n  <devices>\n    <dis".to_vec(),
+            ":3:9",
+            "ends inside the tag `<dis`",
+        ),
+        (
+            "cut-between-tags.xml",
+            b"<domain>\n  <devices>\n".to_vec(),
+            ":2:3",
+            "never closed",
+        ),
+        ("empty.xml", Vec::new(), "", "empty"),
+        (
+            "binary.xml",
+            b"\x7fELF\x02\x01\x00\x00".to_vec(),
+            "",
+            "binary",
+        ),
+        (
+            "utf-16-le.xml",
+            utf_16(b"\xff\xfe", u16::to_le_bytes),
+            "",
+            "UTF-16",
+        ),
+        ("utf-16-be.xml", utf_16(b"", u16::to_be_bytes), "", "UTF-16"),
+        (
+            "bomb.xml",
+            bomb.as_bytes().to_vec(),
+            ":2:1",
+            "document type declaration",
+        ),
+        (
+            "attributes.xml",
+            format!("<domain>\n <disk{attributes}/>\n</domain>").into_bytes(),
+            ":2:",
+            "more than 256 attributes",
+        ),
+        (
+            "deep.xml",
+            format!("<domain>\n{}", "<a>".repeat(1000)).into_bytes(),
+            ":2:",
+            "more than 256 deep",
+        ),
+    ];
+    place.write("no-xml-inside/notes.txt", b"nothing");
+    let mut arguments = vec!["lint", "first.xml", "no-xml-inside", "missing.xml"];
+    for (name, bytes, ..) in &bad {
+        place.write(name, bytes);
+        arguments.push(name);
+    }
+    if std::path::Path::new(UNREADABLE).exists() {
+        arguments.push(UNREADABLE);
+    }
+    arguments.extend(["last.xml", "--format", "concise"]);
+    let run = place.run(&arguments);
+    assert_eq!(run.code, 2, "{run:?}");
+    for good in [
+        "first.xml:2:43: error[cache-unsafe]",
+        "last.xml:2:43: error[cache-unsafe]",
+    ] {
+        assert!(run.stdout.contains(good), "{good}: {run:?}");
+    }
+    let said = |name: &str, at: &str, what: &str| {
+        let place = format!("--> {name}{at}");
+        let is_message = |block: &str| block.contains(&place) && block.contains(what);
+        let is_said = run.stderr.split("\n\n").any(is_message);
+        assert!(is_said, "{place}: {what}: {}", run.stderr);
+    };
+    for (name, _, at, what) in &bad {
+        said(name, at, what);
+    }
+    said("no-xml-inside", "", "no .xml file below this directory");
+    said("missing.xml", "", "no such file");
+    if std::path::Path::new(UNREADABLE).exists() {
+        said(UNREADABLE, "", "could not be read");
+    }
+    let refused = arguments
+        .iter()
+        .filter(|word| !word.starts_with("--"))
+        .count()
+        - 4;
+    let summary = format!("{refused} inputs could not be read");
+    assert!(run.stderr.contains(&summary), "{summary}: {}", run.stderr);
+}
