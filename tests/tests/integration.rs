@@ -14,6 +14,8 @@ mod articles;
 mod corpus;
 #[path = "integration/generated_is_accepted.rs"]
 mod generated_is_accepted;
+#[path = "integration/hostlab.rs"]
+mod hostlab;
 #[path = "integration/mistakes.rs"]
 mod mistakes;
 #[path = "integration/packaged_facade.rs"]

@@ -3,6 +3,7 @@
 
 mod codegen;
 mod fleet;
+mod hostlab;
 mod race;
 
 use std::path::PathBuf;
@@ -35,6 +36,8 @@ enum Chore {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Boots hosts in a guest, builds storage stacks for real, and holds the facts of each to what is written
+    Hostlab(hostlab::Arguments),
     /// Times `vmdisk lint -j1` beside `xmllint` on 1,000 generated domains, in one run
     Race {
         /// Rounds; each runs every command once, in turn
@@ -61,6 +64,7 @@ fn main() -> anyhow::Result<()> {
             println!("{count} domains, {bytes} bytes, in {}", folder.display());
             Ok(())
         }
+        Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Race {
             rounds,
             count,

@@ -1,0 +1,168 @@
+//! Booting the lab: QEMU emulates the machine, so that neither KVM nor rights are needed.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+
+use super::results::{self, Handed};
+
+/// What a whole run may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// The plain disks: serial number and MiB.
+const VIRTIO_DISKS: &[(&str, u64)] = &[
+    ("lab-a", 1200),
+    ("lab-b", 1200),
+    ("lab-c", 512),
+    ("lab-d", 512),
+];
+
+/// What came out of one boot.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The files the guest handed over.
+    pub(crate) handed: Vec<Handed>,
+    /// The lines the guest's first program printed.
+    pub(crate) said: Vec<String>,
+    /// How long it took.
+    pub(crate) took: Duration,
+}
+
+/// Boots the kernel with the archive, and waits for the end.
+pub(crate) fn boot(kernel: &Path, archive: &[u8], folder: &Path) -> anyhow::Result<Outcome> {
+    let initramfs = folder.join("initramfs");
+    fs::write(&initramfs, archive)?;
+    let console = folder.join("console");
+    let port = folder.join("handed-over");
+    let mut command = Command::new("qemu-system-x86_64");
+    // QEMU 7.2 leaves wrong flags behind CMPXCHG16B, which kernels from 6.11 on panic of: the CPU has none.
+    command
+        .args([
+            "-machine",
+            "q35",
+            "-accel",
+            "tcg,thread=multi",
+            "-cpu",
+            "max,cx16=off",
+        ])
+        .args(["-smp", "2", "-m", "1536", "-nodefaults", "-no-reboot"])
+        .args(["-display", "none", "-device", "virtio-rng-pci"])
+        .arg("-kernel")
+        .arg(kernel)
+        .arg("-initrd")
+        .arg(&initramfs)
+        .args(["-append", "console=ttyS0 quiet panic=-1 loglevel=4"])
+        .arg("-serial")
+        .arg(format!("file:{}", console.display()))
+        .args(["-device", "virtio-serial-pci", "-chardev"])
+        .arg(format!("file,id=port,path={}", port.display()))
+        .args(["-device", "virtserialport,chardev=port,name=lab"]);
+    for (serial, size) in VIRTIO_DISKS {
+        disk(&mut command, folder, serial, *size)?;
+        command.args([
+            "-device",
+            &format!("virtio-blk-pci,drive={serial},serial={serial}"),
+        ]);
+    }
+    command.args(["-device", "virtio-scsi-pci,id=scsi"]);
+    disk(&mut command, folder, "scsi-512e", 512)?;
+    command.args([
+        "-device",
+        "scsi-hd,drive=scsi-512e,bus=scsi.0,scsi-id=0,serial=HDD0001,vendor=ACME,product=SpinDisk,wwn=0x5000c50015ea71aa,\
+         rotation_rate=7200,physical_block_size=4096,logical_block_size=512",
+    ]);
+    disk(&mut command, folder, "scsi-4k", 512)?;
+    command.args([
+        "-device",
+        "scsi-hd,drive=scsi-4k,bus=scsi.0,scsi-id=1,serial=SSD0001,vendor=ACME,product=SolidDisk,wwn=0x5000c50015ea71bb,\
+         rotation_rate=1,physical_block_size=4096,logical_block_size=4096,discard_granularity=4096",
+    ]);
+    // One disk that the guest reaches in two ways.
+    disk(&mut command, folder, "two-ways", 256)?;
+    for way in [2, 3] {
+        command.args([
+            "-device",
+            &format!(
+                "scsi-hd,drive=two-ways,share-rw=on,bus=scsi.0,scsi-id={way},serial=TWO0001,vendor=ACME,product=Array,\
+                 wwn=0x5000c50015ea71cc"
+            ),
+        ]);
+    }
+    command.args(["-device", "nvme,id=nvme,serial=NVME0001"]);
+    for (number, (name, sector)) in [("nvme-512", 512), ("nvme-4k", 4096)].iter().enumerate() {
+        disk(&mut command, folder, name, 512)?;
+        let number = number + 1;
+        command.args([
+            "-device",
+            &format!(
+                "nvme-ns,drive={name},bus=nvme,nsid={number},logical_block_size={sector},physical_block_size=4096,\
+                 uuid=5d7d1c1e-0f5c-4c8a-9a55-00000000000{number}"
+            ),
+        ]);
+    }
+    let began = Instant::now();
+    let errors = folder.join("errors");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create(&errors)?)
+        .spawn()
+        .context("qemu-system-x86_64 cannot be started")?;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if began.elapsed() > LIMIT {
+            child.kill()?;
+            child.wait()?;
+            bail!(
+                "the guest was not done after {} s; it last said:\n{}",
+                LIMIT.as_secs(),
+                last_lines(&console)
+            );
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    let took = began.elapsed();
+    ensure!(
+        status.success(),
+        "QEMU failed ({status}): {}",
+        fs::read_to_string(&errors).unwrap_or_default().trim()
+    );
+    let said: Vec<String> = String::from_utf8_lossy(&fs::read(&console)?)
+        .lines()
+        .filter_map(|line| Some(line.split_once("LAB ")?.1.trim_end().to_owned()))
+        .collect();
+    ensure!(
+        said.iter().any(|line| line.starts_with("end ")),
+        "the guest did not come to its end:\n{}",
+        last_lines(&console)
+    );
+    Ok(Outcome {
+        handed: results::parse(&fs::read(&port)?)?,
+        said,
+        took,
+    })
+}
+
+/// An empty disk whose contents need not outlast the run.
+fn disk(command: &mut Command, folder: &Path, name: &str, size: u64) -> anyhow::Result<()> {
+    let path = folder.join(name);
+    File::create(&path)?.set_len(size << 20)?;
+    command.arg("-blockdev").arg(format!(
+        "driver=raw,node-name={name},discard=unmap,cache.no-flush=on,file.driver=file,file.filename={},\
+         file.discard=unmap,file.cache.no-flush=on",
+        path.display()
+    ));
+    Ok(())
+}
+
+fn last_lines(console: &Path) -> String {
+    let text = fs::read(console).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(30)..].join("\n")
+}

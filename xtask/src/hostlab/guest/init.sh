@@ -1,0 +1,93 @@
+#!/bin/sh
+# The first program of the guest: brings the host up as far as real programs need it, builds one stack after
+# another, asks for the facts of each, and hands them over.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /tmp
+mkdir -p /run/lock /run/lvm /run/udev /run/mdadm /dev/pts
+ln -s /proc/self/mounts /etc/mtab
+hostname hostlab
+
+while read -r module; do
+    insmod "/lab/modules/$module.ko" || echo "LAB module $module was not loaded"
+done < /lab/modules/order
+
+/lib/systemd/systemd-udevd --daemon
+udevadm trigger --type=subsystems --action=add
+udevadm trigger --type=devices --action=add
+udevadm settle
+echo "LAB up $(cut -d' ' -f1 /proc/uptime)"
+
+port=/dev/virtio-ports/lab
+[ -e "$port" ] || echo "LAB no port to hand results over"
+exec 3> "$port"
+
+# The disk with a serial number.
+disk() {
+    for block in /sys/block/*; do
+        if [ "$(cat "$block/serial" 2>/dev/null)" = "$1" ] || [ "$(cat "$block/device/serial" 2>/dev/null | tr -d ' ')" = "$1" ]; then
+            echo "/dev/${block##*/}"
+            return
+        fi
+    done
+    echo "LAB no disk $1" > /dev/console
+}
+A=$(disk lab-a) B=$(disk lab-b) C=$(disk lab-c) D=$(disk lab-d)
+NVME_512=/dev/nvme0n1 NVME_4K=/dev/nvme0n2
+SCSI_4K=$(readlink -f /dev/disk/by-id/wwn-0x5000c50015ea71bb)
+SCSI_512E=$(readlink -f /dev/disk/by-id/wwn-0x5000c50015ea71aa)
+
+# A program that need not say anything when it works.
+quietly() {
+    "$@" > /tmp/said 2>&1 || { echo "LAB $stack: failed: $*: $(tail -n 3 /tmp/said)" > /dev/console; exit 1; }
+}
+as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+hand_over() { lab-inside send "$1" "$2" >&3; }
+UUID_1=11111111-1111-4111-8111-111111111111
+UUID_2=22222222-2222-4222-8222-222222222222
+# For what two devices show at once.
+UUID_SHARED=33333333-3333-4333-8333-333333333333
+
+# Asks for the facts of paths, with everything root may know, and as anybody.
+collect() {
+    vmdisk facts --group core,lvm "$@" > /tmp/root.json || exit 1
+    as_nobody vmdisk facts "$@" > /tmp/nobody.json || exit 1
+    hand_over "$stack.root.json" /tmp/root.json
+    hand_over "$stack.nobody.json" /tmp/nobody.json
+    lab-inside record "$stack.recorded" "$@" >&3 || exit 1
+}
+
+# Runs a trial of ours and keeps what it found.
+trial() {
+    name=$1
+    shift
+    found=$(lab-inside "$@") || exit 1
+    echo "$name $found" >> /tmp/trials
+}
+
+for stack in $(cat /lab/stacks/order); do
+    (
+        . "/lab/stacks/$stack.sh"
+        build
+        udevadm settle
+        rm -f /tmp/trials
+        facts
+        [ ! -e /tmp/trials ] || hand_over "$stack.trials" /tmp/trials
+        tear_down
+    )
+    [ $? = 0 ] || echo "LAB failed $stack"
+    echo "LAB done $stack $(cut -d' ' -f1 /proc/uptime)"
+    # What a stack that failed left mounted must not be in the way of the next.
+    while read -r _ place _; do
+        case "$place" in /srv/*) umount -l "$place" ;; esac
+    done < /proc/mounts
+    udevadm settle
+done
+exec 3>&-
+sync
+echo "LAB end $(cut -d' ' -f1 /proc/uptime)"
+# Reset is the end: QEMU runs with -no-reboot.
+echo b > /proc/sysrq-trigger

@@ -1,0 +1,198 @@
+//! Trials of our own programs in the guest, held to what the facts of the same host lead to.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail};
+use vmdisk::facts::{Confidence, Fact, Facts, HostIndex, Verdict};
+
+use super::boot::Outcome;
+use super::stacks::{Purpose, Stack};
+
+/// Judges and prints the trials of one boot; what contradicts the facts comes back.
+pub(crate) fn judge(kernel: &str, stacks: &[&Stack], outcome: &Outcome) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for stack in stacks {
+        let judge = match stack.purpose {
+            Purpose::Facts => continue,
+            Purpose::DirectIo => direct_io,
+            Purpose::ThinStale => thin_stale,
+        };
+        let found = judge(stack.name, outcome)
+            .unwrap_or_else(|error| vec![format!("{}: {error:#}", stack.name)]);
+        wrong.extend(
+            found
+                .into_iter()
+                .map(|line| format!("Linux {kernel}: {line}")),
+        );
+    }
+    wrong
+}
+
+/// A trial's figures, by the trial's name.
+type Figures = BTreeMap<String, BTreeMap<String, u64>>;
+
+fn figures(stack: &str, outcome: &Outcome) -> anyhow::Result<Figures> {
+    let text = handed(outcome, &format!("{stack}.trials"))?;
+    let mut all = Figures::new();
+    for line in text.lines() {
+        let (names, numbers): (Vec<&str>, Vec<&str>) =
+            line.split(' ').partition(|word| !word.contains('='));
+        let numbers = numbers
+            .into_iter()
+            .filter_map(|word| word.split_once('='))
+            .map(|(name, number)| Ok((name.to_owned(), number.parse()?)))
+            .collect::<anyhow::Result<_>>()?;
+        all.insert(names.join(" "), numbers);
+    }
+    Ok(all)
+}
+
+fn figure(figures: &Figures, trial: &str, name: &str) -> anyhow::Result<u64> {
+    figures
+        .get(trial)
+        .and_then(|numbers| numbers.get(name))
+        .copied()
+        .with_context(|| format!("the trial '{trial}' has no figure '{name}'"))
+}
+
+fn handed<'a>(outcome: &'a Outcome, name: &str) -> anyhow::Result<&'a str> {
+    let handed = outcome
+        .handed
+        .iter()
+        .find(|handed| handed.name == name)
+        .with_context(|| format!("{name} was not handed over"))?;
+    Ok(std::str::from_utf8(&handed.bytes)?)
+}
+
+/// What the kernel was seen to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Refused,
+    Buffered,
+    Direct,
+}
+
+/// Holds verdicts to what the kernel did: by the page cache's own count, and by reading back what was raced with.
+fn direct_io(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
+    /// EINVAL.
+    const REFUSED: u64 = 22;
+    let figures = figures(stack, outcome)?;
+    let mut wrong = Vec::new();
+    println!(
+        "  place                seen      pages in cache  verdict (facts, then with the trial write)"
+    );
+    for trial in figures.keys() {
+        let Some(place) = trial.strip_prefix("direct ") else {
+            continue;
+        };
+        let (seen, count) = match figure(&figures, trial, "open")? {
+            0 => {
+                let (pages, cached) = (
+                    figure(&figures, trial, "pages")?,
+                    figure(&figures, trial, "cached")?,
+                );
+                let seen = if place == "tmpfs" || cached >= pages / 2 {
+                    // tmpfs keeps no count, because its pages are written nowhere else.
+                    Seen::Buffered
+                } else if cached <= pages / 10 {
+                    Seen::Direct
+                } else {
+                    bail!("{place}: {cached} of {pages} pages say neither");
+                };
+                (seen, format!("{cached}/{pages}"))
+            }
+            REFUSED => (Seen::Refused, "-".to_owned()),
+            error => bail!("{place}: open failed with errno {error}"),
+        };
+        let mut verdicts = Vec::new();
+        for (kind, image) in [("facts", "disk.img"), ("probed", "new.img")] {
+            let read = Facts::parse(handed(outcome, &format!("{stack}.{place}.{kind}"))?)?;
+            let concluded = HostIndex::new(&read.facts).direct_io(&format!("/srv/{place}/{image}"));
+            match concluded {
+                Fact::Known(concluded) => {
+                    let fits = match concluded.verdict {
+                        Verdict::Unsupported => seen == Seen::Refused,
+                        Verdict::AcceptedButBuffered(_) => seen == Seen::Buffered,
+                        Verdict::Direct
+                        | Verdict::DirectUnstableChecksums
+                        | Verdict::DirectUnstableMirrors => seen == Seen::Direct,
+                    };
+                    if !fits {
+                        wrong.push(format!(
+                            "{place}: the {kind} say {:?} ({}), and the kernel did {seen:?}",
+                            concluded.verdict, concluded.because
+                        ));
+                    }
+                    if kind == "facts" {
+                        wrong.extend(raced(&figures, place, concluded.verdict)?);
+                    }
+                    verdicts.push(format!(
+                        "{:?} ({})",
+                        concluded.verdict,
+                        short(concluded.confidence)
+                    ));
+                }
+                Fact::Unknown(unknown) => verdicts.push(format!("unknown: {}", unknown.detail)),
+                Fact::Absent | Fact::NotCollected => {
+                    wrong.push(format!("{place}: the {kind} lead to no verdict"));
+                }
+            }
+        }
+        println!(
+            "  {place:20} {seen:9} {count:15} {}",
+            verdicts.join("; "),
+            seen = format!("{seen:?}")
+        );
+    }
+    for (trial, numbers) in &figures {
+        if let Some(place) = trial.strip_prefix("race ") {
+            println!(
+                "  memory changed during {} direct writes on {place}: {} reads failed",
+                numbers.get("writes").copied().unwrap_or(0),
+                numbers.get("read_errors").copied().unwrap_or(0)
+            );
+        }
+    }
+    Ok(wrong)
+}
+
+fn short(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Probed => "tried",
+        Confidence::Observed => "observed",
+        Confidence::FromVersionTable => "table",
+        Confidence::Declared => "declared",
+    }
+}
+
+/// Reads fail after a race where the verdict is that checksums are unstable, and nowhere else.
+fn raced(figures: &Figures, place: &str, verdict: Verdict) -> anyhow::Result<Option<String>> {
+    let trial = format!("race {place}");
+    if !figures.contains_key(&trial) {
+        return Ok(None);
+    }
+    let failed = figure(figures, &trial, "read_errors")?;
+    let expected = verdict == Verdict::DirectUnstableChecksums;
+    Ok(((failed > 0) != expected).then(|| {
+        format!("{place}: the verdict is {verdict:?}, and after the race {failed} reads failed")
+    }))
+}
+
+/// A pool without zeroing shows what was deleted, and one with zeroing nothing of it.
+fn thin_stale(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
+    let figures = figures(stack, outcome)?;
+    let mut wrong = Vec::new();
+    for (pool, leaks) in [("without-zeroing", true), ("with-zeroing", false)] {
+        let (bytes, stale) = (
+            figure(&figures, pool, "bytes")?,
+            figure(&figures, pool, "stale")?,
+        );
+        println!("  new thin volume {pool}: {stale} of {bytes} bytes read back from a deleted one");
+        if (stale > 0) != leaks {
+            wrong.push(format!(
+                "a new volume {pool} reads {stale} bytes of a deleted one"
+            ));
+        }
+    }
+    Ok(wrong)
+}
