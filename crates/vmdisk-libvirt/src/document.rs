@@ -3,6 +3,7 @@
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::{Allowance, Problem, SourceMap};
 
+use crate::edits::Outlines;
 use crate::{Kept, RootKind};
 
 /// A document that has been read: the model, and beside it where everything was written.
@@ -20,4 +21,6 @@ pub struct Document {
     pub allowances: Vec<Allowance>,
     /// What the model does not cover.
     pub kept: Kept,
+    /// What looking for places of edits has found so far.
+    pub(crate) outlines: Outlines,
 }

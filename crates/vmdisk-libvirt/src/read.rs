@@ -5,6 +5,7 @@ use vmdisk_source::{Edit, ProblemKind, Span};
 
 use crate::allowance;
 use crate::document::Document;
+use crate::edits::Outlines;
 use crate::encoding::decode;
 use crate::guard::{Guarded, guard};
 use crate::kept::Kept;
@@ -57,6 +58,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
         problems,
         allowances,
         kept,
+        outlines: Outlines::default(),
     })
 }
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use vmdisk_source::{Edit, Span};
 
-use super::outline::Outline;
-use super::outline::outline;
+use super::outline::{Outline, Outlines};
 use super::slot::{Leaf, Step};
 use crate::vocabulary::ElementSpec;
 use crate::xml_char::{escape_attribute, escape_text};
@@ -133,9 +132,9 @@ impl Insertions {
     }
 
     /// Adds the edits that make all of them.
-    pub(super) fn write(self, text: &str, edits: &mut Vec<Edit>) {
+    pub(super) fn write(self, text: &str, outlines: &Outlines, edits: &mut Vec<Edit>) {
         for parent in self.by_parent.into_values() {
-            if let Some(outline) = outline(text, parent.span) {
+            if let Some(outline) = outlines.outline(text, parent.span) {
                 parent.write(text, &outline, edits);
             }
         }

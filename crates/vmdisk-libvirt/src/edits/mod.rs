@@ -11,7 +11,8 @@ use crate::vocabulary::{SOURCE_TYPES, source_of};
 use crate::xml_char::{escape_attribute, escape_text, is_xml_char};
 use crate::{Document, RootKind};
 use insert::Insertions;
-use outline::{Outline, outline};
+use outline::Outline;
+pub(crate) use outline::Outlines;
 use slot::{Leaf, Slot, slot_of};
 
 /// Why a change cannot be made by edits.
@@ -96,7 +97,9 @@ pub fn edits_of_all(
         }
     }
     let mut edits = editor.edits;
-    editor.insertions.write(text, &mut edits);
+    editor
+        .insertions
+        .write(text, &document.outlines, &mut edits);
     Ok(edits)
 }
 
@@ -119,6 +122,10 @@ fn is_flag(at: FieldPath) -> bool {
 }
 
 impl<'t> Editor<'t> {
+    fn outline(&self, span: Span) -> Option<Outline<'t>> {
+        self.document.outlines.outline(self.text, span)
+    }
+
     fn place(&self, at: FieldPath) -> Option<&'t Place> {
         self.document.source_map.place(at)
     }
@@ -200,7 +207,7 @@ impl<'t> Editor<'t> {
             return self.replace(place.span, escape_text(value));
         }
         // There is no text yet: `<serial/>` or `<serial></serial>`.
-        let Some(Outline { tag, name, .. }) = outline(self.text, element_span(place)) else {
+        let Some(Outline { tag, name, .. }) = self.outline(element_span(place)) else {
             return;
         };
         let text = escape_text(value);
@@ -251,10 +258,10 @@ impl<'t> Editor<'t> {
         value: &str,
     ) -> Result<(), CannotEdit> {
         let missing = || CannotEdit::NoPlace(at);
-        let mut parent = outline(self.text, root).ok_or_else(missing)?;
+        let mut parent = self.outline(root).ok_or_else(missing)?;
         for (nth, step) in slot.steps.iter().enumerate() {
             match parent.child(step.element.name) {
-                Some(span) => parent = outline(self.text, span).ok_or_else(missing)?,
+                Some(span) => parent = self.outline(span).ok_or_else(missing)?,
                 None => {
                     self.insertions
                         .add(&parent, &slot.steps[nth..], slot.leaf, value);
@@ -302,9 +309,9 @@ impl<'t> Editor<'t> {
     /// The element that would say nothing without its only attribute, such as `<boot order='1'/>`.
     fn hollow(&self, at: FieldPath) -> Option<Span> {
         let (slot, root) = self.slot(at).ok()?;
-        let mut element = outline(self.text, root)?;
+        let mut element = self.outline(root)?;
         for step in &slot.steps {
-            element = outline(self.text, element.child(step.element.name)?)?;
+            element = self.outline(element.child(step.element.name)?)?;
         }
         let is_needed = matches!(
             element.name,

@@ -1,5 +1,8 @@
 //! One element of a text and its direct children, found without a tree.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use quick_xml::{Reader, events::Event};
 use vmdisk_source::Span;
 
@@ -13,61 +16,101 @@ pub(super) struct Outline<'t> {
     pub(super) children: Vec<(&'t str, Span)>,
 }
 
-/// Outlines the element at `span`, which is one of a well-formed text.
-pub(super) fn outline(text: &str, span: Span) -> Option<Outline<'_>> {
-    let tag = scan_tag(text, span.start)?;
-    let name = TagScanner::new(text, span.start).name.slice(text)?;
-    let mut children = Vec::new();
-    if !tag.end.is_empty_element {
-        let mut reader = Reader::from_str(text.get(tag.end.end..span.end)?);
-        let config = reader.config_mut();
-        // A prefix or an end tag beyond the element is of no concern here.
-        config.check_end_names = false;
-        config.allow_unmatched_ends = true;
-        let mut depth = 0_usize;
-        let mut start = 0;
-        loop {
-            let before = tag.end.end + usize::try_from(reader.buffer_position()).ok()?;
-            let event = reader.read_event().ok()?;
-            let after = tag.end.end + usize::try_from(reader.buffer_position()).ok()?;
-            match event {
-                Event::Start(_) => {
-                    if depth == 0 {
-                        start = before;
-                    }
-                    depth += 1;
-                }
-                Event::Empty(_) if depth == 0 => children.push(child(text, before, after)?),
-                Event::End(_) if depth == 0 => break,
-                Event::End(_) => {
-                    depth -= 1;
-                    if depth == 0 {
-                        children.push(child(text, start, after)?);
-                    }
-                }
-                Event::Eof => break,
-                Event::Empty(_)
-                | Event::Text(_)
-                | Event::CData(_)
-                | Event::Comment(_)
-                | Event::Decl(_)
-                | Event::PI(_)
-                | Event::DocType(_)
-                | Event::GeneralRef(_) => {}
-            }
-        }
+/// The children of large elements by where the element starts, so that thousands of changes to one guest do not
+/// each look through all of it.
+#[derive(Debug, Default)]
+pub(crate) struct Outlines(Mutex<BTreeMap<usize, Arc<[Child]>>>);
+
+/// A name and the element that has it.
+type Child = (Span, Span);
+
+/// Smaller elements are looked through faster than they are looked up, and would fill the memory.
+const LARGE_BYTES: usize = 16 * 1024;
+
+/// What was found is found again; two documents do not share it.
+impl Clone for Outlines {
+    fn clone(&self) -> Self {
+        Outlines::default()
     }
-    Some(Outline {
-        name,
-        span,
-        tag,
-        children,
-    })
 }
 
-fn child(text: &str, start: usize, end: usize) -> Option<(&str, Span)> {
-    let name = TagScanner::new(text, start).name.slice(text)?;
-    Some((name, Span::new(start, end)))
+impl Outlines {
+    /// Outlines the element at `span`, which is one of a well-formed text.
+    pub(super) fn outline<'t>(&self, text: &'t str, span: Span) -> Option<Outline<'t>> {
+        let tag = scan_tag(text, span.start)?;
+        let name = TagScanner::new(text, span.start).name.slice(text)?;
+        let children = self.children(text, span, &tag)?;
+        let named = |(name, span): &Child| Some((name.slice(text)?, *span));
+        Some(Outline {
+            name,
+            span,
+            tag,
+            children: children.iter().map(named).collect::<Option<_>>()?,
+        })
+    }
+
+    fn children(&self, text: &str, span: Span, tag: &Tag) -> Option<Arc<[Child]>> {
+        if span.end - span.start < LARGE_BYTES {
+            return children(text, span, tag).map(Arc::from);
+        }
+        // A panic elsewhere leaves nothing half done here.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&span.start) {
+            return Some(Arc::clone(known));
+        }
+        let found: Arc<[Child]> = children(text, span, tag)?.into();
+        known.insert(span.start, Arc::clone(&found));
+        Some(found)
+    }
+}
+
+fn children(text: &str, span: Span, tag: &Tag) -> Option<Vec<Child>> {
+    let mut children = Vec::new();
+    if tag.end.is_empty_element {
+        return Some(children);
+    }
+    let mut reader = Reader::from_str(text.get(tag.end.end..span.end)?);
+    let config = reader.config_mut();
+    // A prefix or an end tag beyond the element is of no concern here.
+    config.check_end_names = false;
+    config.allow_unmatched_ends = true;
+    let mut depth = 0_usize;
+    let mut start = 0;
+    loop {
+        let before = tag.end.end + usize::try_from(reader.buffer_position()).ok()?;
+        let event = reader.read_event().ok()?;
+        let after = tag.end.end + usize::try_from(reader.buffer_position()).ok()?;
+        match event {
+            Event::Start(_) => {
+                if depth == 0 {
+                    start = before;
+                }
+                depth += 1;
+            }
+            Event::Empty(_) if depth == 0 => children.push(child(text, before, after)),
+            Event::End(_) if depth == 0 => break,
+            Event::End(_) => {
+                depth -= 1;
+                if depth == 0 {
+                    children.push(child(text, start, after));
+                }
+            }
+            Event::Eof => break,
+            Event::Empty(_)
+            | Event::Text(_)
+            | Event::CData(_)
+            | Event::Comment(_)
+            | Event::Decl(_)
+            | Event::PI(_)
+            | Event::DocType(_)
+            | Event::GeneralRef(_) => {}
+        }
+    }
+    Some(children)
+}
+
+fn child(text: &str, start: usize, end: usize) -> Child {
+    (TagScanner::new(text, start).name, Span::new(start, end))
 }
 
 impl Outline<'_> {
@@ -88,5 +131,27 @@ impl Outline<'_> {
             .and_then(|last| text[..last.whole.end].chars().next_back())
             == Some('"');
         if is_double { '"' } else { '\'' }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_element_is_looked_through_once_and_found_the_same() {
+        let text = format!("<a x='1'><b/>{}<c>1</c></a>", "<d><e/></d>".repeat(5_000));
+        let whole = Span::new(0, text.len());
+        let outlines = Outlines::default();
+        let first = outlines.outline(&text, whole).unwrap();
+        assert_eq!((first.name, first.children.len()), ("a", 5_002));
+        let last = first.child("c").unwrap();
+        assert_eq!(last.slice(&text), Some("<c>1</c>"));
+        assert_eq!(outlines.0.lock().unwrap().len(), 1);
+        let again = outlines.outline(&text, whole).unwrap();
+        assert_eq!(again.children, first.children);
+        // A small one inside it is not remembered.
+        assert_eq!(outlines.outline(&text, last).unwrap().children, []);
+        assert_eq!(outlines.0.lock().unwrap().len(), 1);
     }
 }
