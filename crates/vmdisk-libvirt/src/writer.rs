@@ -202,7 +202,9 @@ impl<'k> Writer<'k> {
             return;
         }
         self.start(name, kept);
-        self.end_with_text(text);
+        // White space around a kept child would be text.
+        let has_children = !(kept.children.is_empty() && kept.duplicates.is_empty());
+        self.end_with_text(text.or_else(|| has_children.then(String::new)));
     }
 
     /// Ends the innermost element around `text`, on one line; without text as [`Self::end`] does.
@@ -216,7 +218,8 @@ impl<'k> Writer<'k> {
         self.check(name, &text);
         self.out.push('>');
         self.out.push_str(&escape_text(&text));
-        for child in &kept.children {
+        let duplicates = kept.duplicates.iter().map(|(_, child)| child);
+        for child in kept.children.iter().chain(duplicates) {
             self.out.push_str(child);
         }
         self.out.push_str("</");
@@ -269,6 +272,17 @@ mod tests {
             writer.finish().unwrap(),
             "<a b='&lt;&apos;&#10;' x=\"1\" z='2'>\n  <c/>\n  <d>e &amp; f</d>\n  <y/>\n  <c>2</c>\n  <f/>\n  <f g='1'/>\n</a>\n"
         );
+    }
+
+    #[test]
+    fn an_element_that_holds_text_gets_none_from_the_layout() {
+        let kept = KeptParts {
+            children: vec!["<y/>".into()],
+            ..KeptParts::default()
+        };
+        let mut writer = Writer::new();
+        writer.text_element("a", None::<&str>, &kept);
+        assert_eq!(writer.finish().unwrap(), "<a><y/></a>\n");
     }
 
     #[test]

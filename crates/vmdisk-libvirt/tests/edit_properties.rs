@@ -221,7 +221,6 @@ fn assert_rest_untouched(text: &str, after: &str, edits: &[Edit]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 600,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

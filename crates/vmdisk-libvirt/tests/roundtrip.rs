@@ -109,8 +109,7 @@ fn assert_spans(text: &str, result: &Result<Document, ReadFailure>) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 400,
-        // A failure is printed in full, and the tree stays as it was.
+        // A failure is printed in full, and the tree stays as it was. PROPTEST_CASES asks for more cases.
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
