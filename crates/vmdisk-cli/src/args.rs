@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use vmdisk::model::Bytes;
+use vmdisk::redact::Level;
 use vmdisk::{Policy, Severity, Target};
 use vmdisk_collect::Group;
 
@@ -41,7 +42,7 @@ pub(crate) enum Command {
     /// Write the best disks for a purpose, and say why.
     Generate(Box<GenerateArgs>),
     /// Collect what there is to know about this host.
-    Facts(FactsArgs),
+    Facts(Box<FactsArgs>),
     /// Show what the header of an image says, and what is wrong with it.
     Image(ImageArgs),
     /// Show the page of a rule.
@@ -204,7 +205,78 @@ pub(crate) enum QemuFormat {
 }
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct FactsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<FactsCommand>,
+    #[command(flatten)]
+    pub(crate) collect: CollectArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FactsCommand {
+    /// Collect what there is to know about this host; what happens without a subcommand.
+    Collect(CollectArgs),
+    /// Show a facts file to people.
+    Show(ShowArgs),
+    /// Compare two facts files, and what the rules say with each.
+    Diff(DiffArgs),
+    /// Take the names out of a facts file or of a configuration.
+    Redact(RedactArgs),
+    /// Check that a facts file is understood, and not too old.
+    Check(CheckArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// A facts file.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DiffArgs {
+    /// The facts before.
+    #[arg(value_name = "OLD")]
+    pub(crate) old: PathBuf,
+    /// The facts after.
+    #[arg(value_name = "NEW")]
+    pub(crate) new: PathBuf,
+    /// Also tell which findings about this domain come and go; may be repeated.
+    #[arg(long = "for", value_name = "FILE.xml")]
+    pub(crate) domains: Vec<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RedactArgs {
+    /// A facts file, or a libvirt domain or disk. Of a configuration only what vmdisk reads is written.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// File with the salt: any bytes, at least 16, kept where the redacted files are not. Without it
+    /// the environment variable VMDISK_SALT holds the salt.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) salt_file: Option<PathBuf>,
+    /// How much to take out: full keeps names, shareable makes tokens of them, minimal also drops
+    /// what no rule needs.
+    #[arg(long, value_name = "LEVEL", default_value = Level::Shareable.as_str(), value_parser = level_parser())]
+    pub(crate) level: Level,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// A facts file.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// How old it may be, such as 12h, 30d or 8w.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) max_age: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CollectArgs {
     /// Images, devices and directories to look at.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
@@ -364,6 +436,29 @@ fn rule_name(name: &str) -> Result<String, String> {
         Some(near) => format!("there is no such rule; did you mean `{near}`?"),
         None => "there is no such rule; `vmdisk rules` lists them".to_owned(),
     })
+}
+
+fn level_parser() -> impl TypedValueParser<Value = Level> {
+    PossibleValuesParser::new(Level::ALL.iter().map(|level| level.as_str())).map(|word| {
+        *Level::ALL
+            .iter()
+            .find(|level| level.as_str() == word)
+            .expect("clap lets only known words through")
+    })
+}
+
+/// An age in seconds.
+fn age(text: &str) -> Result<u64, String> {
+    let error = || "expected a number and h, d or w, such as 30d".to_owned();
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let hours = match &text[number.len()..] {
+        "h" => 1,
+        "d" => 24,
+        "w" => 7 * 24,
+        _ => return Err(error()),
+    };
+    let number: u64 = number.parse().map_err(|_| error())?;
+    number.checked_mul(hours * 3600).ok_or_else(error)
 }
 
 #[cfg(test)]

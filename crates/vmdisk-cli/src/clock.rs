@@ -4,10 +4,35 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The time now in RFC 3339, in UTC.
 pub(crate) fn now() -> String {
-    let seconds = SystemTime::now()
+    rfc3339(seconds_now())
+}
+
+/// Seconds since 1970.
+pub(crate) fn seconds_now() -> u64 {
+    SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
-    rfc3339(seconds)
+        .map_or(0, |since| since.as_secs())
+}
+
+/// Seconds since 1970 of a time as [`now`] writes it.
+pub(crate) fn seconds_of(text: &str) -> Option<u64> {
+    let digits = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
+    let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
+    let (hour, minute, second) = (digits(11, 13)?, digits(14, 16)?, digits(17, 19)?);
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Years are counted from March on, as in `rfc3339`.
+    let (years, months) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let days =
+        years * 365 + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1;
+    let seconds = days.checked_sub(719_468)? * 86_400 + hour * 3_600 + minute * 60 + second;
+    // What does not come out as it went in was no time.
+    (rfc3339(seconds) == text).then_some(seconds)
 }
 
 /// Seconds since 1970 as RFC 3339.
@@ -44,6 +69,15 @@ mod tests {
             (4_107_542_399, "2100-02-28T23:59:59Z"),
         ] {
             assert_eq!(rfc3339(seconds), text);
+            assert_eq!(seconds_of(text), Some(seconds));
+        }
+        for bad in [
+            "",
+            "yesterday",
+            "2024-02-30T00:00:00Z",
+            "2024-01-01 00:00:00",
+        ] {
+            assert_eq!(seconds_of(bad), None, "{bad}");
         }
     }
 }

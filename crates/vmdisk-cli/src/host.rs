@@ -9,7 +9,6 @@ use vmdisk::{Facts, HostIndex, Target};
 use crate::args::HostArgs;
 use crate::color::Colors;
 use crate::io::Io;
-use crate::lint::read;
 use crate::render::message::Message;
 use crate::stop::Stop;
 
@@ -54,18 +53,14 @@ impl Host {
     }
 }
 
-fn read_facts(path: &Path, io: &mut Io<'_>, colors: Colors) -> Result<Facts, Stop> {
-    let bytes = read::file(path).map_err(Stop::from)?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Stop::file("read", path, "a facts file is UTF-8 text"))?;
-    let read = Facts::parse(&text).map_err(|error| {
-        Stop::file("read", path, error).help("`vmdisk facts` writes such a file")
-    })?;
-    for warning in read.warnings {
+/// Reads a facts file, and warns of what in it nobody understood.
+pub(crate) fn read_facts(path: &Path, io: &mut Io<'_>, colors: Colors) -> Result<Facts, Stop> {
+    let (facts, warnings) = crate::facts::from_file(path)?;
+    for warning in warnings {
         let message = Message::warning(format!("{}: {warning}", path.display()));
         io.say(&message.render(colors.stderr));
     }
-    Ok(read.facts)
+    Ok(facts)
 }
 
 /// What to ask a host about.

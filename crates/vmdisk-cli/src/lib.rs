@@ -74,7 +74,7 @@ fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, 
     match command {
         Command::Lint(args) => lint::run(args, io, colors),
         Command::Generate(args) => generate::run(args, io, colors),
-        Command::Facts(args) => facts::run(args, io),
+        Command::Facts(args) => facts::run(args, io, colors),
         Command::Image(args) => image::run(args, io, colors),
         Command::Explain(args) => explain::explain(args, io),
         Command::Rules(args) => explain::rules(args, io),

@@ -89,6 +89,7 @@ mod document;
 mod failure;
 mod fix;
 mod lint;
+pub mod redact;
 pub mod write;
 
 /// The model: what a disk is.

@@ -82,3 +82,125 @@ fn what_cannot_be_asked_is_a_failure_and_not_an_empty_answer() {
         assert!(!run.stderr.is_empty());
     }
 }
+
+/// A host with one image, on a file system with or without checksums.
+fn host(nocow: bool, present: bool) -> String {
+    format!(
+        r#"{{"schema_version": "1.0", "collected_at": "2020-01-01T00:00:00Z", "host": {{"id": "acme-kvm1"}},
+            "kernel": {{"version": [6, 1, 18]}}, "files": [{{"path": "/acme/web1.qcow2", "present": {present}, "nocow": {nocow},
+            "device": null, "image": {{"format": "qcow2", "backing": {{"path": "base.qcow2", "format": "qcow2"}}}}}}]}}"#
+    )
+}
+
+#[test]
+fn what_changed_on_a_host_is_told_with_what_follows_for_a_guest() {
+    let place = Place::with(&[
+        ("old.json", &host(false, true)),
+        ("new.json", &host(true, false)),
+        ("a.xml", &CLEAN.replace("/srv/", "/acme/")),
+    ]);
+    let same = place.run(&["facts", "diff", "old.json", "old.json", "--for", "a.xml"]);
+    assert_eq!(
+        (same.code, same.stdout.as_str()),
+        (0, "0 new findings, 0 gone\n"),
+        "{same:?}"
+    );
+    let run = place.run(&["facts", "diff", "old.json", "new.json", "--for", "a.xml"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(
+        lines[..2],
+        [
+            "~ files[/acme/web1.qcow2].nocow: false → true",
+            "~ files[/acme/web1.qcow2].present: true → false",
+        ]
+    );
+    assert!(
+        lines[2].starts_with("new finding: a.xml: error[source-missing]: "),
+        "{run:?}"
+    );
+    assert_eq!(lines[3], "1 new finding, 0 gone");
+}
+
+#[test]
+fn facts_that_are_too_old_or_not_understood_are_complained_about() {
+    let odd = host(false, true).replace("\"device\": null", "\"devcie\": null");
+    let place = Place::with(&[("old.json", &host(false, true)), ("odd.json", &odd)]);
+    assert_eq!(place.run(&["facts", "check", "old.json"]).code, 0);
+    let run = place.run(&["facts", "check", "old.json", "--max-age", "30d"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(
+        run.stdout.contains("2020-01-01T00:00:00Z is ") && run.stdout.contains(" days and "),
+        "{run:?}"
+    );
+    let run = place.run(&["facts", "check", "odd.json"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stdout.contains("files[0].devcie"), "{run:?}");
+    assert_eq!(place.run(&["facts", "check", "gone.json"]).code, 2);
+    let age = place.run(&["facts", "check", "old.json", "--max-age", "soon"]);
+    assert_eq!(age.code, 2);
+}
+
+#[test]
+fn facts_are_shown_to_people() {
+    let place = Place::with(&[("host.json", &host(false, true))]);
+    let run = place.run(&["facts", "show", "host.json"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+    for line in [
+        "host           acme-kvm1",
+        "libvirt        not collected",
+        "file           /acme/web1.qcow2: qcow2 on base.qcow2, O_DIRECT not collected",
+    ] {
+        assert!(
+            run.stdout.lines().any(|found| found == line),
+            "{line}: {run:?}"
+        );
+    }
+}
+
+#[test]
+fn redacted_facts_fit_the_configuration_redacted_with_the_same_salt() {
+    let place = Place::with(&[
+        ("host.json", &host(false, false)),
+        ("a.xml", &CLEAN.replace("/srv/", "/acme/")),
+        ("salt", "a salt that nobody guesses\n"),
+        ("short", "salt"),
+    ]);
+    for (from, to) in [("host.json", "shared.json"), ("a.xml", "shared.xml")] {
+        let run = place.run(&["facts", "redact", from, "--salt-file", "salt", "-o", to]);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+        let text = place.read(to);
+        assert!(
+            !text.contains("acme") && !text.contains("web1") && text.contains("/x"),
+            "{text}"
+        );
+    }
+    let findings = |xml: &str, facts: &str| {
+        let run = place.run(&["lint", xml, "--facts", facts, "--format", "json"]);
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let rules: Vec<String> = report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|finding| finding["rule"].as_str().unwrap().to_owned())
+            .collect();
+        rules
+    };
+    let whole = findings("a.xml", "host.json");
+    assert!(whole.contains(&"source-missing".to_owned()), "{whole:?}");
+    assert_eq!(findings("shared.xml", "shared.json"), whole);
+    for arguments in [
+        &["facts", "redact", "host.json", "--salt-file", "short"][..],
+        &["facts", "redact", "host.json", "--salt-file", "gone"],
+    ] {
+        let run = place.run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+    }
+    let mut command = place.command(["facts", "redact", "host.json"]);
+    command.env_remove("VMDISK_SALT");
+    assert_eq!(crate::finish(command, b"").code, 2);
+    let mut command = place.command(["facts", "redact", "host.json"]);
+    command.env("VMDISK_SALT", "a salt that nobody guesses");
+    let run = crate::finish(command, b"");
+    assert_eq!(run.stdout, place.read("shared.json"));
+}

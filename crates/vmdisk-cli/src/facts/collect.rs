@@ -1,4 +1,4 @@
-//! `vmdisk facts`, and the asking behind `--live`.
+//! `vmdisk facts collect`, and the asking behind `--live`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use vmdisk::Facts;
 use vmdisk_collect::{Request, collect};
 
-use crate::args::{FactsArgs, FactsFormat};
+use crate::args::{CollectArgs, FactsFormat};
 use crate::clock;
 use crate::exit::Exit;
 use crate::host::Wanted;
@@ -32,8 +32,8 @@ pub(crate) fn ask(wanted: Wanted) -> Facts {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &FactsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
-    let FactsArgs {
+pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    let CollectArgs {
         paths,
         domains,
         groups,

@@ -1,0 +1,94 @@
+//! `vmdisk facts redact`.
+
+use vmdisk::Source;
+use vmdisk::model::{Domain, Scope};
+use vmdisk::redact::Redactor;
+use vmdisk::write;
+
+use crate::args::RedactArgs;
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::host::read_facts;
+use crate::io::Io;
+use crate::lint::inputs::{Input, Origin};
+use crate::lint::read;
+use crate::output::deliver;
+use crate::render::message::Message;
+use crate::stop::Stop;
+
+/// A shorter salt could be found by trying.
+const SHORTEST_SALT: usize = 16;
+
+/// Takes the names out of a facts file or a configuration.
+pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let RedactArgs {
+        file,
+        salt_file,
+        level,
+        output,
+    } = args;
+    let salt = match salt_file {
+        Some(path) => read::file(path).map_err(Stop::from)?,
+        None => std::env::var_os("VMDISK_SALT")
+            .map(std::ffi::OsString::into_encoded_bytes)
+            .ok_or_else(|| {
+                Stop::new("there is no salt").help("name a file with --salt-file, or set VMDISK_SALT; keep it out of the repository")
+            })?,
+    };
+    // A line end is an editor's doing, and not part of the salt.
+    let salt = salt.trim_ascii_end();
+    if salt.len() < SHORTEST_SALT {
+        return Err(Stop::new(format!(
+            "the salt has {} bytes, and fewer than {SHORTEST_SALT} can be guessed",
+            salt.len()
+        ))
+        .help("`head -c 32 /dev/urandom | base64` makes a good one"));
+    }
+    let redactor = Redactor::new(salt, *level);
+    let bytes = read::file(file).map_err(Stop::from)?;
+    let text = if bytes.trim_ascii_start().starts_with(b"<") {
+        let input = Input {
+            file: file.clone(),
+            origin: Origin::Named,
+        };
+        let document = read::document(&input, &bytes).map_err(Stop::from)?;
+        let is_half_understood = matches!(
+            &document.source,
+            Source::LibvirtXml(xml) if !xml.problems.is_empty()
+        );
+        if is_half_understood {
+            let message = Message::warning(format!(
+                "{}: what could not be understood is left out, and will not be found by lint",
+                file.display()
+            ));
+            io.say(&message.render(colors.stderr));
+        }
+        xml(&redactor.domain(document.domain()))
+            .map_err(|error| Stop::file("redact", file, error))?
+    } else {
+        let facts = read_facts(file, io, colors)?;
+        let redacted = redactor
+            .facts(&facts)
+            .map_err(|error| Stop::file("redact", file, error))?;
+        redacted.to_json()
+    };
+    deliver(io, output.as_deref(), &text)?;
+    Ok(Exit::Clean)
+}
+
+fn xml(domain: &Domain) -> Result<String, write::Unwritable> {
+    match domain.scope {
+        Scope::WholeGuest => write::libvirt_xml(domain),
+        Scope::DisksOnly => {
+            let disks: Vec<String> = domain
+                .disks
+                .iter()
+                .map(write::disk_xml)
+                .collect::<Result<_, _>>()?;
+            Ok(match disks.as_slice() {
+                [disk] => disk.clone(),
+                _ => format!("<devices>\n{}</devices>\n", disks.concat()),
+            })
+        }
+    }
+}

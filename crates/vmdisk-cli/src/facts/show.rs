@@ -1,0 +1,159 @@
+//! `vmdisk facts show`.
+
+use std::fmt::Write as _;
+
+use vmdisk::facts::{Fact, FileKind};
+use vmdisk::model::Bytes;
+use vmdisk::{Facts, HostIndex};
+
+use crate::args::ShowArgs;
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::host::read_facts;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::sanitize;
+use crate::stop::Stop;
+
+/// Shows a facts file.
+pub(super) fn run(args: &ShowArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let facts = read_facts(&args.file, io, colors)?;
+    deliver(io, None, &sanitize::lines(&text(&facts)))?;
+    Ok(Exit::Clean)
+}
+
+/// A fact in a word or two: `-` for what is known not to be, and the reason for what is not known.
+fn told<T: ToString>(fact: &Fact<T>) -> String {
+    match fact {
+        Fact::Known(value) => value.to_string(),
+        Fact::Absent => "-".to_owned(),
+        Fact::Unknown(unknown) => format!("unknown ({})", unknown.reason),
+        Fact::NotCollected => "not collected".to_owned(),
+    }
+}
+
+fn text(facts: &Facts) -> String {
+    let index = HostIndex::new(facts);
+    let mut out = String::new();
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(out, "{name:<14} {value}");
+    };
+    row("host", told(&facts.host.id));
+    row("collected", told(&facts.collected_at));
+    let vendor = told(&facts.kernel.vendor);
+    row(
+        "kernel",
+        format!("{} ({vendor})", told(&facts.kernel.version)),
+    );
+    match &facts.qemu {
+        Fact::Known(all) => {
+            for qemu in all {
+                row(
+                    "qemu",
+                    format!("{} ({})", told(&qemu.version), told(&qemu.path)),
+                );
+            }
+        }
+        none @ (Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => {
+            row("qemu", told(&none.as_ref().map(|_| "")));
+        }
+    }
+    row(
+        "libvirt",
+        told(
+            &facts
+                .libvirt
+                .as_ref()
+                .and_then(|libvirt| libvirt.version.clone()),
+        ),
+    );
+    let proven = match (&facts.kvm.dev_kvm, &facts.kvm.proven) {
+        (Fact::Known(true), Fact::Known(true)) => "seen to run a guest".to_owned(),
+        (Fact::Known(true), _) => "present, unproven".to_owned(),
+        (other, _) => told(other),
+    };
+    row("kvm", proven);
+    row(
+        "io_uring",
+        match facts.limits.io_uring_disabled {
+            Fact::Known(0) | Fact::Absent => "not restricted".to_owned(),
+            Fact::Known(1) => "one group only".to_owned(),
+            Fact::Known(_) => "off".to_owned(),
+            ref other @ (Fact::Unknown(_) | Fact::NotCollected) => told(other),
+        },
+    );
+    for mount in &facts.mounts {
+        row(
+            "mount",
+            format!(
+                "{}: {} of {}",
+                mount.point,
+                told(&mount.fstype),
+                told(&mount.source)
+            ),
+        );
+    }
+    let paths = facts
+        .dirs
+        .iter()
+        .map(|directory| ("directory", &directory.path, None))
+        .chain(
+            facts
+                .files
+                .iter()
+                .map(|file| ("file", &file.path, Some(file))),
+        );
+    for (what, path, file) in paths {
+        if file.is_some_and(|file| file.is_missing()) {
+            row(what, format!("{path}: missing"));
+            continue;
+        }
+        let image = file
+            .and_then(|file| file.image.value())
+            .map_or_else(String::new, |image| {
+                let below = image
+                    .backing
+                    .value()
+                    .map_or_else(String::new, |backing| format!(" on {}", backing.path));
+                format!("{}{below}, ", told(&image.format))
+            });
+        let is_socket = file.is_some_and(|file| file.kind.is(&FileKind::Socket));
+        let direct = if is_socket {
+            "socket".to_owned()
+        } else {
+            let direct = index.direct_io(path);
+            format!(
+                "O_DIRECT {}",
+                told(&direct.as_ref().map(|direct| &direct.because))
+            )
+        };
+        row(what, format!("{path}: {image}{direct}"));
+    }
+    for device in &facts.blockdevs {
+        let name = device
+            .paths
+            .first()
+            .cloned()
+            .unwrap_or_else(|| told(&device.dev));
+        let below: Vec<String> = index
+            .walk_down(device)
+            .iter()
+            .skip(1)
+            .map(|below| below.kind.to_string())
+            .collect();
+        let on = if below.is_empty() {
+            String::new()
+        } else {
+            format!(" on {}", below.join(", "))
+        };
+        let size = told(&device.size.as_ref().map(|size| Bytes(*size)));
+        row("device", format!("{name}: {}, {size}{on}", device.kind));
+    }
+    for error in &facts.errors {
+        row(
+            "not done",
+            format!("{}: {} {}", error.what, error.reason, error.detail),
+        );
+    }
+    out
+}
