@@ -118,11 +118,13 @@ fn page(rule: &Rule) -> anyhow::Result<String> {
 
 /// What is printed for an example, of this rule alone.
 fn finding(rule: &Rule, example: &Example) -> anyhow::Result<String> {
+    // An example may be a command line of QEMU.
+    let is_xml = example.text.trim_start().starts_with('<');
     let mut arguments: Vec<String> = [
         "lint",
         "-",
         "--stdin-filename",
-        "guest.xml",
+        if is_xml { "guest.xml" } else { "guest.sh" },
         "--fail-on",
         "error",
         "--verbose",
