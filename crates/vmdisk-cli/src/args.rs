@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Lint(Box<LintArgs>),
     /// Write the best disks for a purpose, and say why.
     Generate(Box<GenerateArgs>),
+    /// Turn libvirt XML into a QEMU command line, or the other way round.
+    Convert(ConvertArgs),
     /// Collect what there is to know about this host.
     Facts(Box<FactsArgs>),
     /// Show what the header of an image says, and what is wrong with it.
@@ -202,6 +204,46 @@ pub(crate) enum QemuFormat {
     Json,
     /// One argument to a line, nothing quoted.
     Args,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ConvertArgs {
+    /// libvirt XML or a command line of QEMU, or - for standard input.
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(crate) file: PathBuf,
+    /// What to write.
+    #[arg(long, value_name = "FORM", value_enum)]
+    pub(crate) to: ConvertForm,
+    /// What it will run on, such as qemu=10.0,machine=pc-q35-10.0.
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub(crate) target: Option<Target>,
+    /// How nodes and devices are named, with --to qemu.
+    #[arg(long, value_name = "STYLE", value_enum, default_value_t = ConvertStyle::Readable)]
+    pub(crate) style: ConvertStyle,
+    /// How to write QEMU's arguments, with --to qemu.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = QemuFormat::Lines)]
+    pub(crate) qemu_format: QemuFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConvertForm {
+    /// A libvirt <domain>; of a text that holds disks alone, its <devices>.
+    LibvirtXml,
+    /// Only its <disk> elements.
+    DiskXml,
+    /// A QEMU command line.
+    Qemu,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConvertStyle {
+    /// For people: nodes are called after the disk and their part in it.
+    Readable,
+    /// As libvirt would have them.
+    Libvirt,
 }
 
 #[derive(Args, Debug)]

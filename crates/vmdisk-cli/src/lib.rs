@@ -7,6 +7,7 @@ mod args;
 mod atomic;
 mod clock;
 mod color;
+mod convert;
 mod exit;
 mod explain;
 mod facts;
@@ -74,6 +75,7 @@ fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, 
     match command {
         Command::Lint(args) => lint::run(args, io, colors),
         Command::Generate(args) => generate::run(args, io, colors),
+        Command::Convert(args) => convert::run(args, io, colors),
         Command::Facts(args) => facts::run(args, io, colors),
         Command::Image(args) => image::run(args, io, colors),
         Command::Explain(args) => explain::explain(args, io),

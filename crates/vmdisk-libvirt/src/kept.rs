@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::writer::name_of;
+
 /// What stays of one element beyond the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeptParts {
@@ -91,6 +93,25 @@ impl KeptInside {
     /// True if the model says it all.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
+    }
+
+    /// What is kept, by name: `driver/@ioeventfd` for an attribute, `source/encryption` for an element.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.parts.iter().flat_map(|(at, parts)| {
+            let inside = |name: &str| match at.path {
+                "" => name.to_owned(),
+                path => format!("{path}/{name}"),
+            };
+            let attributes = parts.attributes.iter();
+            let duplicates = parts.duplicates.iter().map(|(name, _)| name.as_str());
+            let children = parts.children.iter().map(|child| name_of(child));
+            let text = parts.text.iter().map(|_| inside("text()"));
+            attributes
+                .map(|(name, _)| inside(&format!("@{name}")))
+                .chain(children.chain(duplicates).map(inside))
+                .chain(text)
+                .collect::<Vec<String>>()
+        })
     }
 
     pub(crate) fn note(&mut self, at: KeptAt, parts: KeptParts) {

@@ -1,5 +1,7 @@
 //! Guests made of anything: writing never panics, and what is written holds together.
 
+mod normal;
+
 use std::collections::HashSet;
 
 use proptest::option::of;
@@ -306,5 +308,47 @@ proptest! {
         let ArgumentValue::Json(object) = &device.value else { panic!("not JSON") };
         prop_assert_eq!(object.get("serial"), Some(&Json::String(serial.clone())));
         prop_assert_eq!(&read(object)["serial"], &serde_json::Value::from(serial.as_str()));
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_the_same(
+        domain in domain(),
+        target in select(vec!["qemu=5.2", "qemu=7.2", "qemu=11.1"]),
+        form in 0_u8..3,
+    ) {
+        let options = Options { target: target.parse().unwrap(), style: Style::Readable };
+        let Ok(line) = write(&domain, &options) else { return Ok(()) };
+        let argv = line.argv();
+        let text = match form {
+            0 => line.to_json_argv().to_string(),
+            1 => argv.iter().map(|word| format!("{word}\0")).collect(),
+            _ => line.to_shell(),
+        };
+        let document = vmdisk_qemu::read(&text).unwrap_or_else(|failure| panic!("{failure}: {text}"));
+        let is_open = |text: &str| text.contains(['$', '%', '`']);
+        let open = document.problems.iter().any(|problem| is_open(problem.span.slice(&text).unwrap_or_default()));
+        prop_assert!(document.problems.is_empty() || open, "{:?}", document.problems);
+        prop_assert!(document.kept.is_empty(), "{:?}", document.kept);
+        prop_assert!(document.others.iter().all(|option| option.name == "-global"), "{:?}", document.others);
+        prop_assert!(normal::shares_memory(&document.domain, &domain));
+        let read = normal::normal(&document.domain, &domain);
+        prop_assert_eq!(read, normal::normal(&domain, &domain), "{}", text);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(
+        text in prop_oneof![
+            any::<String>(),
+            "(qemu-system-x86_64 )?(-(drive|device|blockdev|object|m|hda|machine) [a-z0-9,='\"{}:\\\\ .$-]{0,40} ){1,6}",
+        ],
+    ) {
+        if let Ok(document) = vmdisk_qemu::read(&text) {
+            for (_, place) in document.source_map.iter() {
+                prop_assert!(place.span.slice(&text).is_some() && place.whole.slice(&text).is_some());
+            }
+            for problem in &document.problems {
+                prop_assert!(problem.span.slice(&text).is_some());
+            }
+        }
     }
 }

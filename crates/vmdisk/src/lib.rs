@@ -89,6 +89,7 @@ mod document;
 mod failure;
 mod fix;
 mod lint;
+mod losses;
 pub mod redact;
 pub mod write;
 
@@ -115,6 +116,7 @@ pub use document::{Document, Source, read, read_bytes};
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FixScope, Fixed, fix};
 pub use lint::{LintOptions, LintReport, lint};
+pub use losses::{Loss, losses, not_about_disks};
 pub use vmdisk_facts::{Facts, HostIndex, Target};
 pub use vmdisk_libvirt::{RootKind, sniff};
 pub use vmdisk_rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};

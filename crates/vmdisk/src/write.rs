@@ -6,7 +6,9 @@ use vmdisk_model::{Disk, Domain};
 use crate::{Document, Source};
 
 pub use vmdisk_libvirt::Unwritable;
-pub use vmdisk_qemu::{CommandLine, Options as QemuOptions, WriteProblem, WriteProblems};
+pub use vmdisk_qemu::{
+    CommandLine, Options as QemuOptions, Style as QemuStyle, WriteProblem, WriteProblems,
+};
 
 /// A whole libvirt `<domain>`.
 ///
@@ -34,6 +36,22 @@ pub fn document_xml(document: &Document) -> Result<String, Unwritable> {
         Source::LibvirtXml(source) => vmdisk_libvirt::write_domain(&source.domain, &source.kept),
         Source::QemuCommandLine(source) => libvirt_xml(&source.domain),
     }
+}
+
+/// The `<disk>` elements of a document that was read, with everything the model does not cover.
+///
+/// # Errors
+/// If a name or path holds a character that XML cannot carry.
+pub fn document_disks_xml(document: &Document) -> Result<String, Unwritable> {
+    let nothing = Kept::default();
+    let kept = match &document.source {
+        Source::LibvirtXml(source) => &source.kept,
+        Source::QemuCommandLine(_) => &nothing,
+    };
+    let disks = document.domain().disks.iter().enumerate();
+    disks
+        .map(|(nth, disk)| vmdisk_libvirt::write_disk(disk, kept.disk(nth)))
+        .collect()
 }
 
 /// A QEMU command line for the version that will run it.

@@ -2,7 +2,7 @@
 
 mod explain;
 mod spec;
-mod write;
+pub(crate) mod write;
 
 use vmdisk::Facts;
 use vmdisk::plan::{Spec, plan, script};

@@ -1,6 +1,7 @@
 //! From a planned guest to the text that was asked for.
 
 use vmdisk::Target;
+use vmdisk::model::Domain;
 use vmdisk::plan::Plan;
 use vmdisk::write::{self, QemuOptions, WriteProblem};
 
@@ -10,9 +11,9 @@ use crate::stop::Stop;
 
 /// A text, and what is to be said about it.
 #[derive(Debug)]
-pub(super) struct Written {
-    pub(super) text: String,
-    pub(super) warnings: Vec<Message>,
+pub(crate) struct Written {
+    pub(crate) text: String,
+    pub(crate) warnings: Vec<Message>,
 }
 
 /// The guest, or its disks, in the form that was asked for; a script is no form of the guest.
@@ -43,23 +44,31 @@ pub(super) fn guest(
                 target,
                 ..QemuOptions::default()
             };
-            let line = write::qemu_command_line(domain, &options).map_err(|problems| {
-                Stop(problems.0.iter().map(|one| problem(one, true)).collect())
-            })?;
-            let text = match (form, qemu) {
-                (GenerateForm::BlockdevJson, _) => format!("{}\n", line.to_blockdev_json()),
-                (_, QemuFormat::Lines) => line.to_shell(),
-                (_, QemuFormat::Json) => format!("{}\n", line.to_json_argv()),
-                (_, QemuFormat::Args) => lines_of(&line.argv())?,
-            };
-            let warnings: Vec<Message> = line
-                .left_out
-                .iter()
-                .map(|one| problem(one, false))
-                .collect();
-            Some(Written { text, warnings })
+            Some(command_line(domain, &options, form, qemu)?)
         }
         GenerateForm::Script => None,
+    })
+}
+
+/// The command line of a guest, or the nodes of its disks.
+pub(crate) fn command_line(
+    domain: &Domain,
+    options: &QemuOptions,
+    form: GenerateForm,
+    qemu: QemuFormat,
+) -> Result<Written, Stop> {
+    let line = write::qemu_command_line(domain, options)
+        .map_err(|problems| Stop(problems.0.iter().map(|one| problem(one, true)).collect()))?;
+    let text = match (form, qemu) {
+        (GenerateForm::BlockdevJson, _) => format!("{}\n", line.to_blockdev_json()),
+        (_, QemuFormat::Lines) => line.to_shell(),
+        (_, QemuFormat::Json) => format!("{}\n", line.to_json_argv()),
+        (_, QemuFormat::Args) => lines_of(&line.argv())?,
+    };
+    let left_out = line.left_out.iter();
+    Ok(Written {
+        text,
+        warnings: left_out.map(|one| problem(one, false)).collect(),
     })
 }
 
@@ -74,7 +83,7 @@ fn lines_of(argv: &[String]) -> Result<String, Stop> {
     Ok(argv.iter().map(|word| format!("{word}\n")).collect())
 }
 
-fn unwritable(error: write::Unwritable) -> Stop {
+pub(crate) fn unwritable(error: write::Unwritable) -> Stop {
     Stop::new(error.to_string())
 }
 

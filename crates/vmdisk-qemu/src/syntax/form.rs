@@ -46,10 +46,10 @@ const TELLING: [&str; 9] = [
 ];
 
 /// True if a text may be a command line of QEMU: it names the program or one of its options, and is
-/// not XML.
+/// neither XML nor a JSON object.
 pub fn sniff(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
-    if text.starts_with('<') || text.contains("<domain") || text.contains("<disk") {
+    if text.starts_with(['<', '{']) || text.contains("<domain") || text.contains("<disk") {
         return false;
     }
     let is_telling = |word: &str| {

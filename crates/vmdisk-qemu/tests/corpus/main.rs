@@ -4,6 +4,8 @@
 // A test may look at files and print; the crate may not.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stderr)]
 
+#[path = "../normal/mod.rs"]
+mod normal;
 mod reading;
 mod support;
 mod writing;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use vmdisk_qemu::{read, write};
 
+use crate::normal;
 use crate::support::*;
 
 /// The disks' options of a command line, in whatever order the disks stand.
@@ -120,4 +121,39 @@ fn libvirts_command_lines_come_back_as_they_were() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+#[test]
+fn libvirts_guests_come_back_from_a_command_line() {
+    let Some(directory) = corpus("qemuxmlconf") else {
+        return;
+    };
+    let options = vmdisk_qemu::Options {
+        target: "qemu=10.0".parse().unwrap(),
+        style: vmdisk_qemu::Style::Readable,
+    };
+    let mut same = 0;
+    for (name, path) in files(&directory, ".xml") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let Ok(xml) = vmdisk_libvirt::read(&text) else {
+            continue;
+        };
+        let Ok(line) = write(&xml.domain, &options) else {
+            continue;
+        };
+        let document = read(&line.to_shell()).unwrap_or_else(|failure| panic!("{name}: {failure}"));
+        assert_eq!(document.problems, [], "{name}");
+        assert!(
+            normal::shares_memory(&document.domain, &xml.domain),
+            "{name}"
+        );
+        assert_eq!(
+            normal::normal(&document.domain, &xml.domain),
+            normal::normal(&xml.domain, &xml.domain),
+            "{name}"
+        );
+        same += 1;
+    }
+    eprintln!("{same} guests came back");
+    assert!(same > 400, "only {same} guests were compared");
 }

@@ -1,0 +1,130 @@
+//! `vmdisk convert`.
+
+use vmdisk::write::{self, QemuOptions, QemuStyle};
+use vmdisk::{Document, Loss, Source};
+use vmdisk_source::LineIndex;
+
+use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm};
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::generate::write::{Written, command_line, unwritable};
+use crate::io::Io;
+use crate::lint::inputs::{Input, Origin};
+use crate::lint::read;
+use crate::output::deliver;
+use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::stop::{Stop, plain};
+
+/// Reads one document and writes it in another form. What decides over the guest's data and cannot be
+/// carried over refuses the conversion; everything else that is left behind is told.
+pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let is_stdin = args.file.as_os_str() == "-";
+    let input = Input {
+        file: if is_stdin {
+            "<stdin>".into()
+        } else {
+            args.file.clone()
+        },
+        origin: if is_stdin {
+            Origin::Stdin
+        } else {
+            Origin::Named
+        },
+    };
+    let bytes = if is_stdin {
+        read::limited(&mut *io.stdin).map_err(|error| {
+            Stop::new(format!("could not read standard input: {}", plain(&error)))
+        })?
+    } else {
+        read::file(&args.file)?
+    };
+    let document = read::document(&input, &bytes)?;
+    let mut warnings = Vec::new();
+    let stays_xml = match (&document.source, args.to) {
+        (Source::LibvirtXml(_), ConvertForm::LibvirtXml | ConvertForm::DiskXml) => true,
+        (Source::LibvirtXml(_), ConvertForm::Qemu) | (Source::QemuCommandLine(_), _) => false,
+    };
+    if !stays_xml {
+        warnings = left_behind(&document, &input)?;
+    }
+    let written = written(args, &document)?;
+    deliver(io, args.output.as_deref(), &written.text)?;
+    for warning in warnings.iter().chain(&written.warnings) {
+        io.say(&format!("{}\n", warning.render(colors.stderr)));
+    }
+    Ok(Exit::Clean)
+}
+
+/// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
+fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop> {
+    let losses = vmdisk::losses(document);
+    let message = |loss: &Loss| {
+        let what = &loss.what;
+        let owner = document.breadcrumb(loss.at);
+        let message = if loss.is_grave {
+            Message {
+                help: Some(
+                    "say it in a way that can be carried over, or convert the guest without this disk"
+                        .to_owned(),
+                ),
+                ..Message::error(format!("{owner}: {what} cannot be carried over"))
+            }
+        } else {
+            Message::warning(format!("{owner}: {what} is not carried over"))
+        };
+        message.at(MessagePlace {
+            path: input.path(),
+            quoted: Some(MessageText {
+                lines: LineIndex::new(&document.text),
+                text: document.text.clone(),
+                span: loss.place.span,
+                label: None,
+                related: Vec::new(),
+            }),
+        })
+    };
+    let grave: Vec<Message> = losses
+        .iter()
+        .filter(|loss| loss.is_grave)
+        .map(message)
+        .collect();
+    if !grave.is_empty() {
+        return Err(Stop(grave));
+    }
+    let mut warnings: Vec<Message> = losses.iter().map(message).collect();
+    let others = vmdisk::not_about_disks(document);
+    if !others.is_empty() {
+        let names: Vec<String> = others.into_iter().collect();
+        warnings.push(Message::warning(format!(
+            "not about disks, and not carried over: {}",
+            names.join(", ")
+        )));
+    }
+    Ok(warnings)
+}
+
+fn written(args: &ConvertArgs, document: &Document) -> Result<Written, Stop> {
+    let plain = |text: String| Written {
+        text,
+        warnings: Vec::new(),
+    };
+    Ok(match args.to {
+        ConvertForm::LibvirtXml => plain(write::document_xml(document).map_err(unwritable)?),
+        ConvertForm::DiskXml => plain(write::document_disks_xml(document).map_err(unwritable)?),
+        ConvertForm::Qemu => {
+            let options = QemuOptions {
+                target: args.target.clone().unwrap_or_default(),
+                style: match args.style {
+                    ConvertStyle::Readable => QemuStyle::Readable,
+                    ConvertStyle::Libvirt => QemuStyle::Libvirt,
+                },
+            };
+            command_line(
+                document.domain(),
+                &options,
+                GenerateForm::Qemu,
+                args.qemu_format,
+            )?
+        }
+    })
+}

@@ -1,0 +1,223 @@
+//! What a document says that its model does not, and that a conversion would lose.
+
+use std::collections::BTreeSet;
+
+use vmdisk_libvirt::KeptInside;
+use vmdisk_model::{
+    BackendSource, ControllerField, Device, Disk, DiskField, FieldPath, ImageField, Protocol,
+};
+use vmdisk_source::Span;
+
+use crate::{Document, Place, Source};
+
+/// Something that a conversion would not carry over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// What it is, in the words of the document.
+    pub what: String,
+    /// The field it belongs to.
+    pub at: FieldPath,
+    /// Where it stands.
+    pub place: Place,
+    /// True if the guest would see other data, or another machine, without it.
+    pub is_grave: bool,
+}
+
+/// Properties of disks and controllers that tune and secure, and without which the guest still finds
+/// the same disks with the same data.
+const LIGHT: &[&str] = &[
+    "acpi-index",
+    "addr",
+    "ats",
+    "bus",
+    "config-wce",
+    "disable-legacy",
+    "disable-modern",
+    "event_idx",
+    "failover_pair_id",
+    "index",
+    "indirect_desc",
+    "ioeventfd",
+    "iommu",
+    "iommu_platform",
+    "locking",
+    "packed",
+    "page-per-vq",
+    "page_per_vq",
+    "port",
+    "privateData",
+    "request-merging",
+    "romfile",
+    "seclabel",
+    "seg-max-adjust",
+    "snapshot",
+    "startupPolicy",
+    "vectors",
+];
+
+/// Everything about disks and controllers that a document says beyond its model, and what else it says.
+///
+/// Written back in the format that it was read from, a libvirt document loses nothing; see
+/// [`write::document_xml`](crate::write::document_xml).
+pub fn losses(document: &Document) -> Vec<Loss> {
+    match &document.source {
+        Source::LibvirtXml(source) => {
+            let mut losses = Vec::new();
+            for (nth, kept) in source.kept.disks.iter().enumerate() {
+                let at = FieldPath::Disk(nth, DiskField::Disk);
+                losses.extend(of_element(document, at, kept));
+            }
+            for (nth, kept) in source.kept.controllers.iter().enumerate() {
+                let at = FieldPath::Controller(nth, ControllerField::Controller);
+                losses.extend(of_element(document, at, kept));
+            }
+            losses
+        }
+        Source::QemuCommandLine(source) => {
+            let sources = source.domain.disks.iter().enumerate();
+            let probed = sources.clone().filter(|(_, disk)| is_probed(disk));
+            let probed = probed.map(|(nth, disk)| {
+                let at = FieldPath::Image(nth, 0, ImageField::Format);
+                Loss {
+                    what: "the format, which is not said and which QEMU looks for in the image,"
+                        .to_owned(),
+                    at,
+                    place: document.place(at),
+                    // What is in a CD drive is raw but for rare cases.
+                    is_grave: disk.frontend.effective_device() != Device::Cdrom,
+                }
+            });
+            let unnamed = sources.filter(|(_, disk)| has_other_source(disk));
+            unnamed
+                .map(|(nth, _)| {
+                    let at = FieldPath::Disk(nth, DiskField::Source);
+                    Loss {
+                        what: "the source, which is neither a file nor a device".to_owned(),
+                        at,
+                        place: document.place(at),
+                        is_grave: true,
+                    }
+                })
+                .chain(probed)
+                .chain(source.kept.iter().map(|kept| Loss {
+                    what: format!("`{}`", kept.key),
+                    at: kept.at,
+                    place: document.place_of_span(kept.at, kept.span, true),
+                    is_grave: !is_light(&kept.key),
+                }))
+                .collect()
+        }
+    }
+}
+
+/// Names of what a document says that is not about disks, each once.
+pub fn not_about_disks(document: &Document) -> BTreeSet<String> {
+    match &document.source {
+        Source::LibvirtXml(source) => source
+            .kept
+            .guest
+            .names()
+            .map(|name| format!("`{name}`"))
+            .collect(),
+        Source::QemuCommandLine(source) => source
+            .others
+            .iter()
+            .map(|option| format!("`{}`", option.name))
+            .collect(),
+    }
+}
+
+fn is_light(name: &str) -> bool {
+    let last = name.rsplit(['/', '@']).next().unwrap_or(name);
+    last.starts_with("x-") || LIGHT.binary_search(&last).is_ok()
+}
+
+fn has_other_source(disk: &Disk) -> bool {
+    match &disk.backend.source {
+        BackendSource::Other(_) => true,
+        BackendSource::Image(image) => image
+            .chain()
+            .any(|image| matches!(image.protocol, Protocol::Other(_))),
+        BackendSource::VhostUser(_) | BackendSource::Empty => false,
+    }
+}
+
+/// True if the top image has no format, which a written one always has.
+fn is_probed(disk: &Disk) -> bool {
+    disk.backend
+        .image()
+        .is_some_and(|image| image.format.is_none())
+}
+
+fn of_element<'d>(
+    document: &'d Document,
+    at: FieldPath,
+    kept: &'d KeptInside,
+) -> impl Iterator<Item = Loss> {
+    let outer = document.place(at);
+    kept.names().map(move |name| {
+        let what = match name.rsplit_once('@') {
+            Some((path, attribute)) => format!("`{path}@{attribute}`"),
+            None => format!("`<{}>`", name.rsplit('/').next().unwrap_or(&name)),
+        };
+        let span = place_of_name(&document.text, outer.span.start, &name);
+        Loss {
+            what,
+            at,
+            place: span.map_or_else(
+                || outer.clone(),
+                |span| document.place_of_span(at, span, true),
+            ),
+            is_grave: !is_light(&name),
+        }
+    })
+}
+
+/// The first place behind `start` where an element or attribute of this name is written.
+fn place_of_name(text: &str, start: usize, name: &str) -> Option<Span> {
+    let last = name.rsplit(['/', '@']).next().unwrap_or(name);
+    let mark = if name.contains('@') { " " } else { "<" };
+    let found = text.get(start..)?.find(&format!("{mark}{last}"))? + start + 1;
+    Some(Span::new(found, found + last.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read;
+
+    fn grave(text: &str) -> Vec<String> {
+        let losses = losses(&read(text).expect("the text is a document"));
+        losses
+            .iter()
+            .filter(|loss| loss.is_grave)
+            .map(|loss| {
+                let written = loss.place.span.slice(text).unwrap_or_default();
+                format!("{} at {written}", loss.what)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn names_of_light_properties_are_sorted() {
+        assert!(LIGHT.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn encryption_is_a_grave_loss_and_tuning_is_not() {
+        let xml = "<disk type='file'><driver name='qemu' type='raw' ioeventfd='on'/>\
+            <source file='/a'><encryption format='luks'/></source><target dev='vda'/></disk>";
+        assert_eq!(grave(xml), ["`<encryption>` at encryption"]);
+        let line = "-blockdev driver=file,node-name=f,filename=/a \
+            -blockdev driver=luks,node-name=l,file=f,key-secret=s -device virtio-blk-pci,drive=l,ioeventfd=on";
+        assert_eq!(grave(line), ["`key-secret` at s"]);
+        let network = "-drive file=nbd:h:1,if=virtio,format=raw";
+        assert_eq!(grave(network).len(), 1);
+        let probed = "-hda /srv/a.img -cdrom /srv/b.iso";
+        assert_eq!(
+            grave(probed).len(),
+            1,
+            "a CD drive's format is a lesser loss"
+        );
+    }
+}
