@@ -1,4 +1,5 @@
 //! What is recorded of the running system gives the same facts again.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeSet;
 use std::fs;
