@@ -26,3 +26,5 @@ mod plan_then_lint;
 mod readme;
 #[path = "integration/script_is_run.rs"]
 mod script_is_run;
+#[path = "integration/touches_nothing.rs"]
+mod touches_nothing;

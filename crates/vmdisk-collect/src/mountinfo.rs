@@ -226,4 +226,72 @@ broken line
         );
         assert_eq!(table.by_id(2_147_483_730), None);
     }
+
+    /// What must hold for any bytes; the kernel writes names as whoever mounted it liked them.
+    fn hold(bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        let (table, rejected) = MountTable::parse(&text);
+        let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        assert_eq!(table.lines.len() + rejected.len(), lines, "{text:?}");
+        let mut length = 0;
+        for (place, line) in table.lines.iter().enumerate() {
+            let MountLine {
+                id,
+                device: _,
+                root,
+                point,
+                options,
+                fstype,
+                source,
+            } = line;
+            assert!(table.by_id(*id).is_some_and(|found| found >= place));
+            let covering = table.covering(Path::new(point));
+            let is_absolute = point.starts_with('/');
+            assert!(!is_absolute || covering.is_some_and(|found| found < table.lines.len()));
+            let _ = line.can_hang();
+            let words = [root, point, fstype, source].map(String::len);
+            length += words.iter().sum::<usize>();
+            for (name, value) in options {
+                length += name.len() + value.as_ref().map_or(0, String::len);
+            }
+        }
+        // Four characters make a byte, and a byte that is no UTF-8 becomes three.
+        assert!(length <= text.len(), "{text:?}");
+    }
+
+    #[test]
+    fn recorded_and_broken_tables_are_read_to_their_end() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/fuzz/mountinfo");
+        let mut files: Vec<_> = std::fs::read_dir(corpus)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.sort();
+        assert!(files.len() >= 6, "{files:?}");
+        // The same changes in every run.
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % below.max(1) as u64) as usize
+        };
+        const LIKELY: &[u8] = b" \\/:,=-\n01234567\xff\xc3";
+        for file in files {
+            let whole = std::fs::read(&file).unwrap();
+            hold(&whole);
+            for _ in 0..500 {
+                let mut changed = whole.clone();
+                for _ in 0..=next(4) {
+                    let (at, byte) = (next(changed.len() + 1), LIKELY[next(LIKELY.len())]);
+                    match next(3) {
+                        0 => changed.insert(at, byte),
+                        1 if at < changed.len() => changed[at] = byte,
+                        _ => changed.truncate(at.max(changed.len() / 2)),
+                    }
+                }
+                hold(&changed);
+            }
+        }
+    }
 }

@@ -1,0 +1,132 @@
+//! Collecting facts for one guest changes nothing on the host: every system call of it is looked at.
+
+use std::path::Path;
+
+use vmdisk_tests::{has_program, real, run_in};
+
+use crate::VMDISK;
+
+/// System calls that change something, whatever they are given.
+const CHANGES: &str = "creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,mknod,mknodat,rmdir,link,linkat,\
+                       symlink,symlinkat,truncate,ftruncate,fallocate,chmod,fchmod,fchmodat,chown,fchown,fchownat,lchown,\
+                       setxattr,fsetxattr,lsetxattr,removexattr,utimensat,mount,umount2,copy_file_range,sendfile,splice";
+/// System calls that may change something, by what they are given.
+const MAY_CHANGE: &str = "open,openat,openat2,write,pwrite64,writev,pwritev,pwritev2,execve,execveat,fork,vfork,clone,clone3";
+
+/// Why a line of strace's output is a change; `None` if it is none.
+fn change(line: &str) -> Option<&'static str> {
+    // With -f each line begins with the number of the thread.
+    let call = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+    // The rest of a call that another thread interrupted, a signal, an end: the beginning was looked at.
+    if call.starts_with("<...") || call.starts_with("---") || call.starts_with("+++") {
+        return None;
+    }
+    let name = call.split('(').next().unwrap_or_default();
+    let arguments = &call[name.len()..];
+    match name {
+        "open" | "openat" | "openat2" => [
+            "O_WRONLY",
+            "O_RDWR",
+            "O_CREAT",
+            "O_TRUNC",
+            "O_APPEND",
+            "O_TMPFILE",
+        ]
+        .iter()
+        .any(|flag| arguments.contains(flag))
+        .then_some("opens something for writing"),
+        // Standard output and standard error.
+        "write" | "writev" => {
+            let is_output = arguments.starts_with("(1,") || arguments.starts_with("(2,");
+            (!is_output).then_some("writes")
+        }
+        "clone" | "clone3" => (!arguments.contains("CLONE_THREAD")).then_some("starts a process"),
+        "fork" | "vfork" | "execve" | "execveat" => Some("starts a process"),
+        _ => Some("changes something"),
+    }
+}
+
+/// Whether strace may look into a program here: containers often forbid it.
+fn may_trace(folder: &Path) -> bool {
+    let traced = run_in(folder, "strace", &["-f", "-o", "try.strace", "true"], "");
+    traced.code == 0
+}
+
+#[test]
+fn collecting_for_a_guest_writes_nothing_and_starts_nothing() {
+    const TEST: &str = "collecting_for_a_guest_writes_nothing_and_starts_nothing";
+    if !real(has_program("strace"), TEST, "strace") {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a folder can be made");
+    let folder = place.path();
+    if !may_trace(folder) {
+        // No program that is missing: a property of where the test runs.
+        eprintln!("skipped: {TEST}: strace may not look into programs here");
+        return;
+    }
+    let image = folder.join("web1.img");
+    std::fs::write(&image, vec![0; 65536]).expect("files can be written");
+    let guest = format!(
+        "<domain type='kvm'><name>web1</name><devices><disk type='file' device='disk'>\
+         <driver name='qemu' type='raw' cache='none'/><source file='{}'/><target dev='vda' bus='virtio'/></disk></devices></domain>",
+        image.display()
+    );
+    std::fs::write(folder.join("web1.xml"), guest).expect("files can be written");
+    let filter = format!("trace={CHANGES},{MAY_CHANGE}").replace(' ', "");
+    let run = run_in(
+        folder,
+        "strace",
+        &[
+            "-f",
+            "-qq",
+            "-e",
+            &filter,
+            "-o",
+            "out.strace",
+            VMDISK,
+            "facts",
+            "--for",
+            "web1.xml",
+        ],
+        "",
+    );
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.contains("web1.img"), "{run:?}");
+    let trace = std::fs::read_to_string(folder.join("out.strace")).expect("strace wrote it");
+    let mut lines = trace.lines();
+    let first = lines.next().expect("the program itself was started");
+    assert!(first.contains("execve("), "{first}");
+    let seen: Vec<&str> = lines.collect();
+    // Without these the test would look at nothing.
+    assert!(seen.iter().any(|line| line.contains("web1.img")), "{trace}");
+    let changes: Vec<String> = seen
+        .iter()
+        .filter_map(|line| Some(format!("{}: {line}", change(line)?)))
+        .collect();
+    assert!(changes.is_empty(), "{}", changes.join("\n"));
+}
+
+#[test]
+fn a_change_is_told_from_a_look() {
+    for look in [
+        "12 openat(AT_FDCWD, \"/a\", O_RDONLY|O_CLOEXEC) = 3",
+        "12 write(1, \"{\", 1) = 1",
+        "12 clone3({flags=CLONE_VM|CLONE_THREAD}, 88) = 13",
+        "13 <... openat resumed>) = 4",
+        "13 +++ exited with 0 +++",
+    ] {
+        assert_eq!(change(look), None, "{look}");
+    }
+    for changed in [
+        "12 openat(AT_FDCWD, \"/a\", O_RDWR) = 3",
+        "12 openat(AT_FDCWD, \"/a\", O_WRONLY|O_CREAT, 0644) = 3",
+        "12 write(4, \"{\", 1) = 1",
+        "12 pwrite64(1, \"{\", 1, 0) = 1",
+        "12 execve(\"/bin/true\", [], []) = 0",
+        "12 clone(child_stack=NULL, flags=SIGCHLD) = 13",
+        "12 unlink(\"/a\") = 0",
+    ] {
+        assert!(change(changed).is_some(), "{changed}");
+    }
+}
