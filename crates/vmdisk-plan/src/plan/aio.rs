@@ -31,11 +31,23 @@ fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool) -> Chosen<AioMo
         let reason = "with the page cache in between, native AIO is refused and blocks";
         return Chosen::by_default(AioMode::Threads, reason).instead_of("native-without-direct");
     }
-    if let Direct::Fails { because, .. } = planner.host.direct_io(image) {
-        let reason = format!("O_DIRECT was asked for, and there {because}: native AIO would block");
-        return Chosen::by_fact(AioMode::Threads, reason).instead_of("io-native-on-buffered-dio");
-    }
     let is_device = matches!(image.protocol, Protocol::HostDevice { .. });
+    match planner.host.direct_io(image) {
+        Direct::Fails { because, .. } => {
+            let reason =
+                format!("O_DIRECT was asked for, and there {because}: native AIO would block");
+            return Chosen::by_fact(AioMode::Threads, reason)
+                .instead_of("io-native-on-buffered-dio");
+        }
+        Direct::Unknown { why } if !is_device && is_allocated(planner, image) => {
+            let reason = format!(
+                "it is not known whether direct I/O works there: {why}; native AIO would block if not"
+            );
+            return Chosen::by_default(AioMode::Threads, reason)
+                .instead_of("io-native-on-buffered-dio");
+        }
+        Direct::Works { .. } | Direct::Unknown { .. } => {}
+    }
     if is_device || is_allocated(planner, image) {
         if !planner.host.has_aio_requests(planner.native_disks + 1) {
             let reason = "fs.aio-max-nr leaves no requests for another disk with native AIO";

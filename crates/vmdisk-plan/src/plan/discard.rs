@@ -19,12 +19,14 @@ impl<'a> Planner<'a> {
         };
         let image = image.clone();
         let is_plain_disk = disk.frontend.device == Some(Device::Disk) && disk.is_writable();
+        // Whatever it is, the zeroes that were asked to be found have to go somewhere.
+        let finds_zeroes = spec.detect_zeroes == Some(DetectZeroes::Unmap) && disk.is_writable();
         let discard = self.decide_disk(
             index,
             DiskField::Discard,
             "discard",
             spec.discard,
-            |planner| is_plain_disk.then(|| choose(planner, &image, spec)),
+            |planner| (is_plain_disk || finds_zeroes).then(|| choose(planner, &image, spec)),
         );
         self.disk(index).backend.discard = discard;
         self.plan_discard_no_unref(index, spec, &image);
