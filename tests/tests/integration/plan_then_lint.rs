@@ -20,7 +20,10 @@ use vmdisk::{Diagnostic, HostIndex, LintOptions, Severity, Target, lint, read, w
 use host::Host;
 
 /// Specs for each host, of which about half can be planned.
-const CASES: u32 = 200;
+const CASES: u32 = 120;
+
+/// So many more for each image of the host, so that each has its turn.
+const CASES_PER_IMAGE: u32 = 20;
 
 /// Findings of each rule on each host for which a way round is searched: the table is believed for the
 /// rest, because the search takes a hundred times as long as a check.
@@ -89,7 +92,7 @@ fn the_linter_finds_nothing_in_a_plan_that_another_choice_would_have_avoided() {
         let fired: RefCell<Fired> = RefCell::default();
         let strategy = (specs::spec(&host), proptest::sample::select(host.targets()));
         let config = Config {
-            cases: CASES,
+            cases: CASES + CASES_PER_IMAGE * u32::try_from(host.images.len()).unwrap(),
             failure_persistence: None,
             ..Config::default()
         };
