@@ -191,28 +191,28 @@ fn race(path: &Path, writes: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Overwrites a file with O_DIRECT and counts how many pages of it went through the page cache.
+/// Writes files with O_DIRECT and counts how many of their pages went through the page cache.
 fn direct(directory: &Path) -> anyhow::Result<()> {
     const PIECES: u64 = 128;
-    let path = directory.join("trial.img");
-    fs::write(&path, vec![9_u8; PIECE * PIECES as usize])?;
-    File::open(&path)?.sync_all()?;
-    let opened = OpenOptions::new()
-        .write(true)
-        .custom_flags(O_DIRECT)
-        .open(&path);
-    let file = match opened {
-        Ok(file) => file,
-        Err(error) => {
-            println!("open={}", error.raw_os_error().unwrap_or(0));
-            fs::remove_file(&path)?;
-            return Ok(());
-        }
-    };
     let buffer = Aligned::new();
     // What else the kernel does must not be counted, so that the quietest of several rounds tells.
     let mut fewest = u64::MAX;
-    for _ in 0..3 {
+    for round in 0..3 {
+        // A new file each time: a journal of data keeps the pages of what was written before.
+        let path = directory.join(format!("trial-{round}.img"));
+        File::create(&path)?.set_len(PIECES * PIECE as u64)?;
+        let opened = OpenOptions::new()
+            .write(true)
+            .custom_flags(O_DIRECT)
+            .open(&path);
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) => {
+                println!("open={}", error.raw_os_error().unwrap_or(0));
+                fs::remove_file(&path)?;
+                return Ok(());
+            }
+        };
         forget_cached_pages()?;
         let (dirtied, cached) = (pages("nr_dirtied")?, pages("nr_file_pages")?);
         for number in 0..PIECES {
@@ -222,10 +222,10 @@ fn direct(directory: &Path) -> anyhow::Result<()> {
         let dirtied = pages("nr_dirtied")?.saturating_sub(dirtied);
         let cached = pages("nr_file_pages")?.saturating_sub(cached);
         fewest = fewest.min(dirtied.max(cached));
+        fs::remove_file(&path)?;
     }
     let all = PIECES * (PIECE / Aligned::PAGE) as u64;
     println!("open=0 pages={all} cached={fewest}");
-    fs::remove_file(&path)?;
     Ok(())
 }
 

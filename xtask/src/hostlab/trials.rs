@@ -91,8 +91,7 @@ fn direct_io(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
                     figure(&figures, trial, "pages")?,
                     figure(&figures, trial, "cached")?,
                 );
-                let seen = if place == "tmpfs" || cached >= pages / 2 {
-                    // tmpfs keeps no count, because its pages are written nowhere else.
+                let seen = if cached >= pages / 2 {
                     Seen::Buffered
                 } else if cached <= pages / 10 {
                     Seen::Direct

@@ -9,7 +9,6 @@ mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /tmp
 mkdir -p /run/lock /run/lvm /run/udev /run/mdadm /dev/pts
 ln -s /proc/self/mounts /etc/mtab
-hostname hostlab
 
 while read -r module; do
     insmod "/lab/modules/$module.ko" || echo "LAB module $module was not loaded"
