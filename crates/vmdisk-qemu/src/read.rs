@@ -104,6 +104,14 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     reader.read_disks();
     reader.read_floppy_boot_order();
     reader.keep_the_rest();
+    for option in options.iter().filter(|option| option.name == "readconfig") {
+        // The file may hold disks, and is not looked at here.
+        reader.keep(
+            FieldPath::Domain(DomainField::Devices),
+            "readconfig",
+            option.span,
+        );
+    }
     let place = vmdisk_source::Place {
         span: options.first().map_or(everything, |first| first.span),
         whole: everything,

@@ -213,6 +213,8 @@ mod tests {
         assert_eq!(grave(line), ["`key-secret` at s"]);
         let network = "-drive file=nbd:h:1,if=virtio,format=raw";
         assert_eq!(grave(network).len(), 1);
+        let elsewhere = "qemu-system-x86_64 -readconfig vm.cfg";
+        assert_eq!(grave(elsewhere), ["`readconfig` at -readconfig vm.cfg"]);
         let probed = "-hda /srv/a.img -cdrom /srv/b.iso";
         assert_eq!(
             grave(probed).len(),

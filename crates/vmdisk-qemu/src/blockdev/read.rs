@@ -314,6 +314,9 @@ impl<'a> Reader<'a> {
             self.record_option(at, node.option);
             self.slots.top.insert(nth, node.option);
             self.read_top_options(nth, &node, backend);
+        } else {
+            // Nothing writes to a backing image.
+            node.view.get("detect-zeroes");
         }
         let is_drive = self.is_drive(node.option) && node.view.prefix.is_empty();
         let names_protocol = driver.is_some_and(|driver| driver.key == "driver");
