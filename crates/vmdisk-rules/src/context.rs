@@ -1,5 +1,7 @@
 //! What a rule may look at.
 
+use std::borrow::Cow;
+
 use vmdisk_facts::{Fact, HostIndex, Target};
 use vmdisk_model::{Disk, Domain, FieldPath, Image, Scope};
 use vmdisk_source::Problem;
@@ -12,12 +14,12 @@ pub struct Missing {
     /// What it would have been, such as `file system of /srv/a.img`.
     pub what: String,
     /// Why it is not there, such as `no facts were given` or `permission`.
-    pub why: String,
+    pub why: Cow<'static, str>,
 }
 
 impl Missing {
     /// Something that is not there, and why.
-    pub fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
+    pub fn new(what: impl Into<String>, why: impl Into<Cow<'static, str>>) -> Self {
         Missing {
             what: what.into(),
             why: why.into(),

@@ -1,5 +1,7 @@
 //! A text that was read.
 
+use std::sync::OnceLock;
+
 use vmdisk_libvirt::RootKind;
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::{Allowance, Edit, LineIndex, Problem, SourceMap, Span};
@@ -13,7 +15,8 @@ pub struct Document {
     pub text: String,
     /// What it says, and everything the reader knows of how it says it.
     pub source: Source,
-    pub(crate) lines: LineIndex,
+    /// Its lines, counted when a place is first asked for.
+    lines: OnceLock<LineIndex>,
 }
 
 /// What a text was written in, with all that its reader knows.
@@ -41,7 +44,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     };
     Ok(Document {
         source,
-        lines: LineIndex::new(text),
+        lines: OnceLock::new(),
         text: text.to_owned(),
     })
 }
@@ -77,6 +80,17 @@ impl Document {
             Source::LibvirtXml(document) => document.domain,
             Source::QemuCommandLine(document) => document.domain,
         }
+    }
+
+    /// The text and its lines, for quoting from it.
+    pub fn into_text(self) -> (String, LineIndex) {
+        let lines = self.lines.into_inner();
+        let lines = lines.unwrap_or_else(|| LineIndex::new(&self.text));
+        (self.text, lines)
+    }
+
+    fn lines(&self) -> &LineIndex {
+        self.lines.get_or_init(|| LineIndex::new(&self.text))
     }
 
     /// What kind of XML document it is; `None` for a command line.
@@ -121,8 +135,8 @@ impl Document {
     pub(crate) fn place_of_span(&self, at: FieldPath, span: Span, is_exact: bool) -> Place {
         Place {
             span,
-            start: self.lines.position(&self.text, span.start),
-            end: self.lines.position(&self.text, span.end),
+            start: self.lines().position(&self.text, span.start),
+            end: self.lines().position(&self.text, span.end),
             is_exact,
             breadcrumb: self.breadcrumb(at),
         }

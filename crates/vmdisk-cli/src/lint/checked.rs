@@ -1,5 +1,8 @@
 //! What came of one input: as little as the output needs, so that many inputs fit in memory.
 
+use std::borrow::Cow;
+
+use vmdisk::rules::NotChecked;
 use vmdisk::{Confidence, Diagnostic, Document, LintReport, Place, Severity};
 use vmdisk_source::LineIndex;
 
@@ -31,7 +34,7 @@ pub(crate) struct Report {
     pub(crate) findings: Vec<Diagnostic>,
     /// Findings that do not count.
     pub(crate) allowed: Vec<Diagnostic>,
-    /// What could not be checked.
+    /// What could not be checked, as far as the output tells it.
     pub(crate) not_checked: Vec<Unchecked>,
     /// Titles of what `--fix` mended.
     pub(crate) mended: Vec<String>,
@@ -49,7 +52,7 @@ pub(crate) struct Unchecked {
     /// What was missing.
     pub(crate) what: String,
     /// Why.
-    pub(crate) why: String,
+    pub(crate) why: Cow<'static, str>,
 }
 
 impl Report {
@@ -67,12 +70,21 @@ impl Report {
         }
     }
 
-    pub(crate) fn new(document: Document, report: LintReport, mended: Vec<String>) -> Self {
+    /// The report of a document; `tells_places` if the output tells every place that was not checked.
+    pub(crate) fn new(
+        document: Document,
+        report: LintReport,
+        mended: Vec<String>,
+        tells_places: bool,
+    ) -> Self {
         let LintReport {
             diagnostics,
             allowed,
-            not_checked,
+            mut not_checked,
         } = report;
+        if !tells_places {
+            one_for_each_reason(&mut not_checked);
+        }
         let mut unchecked: Vec<Unchecked> = not_checked
             .into_iter()
             .map(|missed| Unchecked {
@@ -91,15 +103,15 @@ impl Report {
         let domain = document.domain().name.clone();
         let disks = document.domain().disks.len();
         let is_quoted = !diagnostics.is_empty() || !allowed.is_empty();
-        let text = if is_quoted {
-            document.text
+        let (text, lines) = if is_quoted {
+            document.into_text()
         } else {
-            String::new()
+            (String::new(), LineIndex::new(""))
         };
         Report {
             domain,
             disks,
-            lines: LineIndex::new(&text),
+            lines,
             text,
             findings: diagnostics,
             allowed,
@@ -108,12 +120,35 @@ impl Report {
         }
     }
 
+    /// Lets go of the text, once nothing is going to be quoted from it.
+    pub(crate) fn drop_text(&mut self) {
+        self.text = String::new();
+        self.lines = LineIndex::new("");
+    }
+
     /// Findings at or above a severity.
     pub(crate) fn at_least(&self, severity: Severity) -> impl Iterator<Item = &Diagnostic> {
         self.findings
             .iter()
             .filter(move |finding| finding.severity >= severity)
     }
+}
+
+/// Leaves one place for each rule and reason.
+fn one_for_each_reason(not_checked: &mut Vec<NotChecked>) {
+    let mut seen: Vec<(&'static str, Cow<'static, str>)> = Vec::new();
+    not_checked.retain(|missed| {
+        // Places come rule by rule, so the reason is nearly always the last one.
+        let is_known = seen
+            .iter()
+            .rev()
+            .take_while(|(rule, _)| *rule == missed.rule.name)
+            .any(|(_, why)| *why == missed.missing.why);
+        if !is_known {
+            seen.push((missed.rule.name, missed.missing.why.clone()));
+        }
+        !is_known
+    });
 }
 
 /// The note that tells an assumption from an observation.

@@ -65,6 +65,10 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     };
     let format = args.format;
     let render = |checked: &Checked| text_of(format, checked, &view);
+    let quotes_later = match format {
+        LintFormat::Json | LintFormat::Sarif => true,
+        LintFormat::Full | LintFormat::Concise | LintFormat::Github => false,
+    };
     let job = Job {
         options: LintOptions {
             host: index.as_ref(),
@@ -73,6 +77,8 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
             ignored: args.ignore.iter().cloned().collect::<BTreeSet<String>>(),
         },
         mode,
+        tells_places: quotes_later || args.verbose,
+        quotes_later,
         read_before: &read_before,
         render: &render,
     };

@@ -25,13 +25,21 @@ pub(crate) fn file(path: &Path) -> Result<Vec<u8>, Box<Message>> {
         )
     };
     File::open(path)
-        .and_then(limited)
+        .and_then(|file| {
+            // With room for all of it and the end, a file is read at once.
+            let length = file.metadata()?.len().min(MOST_BYTES);
+            read_into(file, usize::try_from(length).unwrap_or_default() + 64)
+        })
         .map_err(|error| unreadable(plain(&error)))
 }
 
 /// Everything a stream has, if it is not far too much.
 pub(crate) fn limited(stream: impl Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    read_into(stream, 0)
+}
+
+fn read_into(stream: impl Read, capacity: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(capacity);
     stream.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(io::Error::other(format!(

@@ -31,6 +31,10 @@ pub(crate) enum Mode {
 pub(crate) struct Job<'a> {
     pub(crate) options: LintOptions<'a>,
     pub(crate) mode: Mode,
+    /// True if the output tells every place that was not checked, not each rule and reason once.
+    pub(crate) tells_places: bool,
+    /// True if texts are quoted when all inputs are done, not only by `render`.
+    pub(crate) quotes_later: bool,
     /// Bytes that were read already, by the number of the input: a pipe can be read only once.
     pub(crate) read_before: &'a BTreeMap<usize, Vec<u8>>,
     /// Turns what was found in one input into text, where the format has a text for each.
@@ -121,6 +125,11 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
         Err(message) => Err(message),
     };
     done.rendered = (job.render)(&done.checked);
+    if !job.quotes_later
+        && let Ok(report) = &mut done.checked.outcome
+    {
+        report.drop_text();
+    }
     Some(done)
 }
 
@@ -134,7 +143,7 @@ fn check(
     let scope = match job.mode {
         Mode::Report => {
             let report = vmdisk::lint(&document, &job.options);
-            return Ok(Report::new(document, report, Vec::new()));
+            return Ok(Report::new(document, report, Vec::new(), job.tells_places));
         }
         Mode::Fix(scope) | Mode::Diff(scope) => scope,
     };
@@ -156,7 +165,12 @@ fn check(
             Origin::Named | Origin::Found(_) => {}
         },
     }
-    Ok(Report::new(fixed.document, fixed.report, fixed.mended))
+    Ok(Report::new(
+        fixed.document,
+        fixed.report,
+        fixed.mended,
+        job.tells_places,
+    ))
 }
 
 fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
@@ -188,6 +202,8 @@ mod tests {
         let job = Job {
             options: LintOptions::default(),
             mode: Mode::Report,
+            tells_places: false,
+            quotes_later: false,
             read_before: &read_before,
             render: &|checked| {
                 let is_hit = checked.path == "bad.xml" && checked.outcome.is_ok();

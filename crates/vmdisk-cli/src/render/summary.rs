@@ -1,5 +1,6 @@
 //! What a run comes to in one or two lines.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -22,7 +23,7 @@ pub(crate) struct Summary {
     pub(crate) fixed: usize,
     pub(crate) rules_not_checked: BTreeSet<&'static str>,
     /// The reasons for that.
-    reasons: BTreeSet<String>,
+    reasons: BTreeSet<Cow<'static, str>>,
 }
 
 impl Summary {

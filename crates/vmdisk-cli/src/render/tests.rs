@@ -151,7 +151,7 @@ fn sample() -> Vec<Checked> {
         disk: Some((disk, Some(target.to_owned()))),
         field: format!("disk {target} › driver/@io"),
         what: what.to_owned(),
-        why: why.to_owned(),
+        why: why.to_owned().into(),
     };
     let no_facts = vmdisk::rules::Missing::NO_FACTS;
     let report = Report {
