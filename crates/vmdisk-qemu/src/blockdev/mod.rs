@@ -2,6 +2,7 @@
 
 pub(crate) mod filter;
 pub(crate) mod format;
+mod one_node;
 pub(crate) mod protocol;
 pub(crate) mod read;
 

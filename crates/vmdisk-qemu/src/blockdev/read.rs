@@ -4,9 +4,8 @@ use vmdisk_model::{
     AioMode, Backend, BackendSource, Backing, Bytes, DetectZeroes, DevicePath, Discard, DiskField,
     FieldPath, Format, Image, ImageField, OtherSource, Protocol, Switch,
 };
-use vmdisk_source::{Edit, ProblemKind};
+use vmdisk_source::ProblemKind;
 
-use crate::edits::Slots;
 use crate::reader::{NodeAt, Reader, switch_of};
 use crate::syntax::properties::{Kind, Property};
 
@@ -22,7 +21,7 @@ pub(crate) struct NodeSwitches {
     pub(crate) read_only: Option<Switch>,
     pub(crate) auto_read_only: Option<Switch>,
     /// True for a child that is written inside its parent.
-    is_inline: bool,
+    pub(crate) is_inline: bool,
 }
 
 impl NodeSwitches {
@@ -91,13 +90,13 @@ fn driver_of_path(path: &str) -> &'static str {
 }
 
 /// What is carried from the top node to the bottom of a chain.
-struct Chain {
-    nth: usize,
+pub(crate) struct Chain {
+    pub(crate) nth: usize,
     /// The topmost node that is no filter, and what it says.
-    top: Option<(NodeSwitches, usize)>,
+    pub(crate) top: Option<(NodeSwitches, usize)>,
     /// The protocol node of the top image.
-    bottom: Option<(NodeSwitches, usize)>,
-    has_format: bool,
+    pub(crate) bottom: Option<(NodeSwitches, usize)>,
+    pub(crate) has_format: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -555,64 +554,6 @@ impl<'a> Reader<'a> {
             }
             (other, _) => Protocol::Other(source_type(other).to_owned()),
         }
-    }
-
-    /// Notes switches that hold at one node of an image and not at the other, where it matters.
-    fn compare_nodes(&mut self, chain: &Chain) {
-        let (Some((top, top_option)), Some((bottom, bottom_option))) = (chain.top, chain.bottom)
-        else {
-            return;
-        };
-        if !chain.has_format || bottom.is_inline || top_option == bottom_option {
-            return;
-        }
-        let place = |reader: &Self, field| {
-            let at = FieldPath::Disk(chain.nth, field);
-            let span = reader.map.place(at).map(|place| place.span);
-            (at, span.unwrap_or(reader.options[top_option].span))
-        };
-        let file_node = self.node_name(bottom_option);
-        if top.discard == Some(Discard::Unmap) && bottom.discard != Some(Discard::Unmap) {
-            let (at, span) = place(self, DiskField::Discard);
-            let message = format!(
-                "discard=unmap stops at the format node: {file_node} does not pass discards on"
-            );
-            let fix = self.properties(bottom_option).and_then(|properties| {
-                match properties.peek("discard") {
-                    Some(property) => Some(Edit::replace(property.span, "unmap")),
-                    None => Slots::added(properties, "discard", "unmap"),
-                }
-            });
-            let problem = self.problem(ProblemKind::DiscardOnOneNode, at, span, message);
-            problem.help = Some(format!("write discard=unmap on {file_node} too"));
-            problem.fix.extend(fix);
-        }
-        if top.direct == Some(Switch::On) && bottom.direct != Some(Switch::On) {
-            let (at, span) = place(self, DiskField::Cache);
-            let message = format!(
-                "cache.direct=on stands on the format node alone: {file_node} opens the file through the page cache"
-            );
-            let problem = self.problem(ProblemKind::DirectOnOneNode, at, span, message);
-            problem.help = Some(format!("write cache.direct=on on {file_node} too"));
-        }
-        let is_on = |switch: Option<Switch>| switch == Some(Switch::On);
-        if is_on(top.read_only) && !is_on(bottom.read_only) && !is_on(bottom.auto_read_only) {
-            let (at, span) = place(self, DiskField::ReadOnly);
-            let message = format!(
-                "read-only=on stands on the format node alone: {file_node} opens the file for writing"
-            );
-            let problem = self.problem(ProblemKind::ReadOnlyOnOneNode, at, span, message);
-            problem.help = Some(format!("write read-only=on on {file_node} too"));
-        }
-    }
-
-    fn node_name(&self, option: usize) -> String {
-        self.properties(option)
-            .and_then(|properties| properties.peek("node-name"))
-            .map_or_else(
-                || "the file's node".to_owned(),
-                |name| format!("`{}`", name.value.as_str()),
-            )
     }
 }
 
