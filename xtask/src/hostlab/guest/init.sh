@@ -18,6 +18,21 @@ done < /lab/modules/order
 udevadm trigger --type=subsystems --action=add
 udevadm trigger --type=devices --action=add
 udevadm settle
+# Kernels look at SCSI disks in any order; they get their names anew in the order of their addresses.
+for device in /sys/class/scsi_device/*; do
+    address=${device##*/}
+    host=${address%%:*}
+    echo 1 > "$device/device/delete"
+done
+for target in 0 1 2 3; do
+    echo "0 $target 0" > "/sys/class/scsi_host/host$host/scan"
+    tries=0
+    until [ -e "/sys/class/scsi_device/$host:0:$target:0/device/block" ] || [ $tries = 50 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+done
+udevadm settle
 echo "LAB up $(cut -d' ' -f1 /proc/uptime)"
 
 port=/dev/virtio-ports/lab
