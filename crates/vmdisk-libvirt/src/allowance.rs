@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 
+use roxmltree::{Document, Node, NodeId};
 use vmdisk_model::{DiskField, Domain, DomainField, FieldPath};
 use vmdisk_source::{Allowance, ProblemKind, Span};
 
 use crate::reader::Reader;
-use crate::tag::TagAttribute;
-use crate::tree::{Node, Tree};
+use crate::tag::{Tag, TagAttribute, scan_tag};
+use crate::tree;
 
 /// Name space of allowances in `<metadata>`.
 pub const ALLOWANCE_NAMESPACE: &str = "https://vmdisk.invalid/lint/1";
@@ -18,7 +19,11 @@ pub const ALLOWANCE_NAMESPACE: &str = "https://vmdisk.invalid/lint/1";
 const GRAMMAR: &str = "write `vmdisk: allow(rule, …) reason`";
 
 /// Finds the allowances of a document, in the order of the text.
-pub(crate) fn read(reader: &mut Reader<'_>, tree: &Tree<'_>, domain: &Domain) -> Vec<Allowance> {
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    tree: &Document<'_>,
+    domain: &Domain,
+) -> Vec<Allowance> {
     // Most documents have none, and then the tree need not be walked.
     let mut allowances = if reader.text.contains("vmdisk:") {
         read_comments(reader, tree)
@@ -29,10 +34,10 @@ pub(crate) fn read(reader: &mut Reader<'_>, tree: &Tree<'_>, domain: &Domain) ->
         return allowances;
     }
     let elements = tree
-        .nodes()
-        .filter(|node| node.local_name() == "lint" && is_metadata(*node))
-        .filter(|node| node.namespace().as_deref() == Some(ALLOWANCE_NAMESPACE));
-    let lists: Vec<Node<'_>> = elements.collect();
+        .descendants()
+        .filter(|node| node.tag_name().namespace() == Some(ALLOWANCE_NAMESPACE))
+        .filter(|node| node.tag_name().name() == "lint" && is_metadata(reader.text, *node));
+    let lists: Vec<Node<'_, '_>> = elements.collect();
     if !lists.is_empty() {
         let mut disks: HashMap<&str, Vec<Span>> = HashMap::new();
         for (nth, disk) in domain.disks.iter().enumerate() {
@@ -51,9 +56,9 @@ pub(crate) fn read(reader: &mut Reader<'_>, tree: &Tree<'_>, domain: &Domain) ->
 }
 
 /// True for a child of the guest's `<metadata>`.
-fn is_metadata(node: Node<'_>) -> bool {
-    node.parent()
-        .is_some_and(|parent| parent.name() == "metadata")
+fn is_metadata(text: &str, node: Node<'_, '_>) -> bool {
+    node.parent_element()
+        .is_some_and(|parent| tree::name(text, parent) == "metadata")
 }
 
 /// What has been seen of an element's children so far.
@@ -63,33 +68,35 @@ struct Seen {
     waiting: Vec<usize>,
     /// The last element.
     last: Option<Span>,
+    /// Where the start tag of the element itself ends, once that has been asked for.
+    tag_end: Option<usize>,
 }
 
-fn read_comments(reader: &mut Reader<'_>, tree: &Tree<'_>) -> Vec<Allowance> {
+fn read_comments(reader: &mut Reader<'_>, tree: &Document<'_>) -> Vec<Allowance> {
     let mut allowances: Vec<Allowance> = Vec::new();
     let lines: Vec<usize> = reader.text.match_indices('\n').map(|(at, _)| at).collect();
-    let mut parents: HashMap<u32, Seen> = HashMap::new();
-    for node in tree.nodes() {
-        let Some(parent) = node.parent().filter(|parent| !parent.is_document()) else {
+    let mut parents: HashMap<NodeId, Seen> = HashMap::new();
+    for node in tree.descendants() {
+        let Some(parent) = node.parent().filter(|parent| !parent.is_root()) else {
             // Before or after the root element: the whole file.
             if node.is_comment()
-                && let Some(allowance) = read_comment(reader, node.span())
+                && let Some(allowance) = read_comment(reader, node.range().into())
             {
                 allowances.push(allowance);
             }
             continue;
         };
         if node.is_element() {
-            let seen = parents.entry(parent.number()).or_default();
-            seen.last = Some(node.span());
+            let seen = parents.entry(parent.id()).or_default();
+            seen.last = Some(node.range().into());
             for nth in seen.waiting.drain(..) {
-                allowances[nth].covers = node.span();
+                allowances[nth].covers = node.range().into();
             }
         } else if node.is_comment()
-            && let Some(mut allowance) = read_comment(reader, node.span())
+            && let Some(mut allowance) = read_comment(reader, node.range().into())
         {
-            let seen = parents.entry(parent.number()).or_default();
-            allowance.covers = parent.span();
+            let seen = parents.entry(parent.id()).or_default();
+            allowance.covers = parent.range().into();
             match same_line(reader.text, &lines, allowance.span, parent, seen) {
                 Some(element) => allowance.covers = element,
                 None => seen.waiting.push(allowances.len()),
@@ -106,17 +113,21 @@ fn same_line(
     text: &str,
     lines: &[usize],
     comment: Span,
-    parent: Node<'_>,
-    seen: &Seen,
+    parent: Node<'_, '_>,
+    seen: &mut Seen,
 ) -> Option<Span> {
     let before = lines.partition_point(|newline| *newline < comment.start);
     let line = before.checked_sub(1).map_or(0, |nth| lines[nth] + 1);
     if let Some(element) = seen.last {
         return (element.end > line).then_some(element);
     }
+    let start = parent.range().start;
+    let tag_end = *seen
+        .tag_end
+        .get_or_insert_with(|| scan_tag(text, start).map_or(start, |tag| tag.end.end));
     let rest = text[comment.end..].trim_start_matches([' ', '\t', '\r']);
     let is_last = rest.is_empty() || rest.starts_with('\n');
-    (parent.tag_end().end > line && is_last).then(|| parent.span())
+    (tag_end > line && is_last).then(|| parent.range().into())
 }
 
 /// Reads a comment; `None` if it is not for us. It covers the whole file until told otherwise.
@@ -166,22 +177,25 @@ fn plain(reason: &str) -> Option<String> {
 
 fn read_list(
     reader: &mut Reader<'_>,
-    list: Node<'_>,
+    list: Node<'_, '_>,
     disks: &HashMap<&str, Vec<Span>>,
     allowances: &mut Vec<Allowance>,
 ) {
     let at = FieldPath::Domain(DomainField::Domain);
-    for node in list.elements() {
-        let span: Span = node.span();
-        if node.local_name() != "allow" {
-            let message = format!("unknown element `<{}>`", node.name());
+    for node in list.children().filter(Node::is_element) {
+        let span: Span = node.range().into();
+        if node.tag_name().name() != "allow" {
+            let message = format!("unknown element `<{}>`", tree::name(reader.text, node));
             let problem = reader.problem(ProblemKind::UnknownElement, at, span, message);
             problem.help = Some("expected `allow`".to_owned());
             continue;
         }
+        let Some(Tag { attributes, .. }) = scan_tag(reader.text, span.start) else {
+            continue;
+        };
         let raw = |attribute: &TagAttribute| attribute.value.slice(reader.text).unwrap_or_default();
         let named = |name: &str| {
-            node.attributes()
+            attributes
                 .iter()
                 .find(|attribute| attribute.name.slice(reader.text) == Some(name))
         };
@@ -193,7 +207,7 @@ fn read_list(
         }
         let covered = match (node.attribute("target"), named("target")) {
             (Some(target), Some(attribute)) => {
-                let covered = disks.get(&*target).cloned().unwrap_or_default();
+                let covered = disks.get(target).cloned().unwrap_or_default();
                 if covered.is_empty() {
                     let message = format!("no disk has the target `{target}`");
                     reader.problem(ProblemKind::InvalidValue, at, attribute.value, message);
@@ -205,7 +219,7 @@ fn read_list(
         for covers in covered {
             allowances.push(Allowance {
                 rules: rules.clone(),
-                reason: node.attribute("reason").and_then(|reason| plain(&reason)),
+                reason: node.attribute("reason").and_then(plain),
                 span,
                 covers,
             });

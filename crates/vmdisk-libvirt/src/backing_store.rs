@@ -34,7 +34,7 @@ pub(crate) fn read<'t, 'd>(
             stack.push(element);
             continue;
         }
-        if element.node.elements().next().is_none() {
+        if element.node.first_element_child().is_none() {
             kept.note(KeptAt::deep(AT, whose.depth), reader.close(element));
             break Backing::Terminated;
         }

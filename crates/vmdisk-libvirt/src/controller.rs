@@ -1,12 +1,12 @@
 //! `<controller>`, of the kinds that disks hang on.
 
+use roxmltree::Node;
 use vmdisk_model::{
     Controller, ControllerField, ControllerType, FieldPath, IoThreadId, ScsiControllerModel,
 };
 
 use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
-use crate::tree::Node;
 use crate::value::unsigned32;
 use crate::vocabulary::{CONTROLLER, Field, SCSI_CONTROLLER, Whose};
 use crate::writer::Writer;
@@ -18,7 +18,7 @@ const DRIVER: KeptAt = KeptAt::path("driver");
 /// Reads the nth controller; its type is known already.
 pub(crate) fn read<'d>(
     reader: &mut Reader<'_>,
-    node: Node<'d>,
+    node: Node<'d, 'd>,
     controller_type: ControllerType,
     nth: usize,
     outer: FieldPath,

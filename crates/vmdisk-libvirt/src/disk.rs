@@ -1,5 +1,6 @@
 //! `<disk>`: a frontend and a backend.
 
+use roxmltree::Node;
 use vmdisk_model::{
     Backend, BackendSource, Device, Disk, DiskField, FieldPath, Frontend, Image, ImageField,
     OtherSource, VirtioModel,
@@ -9,7 +10,6 @@ use crate::driver::Driver;
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
-use crate::tree::Node;
 use crate::value::unsigned32;
 use crate::vocabulary::{DISK, Field, Whose};
 use crate::writer::{Unwritable, Writer};
@@ -22,7 +22,7 @@ const ALIAS: KeptAt = KeptAt::path("alias");
 /// Reads the nth disk.
 pub(crate) fn read<'d>(
     reader: &mut Reader<'_>,
-    node: Node<'d>,
+    node: Node<'d, 'd>,
     nth: usize,
     outer: FieldPath,
 ) -> (Disk, KeptInside) {

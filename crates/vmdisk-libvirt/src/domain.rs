@@ -1,5 +1,6 @@
 //! `<domain>`: the guest around its disks.
 
+use roxmltree::Node;
 use vmdisk_model::{
     Architecture, ControllerType, Domain, DomainField, DomainType, FieldPath, MachineType, Scope,
 };
@@ -10,7 +11,6 @@ use crate::driver::{read_scaled, write_scaled};
 use crate::element::Element;
 use crate::kept::{Kept, KeptAt, KeptInside};
 use crate::reader::Reader;
-use crate::tree::Node;
 use crate::value::unsigned32;
 use crate::vocabulary::{DEVICES, DOMAIN, Field, Whose};
 use crate::writer::{Unwritable, Writer, name_of};
@@ -28,7 +28,7 @@ const DEVICES_AT: KeptAt = KeptAt::path("devices");
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
 
 /// Reads a guest.
-pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept) {
+pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, Kept) {
     let fields = [Some(Field::Domain(DomainField::Domain)), None];
     let mut element = reader.open(node, &DOMAIN, fields, ROOT, Whose::default());
     let mut kept = Kept::default();
@@ -107,8 +107,8 @@ fn read_devices<'d>(
 ) {
     let outer = devices.at;
     for node in devices.children("controller") {
-        let word = node.attribute("type").unwrap_or_default();
-        match ControllerType::from_wire(&word) {
+        let word = crate::tree::attribute(node, "type").unwrap_or_default();
+        match ControllerType::from_wire(word) {
             Some(controller_type) => {
                 let nth = domain.controllers.len();
                 let (controller, inside) =
@@ -128,7 +128,10 @@ fn read_devices<'d>(
 }
 
 /// Reads `<devices>` without a guest around it.
-pub(crate) fn read_devices_alone<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept) {
+pub(crate) fn read_devices_alone<'d>(
+    reader: &mut Reader<'_>,
+    node: Node<'d, 'd>,
+) -> (Domain, Kept) {
     let fields = [Some(Field::Domain(DomainField::Devices)), None];
     let devices = reader.open(node, &DEVICES, fields, ROOT, Whose::default());
     let (mut domain, mut kept) = (disks_only(), Kept::default());
@@ -137,7 +140,7 @@ pub(crate) fn read_devices_alone<'d>(reader: &mut Reader<'_>, node: Node<'d>) ->
 }
 
 /// Reads one `<disk>` without a guest around it.
-pub(crate) fn read_disk_alone<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept) {
+pub(crate) fn read_disk_alone<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, Kept) {
     let (mut domain, mut kept) = (disks_only(), Kept::default());
     let (disk, inside) = disk::read(reader, node, 0, ROOT);
     domain.disks.push(disk);

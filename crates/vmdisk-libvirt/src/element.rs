@@ -1,25 +1,23 @@
 //! One element while it is read.
 
-use std::borrow::Cow;
-
+use roxmltree::Node;
 use vmdisk_model::FieldPath;
 use vmdisk_source::Span;
 
 use crate::tag::TagAttribute;
-use crate::tree::Node;
+use crate::tree;
 use crate::vocabulary::{ElementSpec, Whose};
 
 /// An attribute that was written.
 pub(crate) struct Written<'d> {
     pub(crate) tag: TagAttribute,
-    /// As programs get it.
-    pub(crate) value: Cow<'d, str>,
+    pub(crate) value: &'d str,
     pub(crate) is_taken: bool,
 }
 
 /// One element while it is read: what has been taken of it, and what has not.
 pub(crate) struct Element<'t, 'd> {
-    pub(crate) node: Node<'d>,
+    pub(crate) node: Node<'d, 'd>,
     pub(crate) spec: &'static ElementSpec,
     /// The nearest field of the model.
     pub(crate) at: FieldPath,
@@ -28,21 +26,21 @@ pub(crate) struct Element<'t, 'd> {
     pub(crate) tag: Span,
     pub(crate) text: &'t str,
     pub(crate) attributes: Vec<Written<'d>>,
-    pub(crate) children: Vec<Child<'d>>,
+    pub(crate) children: Vec<Child<'t, 'd>>,
 }
 
 /// A child element that was written.
-pub(crate) struct Child<'d> {
+pub(crate) struct Child<'t, 'd> {
     /// Its name, with its prefix.
-    pub(crate) name: &'d str,
-    pub(crate) node: Node<'d>,
+    pub(crate) name: &'t str,
+    pub(crate) node: Node<'d, 'd>,
     pub(crate) is_taken: bool,
 }
 
 impl<'t, 'd> Element<'t, 'd> {
     /// The value of an attribute, whether or not it has been taken.
-    pub(crate) fn peek(&self, name: &str) -> Option<&str> {
-        self.written(name).map(|(_, written)| &*written.value)
+    pub(crate) fn peek(&self, name: &str) -> Option<&'d str> {
+        self.written(name).map(|(_, written)| written.value)
     }
 
     /// The place of an attribute's value.
@@ -64,7 +62,7 @@ impl<'t, 'd> Element<'t, 'd> {
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
         let (at, written) = self.written(name)?;
-        let value = parse(&written.value)?;
+        let value = parse(written.value)?;
         self.attributes[at].is_taken = true;
         Some(value)
     }
@@ -75,14 +73,14 @@ impl<'t, 'd> Element<'t, 'd> {
     }
 
     /// Takes the first child with this name.
-    pub(crate) fn child(&mut self, name: &str) -> Option<Node<'d>> {
+    pub(crate) fn child(&mut self, name: &str) -> Option<Node<'d, 'd>> {
         let child = self.children.iter_mut().find(|child| child.name == name)?;
         child.is_taken = true;
         Some(child.node)
     }
 
     /// Takes all children with this name.
-    pub(crate) fn children(&mut self, name: &str) -> Vec<Node<'d>> {
+    pub(crate) fn children(&mut self, name: &str) -> Vec<Node<'d, 'd>> {
         self.children
             .iter_mut()
             .filter(|child| child.name == name)
@@ -94,7 +92,7 @@ impl<'t, 'd> Element<'t, 'd> {
     }
 
     /// Gives a child back, to be kept as written.
-    pub(crate) fn give_back(&mut self, node: Node<'d>) {
+    pub(crate) fn give_back(&mut self, node: Node<'d, 'd>) {
         if let Some(child) = self.children.iter_mut().find(|child| child.node == node) {
             child.is_taken = false;
         }
@@ -117,6 +115,6 @@ impl<'t, 'd> Element<'t, 'd> {
 
     /// The text of the element.
     pub(crate) fn content(&self) -> String {
-        self.node.text().0.into_owned()
+        tree::text(self.node).0
     }
 }

@@ -1,17 +1,14 @@
-//! The pass over the text: limits, well-formedness told so that a person can mend it, and the tree.
+//! The pass before the tree is built: limits, and well-formedness told so that a person can mend it.
 //!
-//! It is the only pass: what is not well-formed never gets a tree. The open elements are known at
-//! every place, so that both ends of a mistake are shown.
+//! The tree parser knows no limits (it is quadratic in the attributes of one element) and names one
+//! position per error; here the open elements are known, so that both ends of a mistake are shown.
 
+use quick_xml::{Reader, errors::IllFormedError, errors::SyntaxError, events::Event};
 use vmdisk_source::Span;
 
 use crate::encoding::{MAX_BYTES, check_declared, too_large};
-use crate::markup;
-use crate::reference::{self, CDATA_END, CDATA_START};
 use crate::tag::{TagAttribute, TagError, TagFault, TagScanner};
-use crate::tree::{Leaf, OpenNode, Tree};
-use crate::xml_char::find_no_xml_char;
-use crate::{ReadFailure, ReadFailureKind, xml_name};
+use crate::{ReadFailure, ReadFailureKind};
 
 /// How deep elements may nest; libxml2's own limit.
 pub const MAX_DEPTH: usize = 256;
@@ -32,41 +29,39 @@ pub(crate) struct UndeclaredPrefix {
 }
 
 /// What the guard learned on its way.
-#[derive(Debug)]
-pub(crate) struct Guarded<'t> {
-    /// The text as a tree.
-    pub(crate) tree: Tree<'t>,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Guarded {
     /// Prefixes that nobody declared.
     pub(crate) undeclared: Vec<UndeclaredPrefix>,
+    /// Offsets of the colons of those names, in start and end tags.
+    pub(crate) colons: Vec<usize>,
     /// A default name space and its declaration, if one is declared on the root element.
     pub(crate) default_namespace: Option<TagAttribute>,
 }
 
 /// An element that is not closed yet.
-struct Open<'t> {
-    name: &'t str,
+struct Open<'a> {
+    name: &'a str,
     tag: Span,
     /// Number of prefixes in scope outside it.
     prefixes: usize,
     /// Its own prefix, if undeclared.
-    undeclared: Option<&'t str>,
-    node: OpenNode,
+    undeclared: Option<&'a str>,
 }
 
-struct Guard<'t> {
-    text: &'t str,
-    document: OpenNode,
-    open: Vec<Open<'t>>,
-    prefixes: Vec<&'t str>,
+struct Guard<'a> {
+    text: &'a str,
+    open: Vec<Open<'a>>,
+    prefixes: Vec<&'a str>,
     root_end: Option<Span>,
-    found: Guarded<'t>,
+    found: Guarded,
 }
 
-/// Checks limits and well-formedness, and builds the tree.
+/// Checks limits and well-formedness.
 ///
 /// # Errors
 /// At the first fault.
-pub(crate) fn guard(text: &str) -> Result<Guarded<'_>, ReadFailure> {
+pub(crate) fn guard(text: &str) -> Result<Guarded, ReadFailure> {
     if text.len() > MAX_BYTES {
         return Err(too_large(text.len()));
     }
@@ -76,102 +71,106 @@ pub(crate) fn guard(text: &str) -> Result<Guarded<'_>, ReadFailure> {
         let span = Span::new(base, base + 3);
         return Err(ReadFailure::malformed(span, "a second byte order mark"));
     }
-    if let Some((at, c)) = find_no_xml_char(text) {
-        return Err(ReadFailure::malformed(
-            Span::new(at, at + c.len_utf8()),
-            format!("U+{:04X} is no character that XML allows", u32::from(c)),
-        ));
-    }
     let mut guard = Guard {
         text,
-        document: OpenNode::DOCUMENT,
         open: Vec::new(),
         prefixes: Vec::new(),
         root_end: None,
-        found: Guarded {
-            tree: Tree::new(text),
-            undeclared: Vec::new(),
-            default_namespace: None,
-        },
+        found: Guarded::default(),
     };
-    let mut at = base;
-    while let Some(byte) = text.as_bytes().get(at) {
-        at = match byte {
-            b'<' => guard.markup(at, base)?,
-            _ => guard.characters(at)?,
-        };
+    let mut reader = Reader::from_str(&text[base..]);
+    let config = reader.config_mut();
+    config.check_end_names = false;
+    config.allow_unmatched_ends = true;
+    config.check_comments = true;
+    loop {
+        let start = base + offset(reader.buffer_position());
+        let event = reader.read_event();
+        let end = base + offset(reader.buffer_position());
+        let span = Span::new(start, end);
+        match event {
+            Ok(Event::Start(_)) => guard.start_tag(span, false)?,
+            Ok(Event::Empty(_)) => guard.start_tag(span, true)?,
+            Ok(Event::End(_)) => guard.end_tag(span)?,
+            Ok(Event::Text(_)) => guard.text(span)?,
+            Ok(Event::CData(_)) => guard.no_markup_outside(span, "a CDATA section")?,
+            Ok(Event::GeneralRef(_)) => {
+                guard.no_markup_outside(span, "text")?;
+                guard.references(Span::new(span.start, span.end))?;
+            }
+            Ok(Event::DocType(_)) => {
+                return Err(ReadFailure::new(
+                    ReadFailureKind::DocumentType,
+                    span,
+                    "a document type declaration is not read, for the entities it may define",
+                )
+                .help("delete it: libvirt's XML needs none"));
+            }
+            Ok(Event::Decl(declaration)) => {
+                if start != base {
+                    return Err(ReadFailure::malformed(
+                        span,
+                        "the XML declaration must be the first thing in the file",
+                    )
+                    .help("delete what stands before it, or the declaration"));
+                }
+                let version = declaration.version().unwrap_or_default();
+                if !version.starts_with("1.") {
+                    return Err(ReadFailure::malformed(
+                        span,
+                        format!("unsupported XML version `{version}`, expected `1.0`"),
+                    ));
+                }
+            }
+            Ok(Event::Comment(_) | Event::PI(_)) => {}
+            Ok(Event::Eof) => break,
+            Err(error) => {
+                let at = base + offset(reader.error_position());
+                return Err(guard.syntax(&error, at));
+            }
+        }
     }
     guard.finish()
 }
 
-impl<'t> Guard<'t> {
-    fn slice(&self, span: Span) -> &'t str {
+/// Offsets fit: the text is at most [`MAX_BYTES`] long.
+fn offset(position: u64) -> usize {
+    usize::try_from(position).unwrap_or(usize::MAX)
+}
+
+impl<'a> Guard<'a> {
+    fn slice(&self, span: Span) -> &'a str {
         self.text.get(span.start..span.end).unwrap_or_default()
     }
 
-    /// The innermost element that is open, or the document.
-    fn around(&mut self) -> &mut OpenNode {
-        match self.open.last_mut() {
-            Some(open) => &mut open.node,
-            None => &mut self.document,
-        }
-    }
-
-    fn leaf(&mut self, leaf: Leaf, span: Span) {
-        let mut around = *self.around();
-        self.found.tree.push_leaf(&mut around, leaf, span);
-        *self.around() = around;
-    }
-
-    /// What begins with the `<` at `start`; returns where it ends.
-    fn markup(&mut self, start: usize, base: usize) -> Result<usize, ReadFailure> {
-        let text = self.text;
-        let rest = &text[start..];
-        match rest.as_bytes().get(1) {
-            Some(b'/') => self.end_tag(start),
-            Some(b'!') if rest.starts_with("<!--") => {
-                let end = markup::comment_end(text, start)?;
-                self.leaf(Leaf::Comment, Span::new(start, end));
-                Ok(end)
-            }
-            Some(b'!') if rest.starts_with(CDATA_START) => {
-                let Some(length) = rest.find(CDATA_END) else {
-                    let line = markup::rest_of_line(text, start);
-                    let message = "this CDATA section is never closed";
-                    return Err(ReadFailure::malformed(line, message));
-                };
-                let span = Span::new(start, start + length + CDATA_END.len());
-                self.no_markup_outside(span, "a CDATA section")?;
-                self.leaf(Leaf::CData, span);
-                Ok(span.end)
-            }
-            Some(b'!') => Err(markup::declaration_of_document_type(text, start)),
-            Some(b'?') => markup::instruction_end(text, start, start == base),
-            Some(_) | None => self.start_tag(start),
-        }
-    }
-
-    fn start_tag(&mut self, start: usize) -> Result<usize, ReadFailure> {
-        let mut scanner = TagScanner::new(self.text, start);
+    fn start_tag(&mut self, span: Span, is_empty: bool) -> Result<(), ReadFailure> {
+        let mut scanner = TagScanner::new(self.text, span.start);
         let name = scanner.name;
-        if name.is_empty() && scanner.is_at_end() {
-            return Err(self.tag_failure(
-                TagError {
-                    fault: TagFault::Unclosed,
-                    span: Span::empty(self.text.len()),
-                },
-                name,
+        check_name(self.slice(name), name)?;
+        if let Some(root) = self.root_end {
+            return Err(ReadFailure::malformed(
+                span,
+                format!("a second root element, `<{}>`", self.slice(name)),
+            )
+            .related(root, "the first root element ends here")
+            .help("wrap several disks in `<devices>…</devices>`, or give each a file of its own"));
+        }
+        if self.open.len() == MAX_DEPTH {
+            return Err(ReadFailure::new(
+                ReadFailureKind::TooLarge,
+                span,
+                format!("elements are nested more than {MAX_DEPTH} deep"),
             ));
         }
-        let colon = check_name(self.slice(name), name)?;
-        let first = self.found.tree.attribute_count();
-        let end = loop {
+        let outer = self.prefixes.len();
+        let mut attributes = Vec::new();
+        loop {
             match scanner.next_attribute() {
-                Ok(Some(attribute)) => self.found.tree.push_attribute(attribute),
-                Ok(None) => break scanner.end(),
+                Ok(Some(attribute)) => attributes.push(attribute),
+                Ok(None) => break,
                 Err(error) => return Err(self.tag_failure(error, name)),
             }
-            if self.found.tree.attribute_count() - first > MAX_ATTRIBUTES {
+            if attributes.len() > MAX_ATTRIBUTES {
                 return Err(ReadFailure::new(
                     ReadFailureKind::TooLarge,
                     name,
@@ -181,31 +180,15 @@ impl<'t> Guard<'t> {
                     ),
                 ));
             }
-        };
-        let end = end.expect("a tag without a fault has an end");
-        let tag = Span::new(start, end.end);
-        if let Some(root) = self.root_end {
-            return Err(ReadFailure::malformed(
-                tag,
-                format!("a second root element, `<{}>`", self.slice(name)),
-            )
-            .related(root, "the first root element ends here")
-            .help("wrap several disks in `<devices>…</devices>`, or give each a file of its own"));
         }
-        if self.open.len() == MAX_DEPTH {
-            return Err(ReadFailure::new(
-                ReadFailureKind::TooLarge,
-                tag,
-                format!("elements are nested more than {MAX_DEPTH} deep"),
-            ));
+        self.check_attributes(&attributes, name)?;
+        let undeclared = self.check_prefix(name, false);
+        for attribute in &attributes {
+            self.check_prefix(attribute.name, true);
         }
-        let outer = self.prefixes.len();
-        self.check_attributes(first, name)?;
-        let undeclared = colon.and_then(|colon| self.check_prefix(name, colon, false));
-        let mut around = *self.around();
-        let node = self.found.tree.push_element(&mut around, name, first, end);
-        *self.around() = around;
-        if end.is_empty_element {
+        let end = scanner.end().map_or(span.end, |end| end.end);
+        let tag = Span::new(span.start, end);
+        if is_empty {
             self.prefixes.truncate(outer);
             if self.open.is_empty() {
                 self.root_end = Some(tag);
@@ -216,64 +199,17 @@ impl<'t> Guard<'t> {
                 tag,
                 prefixes: outer,
                 undeclared,
-                node,
             });
-        }
-        Ok(end.end)
-    }
-
-    /// Names, duplicates, references and name space declarations of the attributes from `first` on.
-    fn check_attributes(&mut self, first: usize, element: Span) -> Result<(), ReadFailure> {
-        self.check_twice(first, element)?;
-        let is_root = self.open.is_empty();
-        let mut has_prefix = false;
-        for attribute in self.found.tree.attributes_from(first) {
-            let name = self.text.get(attribute.name.start..attribute.name.end);
-            let name = name.unwrap_or_default();
-            has_prefix |= check_name(name, attribute.name)?.is_some();
-            if !attribute.is_plain {
-                reference::check(self.text, attribute.value)?;
-            }
-            if name == "xmlns" && is_root && !attribute.value.is_empty() {
-                self.found.default_namespace = Some(*attribute);
-            }
-        }
-        if has_prefix {
-            self.check_prefixes(first, element)?;
         }
         Ok(())
     }
 
-    /// No attribute may be written twice in one tag.
-    fn check_twice(&self, first: usize, element: Span) -> Result<(), ReadFailure> {
-        let attributes = self.found.tree.attributes_from(first);
-        if attributes.len() < 2 {
-            return Ok(());
-        }
-        let twice = |before: Span, again: Span| {
-            Err(ReadFailure::malformed(
-                again,
-                format!(
-                    "attribute `{}` of `<{}>` is written twice",
-                    self.slice(again),
-                    self.slice(element)
-                ),
-            )
-            .related(before, "first written here"))
-        };
-        // Most elements have a handful of attributes, and comparing these needs no memory.
-        if attributes.len() <= 8 {
-            for (nth, again) in attributes.iter().enumerate().skip(1) {
-                for before in &attributes[..nth] {
-                    if before.name.len() == again.name.len()
-                        && self.slice(before.name) == self.slice(again.name)
-                    {
-                        return twice(before.name, again.name);
-                    }
-                }
-            }
-            return Ok(());
-        }
+    /// Duplicates, references and name space declarations.
+    fn check_attributes(
+        &mut self,
+        attributes: &[TagAttribute],
+        element: Span,
+    ) -> Result<(), ReadFailure> {
         let mut names: Vec<(&str, Span)> = attributes
             .iter()
             .map(|attribute| (self.slice(attribute.name), attribute.name))
@@ -281,27 +217,25 @@ impl<'t> Guard<'t> {
         names.sort_unstable_by_key(|(name, span)| (*name, span.start));
         for pair in names.windows(2) {
             if pair[0].0 == pair[1].0 {
-                return twice(pair[0].1, pair[1].1);
+                return Err(ReadFailure::malformed(
+                    pair[1].1,
+                    format!(
+                        "attribute `{}` of `<{}>` is written twice",
+                        pair[0].0,
+                        self.slice(element)
+                    ),
+                )
+                .related(pair[0].1, "first written here"));
             }
         }
-        Ok(())
-    }
-
-    /// Takes note of declarations, and then of prefixes that are not declared.
-    fn check_prefixes(&mut self, first: usize, element: Span) -> Result<(), ReadFailure> {
-        let names: Vec<(Span, usize)> = self
-            .found
-            .tree
-            .attributes_from(first)
-            .iter()
-            .filter_map(|attribute| {
-                let colon = self.slice(attribute.name).find(':')?;
-                Some((attribute.name, colon))
-            })
-            .collect();
-        for (name, _) in &names {
-            if let Some(prefix) = self.slice(*name).strip_prefix("xmlns:") {
+        for attribute in attributes {
+            let name = self.slice(attribute.name);
+            check_name(name, attribute.name)?;
+            self.references(attribute.value)?;
+            if let Some(prefix) = name.strip_prefix("xmlns:") {
                 self.prefixes.push(prefix);
+            } else if name == "xmlns" && self.open.is_empty() && !attribute.value.is_empty() {
+                self.found.default_namespace = Some(*attribute);
             }
         }
         if self.prefixes.len() > MAX_PREFIXES {
@@ -311,15 +245,12 @@ impl<'t> Guard<'t> {
                 format!("more than {MAX_PREFIXES} name space prefixes are declared"),
             ));
         }
-        for (name, colon) in names {
-            self.check_prefix(name, colon, true);
-        }
         Ok(())
     }
 
     /// Notes a prefix that is not declared, and returns it.
-    fn check_prefix(&mut self, name: Span, colon: usize, is_attribute: bool) -> Option<&'t str> {
-        let prefix = self.slice(Span::new(name.start, name.start + colon));
+    fn check_prefix(&mut self, name: Span, is_attribute: bool) -> Option<&'a str> {
+        let (prefix, _) = self.slice(name).split_once(':')?;
         if matches!(prefix, "xml" | "xmlns") || self.prefixes.contains(&prefix) {
             return None;
         }
@@ -327,6 +258,7 @@ impl<'t> Guard<'t> {
             .open
             .last()
             .is_some_and(|outer| outer.undeclared == Some(prefix));
+        self.found.colons.push(name.start + prefix.len());
         self.found.undeclared.push(UndeclaredPrefix {
             name,
             is_attribute,
@@ -335,28 +267,22 @@ impl<'t> Guard<'t> {
         Some(prefix)
     }
 
-    fn end_tag(&mut self, start: usize) -> Result<usize, ReadFailure> {
-        let name_start = start + 2;
-        let inside = &self.text.as_bytes()[name_start..];
-        let length = match inside.iter().position(|byte| matches!(byte, b'>' | b'<')) {
-            Some(length) if inside[length] == b'>' => length,
-            Some(_) | None => {
-                let line = markup::rest_of_line(self.text, start);
-                return Err(ReadFailure::malformed(line, "this tag is never closed"));
-            }
-        };
-        let span = Span::new(start, name_start + length + 1);
+    fn end_tag(&mut self, span: Span) -> Result<(), ReadFailure> {
         let name = self
-            .slice(Span::new(name_start, name_start + length))
+            .slice(Span::new(span.start + 2, span.end.saturating_sub(1)))
             .trim_end_matches([' ', '\t', '\r', '\n']);
         match self.open.pop() {
             Some(open) if open.name == name => {
+                if open.undeclared.is_some()
+                    && let Some((prefix, _)) = name.split_once(':')
+                {
+                    self.found.colons.push(span.start + 2 + prefix.len());
+                }
                 self.prefixes.truncate(open.prefixes);
-                self.found.tree.close(open.node, span.end);
                 if self.open.is_empty() {
                     self.root_end = Some(span);
                 }
-                Ok(span.end)
+                Ok(())
             }
             Some(open) => {
                 let failure = ReadFailure::malformed(
@@ -382,38 +308,25 @@ impl<'t> Guard<'t> {
         }
     }
 
-    /// Text up to the next `<`; only white space may stand outside the root element.
-    fn characters(&mut self, start: usize) -> Result<usize, ReadFailure> {
-        let rest = &self.text.as_bytes()[start..];
-        let mut has_reference = false;
-        let mut has_bracket = false;
-        let length = rest.iter().position(|byte| {
-            has_reference |= *byte == b'&';
-            has_bracket |= *byte == b']';
-            *byte == b'<'
-        });
-        let span = Span::new(start, start + length.unwrap_or(rest.len()));
+    /// Text: only white space may stand outside the root element.
+    fn text(&self, span: Span) -> Result<(), ReadFailure> {
         let text = self.slice(span);
-        if self.open.is_empty() {
-            let Some(at) = text.find(|c: char| !matches!(c, ' ' | '\t' | '\r' | '\n')) else {
-                return Ok(span.end);
-            };
-            let stray = text[at..].trim_end();
-            let span = Span::new(start + at, start + at + stray.len());
-            self.no_markup_outside(span, "text")?;
-        }
-        if has_bracket && let Some(at) = text.find(CDATA_END) {
-            let span = Span::new(start + at, start + at + CDATA_END.len());
+        if let Some(at) = text.find("]]>") {
+            let span = Span::new(span.start + at, span.start + at + 3);
             return Err(
                 ReadFailure::malformed(span, "`]]>` outside a CDATA section")
                     .help("write `]]&gt;`"),
             );
         }
-        if has_reference {
-            reference::check(self.text, span)?;
+        if !self.open.is_empty() {
+            return Ok(());
         }
-        self.leaf(Leaf::Text, span);
-        Ok(span.end)
+        let Some(at) = text.find(|c: char| !matches!(c, ' ' | '\t' | '\r' | '\n')) else {
+            return Ok(());
+        };
+        let stray = text[at..].trim_end();
+        let span = Span::new(span.start + at, span.start + at + stray.len());
+        self.no_markup_outside(span, "text")
     }
 
     fn no_markup_outside(&self, span: Span, what: &str) -> Result<(), ReadFailure> {
@@ -425,6 +338,38 @@ impl<'t> Guard<'t> {
                 .related(root, "the root element ends here"),
             None => ReadFailure::malformed(span, format!("{what} before the root element")),
         })
+    }
+
+    /// Each `&` in `span` must begin one of the five named entities or a character reference.
+    fn references(&self, span: Span) -> Result<(), ReadFailure> {
+        let text = self.slice(span);
+        for (at, _) in text.match_indices('&') {
+            let start = span.start + at;
+            let rest = &text[at + 1..];
+            let end = rest
+                .find(|c: char| !(c.is_alphanumeric() || matches!(c, '#' | '_' | '-' | '.' | ':')))
+                .unwrap_or(rest.len());
+            let name = &rest[..end];
+            if name.is_empty() || !rest[end..].starts_with(';') {
+                return Err(stray_ampersand(start));
+            }
+            let span = Span::new(start, start + name.len() + 2);
+            if let Some(number) = name.strip_prefix('#') {
+                if character(number).is_none() {
+                    return Err(ReadFailure::malformed(
+                        span,
+                        format!("`&{name};` is no character that XML allows"),
+                    ));
+                }
+            } else if !matches!(name, "lt" | "gt" | "amp" | "quot" | "apos") {
+                return Err(ReadFailure::malformed(
+                    span,
+                    format!("unknown entity `&{name};`"),
+                )
+                .help("write the character itself; XML names only `&lt;`, `&gt;`, `&amp;`, `&quot;` and `&apos;`"));
+            }
+        }
+        Ok(())
     }
 
     fn tag_failure(&self, error: TagError, element: Span) -> ReadFailure {
@@ -450,7 +395,69 @@ impl<'t> Guard<'t> {
         }
     }
 
-    fn finish(self) -> Result<Guarded<'t>, ReadFailure> {
+    /// What the tokenizer refuses by itself.
+    fn syntax(&self, error: &quick_xml::Error, at: usize) -> ReadFailure {
+        let mut at = at.min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let rest = &self.text[at..];
+        let line = Span::new(at, at + rest.find('\n').unwrap_or(rest.len()));
+        match error {
+            quick_xml::Error::IllFormed(IllFormedError::UnclosedReference) => stray_ampersand(at),
+            quick_xml::Error::IllFormed(IllFormedError::DoubleHyphenInComment) => {
+                ReadFailure::malformed(line, "`--` inside a comment")
+                    .help("a comment may not contain two hyphens in a row")
+            }
+            quick_xml::Error::IllFormed(_) => {
+                ReadFailure::malformed(line, format!("not well-formed: {error}"))
+            }
+            quick_xml::Error::Syntax(
+                SyntaxError::UnclosedTag
+                | SyntaxError::UnclosedSingleQuotedAttributeValue
+                | SyntaxError::UnclosedDoubleQuotedAttributeValue,
+            ) => {
+                // The scanner knows where in the tag it went wrong.
+                let mut scanner = TagScanner::new(self.text, at);
+                let name = scanner.name;
+                loop {
+                    match scanner.next_attribute() {
+                        Ok(Some(_)) => {}
+                        Ok(None) => {
+                            return ReadFailure::malformed(line, "this tag is never closed");
+                        }
+                        Err(error) => return self.tag_failure(error, name),
+                    }
+                }
+            }
+            quick_xml::Error::Syntax(syntax) => {
+                let what = match syntax {
+                    SyntaxError::UnclosedComment => "this comment is never closed",
+                    SyntaxError::UnclosedCData => "this CDATA section is never closed",
+                    SyntaxError::UnclosedPI | SyntaxError::UnclosedXmlDecl => {
+                        "this processing instruction is never closed"
+                    }
+                    SyntaxError::UnclosedDoctype => "this document type is never closed",
+                    SyntaxError::InvalidBangMarkup
+                    | SyntaxError::UnclosedTag
+                    | SyntaxError::UnclosedSingleQuotedAttributeValue
+                    | SyntaxError::UnclosedDoubleQuotedAttributeValue => {
+                        "`<!` begins nothing that XML knows"
+                    }
+                };
+                ReadFailure::malformed(line, what)
+            }
+            quick_xml::Error::Io(_)
+            | quick_xml::Error::InvalidAttr(_)
+            | quick_xml::Error::Encoding(_)
+            | quick_xml::Error::Escape(_)
+            | quick_xml::Error::Namespace(_) => {
+                ReadFailure::malformed(line, format!("not well-formed: {error}"))
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Guarded, ReadFailure> {
         if let Some(open) = self.open.last() {
             return Err(ReadFailure::malformed(
                 open.tag,
@@ -471,8 +478,35 @@ impl<'t> Guard<'t> {
     }
 }
 
-/// A name must be non-empty and have at most one colon, inside; returns where that is.
-fn check_name(name: &str, span: Span) -> Result<Option<usize>, ReadFailure> {
-    xml_name::colon(name)
-        .map_err(|()| ReadFailure::malformed(span, format!("`{name}` is not a name")))
+fn stray_ampersand(at: usize) -> ReadFailure {
+    ReadFailure::malformed(Span::new(at, at + 1), "a stray `&`").help("write `&amp;`")
+}
+
+/// A name must be non-empty and have at most one colon, inside.
+fn check_name(name: &str, span: Span) -> Result<(), ReadFailure> {
+    let is_sound = |part: &str| {
+        part.chars()
+            .next()
+            .is_some_and(|first| !first.is_ascii_digit() && !matches!(first, '-' | '.'))
+    };
+    let is_name = match name.split_once(':') {
+        Some((prefix, local)) => is_sound(prefix) && is_sound(local) && !local.contains(':'),
+        None => is_sound(name),
+    };
+    if is_name {
+        return Ok(());
+    }
+    Err(ReadFailure::malformed(
+        span,
+        format!("`{name}` is not a name"),
+    ))
+}
+
+/// The character that `&#number;` stands for, if XML 1.0 allows it.
+fn character(number: &str) -> Option<char> {
+    let code = match number.strip_prefix('x') {
+        Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+        None => number.parse().ok()?,
+    };
+    char::from_u32(code).filter(|c| crate::xml_char::is_xml_char(*c))
 }

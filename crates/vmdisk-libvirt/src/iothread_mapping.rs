@@ -27,9 +27,8 @@ pub(crate) fn read(
     let mut mapping = Vec::new();
     let mut queue_count = 0;
     for node in element.children("iothread") {
-        let has_id = node
-            .attribute("id")
-            .and_then(|id| unsigned32(&id))
+        let has_id = crate::tree::attribute(node, "id")
+            .and_then(unsigned32)
             .is_some();
         if !has_id {
             element.give_back(node);
@@ -41,7 +40,7 @@ pub(crate) fn read(
         };
         let mut queues = Vec::new();
         for node in row.children("queue") {
-            let Some(id) = node.attribute("id").and_then(|id| unsigned32(&id)) else {
+            let Some(id) = crate::tree::attribute(node, "id").and_then(unsigned32) else {
                 row.give_back(node);
                 continue;
             };

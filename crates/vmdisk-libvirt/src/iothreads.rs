@@ -64,7 +64,7 @@ fn read_listed(
     };
     let mut list = reader.open_child(domain, node, domain.whose);
     for node in list.children("iothread") {
-        let Some(id) = node.attribute("id").and_then(|id| unsigned32(&id)) else {
+        let Some(id) = crate::tree::attribute(node, "id").and_then(unsigned32) else {
             list.give_back(node);
             continue;
         };

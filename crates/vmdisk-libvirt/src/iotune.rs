@@ -79,7 +79,7 @@ pub(crate) fn read(
         let Some(node) = element.child(name) else {
             continue;
         };
-        match unsigned64(node.text().0.trim()) {
+        match unsigned64(crate::tree::text(node).0.trim()) {
             Some(number) => {
                 let inner = reader.open_child(&element, node, element.whose);
                 kept.note(KeptAt::path(name), reader.close(inner));

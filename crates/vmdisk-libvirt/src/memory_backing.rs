@@ -1,7 +1,5 @@
 //! `<memoryBacking>`, and the access of NUMA cells in `cpu/numa`.
 
-use std::borrow::Cow;
-
 use vmdisk_model::{Bytes, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource};
 use vmdisk_source::ProblemKind;
 
@@ -57,17 +55,17 @@ fn read_pages(
 ) -> HugePages {
     let mut page_sizes = Vec::new();
     for node in pages.children("page") {
-        let unit = node.attribute("unit").unwrap_or(Cow::Borrowed("KiB"));
-        let number = node.attribute("size").unwrap_or_default();
-        let size = scaled(&number, &unit);
+        let attribute = |name| crate::tree::attribute(node, name);
+        let unit = attribute("unit").unwrap_or("KiB");
+        let size = attribute("size").and_then(|size| scaled(size, unit));
         let Some(size) = size else {
-            if unsigned64(&number).is_some() {
+            if attribute("size").and_then(unsigned64).is_some() {
                 let at: FieldPath = pages.at;
-                let message = match Bytes::scale(&unit) {
+                let message = match Bytes::scale(unit) {
                     Ok(_) => "the page size is larger than 2^64 - 1 bytes".to_owned(),
                     Err(error) => error.to_string(),
                 };
-                let span = node.span();
+                let span = node.range().into();
                 reader.problem(ProblemKind::InvalidValue, at, span, message);
             }
             pages.give_back(node);

@@ -1,5 +1,6 @@
 //! From text to a [`Document`].
 
+use roxmltree::Node;
 use vmdisk_model::{Domain, DomainField, FieldPath};
 use vmdisk_source::{Edit, ProblemKind, Span};
 
@@ -10,8 +11,7 @@ use crate::encoding::decode;
 use crate::guard::{Guarded, guard};
 use crate::kept::Kept;
 use crate::reader::Reader;
-use crate::tree::Node;
-use crate::{ReadFailure, ReadFailureKind, RootKind, domain};
+use crate::{ReadFailure, ReadFailureKind, RootKind, domain, tree};
 
 /// Reads a domain, a `<disk>` or `<devices>`.
 ///
@@ -37,14 +37,15 @@ use crate::{ReadFailure, ReadFailureKind, RootKind, domain};
 /// than a domain or disks.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let guarded = guard(text)?;
-    let document = guarded.tree.document();
-    let node = document.elements().next().unwrap_or(document);
-    let root = RootKind::of_name(node.name());
+    let patched = patch(text, &guarded);
+    let tree = tree::parse(patched.as_deref().unwrap_or(text))?;
+    let node = tree.root_element();
+    let root = RootKind::of_name(tree::name(text, node));
     let mut reader = Reader::new(text);
     let (domain, kept) = read_root(&mut reader, root, node)?;
     report_prefixes(&mut reader, &guarded, root);
     report_default_namespace(&mut reader, &guarded);
-    let allowances = allowance::read(&mut reader, &guarded.tree, &domain);
+    let allowances = allowance::read(&mut reader, &tree, &domain);
     let Reader {
         map: source_map,
         mut problems,
@@ -70,13 +71,32 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
     read(decode(bytes)?)
 }
 
+/// The text with colons of undeclared prefixes replaced, so that offsets stay: libvirt does not mind
+/// such prefixes, and the tree would.
+fn patch(text: &str, guarded: &Guarded) -> Option<String> {
+    if guarded.colons.is_empty() {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for colon in &guarded.colons {
+        out.push_str(&text[done..*colon]);
+        out.push('_');
+        done = colon + 1;
+    }
+    out.push_str(&text[done..]);
+    Some(out)
+}
+
 fn read_root<'d>(
     reader: &mut Reader<'_>,
     root: RootKind,
-    node: Node<'d>,
+    node: Node<'d, 'd>,
 ) -> Result<(Domain, Kept), ReadFailure> {
     let refuse = |message: String| {
-        let span = node.name_span();
+        let start = node.range().start + 1;
+        let name = tree::name(reader.text, node);
+        let span = Span::new(start, start + name.len());
         let kind = ReadFailureKind::NotADomainOrDisk(root);
         ReadFailure::new(kind, span, message)
     };
@@ -85,7 +105,10 @@ fn read_root<'d>(
         RootKind::Devices => Ok(domain::read_devices_alone(reader, node)),
         RootKind::Disk => Ok(domain::read_disk_alone(reader, node)),
         RootKind::DomainStatus => {
-            let inner = node.elements().find(|child| child.name() == "domain");
+            let text = reader.text;
+            let inner = node
+                .children()
+                .find(|child| child.is_element() && tree::name(text, *child) == "domain");
             match inner {
                 Some(inner) => Ok(domain::read(reader, inner)),
                 None => Err(refuse(
@@ -98,7 +121,7 @@ fn read_root<'d>(
         ))),
         RootKind::Foreign | RootKind::NotXml => Err(refuse(format!(
             "`<{}>` is not a libvirt domain or disk",
-            node.name()
+            tree::name(reader.text, node)
         ))
         .help("expected `<domain>`, `<disk>` or `<devices>` as the outermost element")),
     }
@@ -112,7 +135,7 @@ const KNOWN_NAMESPACES: [(&str, &str); 4] = [
     ("bhyve", "http://libvirt.org/schemas/domain/bhyve/1.0"),
 ];
 
-fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded<'_>, root: RootKind) {
+fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded, root: RootKind) {
     // Disks follow one another, so the one around a place is found by bisection.
     let mut disks: Vec<(Span, usize)> = reader
         .map
@@ -175,7 +198,7 @@ fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded<'_>, root: RootKin
 }
 
 /// libvirt looks for elements without a name space, and finds none below a default one.
-fn report_default_namespace(reader: &mut Reader<'_>, guarded: &Guarded<'_>) {
+fn report_default_namespace(reader: &mut Reader<'_>, guarded: &Guarded) {
     let Some(declaration) = guarded.default_namespace else {
         return;
     };

@@ -1,12 +1,13 @@
 //! Walking the tree along the tables: places, problems, and what is kept.
 
+use roxmltree::Node;
 use vmdisk_model::FieldPath;
 use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
 
 use crate::element::{Child, Element, Written};
 use crate::kept::KeptParts;
-use crate::tag::TagAttribute;
-use crate::tree::Node;
+use crate::tag::{Tag, TagAttribute, TagEnd, scan_tag};
+use crate::tree;
 use crate::vocabulary::{ElementSpec, Field, Value, Whose};
 use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
 
@@ -62,14 +63,22 @@ impl<'t> Reader<'t> {
     /// Opens an element: notes its place, its attributes and their places, and checks their values.
     pub(crate) fn open<'d>(
         &mut self,
-        node: Node<'d>,
+        node: Node<'d, 'd>,
         spec: &'static ElementSpec,
         fields: [Option<Field>; 2],
         outer: FieldPath,
         whose: Whose,
     ) -> Element<'t, 'd> {
-        let range = node.span();
-        let end = node.tag_end();
+        let range: Span = node.range().into();
+        let Tag { attributes, end } = scan_tag(self.text, range.start).unwrap_or_else(|| Tag {
+            // The guard has passed every tag, so this does not happen; no attributes then.
+            attributes: Vec::new(),
+            end: TagEnd {
+                attributes_end: range.end,
+                end: range.end,
+                is_empty_element: true,
+            },
+        });
         let tag = Span::new(range.start, end.end);
         let paths = fields.map(|field| self.path(field, whose));
         let at = paths[0].or(paths[1]).unwrap_or(outer);
@@ -91,17 +100,18 @@ impl<'t> Reader<'t> {
             whose,
             tag,
             text,
-            attributes: Vec::with_capacity(node.attributes().len()),
+            attributes: Vec::with_capacity(attributes.len()),
             children: node
-                .elements()
+                .children()
+                .filter(Node::is_element)
                 .map(|node| Child {
-                    name: node.name(),
+                    name: tree::name(text, node),
                     node,
                     is_taken: false,
                 })
                 .collect(),
         };
-        self.open_attributes(&mut element);
+        self.open_attributes(&mut element, &attributes);
         if let Some(content) = spec.content {
             self.check_content(&element, content);
         }
@@ -112,14 +122,13 @@ impl<'t> Reader<'t> {
     pub(crate) fn open_child<'d>(
         &mut self,
         parent: &Element<'_, 'd>,
-        node: Node<'d>,
+        node: Node<'d, 'd>,
         whose: Whose,
     ) -> Element<'t, 'd> {
-        let name = node.name();
+        let name = tree::name(self.text, node);
         match parent.spec.child(name) {
             Some((_, known)) => {
-                let own_type = node.attribute("type");
-                let own_type = own_type.as_deref();
+                let own_type = tree::attribute(node, "type");
                 let spec = known
                     .pick
                     .element(parent.peek("type").unwrap_or("file"), own_type);
@@ -131,10 +140,10 @@ impl<'t> Reader<'t> {
     }
 
     /// The text of an element whose content is one, else its start tag.
-    fn content_span(&self, node: Node<'_>, spec: &ElementSpec, tag: Span) -> Span {
+    fn content_span(&self, node: Node<'_, '_>, spec: &ElementSpec, tag: Span) -> Span {
         match spec.content {
-            Some(Value::Text) => node.text().1.unwrap_or(tag),
-            Some(_) => node.text().1.map_or(tag, |span| self.trimmed(span)),
+            Some(Value::Text) => tree::text(node).1.unwrap_or(tag),
+            Some(_) => tree::text(node).1.map_or(tag, |span| self.trimmed(span)),
             None => tag,
         }
     }
@@ -146,7 +155,7 @@ impl<'t> Reader<'t> {
     }
 
     fn check_content(&mut self, element: &Element<'_, '_>, content: Value) {
-        let (text, span) = element.node.text();
+        let (text, span) = tree::text(element.node);
         let text = if content == Value::Text {
             &text[..]
         } else {
@@ -164,12 +173,26 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn open_attributes(&mut self, element: &mut Element<'_, '_>) {
-        let tags = element.node.attributes();
+    fn open_attributes(&mut self, element: &mut Element<'_, '_>, tags: &[TagAttribute]) {
+        // The tree leaves name space declarations out; the rest comes in the same order.
+        let mut values = element.node.attributes();
         let mut free: Option<Vec<&str>> = None;
         for tag in tags {
             let name = self.slice(tag.name);
-            let value = element.node.value(tag);
+            let is_declaration = name == "xmlns" || name.starts_with("xmlns:");
+            let value = if is_declaration {
+                ""
+            } else {
+                values.next().map_or("", |attribute| attribute.value())
+            };
+            element.attributes.push(Written {
+                tag: *tag,
+                value,
+                is_taken: false,
+            });
+            if is_declaration {
+                continue;
+            }
             match element.spec.attribute(name) {
                 Some(spec) => {
                     let paths = spec.fields.map(|field| self.path(field, element.whose));
@@ -182,9 +205,8 @@ impl<'t> Reader<'t> {
                         self.map.record(path, place);
                     }
                     let at = paths[0].unwrap_or(element.at);
-                    self.check_value(spec.value, name, &value, at, tag.value);
+                    self.check_value(spec.value, name, value, at, tag.value);
                 }
-                None if name == "xmlns" => {}
                 None if element.spec.is_judged && !name.contains(':') => {
                     // A name that is written already cannot have been meant.
                     let text = self.text;
@@ -196,11 +218,6 @@ impl<'t> Reader<'t> {
                 }
                 None => {}
             }
-            element.attributes.push(Written {
-                tag: *tag,
-                value,
-                is_taken: false,
-            });
         }
     }
 
@@ -273,7 +290,8 @@ impl<'t> Reader<'t> {
         let mut is_seen = vec![false; element.spec.children.len()];
         let mut free: Option<Vec<&str>> = None;
         for child in &element.children {
-            let name_span = child.node.name_span();
+            let name_start = child.node.range().start + 1;
+            let name_span = Span::new(name_start, name_start + child.name.len());
             match element.spec.child(child.name) {
                 Some((nth, known)) => {
                     let is_again = !known.repeats && is_seen[nth];
@@ -284,7 +302,7 @@ impl<'t> Reader<'t> {
                             child.name, element.spec.name
                         );
                         self.problem(ProblemKind::Duplicate, element.at, name_span, message);
-                        let verbatim = self.slice(child.node.span()).to_owned();
+                        let verbatim = self.slice(child.node.range().into()).to_owned();
                         parts.duplicates.push((child.name.to_owned(), verbatim));
                         continue;
                     } else if !child.is_taken {
@@ -298,7 +316,7 @@ impl<'t> Reader<'t> {
                 }
             }
             if !child.is_taken {
-                let verbatim = self.slice(child.node.span());
+                let verbatim = self.slice(child.node.range().into());
                 parts.children.push(verbatim.to_owned());
             }
         }
@@ -306,7 +324,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Checks an element that libvirt knows and the model does not cover.
-    fn check<'d>(&mut self, parent: &Element<'_, 'd>, node: Node<'d>) {
+    fn check<'d>(&mut self, parent: &Element<'_, 'd>, node: Node<'d, 'd>) {
         // What has not been taken is no part of the model: a controller of an unknown type must not
         // pass for the next one, nor the source of a backing store for the disk's.
         let records = std::mem::replace(&mut self.records, false);
@@ -320,7 +338,7 @@ impl<'t> Reader<'t> {
     fn unknown_element(
         &mut self,
         element: &Element<'_, '_>,
-        child: &Child<'_>,
+        child: &Child<'_, '_>,
         name_span: Span,
         free: &[&str],
     ) {
@@ -353,12 +371,13 @@ impl<'t> Reader<'t> {
     }
 
     /// Renames an element in its start tag and, if it has one, its end tag.
-    fn rename(&self, child: &Child<'_>, name_span: Span, meant: &str) -> Vec<Edit> {
+    fn rename(&self, child: &Child<'_, '_>, name_span: Span, meant: &str) -> Vec<Edit> {
         let mut edits = vec![Edit::replace(name_span, meant)];
-        let span = child.node.span();
-        let is_closed = !child.node.tag_end().is_empty_element;
-        if is_closed && let Some(at) = self.slice(span).rfind("</") {
-            let start = span.start + at + 2;
+        let range = child.node.range();
+        let is_closed =
+            scan_tag(self.text, range.start).is_some_and(|tag| !tag.end.is_empty_element);
+        if is_closed && let Some(at) = self.text[range.clone()].rfind("</") {
+            let start = range.start + at + 2;
             let end = Span::new(start, start + child.name.len());
             edits.push(Edit::replace(end, meant));
         }

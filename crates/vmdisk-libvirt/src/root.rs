@@ -115,7 +115,7 @@ pub fn sniff(text: &str) -> RootKind {
 }
 
 /// The text after a document type, whose internal part may hold `>`.
-pub(crate) fn skip_document_type(inside: &str) -> Option<(&str, &str)> {
+fn skip_document_type(inside: &str) -> Option<(&str, &str)> {
     let end = inside.find(['>', '['])?;
     if inside.as_bytes()[end] == b'>' {
         return Some((&inside[..end], &inside[end + 1..]));

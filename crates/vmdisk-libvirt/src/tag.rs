@@ -1,6 +1,7 @@
 //! Start tags, byte by byte: where each attribute, its name and its value lie.
 //!
-//! The guard walks through each tag once with it, and edits look at single tags again.
+//! The tree keeps ranges too, but they are wrong when more than 254 bytes stand around the `=`, and
+//! name space declarations are missing from it; edits need every byte to be right.
 
 use vmdisk_source::Span;
 
@@ -13,8 +14,6 @@ pub(crate) struct TagAttribute {
     pub(crate) value: Span,
     /// The attribute with the white space before it.
     pub(crate) whole: Span,
-    /// True if the value means what is written: no reference, and no white space but blanks.
-    pub(crate) is_plain: bool,
 }
 
 impl TagAttribute {
@@ -94,11 +93,6 @@ impl<'a> TagScanner<'a> {
             name: Span::new((start + 1).min(text.len()), at),
             end: None,
         }
-    }
-
-    /// True if the text ends here.
-    pub(crate) fn is_at_end(&self) -> bool {
-        self.at == self.text.len()
     }
 
     /// How the tag ends; known once the attributes have been walked through without a fault.
@@ -183,12 +177,7 @@ impl<'a> TagScanner<'a> {
         };
         let value_start = self.at + 1;
         let rest = &self.text.as_bytes()[value_start..];
-        let mut is_plain = true;
-        let length = rest.iter().position(|byte| {
-            is_plain &= !matches!(byte, b'&' | b'\t' | b'\r' | b'\n');
-            *byte == quote || *byte == b'<'
-        });
-        let Some(length) = length else {
+        let Some(length) = rest.iter().position(|byte| *byte == quote || *byte == b'<') else {
             return self.fault(TagFault::NoClosingQuote, Span::new(self.at, self.at + 1));
         };
         let value = Span::new(value_start, value_start + length);
@@ -206,7 +195,6 @@ impl<'a> TagScanner<'a> {
             name,
             value,
             whole: Span::new(before, self.at),
-            is_plain,
         }))
     }
 }

@@ -6,23 +6,6 @@ pub(crate) const fn is_xml_char(c: char) -> bool {
         '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}')
 }
 
-/// The first character of a text that XML does not allow, with its offset.
-pub(crate) fn find_no_xml_char(text: &str) -> Option<(usize, char)> {
-    // Without a way out of the loop, the compiler looks at many bytes at once.
-    let is_suspect =
-        |byte: &u8| (*byte < 0x20) & (*byte != b'\t') & (*byte != b'\n') & (*byte != b'\r');
-    let (mut has_control, mut has_wide) = (false, false);
-    for byte in text.as_bytes() {
-        has_control |= is_suspect(byte);
-        // U+FFFE and U+FFFF are the only others that UTF-8 can say; both begin with this byte.
-        has_wide |= *byte == 0xef;
-    }
-    if !has_control && !has_wide {
-        return None;
-    }
-    text.char_indices().find(|(_, c)| !is_xml_char(*c))
-}
-
 /// The value of an attribute, for quotes of either kind.
 pub(crate) fn escape_attribute(value: &str) -> String {
     escape(value, true)
