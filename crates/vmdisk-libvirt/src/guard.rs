@@ -54,8 +54,13 @@ struct Guard<'a> {
     open: Vec<Open<'a>>,
     prefixes: Vec<&'a str>,
     root_end: Option<Span>,
+    /// Attributes of the tag at hand; one list for all tags, of which a domain has thousands.
+    attributes: Vec<TagAttribute>,
     found: Guarded,
 }
+
+/// So few attributes are compared each with each faster than they are sorted.
+const FEW_ATTRIBUTES: usize = 12;
 
 /// Checks limits and well-formedness.
 ///
@@ -76,6 +81,7 @@ pub(crate) fn guard(text: &str) -> Result<Guarded, ReadFailure> {
         open: Vec::new(),
         prefixes: Vec::new(),
         root_end: None,
+        attributes: Vec::new(),
         found: Guarded::default(),
     };
     let mut reader = Reader::from_str(&text[base..]);
@@ -163,7 +169,8 @@ impl<'a> Guard<'a> {
             ));
         }
         let outer = self.prefixes.len();
-        let mut attributes = Vec::new();
+        let mut attributes = std::mem::take(&mut self.attributes);
+        attributes.clear();
         loop {
             match scanner.next_attribute() {
                 Ok(Some(attribute)) => attributes.push(attribute),
@@ -186,6 +193,7 @@ impl<'a> Guard<'a> {
         for attribute in &attributes {
             self.check_prefix(attribute.name, true);
         }
+        self.attributes = attributes;
         let end = scanner.end().map_or(span.end, |end| end.end);
         let tag = Span::new(span.start, end);
         if is_empty {
@@ -210,23 +218,16 @@ impl<'a> Guard<'a> {
         attributes: &[TagAttribute],
         element: Span,
     ) -> Result<(), ReadFailure> {
-        let mut names: Vec<(&str, Span)> = attributes
-            .iter()
-            .map(|attribute| (self.slice(attribute.name), attribute.name))
-            .collect();
-        names.sort_unstable_by_key(|(name, span)| (*name, span.start));
-        for pair in names.windows(2) {
-            if pair[0].0 == pair[1].0 {
-                return Err(ReadFailure::malformed(
-                    pair[1].1,
-                    format!(
-                        "attribute `{}` of `<{}>` is written twice",
-                        pair[0].0,
-                        self.slice(element)
-                    ),
-                )
-                .related(pair[0].1, "first written here"));
-            }
+        if let Some((first, second)) = self.written_twice(attributes) {
+            return Err(ReadFailure::malformed(
+                second,
+                format!(
+                    "attribute `{}` of `<{}>` is written twice",
+                    self.slice(first),
+                    self.slice(element)
+                ),
+            )
+            .related(first, "first written here"));
         }
         for attribute in attributes {
             let name = self.slice(attribute.name);
@@ -246,6 +247,28 @@ impl<'a> Guard<'a> {
             ));
         }
         Ok(())
+    }
+
+    /// The names of two attributes that are the same.
+    fn written_twice(&self, attributes: &[TagAttribute]) -> Option<(Span, Span)> {
+        if attributes.len() <= FEW_ATTRIBUTES {
+            return attributes.iter().enumerate().find_map(|(nth, second)| {
+                let name = self.slice(second.name);
+                let first = attributes[..nth]
+                    .iter()
+                    .find(|first| self.slice(first.name) == name)?;
+                Some((first.name, second.name))
+            });
+        }
+        let mut names: Vec<(&str, Span)> = attributes
+            .iter()
+            .map(|attribute| (self.slice(attribute.name), attribute.name))
+            .collect();
+        names.sort_unstable_by_key(|(name, span)| (*name, span.start));
+        names
+            .windows(2)
+            .find(|pair| pair[0].0 == pair[1].0)
+            .map(|pair| (pair[0].1, pair[1].1))
     }
 
     /// Notes a prefix that is not declared, and returns it.
