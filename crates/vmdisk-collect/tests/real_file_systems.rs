@@ -25,7 +25,11 @@ struct Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         for point in self.mounts.iter().rev() {
-            let _ = Command::new("umount").arg(point).status();
+            let unmounted = Command::new("umount").arg(point).output();
+            if !unmounted.is_ok_and(|output| output.status.success()) {
+                // Somebody who was given up still waits in it; it goes when they do.
+                let _ = Command::new("umount").arg("--lazy").arg(point).status();
+            }
         }
         for device in &self.loops {
             let _ = Command::new("losetup").args(["-d", device]).status();

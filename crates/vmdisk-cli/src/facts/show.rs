@@ -123,7 +123,7 @@ fn text(facts: &Facts) -> String {
         } else {
             let direct = index.direct_io(path);
             format!(
-                "O_DIRECT {}",
+                "O_DIRECT: {}",
                 told(&direct.as_ref().map(|direct| &direct.because))
             )
         };

@@ -149,7 +149,7 @@ fn facts_are_shown_to_people() {
     for line in [
         "host           acme-kvm1",
         "libvirt        not collected",
-        "file           /acme/web1.qcow2: qcow2 on base.qcow2, O_DIRECT not collected",
+        "file           /acme/web1.qcow2: qcow2 on base.qcow2, O_DIRECT: not collected",
     ] {
         assert!(
             run.stdout.lines().any(|found| found == line),
