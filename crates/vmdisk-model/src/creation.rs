@@ -105,6 +105,4 @@ pub enum Creation {
     },
     /// A thin logical volume.
     ThinVolume(ThinCreation),
-    /// The storage exists and is only used, such as a whole disk or a partition.
-    Existing,
 }

@@ -87,7 +87,7 @@ pub(crate) fn is_allocated(planner: &Planner<'_>, image: &Image) -> bool {
         },
         Some(Creation::LogicalVolume { .. }) => true,
         Some(Creation::ThinVolume(_)) => false,
-        Some(Creation::Existing) | None => {
+        None => {
             // Only of a raw file do the sizes tell.
             let file = image
                 .host_path()

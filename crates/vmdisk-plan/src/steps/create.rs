@@ -54,9 +54,9 @@ impl Storage<'_> {
                 size: Some(size),
             } => Some(self.thick_volume(name, *size)),
             Creation::ThinVolume(thin) => self.thin_volume(thin),
-            Creation::RawFile { size: None, .. }
-            | Creation::LogicalVolume { size: None, .. }
-            | Creation::Existing => None,
+            Creation::RawFile { size: None, .. } | Creation::LogicalVolume { size: None, .. } => {
+                None
+            }
         }
     }
 
