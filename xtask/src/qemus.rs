@@ -97,57 +97,44 @@ fn fetch(source: &Source, programs: &Path) -> anyhow::Result<()> {
     let wanted = ["qemu-system-x86", "qemu-utils"];
     let root = packages.unpacked("root", source.suite, &wanted, |_| true)?;
     let loader = ["lib", "usr/lib"]
-        .map(|place| {
-            root.join(place)
-                .join("x86_64-linux-gnu/ld-linux-x86-64.so.2")
-        })
+        .map(|place| format!("{place}/x86_64-linux-gnu/ld-linux-x86-64.so.2"))
         .into_iter()
-        .find(|path| path.is_file())
+        .find(|place| root.join(place).is_file())
         .with_context(|| format!("there is no dynamic loader in {}", root.display()))?;
+    let below = root
+        .strip_prefix(programs)?
+        .to_str()
+        .context("the folder of packages has an odd name")?;
     for entry in fs::read_dir(root.join("usr/bin"))? {
         let name = entry?.file_name();
         let Some(name) = name.to_str().filter(|name| name.starts_with("qemu-")) else {
             continue;
         };
         let script = programs.join(name);
-        fs::write(&script, wrapper(&root, &loader, name)?)?;
+        fs::write(&script, wrapper(below, &loader, name))?;
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     }
     Ok(())
 }
 
 /// A script that starts a program with the loader, the libraries, the modules and the firmware it came with.
-fn wrapper(root: &Path, loader: &Path, name: &str) -> anyhow::Result<String> {
-    let text = |path: PathBuf| -> anyhow::Result<String> {
-        let path = path.to_str().context("the folder's name is not UTF-8")?;
-        ensure!(
-            !path.contains([':', '\n']),
-            "a dynamic loader takes no folder with a colon: {path}"
-        );
-        Ok(format!("'{}'", path.replace('\'', "'\\''")))
+///
+/// It finds them beside itself, so that the whole folder can be moved.
+fn wrapper(below: &str, loader: &str, name: &str) -> String {
+    let firmware = if name.starts_with("qemu-system-") {
+        r#" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios" -L "$root/usr/lib/ipxe/qemu""#
+    } else {
+        ""
     };
-    let libraries = [
-        "lib/x86_64-linux-gnu",
-        "usr/lib/x86_64-linux-gnu",
-        "usr/lib/x86_64-linux-gnu/pulseaudio",
-    ];
-    let libraries: Vec<String> = libraries
-        .iter()
-        .map(|place| text(root.join(place)))
-        .collect::<Result<_, _>>()?;
-    let mut firmware = String::new();
-    if name.starts_with("qemu-system-") {
-        for place in ["usr/share/qemu", "usr/share/seabios", "usr/lib/ipxe/qemu"] {
-            firmware.push_str(&format!(" -L {}", text(root.join(place))?));
-        }
-    }
-    Ok(format!(
-        "#!/bin/sh\nexport QEMU_MODULE_DIR={}\nexec {} --library-path {} {}{firmware} \"$@\"\n",
-        text(root.join("usr/lib/x86_64-linux-gnu/qemu"))?,
-        text(loader.to_owned())?,
-        libraries.join(":"),
-        text(root.join("usr/bin").join(name))?,
-    ))
+    let libraries = "$root/lib/x86_64-linux-gnu:$root/usr/lib/x86_64-linux-gnu:\
+         $root/usr/lib/x86_64-linux-gnu/pulseaudio";
+    format!(
+        r#"#!/bin/sh
+root="${{0%/*}}/{below}"
+export QEMU_MODULE_DIR="$root/usr/lib/x86_64-linux-gnu/qemu"
+exec "$root/{loader}" --library-path "{libraries}" "$root/usr/bin/{name}"{firmware} "$@"
+"#
+    )
 }
 
 /// What a QEMU says that it is.
