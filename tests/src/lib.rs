@@ -1,9 +1,11 @@
 //! What tests across crates share: where things are, and when a real program may be missing.
 
+mod libvirts;
 mod qemus;
 
 use std::path::{Path, PathBuf};
 
+pub use libvirts::{LibvirtBuild, NEWER_LIBVIRT, Verdict, libvirts};
 pub use qemus::{QEMU_VERSIONS, QemuBuild, on_each_qemu, qemus};
 
 /// The root of the repository.

@@ -4,6 +4,7 @@
 mod codegen;
 mod fleet;
 mod hostlab;
+mod libvirts;
 mod qemus;
 mod race;
 
@@ -39,6 +40,11 @@ enum Chore {
     },
     /// Boots hosts in a guest, builds storage stacks for real, and holds the facts of each to what is written
     Hostlab(hostlab::Arguments),
+    /// Fetches libvirt 11.3 with QEMU 10.0 from the system's own mirror and unpacks them beside the system (needs root)
+    Libvirts {
+        /// Folder to unpack into [default: target/libvirts, where tests look for it]
+        folder: Option<PathBuf>,
+    },
     /// Fetches QEMU 5.2, 7.2, 10.0 and 11.1 from the system's own mirror and unpacks them side by side, installing none
     Qemus {
         /// Folder to unpack into [default: target/qemus, where tests look for them]
@@ -71,6 +77,7 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
+        Chore::Libvirts { folder } => libvirts::run(folder),
         Chore::Qemus { folder } => qemus::run(folder),
         Chore::Race {
             rounds,

@@ -1,0 +1,198 @@
+//! The libvirts that tests try things on: the one that is installed, and the newer one that `cargo xtask libvirts`
+//! fetched. Both run their QEMU driver without a daemon.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use vmdisk::facts::{Target, Version};
+
+/// The libvirt that `cargo xtask libvirts` fetches, as people say it.
+pub const NEWER_LIBVIRT: &str = "11.3";
+
+/// A libvirt, with the QEMU it runs.
+#[derive(Clone, Debug)]
+pub struct LibvirtBuild {
+    /// Its version.
+    pub version: Version,
+    /// The version of the QEMU that its driver looks at.
+    pub qemu: Version,
+    virsh: PathBuf,
+}
+
+/// What libvirt says of a guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It takes it.
+    Accepted,
+    /// It does not, and says why.
+    Refused(String),
+    /// Its driver crashes.
+    Crashed,
+}
+
+impl Verdict {
+    /// What it says against it.
+    pub fn refusal(&self) -> Option<&str> {
+        match self {
+            Verdict::Accepted => None,
+            Verdict::Crashed => Some("(libvirt crashed)"),
+            Verdict::Refused(text) => Some(text),
+        }
+    }
+}
+
+/// Every libvirt at hand, the oldest first. What is missing is said in one line.
+///
+/// The fetched one is looked for in the folder that `VMDISK_LIBVIRTS` names, else in `target/libvirts`.
+///
+/// # Panics
+/// Under `VMDISK_REAL=require`, if one is missing.
+pub fn libvirts(test: &str) -> Vec<LibvirtBuild> {
+    let folder = std::env::var_os("VMDISK_LIBVIRTS").map_or_else(
+        || crate::repository().join("target").join("libvirts"),
+        PathBuf::from,
+    );
+    let mut found = Vec::new();
+    let installed = LibvirtBuild::at(PathBuf::from("virsh"));
+    if crate::real(installed.is_some(), test, "virsh and qemu-system-x86_64") {
+        found.extend(installed);
+    }
+    let newer = LibvirtBuild::at(folder.join(NEWER_LIBVIRT).join("virsh"));
+    let needs = format!("libvirt {NEWER_LIBVIRT} (cargo xtask libvirts, as root)");
+    if crate::real(newer.is_some(), test, &needs) {
+        found.extend(newer);
+    }
+    found.sort_by_key(|build| build.version);
+    found
+}
+
+impl LibvirtBuild {
+    fn at(virsh: PathBuf) -> Option<Self> {
+        let session = Session::new()?;
+        let said = session.virsh(&virsh, "version\n")?;
+        let number = |after: &str| {
+            let line = said.lines().find_map(|line| line.strip_prefix(after))?;
+            Version::leading(line.rsplit(' ').next()?)
+        };
+        Some(LibvirtBuild {
+            version: number("Using library: libvirt")?,
+            qemu: number("Running hypervisor: QEMU")?,
+            virsh,
+        })
+    }
+
+    /// It as the target of what is checked for it.
+    pub fn target(&self) -> Target {
+        Target {
+            libvirt: Some(self.version),
+            qemu: Some(self.qemu),
+            ..Target::default()
+        }
+    }
+
+    /// Defines guests; one verdict for each, in order.
+    ///
+    /// # Panics
+    /// If libvirt does not come to the end of them, with all that it said.
+    pub fn verdicts<'a>(&self, guests: impl IntoIterator<Item = &'a str>) -> Vec<Verdict> {
+        let session = Session::new().expect("a folder for a libvirt can be made");
+        let file = |number: usize| session.folder.path().join(format!("{number}.xml"));
+        let mut count = 0;
+        for xml in guests {
+            std::fs::write(file(count), xml).expect("a guest can be written");
+            count += 1;
+        }
+        let mut verdicts = Vec::with_capacity(count);
+        while verdicts.len() < count {
+            let mut commands = String::new();
+            for number in verdicts.len()..count {
+                let file = file(number);
+                let file = file.display();
+                // A definition that stays would be in the way of the next guest with its name.
+                let _ = writeln!(
+                    commands,
+                    "echo BEGIN {number}\ndefine {file}\necho END {number}"
+                );
+            }
+            let said = session
+                .virsh(&self.virsh, &commands)
+                .expect("virsh can be started");
+            let before = verdicts.len();
+            read_verdicts(&said, count, &mut verdicts);
+            assert!(
+                verdicts.len() > before || said.contains(&format!("\nBEGIN {before}\n")),
+                "libvirt does not start: {said}"
+            );
+            if verdicts.len() < count {
+                // The driver runs inside virsh, and ended with it.
+                verdicts.push(Verdict::Crashed);
+            }
+        }
+        verdicts
+    }
+}
+
+/// Adds the verdicts of the guests from the first that has none, up to where the answers end.
+fn read_verdicts(said: &str, count: usize, verdicts: &mut Vec<Verdict>) {
+    let mut rest = said;
+    let mut part = |end: String| {
+        let (part, behind) = rest.split_once(&end)?;
+        rest = behind;
+        Some(part)
+    };
+    for number in verdicts.len()..count {
+        part(format!("\nBEGIN {number}\n"));
+        let Some(said) = part(format!("\nEND {number}\n")) else {
+            return;
+        };
+        verdicts.push(refusal(said).map_or(Verdict::Accepted, Verdict::Refused));
+    }
+}
+
+/// The last line of an error, without what virsh puts before it.
+fn refusal(said: &str) -> Option<String> {
+    let lines = said.lines().filter_map(|line| line.strip_prefix("error: "));
+    lines
+        .filter(|line| !line.starts_with("Failed to define domain from "))
+        .last()
+        .map(str::to_owned)
+}
+
+/// A root of its own for one run of a driver.
+struct Session {
+    folder: tempfile::TempDir,
+}
+
+impl Session {
+    fn new() -> Option<Self> {
+        let folder = tempfile::tempdir().ok()?;
+        let etc = folder.path().join("root").join("etc");
+        std::fs::create_dir_all(&etc).ok()?;
+        // As root it need not look at QEMU again for each guest.
+        let configuration = "user = \"root\"\ngroup = \"root\"\nsecurity_driver = \"none\"\n";
+        std::fs::write(etc.join("qemu.conf"), configuration).ok()?;
+        Some(Session { folder })
+    }
+
+    /// Runs commands, of which one that fails does not stop those behind it; answers are in their order.
+    fn virsh(&self, virsh: &Path, commands: &str) -> Option<String> {
+        let output = self.folder.path().join("said");
+        let said = File::create(&output).ok()?;
+        let script = self.folder.path().join("commands");
+        std::fs::write(&script, commands).ok()?;
+        let root = self.folder.path().join("root");
+        Command::new(virsh)
+            .env("VMDISK_ROOT", self.folder.path())
+            .env("LC_ALL", "C")
+            .arg("--connect")
+            .arg(format!("qemu:///embed?root={}", root.display()))
+            .stdin(Stdio::from(File::open(&script).ok()?))
+            .stdout(Stdio::from(said.try_clone().ok()?))
+            .stderr(Stdio::from(said))
+            .status()
+            .ok()?;
+        Some(String::from_utf8_lossy(&std::fs::read(&output).ok()?).into_owned())
+    }
+}

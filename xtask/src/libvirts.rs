@@ -1,0 +1,126 @@
+//! A newer libvirt beside the system's: `cargo xtask libvirts`.
+//!
+//! libvirt looks for its drivers, schemas and programs at fixed places, so that it needs a root of its own. Nothing is
+//! installed: the packages are unpacked, and a script enters the root in a mount namespace that ends with it.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use crate::hostlab::packages::{Packages, Release, run as run_program};
+
+/// The release that has it, and the version it has.
+const RELEASE: Release = Release {
+    name: "trixie",
+    suites: &[""],
+};
+const VERSION: &str = "11.3";
+
+const PACKAGES: [&str; 5] = [
+    "libvirt-daemon-driver-qemu",
+    "libvirt-clients",
+    "qemu-system-x86",
+    "qemu-utils",
+    "bash",
+];
+
+/// Fetches it, if it is not there yet.
+pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
+    ensure!(
+        std::env::consts::ARCH == "x86_64",
+        "the libvirt that is fetched is for x86_64, and this is {}",
+        std::env::consts::ARCH
+    );
+    let folder = match folder {
+        Some(folder) => std::path::absolute(folder)?,
+        None => crate::repository().join("target/libvirts"),
+    };
+    let programs = folder.join(VERSION);
+    let virsh = programs.join("virsh");
+    if !version(&virsh).is_ok_and(|found| is_it(&found)) {
+        fetch(&programs)
+            .with_context(|| format!("libvirt {VERSION} of Debian {}", RELEASE.name))?;
+    }
+    let found = version(&virsh)?;
+    ensure!(
+        is_it(&found),
+        "{} is libvirt {found}, not {VERSION}",
+        virsh.display()
+    );
+    println!("{} is libvirt {found}", virsh.display());
+    Ok(())
+}
+
+/// Unpacks the root, makes it one that programs start in, and writes the script.
+fn fetch(programs: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(programs)?;
+    let packages = Packages::ready(programs, RELEASE)?;
+    let root = packages.unpacked("root", "", &PACKAGES, |_| true)?;
+    for name in ["dev", "proc", "tmp", "run", "etc"] {
+        fs::create_dir_all(root.join(name))?;
+    }
+    // Packages add users when they are installed, and these are only unpacked.
+    let users = [
+        ("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nlibvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin\n"),
+        ("etc/group", "root:x:0:\nlibvirt-qemu:x:64055:\nkvm:x:104:\n"),
+    ];
+    for (file, text) in users {
+        let mut file = fs::File::create(root.join(file))?;
+        file.write_all(text.as_bytes())?;
+    }
+    // Old and new places of programs and libraries are one, which a package does when it is set up.
+    for name in ["bin", "sbin", "lib", "lib64"] {
+        let old = root.join(name);
+        if !old.exists() {
+            fs::create_dir_all(root.join("usr").join(name))?;
+            std::os::unix::fs::symlink(format!("usr/{name}"), old)?;
+        }
+    }
+    let below = root
+        .strip_prefix(programs)?
+        .to_str()
+        .context("the folder of packages has an odd name")?;
+    let script = programs.join("virsh");
+    fs::write(&script, wrapper(below))?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+/// A script that runs `virsh` in the root, with the folder `$VMDISK_ROOT` at the same place inside.
+fn wrapper(below: &str) -> String {
+    format!(
+        r#"#!/bin/sh
+# Mounts are made in a namespace of their own, which ends with the program.
+root="${{0%/*}}/{below}"
+shared="${{VMDISK_ROOT:-/tmp}}"
+export root shared
+exec unshare --mount sh -c '
+  set -e
+  mount --make-rprivate /
+  mount --rbind /dev "$root/dev"
+  mount -t proc proc "$root/proc"
+  mount -t tmpfs tmpfs "$root/run"
+  mkdir -p "$root$shared"
+  mount --bind "$shared" "$root$shared"
+  exec chroot "$root" /usr/bin/virsh "$@"
+' virsh "$@"
+"#
+    )
+}
+
+/// What a `virsh` says that it is.
+fn version(virsh: &Path) -> anyhow::Result<String> {
+    ensure!(virsh.is_file(), "{} is not there", virsh.display());
+    let said = run_program(Command::new(virsh).arg("--version"))?;
+    Ok(said.trim().to_owned())
+}
+
+fn is_it(found: &str) -> bool {
+    found
+        .strip_prefix(VERSION)
+        .is_some_and(|rest| rest.starts_with('.'))
+}
