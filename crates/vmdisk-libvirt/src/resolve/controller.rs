@@ -156,10 +156,10 @@ enum Pc {
 
 impl Pc {
     fn of(domain: &Domain) -> Option<Self> {
-        let is_x86 = match domain.architecture {
-            Some(Architecture::X86_64 | Architecture::I686) | None => true,
-            Some(_) => false,
-        };
+        let is_x86 = matches!(
+            domain.architecture,
+            Some(Architecture::X86_64 | Architecture::I686) | None
+        );
         match &domain.machine {
             Some(machine) if machine.is_q35() => Some(Pc::Q35),
             Some(machine) if machine.is_i440fx() => Some(Pc::I440fx),
@@ -195,11 +195,10 @@ fn choose_models(resolved: &mut Resolved) {
                     .any(|name| name == "@model");
                 if is_open && !is_kept {
                     controller.scsi_model = Some(scsi);
-                    let reason = match scsi {
-                        ScsiControllerModel::Lsilogic => {
-                            "every PC has had it, and no model is written"
-                        }
-                        _ => "no model is written, and this machine has no older one",
+                    let reason = if scsi == ScsiControllerModel::Lsilogic {
+                        "every PC has had it, and no model is written"
+                    } else {
+                        "no model is written, and this machine has no older one"
                     };
                     resolved.decide(at, scsi, reason);
                 }
