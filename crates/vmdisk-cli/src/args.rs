@@ -214,6 +214,13 @@ pub(crate) struct ConvertArgs {
     /// What to write.
     #[arg(long, value_name = "FORM", value_enum)]
     pub(crate) to: ConvertForm,
+    /// Fill in what libvirt fills in when a guest is defined: drivers, buses, controllers, and the places of
+    /// disks on them.
+    #[arg(long)]
+    pub(crate) resolved: bool,
+    /// Say on standard error what was filled in, and why, with --resolved.
+    #[arg(long, requires = "resolved")]
+    pub(crate) explain: bool,
     /// What it will run on, such as qemu=10.0,machine=pc-q35-10.0.
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub(crate) target: Option<Target>,

@@ -1,7 +1,9 @@
 //! `vmdisk convert`.
 
+mod resolve;
+
 use vmdisk::write::{self, QemuOptions, QemuStyle};
-use vmdisk::{Document, Loss, Source};
+use vmdisk::{Document, Loss, Resolved, Source};
 use vmdisk_source::LineIndex;
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm};
@@ -47,8 +49,15 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     if !stays_xml {
         warnings = left_behind(&document, &input)?;
     }
-    let written = written(args, &document)?;
+    let resolved = match args.resolved {
+        true => Some(resolve::resolved(&document, &input)?),
+        false => None,
+    };
+    let written = written(args, &document, resolved.as_ref())?;
     deliver(io, args.output.as_deref(), &written.text)?;
+    if let Some(resolved) = &resolved {
+        io.say(&resolve::told(resolved, args.explain));
+    }
     for warning in warnings.iter().chain(&written.warnings) {
         io.say(&format!("{}\n", warning.render(colors.stderr)));
     }
@@ -103,14 +112,30 @@ fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop>
     Ok(warnings)
 }
 
-fn written(args: &ConvertArgs, document: &Document) -> Result<Written, Stop> {
+fn written(
+    args: &ConvertArgs,
+    document: &Document,
+    resolved: Option<&Resolved>,
+) -> Result<Written, Stop> {
     let plain = |text: String| Written {
         text,
         warnings: Vec::new(),
     };
     Ok(match args.to {
-        ConvertForm::LibvirtXml => plain(write::document_xml(document).map_err(unwritable)?),
-        ConvertForm::DiskXml => plain(write::document_disks_xml(document).map_err(unwritable)?),
+        ConvertForm::LibvirtXml => plain(
+            match resolved {
+                Some(resolved) => resolved.write(),
+                None => write::document_xml(document),
+            }
+            .map_err(unwritable)?,
+        ),
+        ConvertForm::DiskXml => plain(
+            match resolved {
+                Some(resolved) => write::resolved_disks_xml(resolved),
+                None => write::document_disks_xml(document),
+            }
+            .map_err(unwritable)?,
+        ),
         ConvertForm::Qemu => {
             let options = QemuOptions {
                 target: args.target.clone().unwrap_or_default(),
@@ -120,7 +145,7 @@ fn written(args: &ConvertArgs, document: &Document) -> Result<Written, Stop> {
                 },
             };
             command_line(
-                document.domain(),
+                resolved.map_or_else(|| document.domain(), |resolved| &resolved.domain),
                 &options,
                 GenerateForm::Qemu,
                 args.qemu_format,

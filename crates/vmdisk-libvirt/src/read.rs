@@ -146,7 +146,9 @@ fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded, root: RootKind) {
             | FieldPath::Domain(_)
             | FieldPath::Image(..)
             | FieldPath::Controller(..)
-            | FieldPath::IoThread(..) => None,
+            | FieldPath::IoThread(..)
+            | FieldPath::Iotune(..)
+            | FieldPath::ThrottleGroup(..) => None,
         })
         .collect();
     disks.sort_unstable();

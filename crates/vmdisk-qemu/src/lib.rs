@@ -10,6 +10,7 @@
 mod argument;
 mod blockdev;
 mod board;
+mod boot;
 mod command_line;
 mod device;
 mod document;
@@ -29,6 +30,7 @@ mod placement;
 mod problem;
 mod read;
 mod reader;
+mod refused;
 mod shell;
 mod syntax;
 mod vocabulary;

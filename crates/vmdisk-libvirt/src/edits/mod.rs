@@ -284,6 +284,10 @@ impl<'t> Editor<'t> {
     }
 
     fn remove(&mut self, at: FieldPath) -> Result<(), CannotEdit> {
+        // One element each, of which the map has the first.
+        if at == FieldPath::Domain(DomainField::BootDevices) {
+            return Err(CannotEdit::NotOneValue(at));
+        }
         let place = self.place(at).ok_or(CannotEdit::NotWritten(at))?;
         let root = match self.document.root {
             RootKind::Disk => FieldPath::Disk(0, DiskField::Disk),

@@ -1,6 +1,6 @@
 //! virtio-blk, and what all virtio devices share: their transport and their standard.
 
-use vmdisk_model::{Address, DiskField, FieldPath, VirtioModel};
+use vmdisk_model::{Address, CcwAddress, DiskField, FieldPath, VirtioModel};
 
 use super::DiskDevice;
 use super::property::DeviceModel;
@@ -13,9 +13,17 @@ impl Writer<'_> {
     pub(crate) fn transport(&self, address: Option<&Address>) -> Transport {
         match address {
             Some(Address::Pci(_)) => Transport::Pci,
+            Some(Address::Ccw(_)) => Transport::Ccw,
+            Some(Address::VirtioMmio) => Transport::Mmio,
             Some(Address::Other(word)) if word == "ccw" => Transport::Ccw,
-            Some(Address::Other(word)) if word == "virtio-mmio" => Transport::Mmio,
-            Some(Address::Other(_) | Address::Drive(_)) | None => self.machine.board.transport(),
+            Some(
+                Address::Other(_)
+                | Address::Drive(_)
+                | Address::Usb(_)
+                | Address::SpaprVio(_)
+                | Address::Unassigned,
+            )
+            | None => self.machine.board.transport(),
         }
     }
 
@@ -48,6 +56,22 @@ impl Writer<'_> {
     ) {
         match (transport, address) {
             (Transport::Pci, address) => self.pci_place(object, address, at),
+            (Transport::Ccw, Some(Address::Ccw(CcwAddress { cssid, ssid, devno }))) => {
+                object.push("devno", format!("{cssid:x}.{ssid:x}.{devno:04x}"));
+            }
+            // The board finds a free transport.
+            (Transport::Mmio, Some(Address::VirtioMmio)) => {}
+            (
+                Transport::Ccw | Transport::Mmio,
+                Some(Address::Usb(_) | Address::SpaprVio(_) | Address::Unassigned),
+            )
+            | (Transport::Ccw, Some(Address::VirtioMmio))
+            | (Transport::Mmio, Some(Address::Ccw(_))) => {
+                self.problem(
+                    at,
+                    "a virtio device cannot have an address of this type here",
+                );
+            }
             (Transport::Ccw | Transport::Mmio, Some(Address::Other(word))) => self.leave_out(
                 at,
                 format!("the address of type '{word}' is not written: QEMU chooses the place"),
