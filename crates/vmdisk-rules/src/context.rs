@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use vmdisk_facts::{Fact, HostIndex, Target};
+use vmdisk_facts::{Fact, HostIndex, Target, Version};
 use vmdisk_model::{Disk, Domain, FieldPath, Image, Scope};
 use vmdisk_source::Problem;
 
@@ -49,6 +49,18 @@ pub struct Context<'a> {
     pub policy: Policy,
     /// What the reader stumbled over.
     pub problems: &'a [Problem<FieldPath>],
+    /// Who takes the configuration.
+    pub taken_by: TakenBy,
+}
+
+/// Who takes a configuration first, and may refuse it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TakenBy {
+    /// libvirt, which hands it on to QEMU.
+    #[default]
+    Libvirt,
+    /// QEMU itself.
+    Qemu,
 }
 
 impl<'a> Context<'a> {
@@ -60,6 +72,7 @@ impl<'a> Context<'a> {
             host: None,
             policy: Policy::MultiTenant,
             problems: &[],
+            taken_by: TakenBy::Libvirt,
         }
     }
 
@@ -101,6 +114,11 @@ impl<'a> Context<'a> {
             Fact::Unknown(unknown) => Err(Missing::new(what(), unknown.to_string())),
             Fact::NotCollected => Err(Missing::new(what(), "not collected")),
         }
+    }
+
+    /// Whether the libvirt that it is meant for is older than a version; `None` if none is named.
+    pub fn libvirt_is_before(&self, version: Version) -> Option<bool> {
+        self.target.libvirt.map(|libvirt| libvirt < version)
     }
 
     /// Fails where the machine around the disks is not known.

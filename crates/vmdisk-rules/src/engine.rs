@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use vmdisk_model::{DomainField, DomainType, FieldPath};
 
-use crate::{Context, Finding, Missing, NotChecked, RULES, Report};
+use crate::{Context, Finding, Missing, NotChecked, RULES, Report, TakenBy};
 
 /// What came of running all rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,9 @@ pub fn check(context: &Context<'_>) -> Outcome {
     let domain_type = context.domain.domain_type.as_ref();
     let foreign = domain_type.filter(|domain_type| !domain_type.is_run_by_qemu());
     for rule in RULES {
+        if rule.is_about_libvirt && context.taken_by != TakenBy::Libvirt {
+            continue;
+        }
         let mut report = Report::new(rule);
         match foreign.filter(|_| !rule.is_about_text) {
             Some(domain_type) => is_about_qemu(domain_type, &mut report),

@@ -7,7 +7,7 @@ pub enum Evidence {
     Refused {
         /// Program and versions, such as `libvirt 9.0`.
         by: &'static str,
-        /// Its text.
+        /// Its text; `…` in it stands for names and numbers.
         text: &'static str,
         /// Where the text comes from: file and function.
         source: &'static str,
@@ -25,6 +25,43 @@ pub enum Evidence {
     Cve(&'static str),
     /// A claim about speed that has no measurement in this repository yet, and what it rests on meanwhile.
     NotMeasuredHere(&'static str),
+}
+
+impl Evidence {
+    /// Something that libvirt refuses: its text, in which `…` stands for what differs, and where it comes from.
+    pub const fn refused_by_libvirt(text: &'static str, source: &'static str) -> Self {
+        Evidence::Refused {
+            by: "libvirt",
+            text,
+            source,
+        }
+    }
+
+    /// True if `program` says in `message` what it is quoted for.
+    ///
+    /// ```
+    /// use vmdisk_rules::Evidence;
+    /// let evidence = Evidence::refused_by_libvirt("disk model '…' not supported for bus '…'", "a source");
+    /// let message = "unsupported configuration: disk model 'virtio' not supported for bus 'sata'";
+    /// assert!(evidence.is_said_by("libvirt", message));
+    /// assert!(!evidence.is_said_by("QEMU", message));
+    /// ```
+    pub fn is_said_by(&self, program: &str, message: &str) -> bool {
+        let Evidence::Refused { by, text, .. } = self else {
+            return false;
+        };
+        if !by.starts_with(program) {
+            return false;
+        }
+        let mut rest = message;
+        text.split('…').all(|part| match rest.find(part) {
+            Some(at) => {
+                rest = &rest[at + part.len()..];
+                true
+            }
+            None => false,
+        })
+    }
 }
 
 impl std::fmt::Display for Evidence {

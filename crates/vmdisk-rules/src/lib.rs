@@ -40,7 +40,7 @@ mod rules;
 mod target_names;
 mod thin;
 
-pub use context::{Context, Missing};
+pub use context::{Context, Missing, TakenBy};
 pub use engine::{Outcome, check};
 pub use evidence::Evidence;
 pub use finding::{Applicability, Confidence, Finding, Fix, NotChecked, Related, Report};

@@ -89,6 +89,8 @@ pub struct Rule {
     /// True if it judges how the text is written; others judge what QEMU makes of it, and have nothing to say
     /// about guests that QEMU does not run.
     pub is_about_text: bool,
+    /// True if it judges what libvirt takes; it has nothing to say about command lines of QEMU.
+    pub is_about_libvirt: bool,
     /// Rules that stay silent about a disk where this one speaks: one cause gives one finding.
     pub supersedes: &'static [&'static str],
     /// The manual page, in Markdown, without the heading.
@@ -140,6 +142,7 @@ macro_rules! declare_rule {
             severity: $severity:expr,
             since: $since:literal,
             $(is_about_text: $is_about_text:literal,)?
+            $(is_about_libvirt: $is_about_libvirt:literal,)?
             evidence: $evidence:expr,
             supersedes: $supersedes:expr,
             check: $check:path,
@@ -152,6 +155,7 @@ macro_rules! declare_rule {
             severity: $severity,
             since: $since,
             is_about_text: false $(|| $is_about_text)?,
+            is_about_libvirt: false $(|| $is_about_libvirt)?,
             evidence: $evidence,
             supersedes: $supersedes,
             page: concat!($($doc, "\n",)+),

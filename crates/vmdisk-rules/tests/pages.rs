@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_model::{Change, Domain, FieldPath};
-use vmdisk_rules::{Context, Evidence, Example, Group, Outcome, Policy, RULES, Rule, check};
+use vmdisk_rules::{Context, Evidence, Example, Group, Outcome, Policy, RULES, Rule, TakenBy, check};
 use vmdisk_source::{Edit, Problem, SourceMap, apply_edits};
 
 fn fixtures() -> PathBuf {
@@ -122,6 +122,10 @@ fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
         host: host.as_ref(),
         policy: policy_of(example),
         problems: document.problems(),
+        taken_by: match &document {
+            Document::Xml(_) => TakenBy::Libvirt,
+            Document::CommandLine(_) => TakenBy::Qemu,
+        },
     };
     let outcome = check(&context);
     (document, outcome)

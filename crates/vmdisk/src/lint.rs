@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use vmdisk_facts::{HostIndex, Target};
 use vmdisk_model::{DomainField, FieldPath};
-use vmdisk_rules::{Confidence, Context, Finding, NotChecked, Policy, Rule, Severity};
+use vmdisk_rules::{Confidence, Context, Finding, NotChecked, Policy, Rule, Severity, TakenBy};
 use vmdisk_source::{Edit, Span};
 
 use crate::{
-    AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, RelatedPlace, ResolvedFix,
+    AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, RelatedPlace, ResolvedFix, Source,
 };
 
 /// What a document is checked against.
@@ -61,6 +61,10 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
         host: options.host,
         policy: options.policy,
         problems: document.problems(),
+        taken_by: match &document.source {
+            Source::LibvirtXml(_) => TakenBy::Libvirt,
+            Source::QemuCommandLine(_) => TakenBy::Qemu,
+        },
     };
     let outcome = vmdisk_rules::check(&context);
     let mut report = LintReport {

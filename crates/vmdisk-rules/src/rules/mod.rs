@@ -6,7 +6,9 @@ mod allowance_without_reason;
 mod backing_format_missing;
 mod backing_missing;
 mod backing_protocol_url;
+mod blkio_device_twice;
 mod block_size_refused;
+mod boot_order_beside_boot_device;
 mod boot_order_twice;
 mod btrfs_cow_image;
 mod btrfs_dio_buffered;
@@ -14,25 +16,33 @@ mod btrfs_dio_csum_corruption;
 mod btrfs_dio_raid_mirror_divergence;
 mod bus_emulated;
 mod bus_missing;
+mod bus_option_refused;
 mod cache_contradicted;
 mod cache_implicit;
 mod cache_unsafe;
 mod cache_writethrough;
 mod chain_too_long;
+mod controller_refused;
+mod copy_on_read_refused;
 mod detect_zeroes_unmap_no_discard;
+mod device_bus_refused;
 mod direct_on_one_node;
 mod discard_missing_thin;
 mod discard_on_one_node;
+mod disk_address_refused;
 mod drive_protocol_unknown;
 mod duplicate_disk_source;
 mod duplicate_target;
 mod duplicate_value;
+mod encryption_refused;
 mod encryption_secret_missing;
 mod force_share_writable;
 mod format_mismatch;
 mod format_missing;
+mod format_refused;
 mod guest_sector_512_on_4kn;
 mod hugepages_insufficient;
+mod identity_refused;
 mod invalid_value;
 mod io_native_on_buffered_dio;
 mod io_uring_disabled;
@@ -43,21 +53,27 @@ mod iothread_unsupported_bus;
 mod iothread_unused;
 mod iothread_without_ioeventfd;
 mod locking_off;
+mod login_refused;
+mod lun_option_refused;
 mod lun_refused;
 mod md_degraded;
 mod memory_size_mismatch;
 mod missing_value;
 mod name_refused;
 mod native_without_direct;
+mod network_source_refused;
 mod node_order;
 mod node_unused;
 mod node_used_twice;
+mod nvme_namespace_zero;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
+mod passthrough_option_refused;
 mod property_refused;
 mod qcow2_cache_refused;
 mod qcow2_corrupt_bit;
 mod qcow2_dirty_bit;
+mod qcow2_option_refused;
 mod queue_count_refused;
 mod queue_size_refused;
 mod queues_gt_vcpus;
@@ -70,12 +86,16 @@ mod slot_taken;
 mod snapshot_ignored_by_blockdev;
 mod source_is_mounted;
 mod source_missing;
+mod startup_policy_refused;
 mod target_bus_mismatch;
+mod target_name_refused;
 mod tcg_instead_of_kvm;
 mod thin_chunk_large_with_snapshots;
 mod thin_zeroing_off;
 mod thread_pool_refused;
+mod throttle_group_refused;
 mod throttle_limits_refused;
+mod transient_disk_refused;
 mod undeclared_prefix;
 mod unit_out_of_range;
 mod unknown_attribute;
@@ -83,6 +103,7 @@ mod unknown_element;
 mod unstable_device_path;
 mod vectors_too_few;
 mod vhost_user_needs_shared_mem;
+mod vhost_user_option_refused;
 mod vhost_user_server_socket;
 
 use vmdisk_source::ProblemKind;
@@ -97,7 +118,9 @@ pub static RULES: &[&Rule] = &[
     &backing_format_missing::RULE,
     &backing_missing::RULE,
     &backing_protocol_url::RULE,
+    &blkio_device_twice::RULE,
     &block_size_refused::RULE,
+    &boot_order_beside_boot_device::RULE,
     &boot_order_twice::RULE,
     &btrfs_cow_image::RULE,
     &btrfs_dio_buffered::RULE,
@@ -105,25 +128,33 @@ pub static RULES: &[&Rule] = &[
     &btrfs_dio_raid_mirror_divergence::RULE,
     &bus_emulated::RULE,
     &bus_missing::RULE,
+    &bus_option_refused::RULE,
     &cache_contradicted::RULE,
     &cache_implicit::RULE,
     &cache_unsafe::RULE,
     &cache_writethrough::RULE,
     &chain_too_long::RULE,
+    &controller_refused::RULE,
+    &copy_on_read_refused::RULE,
     &detect_zeroes_unmap_no_discard::RULE,
+    &device_bus_refused::RULE,
     &direct_on_one_node::RULE,
     &discard_missing_thin::RULE,
     &discard_on_one_node::RULE,
+    &disk_address_refused::RULE,
     &drive_protocol_unknown::RULE,
     &duplicate_disk_source::RULE,
     &duplicate_target::RULE,
     &duplicate_value::RULE,
+    &encryption_refused::RULE,
     &encryption_secret_missing::RULE,
     &force_share_writable::RULE,
     &format_mismatch::RULE,
     &format_missing::RULE,
+    &format_refused::RULE,
     &guest_sector_512_on_4kn::RULE,
     &hugepages_insufficient::RULE,
+    &identity_refused::RULE,
     &invalid_value::RULE,
     &io_native_on_buffered_dio::RULE,
     &io_uring_disabled::RULE,
@@ -134,21 +165,27 @@ pub static RULES: &[&Rule] = &[
     &iothread_unused::RULE,
     &iothread_without_ioeventfd::RULE,
     &locking_off::RULE,
+    &login_refused::RULE,
+    &lun_option_refused::RULE,
     &lun_refused::RULE,
     &md_degraded::RULE,
     &memory_size_mismatch::RULE,
     &missing_value::RULE,
     &name_refused::RULE,
     &native_without_direct::RULE,
+    &network_source_refused::RULE,
     &node_order::RULE,
     &node_unused::RULE,
     &node_used_twice::RULE,
+    &nvme_namespace_zero::RULE,
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
+    &passthrough_option_refused::RULE,
     &property_refused::RULE,
     &qcow2_cache_refused::RULE,
     &qcow2_corrupt_bit::RULE,
     &qcow2_dirty_bit::RULE,
+    &qcow2_option_refused::RULE,
     &queue_count_refused::RULE,
     &queue_size_refused::RULE,
     &queues_gt_vcpus::RULE,
@@ -161,12 +198,16 @@ pub static RULES: &[&Rule] = &[
     &snapshot_ignored_by_blockdev::RULE,
     &source_is_mounted::RULE,
     &source_missing::RULE,
+    &startup_policy_refused::RULE,
     &target_bus_mismatch::RULE,
+    &target_name_refused::RULE,
     &tcg_instead_of_kvm::RULE,
     &thin_chunk_large_with_snapshots::RULE,
     &thin_zeroing_off::RULE,
     &thread_pool_refused::RULE,
+    &throttle_group_refused::RULE,
     &throttle_limits_refused::RULE,
+    &transient_disk_refused::RULE,
     &undeclared_prefix::RULE,
     &unit_out_of_range::RULE,
     &unknown_attribute::RULE,
@@ -174,6 +215,7 @@ pub static RULES: &[&Rule] = &[
     &unstable_device_path::RULE,
     &vectors_too_few::RULE,
     &vhost_user_needs_shared_mem::RULE,
+    &vhost_user_option_refused::RULE,
     &vhost_user_server_socket::RULE,
 ];
 

@@ -1,0 +1,87 @@
+//! `blkio-device-twice`
+
+use std::collections::BTreeSet;
+
+use vmdisk_model::{DomainField, FieldPath};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// The share of one device is set twice.
+    ///
+    /// ## What it does
+    /// Reports two `<device>` elements of `<blkiotune>` with one path.
+    ///
+    /// ## Why it matters
+    /// Which of the two would count is not defined. libvirt refuses the guest.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <blkiotune>
+    ///     <device>
+    ///       <path>/dev/sda</path>
+    ///       <weight>500</weight>
+    ///     </device>
+    ///     <device>
+    ///       <path>/dev/sda</path>
+    ///       <weight>600</weight>
+    ///     </device>
+    ///   </blkiotune>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <blkiotune>
+    ///     <device>
+    ///       <path>/dev/sda</path>
+    ///       <weight>500</weight>
+    ///     </device>
+    ///     <device>
+    ///       <path>/dev/sdb</path>
+    ///       <weight>600</weight>
+    ///     </device>
+    ///   </blkiotune>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "blkio-device-twice",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("duplicate blkio device path '…'", "src/conf/domain_validate.c, virDomainDefTunablesValidate"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let Some(blkiotune) = &context.domain.blkiotune else {
+        return;
+    };
+    let mut seen = BTreeSet::new();
+    let twice: BTreeSet<&str> = blkiotune
+        .devices
+        .iter()
+        .filter_map(|device| device.path.as_deref())
+        .filter(|path| !seen.insert(*path))
+        .collect();
+    for path in twice {
+        report
+            .finding(
+                FieldPath::Domain(DomainField::Blkiotune),
+                format!("the share of `{path}` is set twice"),
+            )
+            .label("one <device> for each path")
+            .note("libvirt refuses the guest for it")
+            .help("keep one of them");
+    }
+}

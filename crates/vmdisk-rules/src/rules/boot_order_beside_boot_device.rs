@@ -1,0 +1,92 @@
+//! `boot-order-beside-boot-device`
+
+use vmdisk_model::{DiskField, DomainField, FieldPath};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// Disks have an order to boot in, and the guest has another.
+    ///
+    /// ## What it does
+    /// Reports `<boot order='…'/>` on a disk where `<os>` has `<boot dev='…'/>` too.
+    ///
+    /// ## Why it matters
+    /// There can be one order. libvirt refuses the guest.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///     <boot dev='hd'/>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <boot order='1'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <boot order='1'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "boot-order-beside-boot-device",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("per-device boot elements cannot be used together with os/boot elements", "src/conf/domain_postparse.c, virDomainDefBootOrderPostParse"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    if context.domain.boot_devices.is_empty() {
+        return;
+    }
+    let first = context
+        .disks()
+        .find(|(_, disk)| disk.frontend.boot_order.is_some());
+    let Some((index, disk)) = first else {
+        return;
+    };
+    report
+        .finding(
+            FieldPath::Disk(index, DiskField::BootOrder),
+            format!(
+                "`{}` has a place in the boot order, and the guest has boot devices of its own",
+                disk.name()
+            ),
+        )
+        .label("one order on the devices")
+        .related(
+            FieldPath::Domain(DomainField::BootDevices),
+            "another order here",
+        )
+        .note("libvirt refuses the guest for it")
+        .help("leave <boot dev='…'/> out of <os>");
+}

@@ -1,0 +1,186 @@
+//! `controller-refused`
+
+use std::collections::BTreeMap;
+
+use vmdisk_model::{Controller, ControllerField, ControllerType, FieldPath, ScsiControllerModel};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// A disk controller has a model, a number or an option that libvirt does not take.
+    ///
+    /// ## What it does
+    /// Reports two controllers of a kind with one number, IDE controllers on q35 machines and more than one on
+    /// others, SCSI models that QEMU does not have, and queues, limits, ioeventfd and iothreads on SCSI controllers
+    /// that are not virtio-scsi.
+    ///
+    /// ## Why it matters
+    /// libvirt refuses the guest.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <controller type='ide' index='0'/>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <controller type='scsi' index='0' model='virtio-scsi'>
+    ///       <driver queues='4'/>
+    ///     </controller>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "controller-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("Multiple '…' controllers with index '…'", "src/conf/domain_conf.c, virDomainDefRejectDuplicateControllers"),
+            Evidence::refused_by_libvirt("IDE controllers are unsupported for this QEMU binary or machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
+            Evidence::refused_by_libvirt("Only a single IDE controller is supported for this machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
+            Evidence::refused_by_libvirt("Unsupported controller model: …", "src/qemu/qemu_validate.c, qemuValidateCheckSCSIControllerModel"),
+            Evidence::refused_by_libvirt("is only supported by virtio-scsi controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerAttributes"),
+            Evidence::refused_by_libvirt("attribute only supported for virtio scsi controllers", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
+            Evidence::refused_by_libvirt("iothreads are supported only by 'virtio-scsi' controllers", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let domain = context.domain;
+    let mut taken: BTreeMap<(ControllerType, u32), usize> = BTreeMap::new();
+    for (nth, controller) in domain.controllers.iter().enumerate() {
+        let kind = controller.controller_type;
+        if let Some(index) = controller.index
+            && let Some(first) = taken.insert((kind, index), nth)
+            && kind != ControllerType::Usb
+        {
+            report
+                .finding(
+                    FieldPath::Controller(nth, ControllerField::Index),
+                    format!("two {kind} controllers have the number {index}"),
+                )
+                .label("this number is taken")
+                .related(
+                    FieldPath::Controller(first, ControllerField::Index),
+                    "by this one",
+                )
+                .help("give one of them another number");
+        }
+        check_ide(context, report, nth, controller);
+        check_scsi(report, nth, controller);
+    }
+}
+
+fn check_ide(context: &Context<'_>, report: &mut Report, nth: usize, controller: &Controller) {
+    if controller.controller_type != ControllerType::Ide {
+        return;
+    }
+    let Some(machine) = &context.domain.machine else {
+        return;
+    };
+    let at = FieldPath::Controller(nth, ControllerField::Controller);
+    if machine.is_q35() {
+        report
+            .finding(at, format!("machine '{}' has no IDE controller", machine.0))
+            .label("q35 has SATA")
+            .note("libvirt refuses the guest for it")
+            .help("put the disks on bus='sata'");
+    } else if machine.is_i440fx() && controller.index.is_some_and(|index| index > 0) {
+        report
+            .finding(
+                at,
+                format!("machine '{}' has one IDE controller", machine.0),
+            )
+            .label("there is no second one")
+            .note("libvirt refuses the guest for it")
+            .help("put further disks on another bus");
+    }
+}
+
+fn check_scsi(report: &mut Report, nth: usize, controller: &Controller) {
+    let is_virtio = controller.controller_type == ControllerType::Scsi
+        && controller
+            .scsi_model
+            .is_none_or(|model| model.is_virtio() || model == ScsiControllerModel::Auto);
+    if controller.scsi_model == Some(ScsiControllerModel::Buslogic) {
+        report
+            .finding(
+                FieldPath::Controller(nth, ControllerField::Model),
+                "QEMU has no BusLogic controller".to_owned(),
+            )
+            .label("VMware has one")
+            .note("libvirt refuses the guest for it")
+            .help("write model='virtio-scsi'");
+    }
+    if is_virtio {
+        return;
+    }
+    for (is_set, field, word) in [
+        (
+            controller.queues.is_some(),
+            ControllerField::Queues,
+            "queues",
+        ),
+        (
+            controller.cmd_per_lun.is_some(),
+            ControllerField::CmdPerLun,
+            "cmd_per_lun",
+        ),
+        (
+            controller.max_sectors.is_some(),
+            ControllerField::MaxSectors,
+            "max_sectors",
+        ),
+        (
+            controller.ioeventfd.is_some(),
+            ControllerField::IoEventFd,
+            "ioeventfd",
+        ),
+        (
+            controller.iothread.is_some(),
+            ControllerField::IoThread,
+            "an iothread",
+        ),
+        (
+            !controller.iothread_mapping.is_empty(),
+            ControllerField::IoThreadMapping,
+            "iothreads",
+        ),
+    ] {
+        if is_set {
+            report
+                .finding(
+                    FieldPath::Controller(nth, field),
+                    format!(
+                        "a {} controller has {word}, which only virtio-scsi has",
+                        controller.controller_type
+                    ),
+                )
+                .label("only with model='virtio-scsi'")
+                .note("libvirt refuses the guest for it")
+                .help(format!(
+                    "leave {word} out, or write type='scsi' model='virtio-scsi'"
+                ));
+        }
+    }
+}

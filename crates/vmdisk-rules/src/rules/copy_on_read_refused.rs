@@ -1,0 +1,74 @@
+//! `copy-on-read-refused`
+
+use vmdisk_model::{BackendSource, Device, DiskField, FieldPath, Switch};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// Data that is read is to be copied up, and nothing can be copied into.
+    ///
+    /// ## What it does
+    /// Reports `copy_on_read` on read-only disks, on CD and floppy drives and on SCSI units of the host.
+    ///
+    /// ## Why it matters
+    /// What is read from the backing image is written to the top image, which has to take writes. libvirt refuses
+    /// the guest.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' copy_on_read='on'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' copy_on_read='on'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "copy-on-read-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("copy_on_read is not compatible with read-only disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+            Evidence::refused_by_libvirt("copy_on_read is not supported with removable disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+            Evidence::refused_by_libvirt("copy_on_read is not compatible with 'lun' disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        if disk.backend.copy_on_read != Some(Switch::On)
+            || matches!(disk.backend.source, BackendSource::VhostUser(_))
+        {
+            continue;
+        }
+        let what = match disk.frontend.effective_device() {
+            Device::Cdrom | Device::Floppy => "the drive has removable media",
+            Device::Lun => "the disk is a SCSI unit of the host",
+            Device::Disk if disk.backend.is_read_only => "the disk is read-only",
+            Device::Disk => continue,
+        };
+        report
+            .finding(
+                FieldPath::Disk(index, DiskField::CopyOnRead),
+                format!("`{}` is to copy what it reads, and {what}", disk.name()),
+            )
+            .label("there is nothing to copy into")
+            .note("libvirt refuses the guest for it")
+            .help("leave copy_on_read out");
+    }
+}

@@ -1,0 +1,149 @@
+//! `disk-address-refused`
+
+use std::collections::HashMap;
+
+use vmdisk_model::{Address, Disk, DiskField, DriveAddress, FieldPath, TargetBus};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// The address of a disk is of a kind that its bus does not have, or another disk has it.
+    ///
+    /// ## What it does
+    /// Reports addresses of another kind than the bus has (drive on ide, scsi, sata and fdc, a port on usb, a slot
+    /// on virtio), and two disks on one bus at one drive address, written or counted out from their names.
+    ///
+    /// ## Why it matters
+    /// libvirt refuses the guest. A disk without an address gets the one its name stands for, so that `sdb` and an
+    /// address written for another disk can meet.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <address type='drive' controller='0' bus='0' target='0' unit='0'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='sda' bus='sata'/>
+    ///   <address type='drive' controller='0' bus='0' target='0' unit='0'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "disk-address-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("Invalid address type '…' for the disk '…' with the bus type '…'", "src/conf/domain_validate.c, virDomainDiskAddressDiskBusCompatibility"),
+            Evidence::refused_by_libvirt("unexpected address type for … disk", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+            Evidence::refused_by_libvirt("virtio disk cannot have an address of type '…'", "src/qemu/qemu_domain_address.c, qemuDomainAssignDevicePCISlots"),
+            Evidence::refused_by_libvirt("Found duplicate drive address for disk with target name '…' controller='…' bus='…' target='…' unit='…'", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut taken: HashMap<(TargetBus, DriveAddress), usize> = HashMap::new();
+    for (index, disk) in context.disks() {
+        let bus = disk.frontend.effective_bus();
+        let at = FieldPath::Disk(index, DiskField::Address);
+        if let Some(address) = &disk.frontend.address
+            && let Some(kinds) = wrong(bus, address)
+        {
+            report
+                .finding(
+                    at,
+                    format!(
+                        "the address of `{}` is of a kind that bus '{bus}' does not have",
+                        disk.name()
+                    ),
+                )
+                .label(format!("bus '{bus}' has {kinds}"))
+                .note("libvirt refuses the guest for it")
+                .help(format!(
+                    "write {kinds}, or no address, and libvirt finds one"
+                ));
+            continue;
+        }
+        let Some(place) = place_of(disk, bus) else {
+            continue;
+        };
+        let Some(first) = taken.insert((bus, place), index) else {
+            continue;
+        };
+        let other = context.domain.disks[first].name();
+        let DriveAddress {
+            controller,
+            bus: channel,
+            target,
+            unit,
+        } = place;
+        report
+            .finding(
+                at,
+                format!("`{}` and `{other}` are at one place of bus '{bus}'", disk.name()),
+            )
+            .label(format!("controller {controller}, bus {channel}, target {target}, unit {unit}"))
+            .related(FieldPath::Disk(first, DiskField::Address), format!("`{other}` is there"))
+            .note("libvirt refuses the guest for it; a disk without an address is at the place its name stands for")
+            .help("give one of them another unit, or leave both addresses to libvirt");
+    }
+}
+
+/// The kinds of address that the bus has, if this is none.
+fn wrong(bus: TargetBus, address: &Address) -> Option<&'static str> {
+    match bus {
+        TargetBus::Ide | TargetBus::Scsi | TargetBus::Sata | TargetBus::Fdc => match address {
+            Address::Drive(_) => None,
+            Address::Pci(_)
+            | Address::Usb(_)
+            | Address::Ccw(_)
+            | Address::VirtioMmio
+            | Address::SpaprVio(_)
+            | Address::Unassigned
+            | Address::Other(_) => Some("addresses of type 'drive'"),
+        },
+        TargetBus::Usb => match address {
+            Address::Usb(_) => None,
+            Address::Drive(_)
+            | Address::Pci(_)
+            | Address::Ccw(_)
+            | Address::VirtioMmio
+            | Address::SpaprVio(_)
+            | Address::Unassigned
+            | Address::Other(_) => Some("addresses of type 'usb'"),
+        },
+        TargetBus::Virtio => match address {
+            Address::Pci(_)
+            | Address::Ccw(_)
+            | Address::VirtioMmio
+            | Address::Unassigned
+            | Address::Other(_) => None,
+            Address::Drive(_) | Address::Usb(_) | Address::SpaprVio(_) => {
+                Some("addresses of type 'pci'")
+            }
+        },
+        TargetBus::Sd | TargetBus::Nvme | TargetBus::Xen | TargetBus::Uml => None,
+    }
+}
+
+/// Where a disk sits on a controller.
+fn place_of(disk: &Disk, bus: TargetBus) -> Option<DriveAddress> {
+    match &disk.frontend.address {
+        Some(Address::Drive(place)) => Some(*place),
+        Some(_) => None,
+        None => DriveAddress::of_target(bus, disk.frontend.target.as_deref()?),
+    }
+}

@@ -1,0 +1,143 @@
+//! `identity-refused`
+
+use vmdisk_model::{DiskField, FieldPath, TargetBus};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// A serial number, WWN, vendor or product is written in a way that libvirt does not take.
+    ///
+    /// ## What it does
+    /// Reports a serial number with characters other than letters, digits, space and `-_.+/%=:@`, a WWN that is not
+    /// 16 hexadecimal digits, a vendor of more than 8 characters, a product of more than 16 (40 on SATA and IDE),
+    /// and characters in them that cannot be printed.
+    ///
+    /// ## Why it matters
+    /// libvirt refuses the guest, because the words end up in a command line and in fields of fixed length.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <serial>disk;1</serial>
+    /// </disk>
+    /// ```
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='sda' bus='sata'/>
+    ///   <wwn>5000c50015ea71a</wwn>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <serial>WD-1234 a/b</serial>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='sda' bus='sata'/>
+    ///   <wwn>5000c50015ea71ac</wwn>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "identity-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("driver serial '…' contains unsafe characters", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskSerial"),
+            Evidence::refused_by_libvirt("Malformed wwn: ", "src/util/virutil.c, virValidateWWN"),
+            Evidence::refused_by_libvirt("disk vendor is more than 8 characters", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+            Evidence::refused_by_libvirt("disk product is more than … characters", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+            Evidence::refused_by_libvirt("disk vendor is not printable string", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+            Evidence::refused_by_libvirt("disk product is not printable string", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        let name = disk.name();
+        let frontend = &disk.frontend;
+        let is_ata = matches!(frontend.effective_bus(), TargetBus::Ide | TargetBus::Sata);
+        let longest_product = if is_ata { 40 } else { 16 };
+        let wrong = [
+            (
+                DiskField::Serial,
+                "serial number",
+                frontend.serial.as_deref().and_then(wrong_serial),
+            ),
+            (
+                DiskField::Wwn,
+                "WWN",
+                frontend.wwn.as_deref().and_then(wrong_wwn),
+            ),
+            (
+                DiskField::Vendor,
+                "vendor",
+                frontend
+                    .vendor
+                    .as_deref()
+                    .and_then(|text| wrong_name(text, 8)),
+            ),
+            (
+                DiskField::Product,
+                "product",
+                frontend
+                    .product
+                    .as_deref()
+                    .and_then(|text| wrong_name(text, longest_product)),
+            ),
+        ];
+        for (field, word, what) in wrong {
+            let Some(what) = what else { continue };
+            report
+                .finding(
+                    FieldPath::Disk(index, field),
+                    format!("libvirt does not take the {word} of `{name}`"),
+                )
+                .label(what.clone())
+                .help(format!("write another {word}, or leave it out"));
+        }
+    }
+}
+
+fn wrong_serial(serial: &str) -> Option<String> {
+    let is_safe =
+        |character: char| character.is_ascii_alphanumeric() || " -_.+/%=:@".contains(character);
+    let unsafe_one = serial.chars().find(|character| !is_safe(*character))?;
+    Some(format!("{unsafe_one:?} is not allowed in it"))
+}
+
+fn wrong_wwn(wwn: &str) -> Option<String> {
+    let digits = wwn.strip_prefix("0x").unwrap_or(wwn);
+    let is_right = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    (!is_right).then(|| "16 hexadecimal digits are wanted".to_owned())
+}
+
+fn wrong_name(text: &str, longest: usize) -> Option<String> {
+    if text.len() > longest {
+        return Some(format!(
+            "it has {} characters, and {longest} are allowed",
+            text.len()
+        ));
+    }
+    text.bytes()
+        .any(|byte| !(b' '..=b'~').contains(&byte))
+        .then(|| "only characters that can be printed are allowed".to_owned())
+}

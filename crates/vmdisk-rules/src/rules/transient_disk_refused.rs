@@ -1,0 +1,100 @@
+//! `transient-disk-refused`
+
+use vmdisk_model::{
+    BackendSource, Device, Disk, DiskField, FieldPath, Protocol, Switch, TargetBus,
+};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// A disk is to forget its writes, and libvirt cannot make it.
+    ///
+    /// ## What it does
+    /// Reports `<transient/>` on a drive without a source, a read-only disk, a source that is not a file, a device
+    /// that is not a disk, and shared backing on a bus other than virtio, scsi and usb.
+    ///
+    /// ## Why it matters
+    /// libvirt puts an overlay file beside the image when the guest starts. Where it cannot, it refuses the guest.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source dev='/dev/vg0/a'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <transient/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <transient/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "transient-disk-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("transient disk '…' must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
+            Evidence::refused_by_libvirt("transient disk '…' must not be read-only", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
+            Evidence::refused_by_libvirt("transient disk supported only with 'file' type (…)", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
+            Evidence::refused_by_libvirt("transient disk supported only with 'disk' device (…)", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
+            Evidence::refused_by_libvirt("disk bus '…' doesn't support transiend disk backing image sharing", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        let backend = &disk.backend;
+        if !backend.is_transient || matches!(backend.source, BackendSource::VhostUser(_)) {
+            continue;
+        }
+        let Some(what) = obstacle(disk) else {
+            continue;
+        };
+        report
+            .finding(
+                FieldPath::Disk(index, DiskField::Transient),
+                format!("`{}` cannot forget its writes: {what}", disk.name()),
+            )
+            .label("libvirt refuses the guest for it")
+            .help(
+                "leave <transient/> out, or make the disk one of type='file' that may be written",
+            );
+    }
+}
+
+/// Why libvirt cannot put an overlay beside the image.
+fn obstacle(disk: &Disk) -> Option<&'static str> {
+    let image = match &disk.backend.source {
+        BackendSource::Image(image) => image,
+        BackendSource::Empty | BackendSource::VhostUser(_) => return Some("it has no source"),
+    };
+    if !disk.is_writable() {
+        return Some("it is read-only");
+    }
+    if !matches!(image.protocol, Protocol::File { .. }) {
+        return Some("its source is no file");
+    }
+    if disk.frontend.effective_device() != Device::Disk {
+        return Some("it is no disk but another kind of device");
+    }
+    let shares = disk.backend.share_backing == Some(Switch::On);
+    let can_share = matches!(
+        disk.frontend.effective_bus(),
+        TargetBus::Virtio | TargetBus::Scsi | TargetBus::Usb
+    );
+    (shares && !can_share)
+        .then_some("guests can share what is below it only on bus virtio, scsi or usb")
+}

@@ -1,0 +1,178 @@
+//! `vhost-user-option-refused`
+
+use vmdisk_model::{BackendSource, Disk, DiskField, FieldPath, Snapshot, TargetBus};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// An option of images is set on a disk that a vhost-user daemon serves.
+    ///
+    /// ## What it does
+    /// Reports what libvirt does not take on `type='vhostuser'`: another bus than virtio, a snapshot mode other
+    /// than `no`, and every option that only QEMU's own block layer could honour.
+    ///
+    /// ## Why it matters
+    /// QEMU sees none of the requests of such a disk: the daemon has its own cache, limits and identity. libvirt
+    /// refuses the guest, and names one option at a time.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='vhostuser' device='disk' snapshot='no'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source type='unix' path='/run/a.sock'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='vhostuser' device='disk' snapshot='no'>
+    ///   <driver name='qemu' type='raw' queues='4'/>
+    ///   <source type='unix' path='/run/a.sock'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "vhost-user-option-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("vhostuser disk supports only virtio bus", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("only snapshot=no is supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("cache is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("error_policy is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("io is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("ioeventfd is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("copy_on_read is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("discard is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("iothread is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("detect_zeroes is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("metadata_cache is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("iotune is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("readonly is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("shareable is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("transient is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("serial is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("wwn is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("vendor is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("product is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("geometry is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("blockio is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        if !matches!(disk.backend.source, BackendSource::VhostUser(_)) {
+            continue;
+        }
+        let name = disk.name();
+        let bus = disk.frontend.effective_bus();
+        if bus != TargetBus::Virtio {
+            report
+                .finding(
+                    FieldPath::Disk(index, DiskField::TargetBus),
+                    format!("`{name}` is served by a vhost-user daemon, and its bus is '{bus}'"),
+                )
+                .label("vhost-user speaks virtio alone")
+                .note("libvirt refuses the guest for it")
+                .help("write bus='virtio'");
+        }
+        if disk
+            .backend
+            .snapshot
+            .is_some_and(|snapshot| snapshot != Snapshot::No)
+        {
+            report
+                .finding(
+                    FieldPath::Disk(index, DiskField::Snapshot),
+                    format!("`{name}` is served by a vhost-user daemon, which QEMU takes no snapshots of"),
+                )
+                .label("the daemon has the data")
+                .note("libvirt refuses the guest for it")
+                .help("write snapshot='no'");
+        }
+        for (field, word) in unheeded(disk) {
+            report
+                .finding(
+                    FieldPath::Disk(index, field),
+                    format!("`{name}` is served by a vhost-user daemon, and sets {word} for QEMU's block layer"),
+                )
+                .label("QEMU sees none of its requests")
+                .note("libvirt refuses the guest for it")
+                .help(format!("leave {word} out, and tell the daemon"));
+        }
+    }
+}
+
+/// What is set and has no meaning for a daemon's disk.
+fn unheeded(disk: &Disk) -> Vec<(DiskField, &'static str)> {
+    let (frontend, backend) = (&disk.frontend, &disk.backend);
+    let has_block_sizes = frontend.logical_block_size.is_some()
+        || frontend.physical_block_size.is_some()
+        || frontend.discard_granularity.is_some();
+    let has_error_policy = frontend.error_policy.is_some() || frontend.read_error_policy.is_some();
+    [
+        (backend.cache.is_some(), DiskField::Cache, "a cache mode"),
+        (has_error_policy, DiskField::ErrorPolicy, "an error policy"),
+        (backend.aio.is_some(), DiskField::Aio, "a host I/O mode"),
+        (
+            frontend.ioeventfd.is_some(),
+            DiskField::IoEventFd,
+            "ioeventfd",
+        ),
+        (
+            backend.copy_on_read.is_some(),
+            DiskField::CopyOnRead,
+            "copy on read",
+        ),
+        (
+            backend.discard.is_some(),
+            DiskField::Discard,
+            "a discard mode",
+        ),
+        (
+            frontend.iothread.is_some(),
+            DiskField::IoThread,
+            "an iothread",
+        ),
+        (
+            backend.detect_zeroes.is_some(),
+            DiskField::DetectZeroes,
+            "zero detection",
+        ),
+        (
+            backend.metadata_cache_size.is_some(),
+            DiskField::MetadataCacheSize,
+            "a metadata cache",
+        ),
+        (backend.iotune.is_some(), DiskField::Iotune, "limits"),
+        (backend.is_read_only, DiskField::ReadOnly, "read-only"),
+        (backend.is_shareable, DiskField::Shareable, "shareable"),
+        (backend.is_transient, DiskField::Transient, "transient"),
+        (
+            frontend.serial.is_some(),
+            DiskField::Serial,
+            "a serial number",
+        ),
+        (frontend.wwn.is_some(), DiskField::Wwn, "a WWN"),
+        (frontend.vendor.is_some(), DiskField::Vendor, "a vendor"),
+        (frontend.product.is_some(), DiskField::Product, "a product"),
+        (
+            frontend.geometry.is_some(),
+            DiskField::Geometry,
+            "a geometry",
+        ),
+        (has_block_sizes, DiskField::BlockIo, "block sizes"),
+    ]
+    .into_iter()
+    .filter(|(is_set, ..)| *is_set)
+    .map(|(_, field, word)| (field, word))
+    .collect()
+}
