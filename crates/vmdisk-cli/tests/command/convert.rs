@@ -49,3 +49,49 @@ fn a_command_line_is_checked_and_mended_in_place() {
     place.run(&["lint", "vm.args", "--fix"]);
     assert_eq!(place.read("vm.args"), line.replace("unsafe", "writeback"));
 }
+
+const LEFT_OPEN: &str = include_str!("../../../../fixtures/guests/left-open.xml");
+
+#[test]
+fn what_libvirt_would_fill_in_is_written_with_its_reasons() {
+    let place = Place::with(&[("a.xml", LEFT_OPEN)]);
+    let run = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--resolved"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.contains("would fill in 9 things"), "{run:?}");
+    // What is filled in stays as it is.
+    let again = place.run_with_input(
+        &["convert", "--to", "libvirt-xml", "--resolved"],
+        run.stdout.as_bytes(),
+    );
+    assert_eq!(again.stdout, run.stdout);
+    assert_eq!(again.stderr, "nothing was left open\n");
+    let line = place.run(&[
+        "convert",
+        "a.xml",
+        "--to",
+        "qemu",
+        "--resolved",
+        "--explain",
+    ]);
+    assert_eq!(line.code, 0, "{line:?}");
+    assert!(line.stdout.contains("lsi53c895a"), "{line:?}");
+    assert!(
+        line.stderr.contains("disk sdi › target/@bus: scsi: "),
+        "{line:?}"
+    );
+    let alone = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--explain"]);
+    assert_eq!(alone.code, 2, "{alone:?}");
+}
+
+#[test]
+fn two_disks_in_one_place_are_refused_with_their_place() {
+    let disk = "<disk type='file'><source file='/b'/><target dev='hdi' bus='scsi'/></disk>";
+    let text = LEFT_OPEN.replacen("    <controller", &format!("    {disk}\n    <controller"), 1);
+    let place = Place::with(&[("a.xml", &text)]);
+    let run = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--resolved"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(
+        run.stderr.contains("disk hdi sits where disk sdi sits") && run.stderr.contains("a.xml:12:"),
+        "{run:?}"
+    );
+}
