@@ -12,19 +12,36 @@ fn a_disk_goes_to_qemu_and_comes_back() {
 }
 
 #[test]
-fn encryption_refuses_the_conversion_with_its_place() {
-    let text = CLEAN.replace(
-        "web1.qcow2'/>",
-        "web1.qcow2'><encryption format='luks'/></source>",
-    );
+fn what_nobody_understands_refuses_the_conversion_with_its_place() {
+    let text = CLEAN.replace("web1.qcow2'/>", "web1.qcow2'><compression/></source>");
     let place = Place::with(&[("a.xml", &text)]);
     let run = place.run(&["convert", "a.xml", "--to", "qemu"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(run.stderr.contains("`<encryption>` cannot be carried over"));
+    assert!(
+        run.stderr
+            .contains("`<compression>` cannot be carried over")
+    );
     assert!(run.stderr.contains("a.xml:3:"), "{run:?}");
     // The same form keeps it.
     let same = place.run(&["convert", "a.xml", "--to", "disk-xml"]);
-    assert!(same.code == 0 && same.stdout.contains("<encryption format='luks'/>"));
+    assert!(same.code == 0 && same.stdout.contains("<compression/>"));
+}
+
+#[test]
+fn secrets_go_by_reference_there_and_back() {
+    let uuid = "0a81f5b2-8403-7b23-c8d6-21ccc2f80d6f";
+    let source = format!(
+        "web1.qcow2'>\n    <encryption format='luks'>\n      <secret type='passphrase' uuid='{uuid}'/>\n    \
+         </encryption>\n  </source>"
+    );
+    let text = CLEAN.replace("web1.qcow2'/>", &source);
+    let place = Place::with(&[("a.xml", &text)]);
+    let line = place.run(&["convert", "a.xml", "--to", "qemu"]);
+    assert_eq!(line.code, 0, "{line:?}");
+    let file = format!(r#""file":"/etc/libvirt/secrets/{uuid}.base64","format":"base64""#);
+    assert!(line.stdout.contains(&file), "{line:?}");
+    let back = place.run_with_input(&["convert", "--to", "disk-xml"], line.stdout.as_bytes());
+    assert_eq!((back.code, back.stdout), (0, text));
 }
 
 #[test]
@@ -86,12 +103,17 @@ fn what_libvirt_would_fill_in_is_written_with_its_reasons() {
 #[test]
 fn two_disks_in_one_place_are_refused_with_their_place() {
     let disk = "<disk type='file'><source file='/b'/><target dev='hdi' bus='scsi'/></disk>";
-    let text = LEFT_OPEN.replacen("    <controller", &format!("    {disk}\n    <controller"), 1);
+    let text = LEFT_OPEN.replacen(
+        "    <controller",
+        &format!("    {disk}\n    <controller"),
+        1,
+    );
     let place = Place::with(&[("a.xml", &text)]);
     let run = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--resolved"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert!(
-        run.stderr.contains("disk hdi sits where disk sdi sits") && run.stderr.contains("a.xml:12:"),
+        run.stderr.contains("disk hdi sits where disk sdi sits")
+            && run.stderr.contains("a.xml:12:"),
         "{run:?}"
     );
 }
