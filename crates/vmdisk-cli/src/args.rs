@@ -230,6 +230,9 @@ pub(crate) struct ConvertArgs {
     /// How to write QEMU's arguments, with --to qemu.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = QemuFormat::Lines)]
     pub(crate) qemu_format: QemuFormat,
+    /// The XML of a pool or volume that disks are on; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) storage: Vec<PathBuf>,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -3,7 +3,7 @@
 mod resolve;
 
 use vmdisk::write::{self, QemuOptions, QemuStyle};
-use vmdisk::{Document, Loss, Resolved, Source};
+use vmdisk::{Document, Loss, Resolved, Source, Storage};
 use vmdisk_source::LineIndex;
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm};
@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::generate::write::{Written, command_line, unwritable};
 use crate::io::Io;
 use crate::lint::inputs::{Input, Origin};
-use crate::lint::read;
+use crate::lint::{self, read};
 use crate::output::deliver;
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::{Stop, plain};
@@ -40,7 +40,14 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     } else {
         read::file(&args.file)?
     };
-    let document = read::document(&input, &bytes)?;
+    let mut document = read::document(&input, &bytes)?;
+    if !args.storage.is_empty() {
+        let mut storage = Storage::default();
+        for file in &args.storage {
+            lint::storage::add(&mut storage, &read::file(file)?);
+        }
+        document.locate_volumes(&storage);
+    }
     let mut warnings = Vec::new();
     let stays_xml = match (&document.source, args.to) {
         (Source::LibvirtXml(_), ConvertForm::LibvirtXml | ConvertForm::DiskXml) => true,

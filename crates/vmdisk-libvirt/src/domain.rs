@@ -125,7 +125,7 @@ pub(crate) fn read_disk_alone<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -
     (domain, kept)
 }
 
-fn disks_only() -> Domain {
+pub(crate) fn disks_only() -> Domain {
     Domain {
         scope: Scope::DisksOnly,
         ..Domain::default()

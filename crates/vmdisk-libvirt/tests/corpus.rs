@@ -353,3 +353,29 @@ fn a_resolved_guest_has_libvirts_drivers_buses_controllers_and_places() {
     assert!(guests > 300, "only {guests} guests");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn pools_and_volumes_are_read_without_a_problem() {
+    let Some(corpus) = corpus() else { return };
+    let mut wrong = Vec::new();
+    let mut read_count = 0;
+    for directory in ["storagepool-in", "storagevol-in"] {
+        for (name, text) in files(&corpus.join(directory)) {
+            match read(&text) {
+                Ok(document) => {
+                    read_count += usize::from(document.storage.is_some());
+                    wrong.extend(
+                        document
+                            .problems
+                            .iter()
+                            .map(|problem| format!("{name}: {}", problem.message)),
+                    );
+                }
+                Err(failure) => wrong.push(format!("{name}: {failure}")),
+            }
+        }
+    }
+    println!("{read_count} pools and volumes were read");
+    assert_eq!(wrong, Vec::<String>::new());
+    assert!(read_count > 60, "only {read_count} pools and volumes");
+}

@@ -201,10 +201,12 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                     let Protocol::Volume(source) = &mut image.protocol else {
                         return false;
                     };
-                    match field {
-                        ImageField::Pool => source.pool = value.to_owned(),
-                        ImageField::Volume => source.volume = value.to_owned(),
-                        _ => source.mode = VolumeMode::from_wire(value),
+                    if field == ImageField::Pool {
+                        source.pool = value.to_owned();
+                    } else if field == ImageField::Volume {
+                        source.volume = value.to_owned();
+                    } else {
+                        source.mode = VolumeMode::from_wire(value);
                     }
                 }
                 ImageField::Namespace => {

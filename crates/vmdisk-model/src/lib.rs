@@ -47,6 +47,7 @@ mod iotune;
 mod machine;
 mod memory;
 mod network;
+mod pool;
 mod size;
 mod statistics;
 mod virtio;
@@ -83,6 +84,9 @@ pub use machine::{Architecture, BootDevice, DomainType, MachineType};
 pub use memory::{HugePages, MemoryAccess, MemoryBacking, MemorySource};
 pub use network::{
     Cookie, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport,
+};
+pub use pool::{
+    LocatedVolume, PoolType, StoragePool, StorageVolume, VolumeNotLocated, VolumeType,
 };
 pub use size::{Bytes, SizeError};
 pub use statistics::{LatencyHistogram, Statistics};

@@ -230,7 +230,13 @@ fn network() -> BoxedStrategy<Protocol> {
                         source.readahead = number.map(Bytes);
                     }
                     NetworkProtocol::Nfs | NetworkProtocol::Ssh => source.identity = identity,
-                    _ => {}
+                    NetworkProtocol::Sheepdog
+                    | NetworkProtocol::Gluster
+                    | NetworkProtocol::Vxhs
+                    | NetworkProtocol::Http
+                    | NetworkProtocol::Ftp
+                    | NetworkProtocol::Ftps
+                    | NetworkProtocol::Tftp => {}
                 }
                 Protocol::Network(Box::new(source))
             },
@@ -295,16 +301,9 @@ fn alone() -> BoxedStrategy<Image> {
     )
         .prop_map(|(format, protocol, slice, key, login, reservations)| {
             let is_device = matches!(protocol, Protocol::HostDevice { .. });
-            let takes_login = match &protocol {
-                Protocol::Network(source) => {
-                    source.protocol.is_curl()
-                        || matches!(
-                            source.protocol,
-                            NetworkProtocol::Rbd | NetworkProtocol::Iscsi
-                        )
-                }
-                _ => false,
-            };
+            let takes_login = matches!(&protocol, Protocol::Network(source)
+                if source.protocol.is_curl()
+                    || matches!(source.protocol, NetworkProtocol::Rbd | NetworkProtocol::Iscsi));
             Image {
                 slice,
                 encryption: key.map(|secret| Encryption {

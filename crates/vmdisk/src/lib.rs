@@ -92,6 +92,7 @@ mod lint;
 mod losses;
 pub mod redact;
 mod resolve;
+mod storage;
 pub mod write;
 
 /// The model: what a disk is.
@@ -119,6 +120,7 @@ pub use fix::{FixScope, Fixed, fix};
 pub use lint::{LintOptions, LintReport, lint};
 pub use losses::{Loss, losses, not_about_disks};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
+pub use storage::{Storage, StorageItem, Unlocated};
 pub use vmdisk_facts::{Facts, HostIndex, Target};
 pub use vmdisk_libvirt::{RootKind, sniff};
 pub use vmdisk_rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};

@@ -66,11 +66,16 @@ pub fn losses(document: &Document) -> Vec<Loss> {
             let mut losses = Vec::new();
             for (nth, kept) in source.kept.disks.iter().enumerate() {
                 let at = FieldPath::Disk(nth, DiskField::Disk);
-                losses.extend(of_element(document, at, kept));
+                let is_without_image = source
+                    .domain
+                    .disks
+                    .get(nth)
+                    .is_some_and(|disk| disk.backend.image().is_none());
+                losses.extend(of_element(document, at, kept, is_without_image));
             }
             for (nth, kept) in source.kept.controllers.iter().enumerate() {
                 let at = FieldPath::Controller(nth, ControllerField::Controller);
-                losses.extend(of_element(document, at, kept));
+                losses.extend(of_element(document, at, kept, false));
             }
             losses
         }
@@ -190,9 +195,14 @@ fn of_element<'d>(
     document: &'d Document,
     at: FieldPath,
     kept: &'d KeptInside,
+    is_without_image: bool,
 ) -> impl Iterator<Item = Loss> {
     let outer = document.place(at);
-    kept.names().map(move |name| {
+    // The kind of a source and its format say nothing where there is none.
+    let says_nothing =
+        move |name: &String| is_without_image && matches!(name.as_str(), "@type" | "driver/@type");
+    let names = kept.names().filter(move |name| !says_nothing(name));
+    names.map(move |name| {
         let what = match name.rsplit_once('@') {
             Some((path, attribute)) => format!("`{path}@{attribute}`"),
             None => format!("`<{}>`", name.rsplit('/').next().unwrap_or(&name)),
@@ -258,6 +268,9 @@ mod tests {
         assert_eq!(grave(network).len(), 1);
         let elsewhere = "qemu-system-x86_64 -readconfig vm.cfg";
         assert_eq!(grave(elsewhere), ["`readconfig` at -readconfig vm.cfg"]);
+        let empty = "<disk type='file' device='cdrom'><driver name='qemu' type='raw'/>\
+            <target dev='sda' bus='sata'/></disk>";
+        assert_eq!(grave(empty).len(), 0, "an empty drive has nothing to lose");
         let probed = "-hda /srv/a.img -cdrom /srv/b.iso";
         assert_eq!(
             grave(probed).len(),

@@ -294,6 +294,11 @@ impl<'t> Editor<'t> {
             RootKind::Devices => FieldPath::Domain(DomainField::Devices),
             RootKind::Domain
             | RootKind::DomainStatus
+            | RootKind::Pool
+            | RootKind::Volume
+            | RootKind::DomainSnapshot
+            | RootKind::DomainCheckpoint
+            | RootKind::DomainBackup
             | RootKind::OtherLibvirt(_)
             | RootKind::Foreign
             | RootKind::NotXml => FieldPath::Domain(DomainField::Domain),

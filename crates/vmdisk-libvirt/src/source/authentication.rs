@@ -16,7 +16,7 @@ const SECRET: &str = "source/auth/secret";
 pub(super) const OLD: &str = "auth";
 
 /// Reads an `<auth>`.
-pub(super) fn read(
+pub(crate) fn read(
     reader: &mut Reader<'_>,
     parent: &mut Element<'_, '_>,
     depth: usize,

@@ -22,7 +22,7 @@ const IVGEN: &str = "source/encryption/ivgen";
 pub(super) const OLD: &str = "encryption";
 
 /// Reads an `<encryption>`.
-pub(super) fn read(
+pub(crate) fn read(
     reader: &mut Reader<'_>,
     parent: &mut Element<'_, '_>,
     depth: usize,

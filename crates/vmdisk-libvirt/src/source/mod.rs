@@ -1,8 +1,8 @@
 //! `<source>`: where the bytes of an image are, or which daemon serves the disk.
 
-mod authentication;
+pub(crate) mod authentication;
 mod data_store;
-mod encryption;
+pub(crate) mod encryption;
 mod network;
 mod nvme;
 mod reservations;

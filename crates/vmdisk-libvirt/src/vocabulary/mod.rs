@@ -11,6 +11,8 @@ mod controller;
 mod disk;
 mod domain;
 mod limits;
+mod moment;
+mod pool;
 mod source;
 
 pub use controller::{CONTROLLER, SCSI_CONTROLLER};
@@ -18,6 +20,8 @@ pub use disk::{BACKING_STORE, DISK, SOURCE_TYPES};
 pub use domain::{DEVICES, DOMAIN};
 pub(crate) use domain::{IOTHREAD, other_devices};
 pub(crate) use limits::THROTTLE_GROUP;
+pub use moment::{DOMAIN_BACKUP, DOMAIN_CHECKPOINT, DOMAIN_SNAPSHOT};
+pub use pool::{POOL, STORAGE_VOLUME};
 pub use source::source_of;
 pub(crate) use source::{
     switch_from_yes_no, switch_to_yes_no, type_of_source, types_with_attribute,

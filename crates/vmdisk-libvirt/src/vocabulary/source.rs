@@ -243,7 +243,7 @@ static IVGEN: ElementSpec = ElementSpec::new("ivgen").attributes(&[
     attribute("hash", (2, 1, 0), Text),
 ]);
 
-static SECLABEL: ElementSpec = ElementSpec::new("seclabel")
+pub(super) static SECLABEL: ElementSpec = ElementSpec::new("seclabel")
     .attributes(&[
         attribute("model", (0, 9, 9), Text),
         attribute("relabel", (0, 9, 9), YES_NO),
@@ -253,7 +253,7 @@ static SECLABEL: ElementSpec = ElementSpec::new("seclabel")
 
 static LABEL: ElementSpec = ElementSpec::new("label").content(Text);
 
-static SLICES: ElementSpec =
+pub(super) static SLICES: ElementSpec =
     ElementSpec::new("slices").children(&[child((6, 1, 0), &SLICE).many()]);
 
 static SLICE: ElementSpec = ElementSpec::new("slice").attributes(&[
@@ -262,7 +262,7 @@ static SLICE: ElementSpec = ElementSpec::new("slice").attributes(&[
     attribute("size", (6, 1, 0), Unsigned64),
 ]);
 
-static RESERVATIONS: ElementSpec = ElementSpec::new("reservations")
+pub(super) static RESERVATIONS: ElementSpec = ElementSpec::new("reservations")
     .attributes(&[
         attribute("managed", (4, 4, 0), YES_NO),
         attribute("enabled", (4, 4, 0), YES_NO),
@@ -307,7 +307,7 @@ static SNAPSHOT: ElementSpec =
 static CONFIG: ElementSpec =
     ElementSpec::new("config").attributes(&[attribute("file", (1, 2, 11), Text)]);
 
-static INITIATOR: ElementSpec = ElementSpec::new("initiator").children(&[child((4, 7, 0), &IQN)]);
+pub(super) static INITIATOR: ElementSpec = ElementSpec::new("initiator").children(&[child((4, 7, 0), &IQN)]);
 
 static IQN: ElementSpec = ElementSpec::new("iqn").attributes(&[attribute("name", (4, 7, 0), Text)]);
 

@@ -44,14 +44,16 @@ impl Writer<'_> {
         let format = layer.image.format.unwrap_or(Format::Raw);
         let at = layer.at(ImageField::Format);
         let is_directory = matches!(layer.image.protocol, Protocol::Directory { .. });
-        let driver = match format {
+        let driver = if format == Format::Fat && is_directory {
             // The protocol node makes the file system.
-            Format::Fat if is_directory => "raw",
-            Format::Raw if is_encrypted_for_qemu(layer.image) => "luks",
-            _ => driver(format).unwrap_or_else(|reason| {
+            "raw"
+        } else if format == Format::Raw && is_encrypted_for_qemu(layer.image) {
+            "luks"
+        } else {
+            driver(format).unwrap_or_else(|reason| {
                 self.problem(at, format!("format '{format}': {reason}"));
                 format.as_wire()
-            }),
+            })
         };
         let mut node = JsonObject::new()
             .with("driver", driver)

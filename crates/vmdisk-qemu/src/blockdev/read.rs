@@ -648,21 +648,20 @@ impl<'a> Reader<'a> {
             self.record(path_at, property);
         }
         let image = self.source_of(node, driver, path.map(|(_, path)| path));
-        match &image.protocol {
-            Protocol::Other(word)
-                if matches!(word.as_str(), "file" | "host_device" | "host_cdrom") =>
-            {
-                let span = self.options[node.option].span;
-                let message = "the node does not say which file it opens";
-                self.problem(ProblemKind::MissingValue, path_at, span, message)
-                    .help = Some("write filename".to_owned());
-            }
-            _ => {
-                for (key, field) in PLACES {
-                    if let Some(property) = node.view.peek(key) {
-                        self.record(FieldPath::Image(nth, depth, *field), property);
-                    }
-                }
+        let is_nameless = matches!(
+            &image.protocol,
+            Protocol::Other(word) if matches!(word.as_str(), "file" | "host_device" | "host_cdrom")
+        );
+        if is_nameless {
+            let span = self.options[node.option].span;
+            let message = "the node does not say which file it opens";
+            self.problem(ProblemKind::MissingValue, path_at, span, message)
+                .help = Some("write filename".to_owned());
+            return image;
+        }
+        for (key, field) in PLACES {
+            if let Some(property) = node.view.peek(key) {
+                self.record(FieldPath::Image(nth, depth, *field), property);
             }
         }
         image

@@ -259,10 +259,10 @@ fn read_ssh(view: &View<'_>) -> Option<Image> {
 /// The image that a name of QEMU's older syntax stands for, such as `nbd:host:10809`; `None` where it says
 /// what the model has no place for.
 pub(super) fn from_name(name: &str) -> Option<Image> {
-    if let Some(rest) = name.strip_prefix("nbd:") {
-        if !rest.starts_with("//") {
-            return from_old_nbd(rest);
-        }
+    if let Some(rest) = name.strip_prefix("nbd:")
+        && !rest.starts_with("//")
+    {
+        return from_old_nbd(rest);
     }
     if let Some(rest) = name.strip_prefix("rbd:") {
         return from_old_rbd(rest);

@@ -35,11 +35,9 @@ fn alone(image: &mut Image) {
     image.authentication = image.authentication.take().filter(|authentication| {
         authentication.username.is_some() || authentication.secret.is_some()
     });
-    if let Some(authentication) = &mut image.authentication {
-        match (login, &mut authentication.secret) {
-            (Some(kind), Some(secret)) => normal_secret(secret, kind),
-            (None, _) | (_, None) => {}
-        }
+    let secret = image.authentication.as_mut();
+    if let (Some(kind), Some(secret)) = (login, secret.and_then(|login| login.secret.as_mut())) {
+        normal_secret(secret, kind);
     }
     if let Some(encryption) = &mut image.encryption {
         encryption.engine = encryption
@@ -68,11 +66,14 @@ fn alone(image: &mut Image) {
 
 /// What a secret for logging in is called; `None` where the protocol takes none.
 fn login_type(protocol: NetworkProtocol) -> Option<&'static str> {
-    match protocol {
-        NetworkProtocol::Rbd => Some("ceph"),
-        NetworkProtocol::Ssh => None,
-        _ => Some("iscsi"),
+    if protocol == NetworkProtocol::Ssh {
+        return None;
     }
+    Some(if protocol == NetworkProtocol::Rbd {
+        "ceph"
+    } else {
+        "iscsi"
+    })
 }
 
 /// What only libvirt knows becomes an object that somebody has to give.
@@ -107,32 +108,29 @@ fn network(source: &mut NetworkSource, login: &mut Option<Authentication>) {
     // Values of cookies are secrets, and QEMU has no option for the other.
     source.cookies.clear();
     source.known_hosts = None;
-    source.name = source.name.take().and_then(|name| match protocol {
-        NetworkProtocol::Iscsi => {
+    source.name = source.name.take().and_then(|name| {
+        if protocol == NetworkProtocol::Iscsi {
             let (target, unit) = name.split_once('/').unwrap_or((&name, "0"));
             Some(format!("{target}/{}", unit.parse::<u32>().ok()?))
-        }
-        _ if protocol.is_curl() => {
+        } else if protocol.is_curl() {
             let name = name.strip_prefix('/').unwrap_or(&name).to_owned();
             Some(name).filter(|name| !name.is_empty())
+        } else {
+            Some(name)
         }
-        _ => Some(name),
     });
     let mut identity = source.identity.take().unwrap_or_default();
     (identity.keyfile, identity.agent_socket) = (None, None);
-    match protocol {
-        NetworkProtocol::Ssh => {
-            let login = login.take().and_then(|login| login.username);
-            identity.username = login.or(identity.username);
+    if protocol == NetworkProtocol::Ssh {
+        let login = login.take().and_then(|login| login.username);
+        identity.username = login.or(identity.username);
+    }
+    if protocol == NetworkProtocol::Nfs {
+        for owner in [&mut identity.user, &mut identity.group] {
+            *owner = owner
+                .take()
+                .map(|owner| format!("+{}", owner.trim_start_matches('+')));
         }
-        NetworkProtocol::Nfs => {
-            for owner in [&mut identity.user, &mut identity.group] {
-                *owner = owner
-                    .take()
-                    .map(|owner| format!("+{}", owner.trim_start_matches('+')));
-            }
-        }
-        _ => {}
     }
     source.identity = Some(identity).filter(|identity| *identity != NetworkIdentity::default());
 }
