@@ -70,6 +70,9 @@ fn read_image(
         format = inner.take("type", Format::from_wire);
         metadata_cache_size = metadata_cache::read(reader, &mut inner, CACHE, kept);
         kept.note(KeptAt::deep(FORMAT, depth), reader.close(inner));
+    } else if element.peek("type").is_some() {
+        let message = "the backing store has no format: `<format type=…/>` is missing".to_owned();
+        reader.problem(ProblemKind::MissingValue, element.at, element.tag, message);
     }
     let source_type = element.peek("type").unwrap_or("file").to_owned();
     let image = source::read_image(reader, &mut element, depth, &mut None, kept);

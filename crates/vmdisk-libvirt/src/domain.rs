@@ -1,15 +1,18 @@
 //! `<domain>`: the guest around its disks.
 
 use roxmltree::Node;
-use vmdisk_model::{ControllerType, Domain, DomainField, DomainType, FieldPath, Scope};
+use vmdisk_model::{
+    ControllerType, Domain, DomainField, DomainType, DriveAddress, FieldPath, Scope,
+};
 
 use crate::RootKind;
 use crate::document::Document;
 use crate::driver::{read_scaled, write_scaled};
-use crate::element::Element;
+use crate::element::{Child, Element};
 use crate::kept::{Kept, KeptAt};
 use crate::reader::Reader;
-use crate::value::unsigned32;
+use crate::tree::attribute;
+use crate::value::{any_base, unsigned32};
 use crate::vocabulary::{DEVICES, DOMAIN, Field, Whose};
 use crate::writer::{Unwritable, Writer, name_of};
 use crate::{blkiotune, controller, disk, iothreads, memory_backing, os, throttle_groups};
@@ -33,6 +36,8 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, 
         domain_type: element.take("type", |word| Some(DomainType::from_wire(word))),
         ..Domain::default()
     };
+    let domain_type = domain.domain_type.as_ref();
+    reader.is_run_by_qemu = domain_type.is_some_and(DomainType::is_run_by_qemu);
     if let Some(node) = element.child("name") {
         let name = reader.open_child(&element, node, element.whose);
         domain.name = Some(name.content()).filter(|name| !name.is_empty());
@@ -75,6 +80,28 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, 
     (domain, kept)
 }
 
+/// The places that SCSI devices of the host take on the guest's controllers.
+fn scsi_host_devices(devices: &Element<'_, '_>) -> Vec<DriveAddress> {
+    let is_hostdev = |child: &&Child<'_, '_>| child.name == "hostdev";
+    let hostdevs = devices.children.iter().filter(is_hostdev);
+    hostdevs
+        .filter(|child| attribute(child.node, "type") == Some("scsi"))
+        .filter_map(|child| {
+            let address = child
+                .node
+                .children()
+                .find(|inner| inner.is_element() && inner.tag_name().name() == "address")?;
+            let number = |name| attribute(address, name).and_then(any_base);
+            Some(DriveAddress {
+                controller: number("controller")?,
+                bus: number("bus").unwrap_or_default(),
+                target: number("target").unwrap_or_default(),
+                unit: number("unit")?,
+            })
+        })
+        .collect()
+}
+
 /// Reads disks and their controllers; everything else is kept.
 fn read_devices<'d>(
     reader: &mut Reader<'_>,
@@ -83,8 +110,9 @@ fn read_devices<'d>(
     kept: &mut Kept,
 ) {
     let outer = devices.at;
+    domain.scsi_host_devices = scsi_host_devices(&devices);
     for node in devices.children("controller") {
-        let word = crate::tree::attribute(node, "type").unwrap_or_default();
+        let word = attribute(node, "type").unwrap_or_default();
         match ControllerType::from_wire(word) {
             Some(controller_type) => {
                 let nth = domain.controllers.len();
@@ -189,6 +217,7 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
         iothreads,
         controllers: _, // written by `write_devices`, as the disks are
         disks: _,
+        scsi_host_devices: _, // kept among the devices
     } = domain;
     let mut writer = Writer::new();
     let guest = &kept.guest;

@@ -1,8 +1,8 @@
 //! `<driver>` of a disk: options of the frontend and of the backend, in one element.
 
 use vmdisk_model::{
-    AioMode, Backend, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, FieldPath, Format,
-    Frontend, IoThreadId, ReadErrorPolicy, Switch,
+    AioMode, Backend, Bytes, CacheMode, DetectZeroes, Discard, DiskField, ErrorPolicy, FieldPath,
+    Format, Frontend, IoThreadId, ReadErrorPolicy, Switch,
 };
 use vmdisk_source::ProblemKind;
 
@@ -30,6 +30,7 @@ pub(crate) fn read(
     let mut driver = reader.open_child(disk, node, disk.whose);
     // The writer says `qemu` by itself.
     driver.take("name", |name| (name == "qemu").then_some(()));
+    report_foreign_name(reader, &driver);
     let format = if has_format {
         driver.take("type", Format::from_wire)
     } else {
@@ -54,6 +55,18 @@ pub(crate) fn read(
     frontend.statistics = statistics::read(reader, &mut driver, kept);
     kept.note(AT, reader.close(driver));
     format
+}
+
+/// Reports a driver of another hypervisor: Xen has `phy`, `tap` and `file`.
+fn report_foreign_name(reader: &mut Reader<'_>, driver: &Element<'_, '_>) {
+    let foreign = driver.peek("name").filter(|name| *name != "qemu");
+    if let (true, Some(name), Some(span)) =
+        (reader.is_run_by_qemu, foreign, driver.value_span("name"))
+    {
+        let at = FieldPath::Disk(driver.whose.index, DiskField::DriverName);
+        let message = format!("`{name}` is no driver of QEMU, expected `qemu`");
+        reader.problem(ProblemKind::InvalidValue, at, span, message);
+    }
 }
 
 /// Reads a number with a `unit`: the size, or else the text to be kept.

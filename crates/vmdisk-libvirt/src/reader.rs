@@ -1,5 +1,7 @@
 //! Walking the tree along the tables: places, problems, and what is kept.
 
+use std::collections::BTreeSet;
+
 use roxmltree::Node;
 use vmdisk_model::FieldPath;
 use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
@@ -8,8 +10,19 @@ use crate::element::{Child, Element, Written};
 use crate::kept::KeptParts;
 use crate::tag::{Tag, TagAttribute, TagEnd, scan_tag};
 use crate::tree;
-use crate::vocabulary::{ElementSpec, Field, Value, Whose};
+use crate::vocabulary::{ElementSpec, Field, Need, Value, Whose};
 use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
+
+/// The first value that two children of a name have for an attribute.
+fn twice<'d>(element: &Element<'_, 'd>, child: &str, attribute: &str) -> Option<&'d str> {
+    let mut seen = BTreeSet::new();
+    element
+        .children
+        .iter()
+        .filter(|own| own.name == child)
+        .filter_map(|own| tree::attribute(own.node, attribute))
+        .find(|value| !seen.insert(*value))
+}
 
 /// Collects what is found while a document is read.
 pub(crate) struct Reader<'t> {
@@ -17,6 +30,8 @@ pub(crate) struct Reader<'t> {
     pub(crate) text: &'t str,
     pub(crate) map: SourceMap<FieldPath>,
     pub(crate) problems: Vec<Problem<FieldPath>>,
+    /// True if the guest says that QEMU runs it.
+    pub(crate) is_run_by_qemu: bool,
     /// False while something is checked that is no part of the model.
     records: bool,
 }
@@ -27,6 +42,7 @@ impl<'t> Reader<'t> {
             text,
             map: SourceMap::default(),
             problems: Vec::new(),
+            is_run_by_qemu: false,
             records: true,
         }
     }
@@ -112,10 +128,51 @@ impl<'t> Reader<'t> {
                 .collect(),
         };
         self.open_attributes(&mut element, &attributes);
+        self.check_needs(&element);
         if let Some(content) = spec.content {
             self.check_content(&element, content);
         }
         element
+    }
+
+    fn check_needs(&mut self, element: &Element<'_, '_>) {
+        let has = |name: &str| element.peek(name).is_some_and(|value| !value.is_empty());
+        let has_child = |name: &str| element.children.iter().any(|child| child.name == name);
+        let name = element.spec.name;
+        for need in element.spec.needs {
+            let missing = match *need {
+                Need::Attribute(attribute) => {
+                    (!has(attribute)).then(|| format!("`{attribute}` of `<{name}>`"))
+                }
+                Need::Child(child) => {
+                    (!has_child(child)).then(|| format!("`<{child}>` in `<{name}>`"))
+                }
+                Need::EitherAttribute(one, other) => (!has(one) && !has(other))
+                    .then(|| format!("`{one}` or `{other}` of `<{name}>`")),
+                Need::NoChildWith { .. } | Need::Distinct(..) => None,
+            };
+            if let Some(missing) = missing {
+                let message = format!("{missing} is missing");
+                self.problem(ProblemKind::MissingValue, element.at, element.tag, message);
+            }
+            let too_much = match *need {
+                Need::Attribute(_) | Need::Child(_) => None,
+                Need::EitherAttribute(one, other) => (has(one) && has(other)).then(|| {
+                    format!("`<{name}>` has both `{one}` and `{other}`, and only one can count")
+                }),
+                Need::NoChildWith {
+                    child,
+                    attribute,
+                    value,
+                } => (element.peek(attribute) == Some(value) && has_child(child))
+                    .then(|| format!("`<{name} {attribute}='{value}'>` cannot have a `<{child}>`")),
+                Need::Distinct(child, attribute) => twice(element, child, attribute)
+                    .map(|value| format!("two `<{child}>` have the {attribute} `{value}`")),
+            };
+            if let Some(message) = too_much {
+                self.problem(ProblemKind::InvalidValue, element.at, element.tag, message);
+            }
+        }
     }
 
     /// Opens a child that the table of its parent names.
@@ -227,7 +284,11 @@ impl<'t> Reader<'t> {
         };
         let what = match known {
             Value::Words(_) | Value::WordsAnd(..) => "unknown",
-            Value::Text | Value::Unsigned32 | Value::Unsigned64 | Value::AnyBase => "invalid",
+            Value::Text
+            | Value::Unsigned32
+            | Value::Positive32
+            | Value::Unsigned64
+            | Value::AnyBase => "invalid",
         };
         let message = format!("{what} value `{value}` for `{name}`, {}", fault.expected);
         let problem = self.problem(ProblemKind::InvalidValue, at, span, message);

@@ -33,13 +33,16 @@ impl Value {
             Value::Unsigned32 if unsigned32(text).is_none() => {
                 fault("expected a number from 0 to 4294967295")
             }
+            Value::Positive32 if unsigned32(text).is_none_or(|number| number == 0) => {
+                fault("expected a number from 1 to 4294967295")
+            }
             Value::Unsigned64 if unsigned64(text).is_none() => {
                 fault("expected a number from 0 to 18446744073709551615")
             }
             Value::AnyBase if any_base(text).is_none() => {
                 fault("expected a number from 0 to 0xffffffff")
             }
-            Value::Unsigned32 | Value::Unsigned64 | Value::AnyBase => Ok(()),
+            Value::Unsigned32 | Value::Positive32 | Value::Unsigned64 | Value::AnyBase => Ok(()),
         }
     }
 }

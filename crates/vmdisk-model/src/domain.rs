@@ -53,6 +53,9 @@ pub struct Domain {
     pub controllers: Vec<Controller>,
     /// Disks, in order.
     pub disks: Vec<Disk>,
+    /// Places on SCSI controllers that devices of the host take, which are no disks; libvirt `<hostdev
+    /// type='scsi'>`. They are only looked at, and written back as they were read.
+    pub scsi_host_devices: Vec<DriveAddress>,
 }
 
 impl Domain {

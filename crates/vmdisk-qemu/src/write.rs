@@ -80,6 +80,8 @@ fn write_guest(writer: &mut Writer<'_>) -> Option<&'static str> {
         // Written by `write_controllers`.
         controllers: _,
         disks,
+        // Other people's devices.
+        scsi_host_devices: _,
     } = writer.domain;
     let program = match scope {
         Scope::WholeGuest => {

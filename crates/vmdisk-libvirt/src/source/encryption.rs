@@ -31,6 +31,16 @@ pub(crate) fn read(
     let node = parent.child("encryption")?;
     let mut element = reader.open_child(parent, node, parent.whose);
     let secrets = secret::read(reader, &mut element, (SECRET, depth), usize::MAX, kept);
+    for secret in &secrets {
+        let secret_type = secret.secret_type.as_deref();
+        if secret_type != Some("passphrase") {
+            let message = format!(
+                "a secret of type `{}` encrypts nothing, expected `passphrase`",
+                secret_type.unwrap_or_default()
+            );
+            reader.problem(ProblemKind::InvalidValue, element.at, element.tag, message);
+        }
+    }
     let format = element.take("format", EncryptionFormat::from_wire);
     let engine = element.take("engine", EncryptionEngine::from_wire);
     let cipher = element.child("cipher").map(|node| {

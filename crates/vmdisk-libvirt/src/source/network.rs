@@ -4,6 +4,8 @@ use vmdisk_model::{
     Bytes, Cookie, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport,
 };
 
+use vmdisk_source::ProblemKind;
+
 use super::{read_attribute, text, write_attribute};
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
@@ -52,6 +54,10 @@ pub(super) fn read(
 ) -> Option<NetworkSource> {
     let protocol = source.take("protocol", NetworkProtocol::from_wire)?;
     let mut network = NetworkSource::new(protocol, source.take_text("name"), Vec::new());
+    if network.name.is_none() && protocol != NetworkProtocol::Nbd {
+        let message = format!("`name` is missing: what is it called on the {protocol} server?");
+        reader.problem(ProblemKind::MissingValue, source.at, source.tag, message);
+    }
     network.query = source.take_text("query");
     network.tls = source.take("tls", switch_from_yes_no);
     network.tls_hostname = source.take_text("tlsHostname");
@@ -61,12 +67,14 @@ pub(super) fn read(
             nth: network.hosts.len(),
             ..KeptAt::deep(HOST, depth)
         };
-        network.hosts.push(NetworkHost {
+        let read = NetworkHost {
             name: host.take_text("name"),
             port: host.take("port", unsigned32),
             transport: host.take("transport", NetworkTransport::from_wire),
             socket: host.take_text("socket"),
-        });
+        };
+        check_host(reader, &host, &read);
+        network.hosts.push(read);
         kept.note(at, reader.close(host));
     }
     let Leaves {
@@ -94,6 +102,26 @@ pub(super) fn read(
     network.known_hosts = read_attribute(reader, source, known_hosts, kept, text);
     network.reconnect_delay = read_attribute(reader, source, reconnect_delay, kept, unsigned32);
     Some(network)
+}
+
+/// Reports a server that cannot be reached as it is written.
+fn check_host(reader: &mut Reader<'_>, element: &Element<'_, '_>, host: &NetworkHost) {
+    let (kind, message) = match host.transport.unwrap_or(NetworkTransport::Tcp) {
+        NetworkTransport::Unix if host.socket.is_none() => {
+            let message = "`socket` is missing: which UNIX socket is the server behind?";
+            (ProblemKind::MissingValue, message)
+        }
+        NetworkTransport::Tcp | NetworkTransport::Rdma if host.socket.is_some() => {
+            let message = "a server with a `socket` has the transport `unix`";
+            (ProblemKind::InvalidValue, message)
+        }
+        NetworkTransport::Tcp | NetworkTransport::Rdma if host.name.is_none() => {
+            let message = "`name` of `<host>` is missing";
+            (ProblemKind::MissingValue, message)
+        }
+        NetworkTransport::Unix | NetworkTransport::Tcp | NetworkTransport::Rdma => return,
+    };
+    reader.problem(kind, element.at, element.tag, message.to_owned());
 }
 
 fn read_cookies(

@@ -3,7 +3,7 @@
 use vmdisk_model::{ControllerField, ControllerType, ScsiControllerModel};
 
 use super::Field::Controller;
-use super::Value::{Text, Unsigned32, Words, WordsAnd};
+use super::Value::{Positive32, Text, Unsigned32, Words, WordsAnd};
 use super::disk::{ADDRESS, DISK_IOTHREADS};
 use super::{AttributeSpec, ChildSpec, ElementSpec, ON_OFF, attribute, child};
 
@@ -66,7 +66,7 @@ static DRIVER: ElementSpec = ElementSpec::new("driver")
         attribute("cmd_per_lun", (1, 2, 7), Unsigned32).is(Controller(ControllerField::CmdPerLun)),
         attribute("max_sectors", (1, 2, 7), Unsigned32).is(Controller(ControllerField::MaxSectors)),
         attribute("ioeventfd", (1, 2, 18), ON_OFF).is(Controller(ControllerField::IoEventFd)),
-        attribute("iothread", (1, 3, 5), Unsigned32).is(Controller(ControllerField::IoThread)),
+        attribute("iothread", (1, 3, 5), Positive32).is(Controller(ControllerField::IoThread)),
         attribute("iommu", (3, 5, 0), ON_OFF).is(Controller(ControllerField::Iommu)),
         attribute("ats", (3, 5, 0), ON_OFF).is(Controller(ControllerField::Ats)),
         attribute("packed", (6, 3, 0), ON_OFF).is(Controller(ControllerField::Packed)),

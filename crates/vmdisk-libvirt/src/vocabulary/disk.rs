@@ -7,10 +7,10 @@ use vmdisk_model::{
 };
 
 use super::Field::{Disk, Image, Iotune};
-use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Words, WordsAnd};
+use super::Value::{AnyBase, Positive32, Text, Unsigned32, Unsigned64, Words, WordsAnd};
 use super::limits::IOTUNE;
 use super::source::{AUTH, ENCRYPTION};
-use super::{ChildSpec, ElementSpec, ON_OFF, Pick, YES_NO, attribute, child};
+use super::{ChildSpec, ElementSpec, Need, ON_OFF, Pick, YES_NO, attribute, child};
 
 /// Kinds of source; libvirt `disk/@type`.
 pub const SOURCE_TYPES: &[&str] = &[
@@ -89,7 +89,7 @@ static DRIVER: ElementSpec = ElementSpec::new("driver")
         attribute("event_idx", (0, 9, 5), ON_OFF).is(Disk(DiskField::EventIdx)),
         attribute("copy_on_read", (0, 9, 10), ON_OFF).is(Disk(DiskField::CopyOnRead)),
         attribute("discard", (1, 0, 6), Words(Discard::WORDS)).is(Disk(DiskField::Discard)),
-        attribute("iothread", (1, 2, 8), Unsigned32).is(Disk(DiskField::IoThread)),
+        attribute("iothread", (1, 2, 8), Positive32).is(Disk(DiskField::IoThread)),
         attribute("detect_zeroes", (2, 0, 0), Words(DetectZeroes::WORDS))
             .is(Disk(DiskField::DetectZeroes)),
         attribute("discard_no_unref", (9, 5, 0), ON_OFF).is(Disk(DiskField::DiscardNoUnref)),
@@ -111,7 +111,7 @@ pub(super) static DISK_IOTHREADS: ElementSpec =
     ElementSpec::new("iothreads").children(&[child((10, 0, 0), &MAPPED_IOTHREAD).many()]);
 
 static MAPPED_IOTHREAD: ElementSpec = ElementSpec::new("iothread")
-    .attributes(&[attribute("id", (10, 0, 0), Unsigned32)])
+    .attributes(&[attribute("id", (10, 0, 0), Positive32)])
     .children(&[child((10, 0, 0), &QUEUE).many()]);
 
 static QUEUE: ElementSpec =
@@ -203,11 +203,13 @@ static TARGET: ElementSpec = ElementSpec::new("target").attributes(&[
     attribute("dpofua", (11, 10, 0), ON_OFF).is(Disk(DiskField::DpoFua)),
 ]);
 
-static THROTTLE_FILTERS: ElementSpec =
-    ElementSpec::new("throttlefilters").children(&[child((11, 2, 0), &THROTTLE_FILTER).many()]);
+static THROTTLE_FILTERS: ElementSpec = ElementSpec::new("throttlefilters")
+    .needs(&[Need::Distinct("throttlefilter", "group")])
+    .children(&[child((11, 2, 0), &THROTTLE_FILTER).many()]);
 
-static THROTTLE_FILTER: ElementSpec =
-    ElementSpec::new("throttlefilter").attributes(&[attribute("group", (11, 2, 0), Text)]);
+static THROTTLE_FILTER: ElementSpec = ElementSpec::new("throttlefilter")
+    .needs(&[Need::Attribute("group")])
+    .attributes(&[attribute("group", (11, 2, 0), Text)]);
 
 static READONLY: ElementSpec = ElementSpec::new("readonly");
 static SHAREABLE: ElementSpec = ElementSpec::new("shareable");
@@ -222,7 +224,7 @@ static VENDOR: ElementSpec = ElementSpec::new("vendor").content(Text);
 static PRODUCT: ElementSpec = ElementSpec::new("product").content(Text);
 
 static BOOT: ElementSpec = ElementSpec::new("boot").attributes(&[
-    attribute("order", (0, 8, 8), Unsigned32).is(Disk(DiskField::BootOrder)),
+    attribute("order", (0, 8, 8), Positive32).is(Disk(DiskField::BootOrder)),
     attribute("loadparm", (3, 5, 0), Text).is(Disk(DiskField::LoadParm)),
 ]);
 

@@ -5,10 +5,10 @@ use vmdisk_model::{
 };
 
 use super::Field::{Domain, IoThread, ThrottleGroup};
-use super::Value::{Text, Unsigned32, Unsigned64, Words, WordsAnd};
+use super::Value::{Positive32, Text, Unsigned32, Unsigned64, Words, WordsAnd};
 use super::disk::DISK;
 use super::limits::THROTTLE_GROUP;
-use super::{ChildSpec, ElementSpec, ON_OFF, Pick, attribute, child};
+use super::{ChildSpec, ElementSpec, Need, ON_OFF, Pick, attribute, child};
 
 /// An element that others own; only its place in libvirt's order is known.
 const fn other(element: &'static ElementSpec) -> ChildSpec {
@@ -159,15 +159,16 @@ static MEMORY_DISCARD: ElementSpec = ElementSpec::new("discard");
 
 static IOTHREADS: ElementSpec = ElementSpec::new("iothreads").content(Unsigned32);
 
-static IOTHREAD_IDS: ElementSpec =
-    ElementSpec::new("iothreadids").children(&[child((1, 2, 15), &IOTHREAD)
+static IOTHREAD_IDS: ElementSpec = ElementSpec::new("iothreadids")
+    .needs(&[Need::Distinct("iothread", "id")])
+    .children(&[child((1, 2, 15), &IOTHREAD)
         .many()
         .is(IoThread(IoThreadField::IoThread))]);
 
 /// libvirt `iothreadids/iothread`.
 pub(crate) static IOTHREAD: ElementSpec = ElementSpec::new("iothread")
     .attributes(&[
-        attribute("id", (1, 2, 15), Unsigned32).is(IoThread(IoThreadField::Id)),
+        attribute("id", (1, 2, 15), Positive32).is(IoThread(IoThreadField::Id)),
         attribute("thread_pool_min", (8, 5, 0), Unsigned32)
             .is(IoThread(IoThreadField::ThreadPoolMin)),
         attribute("thread_pool_max", (8, 5, 0), Unsigned32)

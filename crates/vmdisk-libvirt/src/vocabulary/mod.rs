@@ -89,6 +89,8 @@ pub enum Value {
     WordsAnd(&'static [&'static str], &'static [&'static str]),
     /// A number up to 2^32 - 1.
     Unsigned32,
+    /// A number from 1 to 2^32 - 1.
+    Positive32,
     /// A number up to 2^64 - 1.
     Unsigned64,
     /// A number up to 2^32 - 1, also in base 16 (`0x1f`) or 8 (`017`).
@@ -99,6 +101,28 @@ pub enum Value {
 pub const YES_NO: Value = Value::Words(&["yes", "no"]);
 /// `on` and `off`.
 pub const ON_OFF: Value = Value::Words(vmdisk_model::Switch::WORDS);
+
+/// What libvirt wants of an element wherever it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// This attribute.
+    Attribute(&'static str),
+    /// This child.
+    Child(&'static str),
+    /// One of these attributes, and not both.
+    EitherAttribute(&'static str, &'static str),
+    /// No such child beside an attribute of this value.
+    NoChildWith {
+        /// The child.
+        child: &'static str,
+        /// The attribute.
+        attribute: &'static str,
+        /// Its value.
+        value: &'static str,
+    },
+    /// Children of this name that differ in this attribute.
+    Distinct(&'static str, &'static str),
+}
 
 /// What libvirt knows of an attribute.
 #[derive(Clone, Copy, Debug)]
@@ -214,6 +238,8 @@ pub struct ElementSpec {
     pub children: &'static [ChildSpec],
     /// What its text may say, if it has any.
     pub content: Option<Value>,
+    /// Without what libvirt refuses it.
+    pub needs: &'static [Need],
     /// False for an element that others own too: what the table does not name is then not judged.
     pub is_judged: bool,
 }
@@ -225,8 +251,14 @@ impl ElementSpec {
             attributes: &[],
             children: &[],
             content: None,
+            needs: &[],
             is_judged: true,
         }
+    }
+
+    const fn needs(mut self, needs: &'static [Need]) -> Self {
+        self.needs = needs;
+        self
     }
 
     const fn attributes(mut self, attributes: &'static [AttributeSpec]) -> Self {

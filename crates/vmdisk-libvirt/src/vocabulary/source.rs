@@ -8,7 +8,7 @@ use vmdisk_model::{
 use super::Field::{Disk, Image};
 use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Words};
 use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
-use super::{ChildSpec, ElementSpec, Pick, YES_NO, attribute, child};
+use super::{ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
 
 /// What is known of a `<source>` in a disk of this type.
 pub fn source_of(source_type: &str) -> &'static ElementSpec {
@@ -44,6 +44,7 @@ pub(crate) fn type_of_source(element: &'static ElementSpec) -> Option<&'static s
 }
 
 static FILE: ElementSpec = ElementSpec::new("source")
+    .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("file", (0, 0, 3), Text).is(Image(ImageField::Path)),
         attribute("fdgroup", (9, 0, 0), Text).is(Image(ImageField::FdGroup)),
@@ -54,6 +55,7 @@ static FILE: ElementSpec = ElementSpec::new("source")
     .children(LOCAL_CHILDREN);
 
 static BLOCK: ElementSpec = ElementSpec::new("source")
+    .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("dev", (0, 0, 3), Text).is(Image(ImageField::Path)),
         attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
@@ -63,6 +65,7 @@ static BLOCK: ElementSpec = ElementSpec::new("source")
     .children(LOCAL_CHILDREN);
 
 static DIR: ElementSpec = ElementSpec::new("source")
+    .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("dir", (0, 7, 5), Text).is(Image(ImageField::Path)),
         attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
@@ -72,6 +75,7 @@ static DIR: ElementSpec = ElementSpec::new("source")
     .children(COMMON_CHILDREN);
 
 static NETWORK: ElementSpec = ElementSpec::new("source")
+    .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("protocol", (0, 8, 7), Words(NetworkProtocol::WORDS))
             .is(Image(ImageField::NetworkProtocol)),
@@ -105,6 +109,7 @@ static NETWORK: ElementSpec = ElementSpec::new("source")
     ]);
 
 static VOLUME: ElementSpec = ElementSpec::new("source")
+    .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("pool", (1, 0, 5), Text).is(Image(ImageField::Pool)),
         attribute("volume", (1, 0, 5), Text).is(Image(ImageField::Volume)),
@@ -116,6 +121,7 @@ static VOLUME: ElementSpec = ElementSpec::new("source")
     .children(VOLUME_CHILDREN);
 
 static NVME: ElementSpec = ElementSpec::new("source")
+    .needs(&[Need::Distinct("seclabel", "model"), Need::Attribute("type")])
     .attributes(&[
         attribute("type", (6, 0, 0), Words(&["pci"])),
         attribute("managed", (6, 0, 0), YES_NO).is(Image(ImageField::Managed)),
@@ -131,6 +137,7 @@ static NVME: ElementSpec = ElementSpec::new("source")
     ]);
 
 static VHOST_USER: ElementSpec = ElementSpec::new("source")
+    .needs(&[Need::Distinct("seclabel", "model"), Need::Attribute("type")])
     .attributes(&[
         attribute("type", (7, 1, 0), Words(&["unix"])),
         attribute("path", (7, 1, 0), Text).is(Disk(DiskField::SocketPath)),
@@ -143,6 +150,7 @@ static VHOST_USER: ElementSpec = ElementSpec::new("source")
     ]);
 
 static VHOST_VDPA: ElementSpec = ElementSpec::new("source")
+    .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("dev", (9, 8, 0), Text).is(Image(ImageField::Path)),
         attribute("index", (9, 8, 0), Unsigned32),
@@ -185,6 +193,7 @@ const DATA_STORE_CHILD: ChildSpec = child((10, 10, 0), &DATA_STORE).is(Image(Ima
 
 /// libvirt `<dataStore>`: the data file of a qcow2 image, with a source of its own.
 static DATA_STORE: ElementSpec = ElementSpec::new("dataStore")
+    .needs(&[Need::Child("format")])
     .attributes(&[attribute("type", (10, 10, 0), Words(SOURCE_TYPES))])
     .children(&[
         child((10, 10, 0), &DATA_STORE_FORMAT),
@@ -208,17 +217,20 @@ static DATA_STORE_FORMAT: ElementSpec = ElementSpec::new("format")
     .children(&[child((10, 10, 0), &super::disk::METADATA_CACHE)]);
 
 pub(super) static AUTH: ElementSpec = ElementSpec::new("auth")
+    .needs(&[Need::Attribute("username"), Need::Child("secret")])
     .attributes(&[
         attribute("username", (0, 9, 7), Text),
         attribute("type", (0, 9, 7), Words(&["none", "chap", "ceph"])),
     ])
     .children(&[child((0, 9, 7), &SECRET)]);
 
-static SECRET: ElementSpec = ElementSpec::new("secret").attributes(&[
-    attribute("type", (0, 9, 7), Text),
-    attribute("uuid", (0, 9, 7), Text),
-    attribute("usage", (0, 9, 7), Text),
-]);
+static SECRET: ElementSpec = ElementSpec::new("secret")
+    .needs(&[Need::EitherAttribute("uuid", "usage")])
+    .attributes(&[
+        attribute("type", (0, 9, 7), Text),
+        attribute("uuid", (0, 9, 7), Text),
+        attribute("usage", (0, 9, 7), Text),
+    ]);
 
 pub(super) static ENCRYPTION: ElementSpec = ElementSpec::new("encryption")
     .attributes(&[
@@ -244,6 +256,11 @@ static IVGEN: ElementSpec = ElementSpec::new("ivgen").attributes(&[
 ]);
 
 pub(super) static SECLABEL: ElementSpec = ElementSpec::new("seclabel")
+    .needs(&[Need::NoChildWith {
+        child: "label",
+        attribute: "relabel",
+        value: "no",
+    }])
     .attributes(&[
         attribute("model", (0, 9, 9), Text),
         attribute("relabel", (0, 9, 9), YES_NO),
@@ -256,11 +273,13 @@ static LABEL: ElementSpec = ElementSpec::new("label").content(Text);
 pub(super) static SLICES: ElementSpec =
     ElementSpec::new("slices").children(&[child((6, 1, 0), &SLICE).many()]);
 
-static SLICE: ElementSpec = ElementSpec::new("slice").attributes(&[
-    attribute("type", (6, 1, 0), Words(&["storage"])),
-    attribute("offset", (6, 1, 0), Unsigned64),
-    attribute("size", (6, 1, 0), Unsigned64),
-]);
+static SLICE: ElementSpec = ElementSpec::new("slice")
+    .needs(&[Need::Attribute("offset"), Need::Attribute("size")])
+    .attributes(&[
+        attribute("type", (6, 1, 0), Words(&["storage"])),
+        attribute("offset", (6, 1, 0), Unsigned64),
+        attribute("size", (6, 1, 0), Unsigned64),
+    ]);
 
 pub(super) static RESERVATIONS: ElementSpec = ElementSpec::new("reservations")
     .attributes(&[
@@ -271,6 +290,11 @@ pub(super) static RESERVATIONS: ElementSpec = ElementSpec::new("reservations")
     .children(&[child((4, 4, 0), &RESERVATIONS_SOURCE)]);
 
 static RESERVATIONS_SOURCE: ElementSpec = ElementSpec::new("source")
+    .needs(&[
+        Need::Attribute("type"),
+        Need::Attribute("path"),
+        Need::Attribute("mode"),
+    ])
     .attributes(&[
         attribute("type", (4, 4, 0), Words(&["unix"])),
         attribute("path", (4, 4, 0), Text),
@@ -307,17 +331,20 @@ static SNAPSHOT: ElementSpec =
 static CONFIG: ElementSpec =
     ElementSpec::new("config").attributes(&[attribute("file", (1, 2, 11), Text)]);
 
-pub(super) static INITIATOR: ElementSpec = ElementSpec::new("initiator").children(&[child((4, 7, 0), &IQN)]);
+pub(super) static INITIATOR: ElementSpec =
+    ElementSpec::new("initiator").children(&[child((4, 7, 0), &IQN)]);
 
 static IQN: ElementSpec = ElementSpec::new("iqn").attributes(&[attribute("name", (4, 7, 0), Text)]);
 
 static SSL: ElementSpec =
     ElementSpec::new("ssl").attributes(&[attribute("verify", (6, 2, 0), YES_NO)]);
 
-static COOKIES: ElementSpec =
-    ElementSpec::new("cookies").children(&[child((6, 2, 0), &COOKIE).many()]);
+static COOKIES: ElementSpec = ElementSpec::new("cookies")
+    .needs(&[Need::Distinct("cookie", "name")])
+    .children(&[child((6, 2, 0), &COOKIE).many()]);
 
 static COOKIE: ElementSpec = ElementSpec::new("cookie")
+    .needs(&[Need::Attribute("name")])
     .attributes(&[attribute("name", (6, 2, 0), Text)])
     .content(Text);
 

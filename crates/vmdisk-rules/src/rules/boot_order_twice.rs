@@ -70,6 +70,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
+            Evidence::refused_by_libvirt("boot order '…' used for more than one device", "src/conf/domain_conf.c, virDomainDefCollectBootOrder"),
             Evidence::Refused {
                 by: "QEMU",
                 text: "The bootindex 1 has already been used",

@@ -1,9 +1,7 @@
 //! `bus-option-refused`
 
 use vmdisk_facts::Version;
-use vmdisk_model::{
-    Device, Disk, DiskField, FieldPath, GeometryTranslation, TargetBus, VirtioOptions,
-};
+use vmdisk_model::{Device, Disk, DiskField, FieldPath, TargetBus, VirtioOptions};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -45,12 +43,18 @@ declare_rule! {
     /// </disk>
     /// ```
     /// ```xml,not-reported
-    /// <disk type='file' device='disk'>
-    ///   <driver name='qemu' type='raw'/>
-    ///   <source file='/srv/a.img'/>
-    ///   <target dev='sda' bus='sata'/>
-    ///   <wwn>5000c50015ea71ac</wwn>
-    /// </disk>
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <controller type='scsi' index='0' model='virtio-scsi'/>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='sda' bus='scsi'/>
+    ///       <wwn>5000c50015ea71ac</wwn>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
     /// ```
     pub(super) static RULE = {
         name: "bus-option-refused",
@@ -136,7 +140,9 @@ fn misplaced(
             virtio,
         ),
         (
-            frontend.queue_size.is_some() && bus != Virtio,
+            frontend.queue_size.is_some()
+                && bus != Virtio
+                && context.libvirt_is_before(Version(9, 1, 0)) != Some(true),
             DiskField::QueueSize,
             "a queue size",
             virtio,
@@ -196,10 +202,10 @@ fn misplaced(
             "a CD or floppy drive",
         ),
         (
-            frontend.wwn.is_some() && bus != Scsi && !is_ata,
+            frontend.wwn.is_some() && !matches!(bus, Scsi | Ide),
             DiskField::Wwn,
             "a WWN",
-            "one of the buses scsi, sata, ide",
+            "the bus scsi or ide",
         ),
         (
             frontend.vendor.is_some() && bus != Scsi,
@@ -232,9 +238,7 @@ fn misplaced(
             "one of the buses virtio, scsi, sata, ide",
         ),
         (
-            translation.is_some_and(|translation| translation != GeometryTranslation::Auto)
-                && bus != Ide
-                && !matches!(bus, Usb | Sd),
+            translation.is_some() && bus != Ide && !matches!(bus, Usb | Sd),
             DiskField::GeometryTranslation,
             "a translation of its geometry",
             "the bus ide",

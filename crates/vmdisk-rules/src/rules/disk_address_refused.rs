@@ -1,6 +1,6 @@
 //! `disk-address-refused`
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use vmdisk_model::{Address, Disk, DiskField, DriveAddress, FieldPath, TargetBus};
 
@@ -46,7 +46,10 @@ declare_rule! {
         evidence: &[
             Evidence::refused_by_libvirt("Invalid address type '…' for the disk '…' with the bus type '…'", "src/conf/domain_validate.c, virDomainDiskAddressDiskBusCompatibility"),
             Evidence::refused_by_libvirt("unexpected address type for … disk", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+            Evidence::refused_by_libvirt("cannot use CCW address type for device", "src/qemu/qemu_domain_address.c, qemuDomainAssignCCWAddresses"),
             Evidence::refused_by_libvirt("virtio disk cannot have an address of type '…'", "src/qemu/qemu_domain_address.c, qemuDomainAssignDevicePCISlots"),
+            Evidence::refused_by_libvirt("using disk target name '…' conflicts with SCSI host device address", "src/conf/domain_conf.c, virDomainDiskDefAssignAddress"),
+            Evidence::refused_by_libvirt("in use by another SCSI", "src/conf/domain_validate.c, virDomainDefDuplicateHostdevInfoValidate"),
             Evidence::refused_by_libvirt("Found duplicate drive address for disk with target name '…' controller='…' bus='…' target='…' unit='…'", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate"),
         ],
         supersedes: &[],
@@ -56,11 +59,12 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut taken: HashMap<(TargetBus, DriveAddress), usize> = HashMap::new();
+    let of_host: HashSet<DriveAddress> = context.domain.scsi_host_devices.iter().copied().collect();
     for (index, disk) in context.disks() {
         let bus = disk.frontend.effective_bus();
         let at = FieldPath::Disk(index, DiskField::Address);
         if let Some(address) = &disk.frontend.address
-            && let Some(kinds) = wrong(bus, address)
+            && let Some(kinds) = wrong(bus, address).or_else(|| not_on_a_pc(context, address))
         {
             report
                 .finding(
@@ -80,6 +84,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(place) = place_of(disk, bus) else {
             continue;
         };
+        if bus == TargetBus::Scsi && of_host.contains(&place) {
+            report
+                .finding(at, format!("`{}` and a SCSI device of the host are at one place", disk.name()))
+                .label(format!("controller {}, unit {}", place.controller, place.unit))
+                .note("libvirt refuses the guest for it; a disk without an address is at the place its name stands for")
+                .help("give one of them another unit");
+            continue;
+        }
         let Some(first) = taken.insert((bus, place), index) else {
             continue;
         };
@@ -137,6 +149,16 @@ fn wrong(bus: TargetBus, address: &Address) -> Option<&'static str> {
         },
         TargetBus::Sd | TargetBus::Nvme | TargetBus::Xen | TargetBus::Uml => None,
     }
+}
+
+/// The kinds of address that the machine has, if it is a PC and this is none of a PC's.
+fn not_on_a_pc(context: &Context<'_>, address: &Address) -> Option<&'static str> {
+    let is_pc = context
+        .domain
+        .machine
+        .as_ref()
+        .is_some_and(|machine| machine.is_q35() || machine.is_i440fx());
+    (is_pc && matches!(address, Address::Ccw(_))).then_some("addresses of type 'pci' on a PC")
 }
 
 /// Where a disk sits on a controller.

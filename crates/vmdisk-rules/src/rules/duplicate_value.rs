@@ -41,6 +41,8 @@ declare_rule! {
         since: "0.1.0",
         is_about_text: true,
         evidence: &[
+            Evidence::refused_by_libvirt("an <auth> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
+            Evidence::refused_by_libvirt("an <encryption> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
             Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskDefParseXML: one node per name is read"),
         ],
         supersedes: &[],

@@ -89,7 +89,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .help(help);
         }
         let is_shareable_format = matches!(top.format, Some(Format::Raw) | None);
-        if disk.backend.is_shareable && !is_shareable_format {
+        if disk.backend.is_shareable && disk.is_writable() && !is_shareable_format {
             let format = top.format.map_or("raw", Format::as_wire);
             report
                 .finding(

@@ -29,7 +29,7 @@ declare_rule! {
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw'/>
     ///   <source file='/srv/a.img'/>
-    ///   <target dev='sda' bus='sata'/>
+    ///   <target dev='sda' bus='scsi'/>
     ///   <wwn>5000c50015ea71a</wwn>
     /// </disk>
     /// ```
@@ -47,7 +47,7 @@ declare_rule! {
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw'/>
     ///   <source file='/srv/a.img'/>
-    ///   <target dev='sda' bus='sata'/>
+    ///   <target dev='sda' bus='scsi'/>
     ///   <wwn>5000c50015ea71ac</wwn>
     /// </disk>
     /// ```

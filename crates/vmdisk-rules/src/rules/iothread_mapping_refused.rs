@@ -78,6 +78,13 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
+            Evidence::refused_by_libvirt("disk driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+            Evidence::refused_by_libvirt("duplicate mapping for iothread '…'", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("iothread to queue mapping must be provided for all iothreads or for none", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("iothread queue '…' mapping out of range", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("iothread queue '…' is already assigned", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("missing iothread mapping for queue '…'", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("'queue' count must be configured for explicit iothread to queue mapping", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
             Evidence::Refused {
                 by: "QEMU",
                 text: "because it is already assigned",

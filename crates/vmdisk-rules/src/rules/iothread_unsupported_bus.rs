@@ -102,6 +102,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
+            Evidence::refused_by_libvirt("IOThreads not available for bus … target …", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads"),
             Evidence::Refused {
                 by: "libvirt 9.0",
                 text: "IOThreads not available for bus sata target sda",

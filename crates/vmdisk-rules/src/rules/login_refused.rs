@@ -52,6 +52,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("authentication is not supported for protocol '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("authentication is supported only for network backed disks", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("invalid secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
+            Evidence::refused_by_libvirt("unknown secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
         ],
         supersedes: &[],
         check: check,
@@ -64,7 +65,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(authentication) = &image.authentication else {
                 continue;
             };
-            let Some((what, help)) = wrong(context, &image.protocol, authentication) else {
+            let Some((what, help)) = wrong(&image.protocol, authentication) else {
                 continue;
             };
             report
@@ -79,11 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-fn wrong(
-    context: &Context<'_>,
-    protocol: &Protocol,
-    authentication: &Authentication,
-) -> Option<(String, &'static str)> {
+fn wrong(protocol: &Protocol, authentication: &Authentication) -> Option<(String, &'static str)> {
     use NetworkProtocol::{
         Ftp, Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Sheepdog, Ssh, Tftp, Vxhs,
     };
@@ -104,15 +101,14 @@ fn wrong(
     let wanted = match protocol {
         Iscsi => "iscsi",
         Rbd => "ceph",
-        Http | Https | Ftp | Ftps => return None,
-        Ssh => return None,
+        Http | Https | Ftp | Ftps | Ssh => return None,
         Nbd | Gluster | Nfs | Sheepdog | Tftp | Vxhs => {
             let what = format!("{protocol} does not log in");
             return Some((what, "leave <auth> out"));
         }
     };
-    let _ = context;
-    let given = authentication.secret.as_ref()?.secret_type.as_deref()?;
+    let given = authentication.secret.as_ref()?.secret_type.as_deref();
+    let given = given.unwrap_or("(none)");
     (given != wanted).then(|| {
         let what = format!(
             "{protocol} logs in with a secret of type '{wanted}', and this is of type '{given}'"

@@ -63,6 +63,8 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
+            Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
+            Evidence::refused_by_libvirt("disk device 'lun' must use 'raw' format", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
             Evidence::Refused {
                 by: "QEMU",
                 text: "Is this a SCSI device?",

@@ -101,6 +101,7 @@ mod unit_out_of_range;
 mod unknown_attribute;
 mod unknown_element;
 mod unstable_device_path;
+mod usb_disabled;
 mod vectors_too_few;
 mod vhost_user_needs_shared_mem;
 mod vhost_user_option_refused;
@@ -213,6 +214,7 @@ pub static RULES: &[&Rule] = &[
     &unknown_attribute::RULE,
     &unknown_element::RULE,
     &unstable_device_path::RULE,
+    &usb_disabled::RULE,
     &vectors_too_few::RULE,
     &vhost_user_needs_shared_mem::RULE,
     &vhost_user_option_refused::RULE,

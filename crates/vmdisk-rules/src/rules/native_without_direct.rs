@@ -98,6 +98,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
+            Evidence::refused_by_libvirt("io='…' needs either no disk cache or directsync cache mode", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::Refused {
                 by: "libvirt 9.0 and 11.3",
                 text: "io='native' needs either no disk cache or directsync cache mode",

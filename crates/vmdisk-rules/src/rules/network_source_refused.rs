@@ -105,7 +105,7 @@ fn wrong(network: &NetworkSource) -> Vec<(ImageField, &'static str, &'static str
     let lacks_slash = network
         .name
         .as_deref()
-        .is_some_and(|name| !name.contains('/'));
+        .is_some_and(|name| name.find('/').unwrap_or_default() == 0);
     let one = match network.hosts.as_slice() {
         [host] => Some(host),
         _ => None,

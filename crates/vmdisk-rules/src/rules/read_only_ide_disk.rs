@@ -52,6 +52,8 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
+            Evidence::refused_by_libvirt("readonly ide disks are not supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+            Evidence::refused_by_libvirt("readonly sata disks are not supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::Refused {
                 by: "QEMU",
                 text: "Block node is read-only",

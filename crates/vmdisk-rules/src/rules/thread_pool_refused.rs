@@ -46,6 +46,8 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
+            Evidence::refused_by_libvirt("thread_pool_max must be a positive integer", "src/conf/domain_validate.c, virDomainDefValidateIOThreadsThreadPool"),
+            Evidence::refused_by_libvirt("thread_pool_min must be smaller or equal to thread_pool_max", "src/conf/domain_validate.c, virDomainDefValidateIOThreadsThreadPool"),
             Evidence::Refused {
                 by: "QEMU",
                 text: "bad thread-pool-min/thread-pool-max values",

@@ -56,6 +56,10 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
+            Evidence::refused_by_libvirt("total and read/write bytes_sec cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
+            Evidence::refused_by_libvirt("total and read/write iops_sec cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
+            Evidence::refused_by_libvirt("total and read/write bytes_sec_max cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
+            Evidence::refused_by_libvirt("total and read/write iops_sec_max cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
             Evidence::Refused {
                 by: "QEMU",
                 text: "bps/iops/max total values and read/write values cannot be used at the same time",

@@ -89,6 +89,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
+            Evidence::refused_by_libvirt("'vhostuser' requires shared memory", "src/qemu/qemu_validate.c, qemuValidateDomainDefVhostUserRequireSharedMemory"),
             Evidence::Refused {
                 by: "libvirt 9.0",
                 text: "'vhostuser' requires shared memory",
