@@ -167,7 +167,13 @@ struct Session {
 
 impl Session {
     fn new() -> Option<Self> {
-        let folder = tempfile::tempdir().ok()?;
+        // libvirt syncs each definition, which memory does at once.
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory).ok()?
+        } else {
+            tempfile::tempdir().ok()?
+        };
         let etc = folder.path().join("root").join("etc");
         std::fs::create_dir_all(&etc).ok()?;
         // As root it need not look at QEMU again for each guest.

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_model::{Change, Domain, FieldPath};
-use vmdisk_rules::{Context, Evidence, Example, Group, Outcome, Policy, RULES, Rule, TakenBy, check};
+use vmdisk_rules::{
+    Context, Evidence, Example, Group, Outcome, Policy, RULES, Rule, TakenBy, check,
+};
 use vmdisk_source::{Edit, Problem, SourceMap, apply_edits};
 
 fn fixtures() -> PathBuf {

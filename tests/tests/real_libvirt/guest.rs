@@ -1,7 +1,7 @@
 //! Guests that libvirt takes, each different.
 
-use proptest::test_runner::{RngAlgorithm, TestRng};
 use proptest::prelude::Rng as _;
+use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use crate::element::Element;
 
@@ -65,8 +65,25 @@ impl Guest {
 
 /// The kinds of disk that guests are made of.
 const KINDS: &[&str] = &[
-    "virtio", "virtio", "virtio", "virtio-block", "scsi", "scsi", "lun", "sata", "sata-cdrom",
-    "usb", "floppy", "nbd", "rbd", "https-cdrom", "iscsi", "vhostuser", "nvme", "dir", "ide",
+    "virtio",
+    "virtio",
+    "virtio",
+    "virtio-block",
+    "scsi",
+    "scsi",
+    "lun",
+    "sata",
+    "sata-cdrom",
+    "usb",
+    "floppy",
+    "nbd",
+    "rbd",
+    "https-cdrom",
+    "iscsi",
+    "vhostuser",
+    "nvme",
+    "dir",
+    "ide",
 ];
 
 /// A guest with one to three disks, to which libvirt has no objection.
@@ -213,7 +230,11 @@ fn add_disk(guest: &mut Guest, nth: usize, kind: &str, dice: &mut Dice) {
             .around(Element::new("readonly")),
         "iscsi" => disk("network", "disk")
             .around(driver("raw"))
-            .around(network("iscsi", &format!("iqn.2013-07.com.example:disks/{nth}"), 3260))
+            .around(network(
+                "iscsi",
+                &format!("iqn.2013-07.com.example:disks/{nth}"),
+                3260,
+            ))
             .around(target("vd", "virtio")),
         "vhostuser" => {
             share_memory(guest);

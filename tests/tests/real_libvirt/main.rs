@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "the tests show their figures")]
 
 mod compare;
+mod difference;
 mod element;
 mod guest;
 mod moves;

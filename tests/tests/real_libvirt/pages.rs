@@ -21,7 +21,10 @@ fn guest(example: &str, number: usize) -> String {
     }
     let mut text = example
         .replace("<domain type='kvm'>", "<domain type='qemu'>")
-        .replace("<name>web1</name>", &format!("{name}<memory>65536</memory>"));
+        .replace(
+            "<name>web1</name>",
+            &format!("{name}<memory>65536</memory>"),
+        );
     if !text.contains("<os>") {
         let os = "<os><type arch='x86_64' machine='q35'>hvm</type></os>";
         text = text.replace("</memory>", &format!("</memory>{os}"));
@@ -29,7 +32,10 @@ fn guest(example: &str, number: usize) -> String {
     if text.contains("<devices>") {
         text.replace("<devices>", &format!("<devices>{emulator}"))
     } else {
-        text.replace("</domain>", &format!("<devices>{emulator}</devices></domain>"))
+        text.replace(
+            "</domain>",
+            &format!("<devices>{emulator}</devices></domain>"),
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! `bus-option-refused`
 
 use vmdisk_facts::Version;
-use vmdisk_model::{Device, Disk, DiskField, FieldPath, TargetBus, VirtioOptions};
+use vmdisk_model::{Device, Disk, DiskField, FieldPath, TargetBus, Tray, VirtioOptions};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -196,9 +196,9 @@ fn misplaced(
             "the bus usb",
         ),
         (
-            frontend.tray.is_some() && !matches!(device, Device::Cdrom | Device::Floppy),
+            frontend.tray == Some(Tray::Open) && !matches!(device, Device::Cdrom | Device::Floppy),
             DiskField::Tray,
-            "a tray",
+            "an open tray",
             "a CD or floppy drive",
         ),
         (

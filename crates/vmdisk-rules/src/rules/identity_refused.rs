@@ -9,7 +9,7 @@ declare_rule! {
     /// A serial number, WWN, vendor or product is written in a way that libvirt does not take.
     ///
     /// ## What it does
-    /// Reports a serial number with characters other than letters, digits, space and `-_.+/%=:@`, a WWN that is not
+    /// Reports a serial number with characters other than letters, digits, space and `-_.+=:@%`, a WWN that is not
     /// 16 hexadecimal digits, a vendor of more than 8 characters, a product of more than 16 (40 on SATA and IDE),
     /// and characters in them that cannot be printed.
     ///
@@ -40,7 +40,7 @@ declare_rule! {
     ///   <driver name='qemu' type='raw'/>
     ///   <source file='/srv/a.img'/>
     ///   <target dev='vda' bus='virtio'/>
-    ///   <serial>WD-1234 a/b</serial>
+    ///   <serial>WD-1234 ab</serial>
     /// </disk>
     /// ```
     /// ```xml,not-reported

@@ -9,8 +9,8 @@ declare_rule! {
     /// Credentials are given where none can be used, or of another kind than the protocol takes.
     ///
     /// ## What it does
-    /// Reports `<auth>` on sources that are no network, on protocols that do not log in, and secrets of another
-    /// type than ceph for rbd and iscsi for iscsi.
+    /// Reports `<auth>` on protocols that do not log in, and secrets of another type than ceph for rbd and iscsi
+    /// for iscsi.
     ///
     /// ## Why it matters
     /// libvirt refuses the guest.
@@ -50,7 +50,6 @@ declare_rule! {
         is_about_libvirt: true,
         evidence: &[
             Evidence::refused_by_libvirt("authentication is not supported for protocol '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
-            Evidence::refused_by_libvirt("authentication is supported only for network backed disks", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("invalid secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("unknown secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
         ],
@@ -94,8 +93,8 @@ fn wrong(protocol: &Protocol, authentication: &Authentication) -> Option<(String
         | Protocol::Nvme(_)
         | Protocol::VhostVdpa { .. }
         | Protocol::Other(_) => {
-            let what = "credentials are for network sources, and this is none".to_owned();
-            return Some((what, "leave <auth> out"));
+            // libvirt takes them there, and does nothing with them.
+            return None;
         }
     };
     let wanted = match protocol {

@@ -24,6 +24,7 @@ mod cache_writethrough;
 mod chain_too_long;
 mod controller_refused;
 mod copy_on_read_refused;
+mod data_store_refused;
 mod detect_zeroes_unmap_no_discard;
 mod device_bus_refused;
 mod direct_on_one_node;
@@ -137,6 +138,7 @@ pub static RULES: &[&Rule] = &[
     &chain_too_long::RULE,
     &controller_refused::RULE,
     &copy_on_read_refused::RULE,
+    &data_store_refused::RULE,
     &detect_zeroes_unmap_no_discard::RULE,
     &device_bus_refused::RULE,
     &direct_on_one_node::RULE,

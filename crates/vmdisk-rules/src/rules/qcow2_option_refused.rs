@@ -58,10 +58,11 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image) in context.images() {
+    for (index, disk) in context.disks() {
         let name = disk.name();
-        let is_qcow2 = image.format == Some(Format::Qcow2);
-        if disk.backend.metadata_cache_size.is_some() && !is_qcow2 {
+        let image = disk.backend.image();
+        let is_qcow2 = image.is_some_and(|image| image.format == Some(Format::Qcow2));
+        if disk.backend.metadata_cache_size.is_some() && image.is_some() && !is_qcow2 {
             report
                 .finding(
                     FieldPath::Disk(index, DiskField::MetadataCacheSize),

@@ -1,0 +1,90 @@
+//! Where the linter and libvirt differ, and why.
+
+use std::collections::BTreeSet;
+
+use vmdisk::facts::Version;
+
+/// A guest on which they differ.
+pub(crate) struct Case<'a> {
+    pub(crate) libvirt: Version,
+    pub(crate) xml: &'a str,
+    /// Rules that report an error.
+    pub(crate) rules: &'a BTreeSet<&'static str>,
+    /// What libvirt says against it.
+    pub(crate) message: Option<&'a str>,
+}
+
+impl Case<'_> {
+    fn only(&self, rules: &[&str]) -> bool {
+        self.message.is_none() && self.rules.iter().all(|rule| rules.contains(rule))
+    }
+
+    fn says(&self, text: &str) -> bool {
+        self.rules.is_empty() && self.message.is_some_and(|message| message.contains(text))
+    }
+
+    fn has(&self, text: &str) -> bool {
+        self.xml.contains(text)
+    }
+
+    fn is_before(&self, major: u32, minor: u32) -> bool {
+        self.libvirt < Version(major, minor, 0)
+    }
+}
+
+/// Texts that rules quote and that no libvirt at hand says when it defines a guest, from documents only.
+pub(crate) const FROM_DOCUMENTS_ONLY: &[&str] = &[];
+
+/// The name of a difference, with its cause; `None` for one that nobody has explained.
+pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
+    let rows: &[(bool, &str)] = &[
+        (
+            case.only(&["missing-value", "format-refused", "backing-format-missing"])
+                && case.has("<backingStore>\n"),
+            "a <backingStore> without a type ends the chain, and what is in it is dropped (virDomainDiskBackingStoreParse): libvirt takes it, and the images below are lost",
+        ),
+        (
+            case.only(&["missing-value"]) && case.has("<disk type='volume'"),
+            "a volume without pool and name is taken, and the guest does not start (virDomainDiskSourcePoolDefParse returns before it looks)",
+        ),
+        (
+            case.only(&["invalid-value"]) && case.has("<slice type='cake'"),
+            "only slices of type storage are looked for, by XPath; others are dropped (virDomainStorageSourceParseSlices)",
+        ),
+        (
+            case.only(&["invalid-value", "missing-value"])
+                && case.has("<throttle")
+                && case.is_before(11, 2),
+            "throttle groups are newer than this libvirt, which drops them unread",
+        ),
+        (
+            case.only(&["invalid-value", "missing-value"])
+                && case.has("<dataStore")
+                && case.is_before(10, 10),
+            "data stores are newer than this libvirt, which drops them unread",
+        ),
+        (
+            case.only(&[
+                "iothread-mapping-refused",
+                "iothread-undefined",
+                "invalid-value",
+                "iothread-unsupported-bus",
+            ]) && case.has("<iothreads>\n")
+                && case.is_before(10, 0),
+            "queue mappings are newer than this libvirt, which drops them unread",
+        ),
+        (
+            case.only(&["throttle-limits-refused"]),
+            "bursts without limits are refused by QEMU at the start; libvirt compares only totals with parts",
+        ),
+        (
+            case.says("startupPolicy") && case.has("type='vhostuser'"),
+            "libvirt reads startupPolicy on any source; here it is an unknown attribute of a socket, which is a warning",
+        ),
+        (
+            case.says("Cannot specify relabel if label is missing"),
+            "relabel='yes' without a label is refused by newer ones alone (virSecurityDeviceLabelDefParseXML)",
+        ),
+    ];
+    rows.iter().find(|(is_it, _)| *is_it).map(|(_, name)| *name)
+}
