@@ -44,6 +44,23 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
             "a <backingStore> without a type ends the chain, and what is in it is dropped (virDomainDiskBackingStoreParse): libvirt takes it, and the images below are lost",
         ),
         (
+            case.only(&["missing-value", "invalid-value", "format-refused"])
+                && case.has("<backingStore>\n"),
+            "a <backingStore> without a type ends the chain, and what is in it is dropped unread",
+        ),
+        (
+            case.says("attribute 'type' in element 'controller': 'nvme'"),
+            "NVMe controllers are known from 11.5 on; nothing says yet that an older libvirt is the target's",
+        ),
+        (
+            case.says("unknown volume encryption format type luks-any"),
+            "luks-any is known from 9.3 on",
+        ),
+        (
+            case.says("backingStore is not supported with vhostuser disk"),
+            "the backing store of a daemon's disk is kept as text and not looked at",
+        ),
+        (
             case.only(&["missing-value"]) && case.has("<disk type='volume'"),
             "a volume without pool and name is taken, and the guest does not start (virDomainDiskSourcePoolDefParse returns before it looks)",
         ),

@@ -63,6 +63,10 @@ pub(crate) fn read(
         kept.note(KeptAt::deep(IVGEN, depth), reader.close(inner));
         ivgen
     });
+    if ivgen.is_some() && cipher.is_none() {
+        let message = "`<ivgen>` has no `<cipher>` beside it".to_owned();
+        reader.problem(ProblemKind::MissingValue, element.at, element.tag, message);
+    }
     kept.note(KeptAt::deep(AT, depth), reader.close(element));
     Some(Encryption {
         format,

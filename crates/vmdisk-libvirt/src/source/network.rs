@@ -145,14 +145,38 @@ fn read_cookies(
             nth: cookies.len(),
             ..KeptAt::deep(COOKIE, depth)
         };
-        cookies.push(Cookie {
+        let read = Cookie {
             name: cookie.take_text("name").unwrap_or_default(),
             value: cookie.content(),
-        });
+        };
+        check_cookie(reader, &cookie, &read);
+        cookies.push(read);
         kept.note(at, reader.close(cookie));
     }
     kept.note(KeptAt::deep(COOKIES, depth), reader.close(element));
     cookies
+}
+
+/// Reports a cookie with characters that libvirt does not take (`virStorageSourceNetCookieValidate`).
+fn check_cookie(reader: &mut Reader<'_>, element: &Element<'_, '_>, cookie: &Cookie) {
+    let is_in = |forbidden: &str, text: &str| {
+        text.chars()
+            .any(|character| character.is_control() || forbidden.contains(character))
+    };
+    let name = &cookie.name;
+    let (kind, message) = if is_in("()<>@,;:\\\"/[]?={} ", name) {
+        let message = format!("`{name}` has characters that the name of a cookie cannot have");
+        (ProblemKind::InvalidValue, message)
+    } else if cookie.value.is_empty() {
+        let message = format!("the cookie `{name}` has no value");
+        (ProblemKind::MissingValue, message)
+    } else if is_in(" \",;\\", &cookie.value) {
+        let message = format!("the cookie `{name}` has characters that no value can have");
+        (ProblemKind::InvalidValue, message)
+    } else {
+        return;
+    };
+    reader.problem(kind, element.at, element.tag, message);
 }
 
 fn read_identity(

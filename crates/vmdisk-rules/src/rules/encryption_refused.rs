@@ -1,9 +1,7 @@
 //! `encryption-refused`
 
-use vmdisk_model::{
-    Encryption, EncryptionEngine, EncryptionFormat, FieldPath, Format, Image, ImageField,
-    NetworkProtocol, Protocol,
-};
+use vmdisk_facts::Version;
+use vmdisk_model::{Encryption, EncryptionEngine, EncryptionFormat, FieldPath, Format, Image, ImageField, NetworkProtocol, Protocol};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -54,6 +52,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("supplying <cipher> for domain disk definition is unnecessary", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("old qcow/qcow2 encryption is not supported", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("encryption is supported only with 'raw' and 'qcow2' image format", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+            Evidence::refused_by_libvirt("luks2 is currently not supported by the qemu encryption engine", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("'luks2' is currently not supported by the qemu encryption engine", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("'luks-any' is currently not supported by the qemu encryption engine", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("qemu encryption engine expects only a single secret", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
@@ -65,12 +64,14 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    // 9.0 takes several secrets, and uses the first.
+    let takes_more_secrets = context.libvirt_is_before(Version(9, 1, 0)) == Some(true);
     for (index, disk, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Some(encryption) = &image.encryption else {
                 continue;
             };
-            let Some((what, help)) = wrong(image, encryption) else {
+            let Some((what, help)) = wrong(image, encryption, takes_more_secrets) else {
                 continue;
             };
             report
@@ -86,7 +87,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The first thing wrong, and what to write instead.
-fn wrong(image: &Image, encryption: &Encryption) -> Option<(&'static str, &'static str)> {
+fn wrong(
+    image: &Image,
+    encryption: &Encryption,
+    takes_more_secrets: bool,
+) -> Option<(&'static str, &'static str)> {
     let Encryption {
         format,
         engine,
@@ -112,34 +117,25 @@ fn wrong(image: &Image, encryption: &Encryption) -> Option<(&'static str, &'stat
             ))
         }
         EncryptionEngine::Qemu => {
-            if matches!(
-                format,
-                Some(EncryptionFormat::Qcow | EncryptionFormat::Default)
-            ) {
+            if matches!(format, Some(EncryptionFormat::Qcow | EncryptionFormat::Default)) {
                 return Some((
                     "the old encryption of qcow and qcow2 is broken, and QEMU runs no guest on it",
                     "convert the image to LUKS: qemu-img convert -o encrypt.format=luks,encrypt.key-secret=…",
                 ));
             }
-            if matches!(
-                format,
-                Some(EncryptionFormat::Luks2 | EncryptionFormat::LuksAny)
-            ) {
+            if matches!(format, Some(EncryptionFormat::Luks2 | EncryptionFormat::LuksAny)) {
                 return Some((
                     "QEMU decrypts version 1 of LUKS alone",
                     "write format='luks'; engine='librbd' knows the others on rbd",
                 ));
             }
-            if !matches!(
-                image.format,
-                Some(Format::Raw | Format::Qcow2 | Format::Luks) | None
-            ) {
+            if !matches!(image.format, Some(Format::Raw | Format::Qcow2 | Format::Luks) | None) {
                 return Some((
                     "QEMU decrypts raw and qcow2 images alone",
                     "convert the image to qcow2",
                 ));
             }
-            (secrets.len() > 1).then_some(("QEMU takes one secret", "leave one <secret> in place"))
+            (secrets.len() > 1 && !takes_more_secrets).then_some(("QEMU takes one secret", "leave one <secret> in place"))
         }
     }
 }

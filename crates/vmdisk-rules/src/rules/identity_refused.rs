@@ -1,5 +1,6 @@
 //! `identity-refused`
 
+use vmdisk_facts::Version;
 use vmdisk_model::{DiskField, FieldPath, TargetBus};
 
 use crate::rule::declare_rule;
@@ -9,9 +10,9 @@ declare_rule! {
     /// A serial number, WWN, vendor or product is written in a way that libvirt does not take.
     ///
     /// ## What it does
-    /// Reports a serial number with characters other than letters, digits, space and `-_.+=:@%`, a WWN that is not
-    /// 16 hexadecimal digits, a vendor of more than 8 characters, a product of more than 16 (40 on SATA and IDE),
-    /// and characters in them that cannot be printed.
+    /// Reports a serial number with characters other than letters, digits, space and `-_.+`, a WWN that is not 16
+    /// hexadecimal digits, a vendor of more than 8 characters, a product of more than 16 (40 on SATA and IDE), and
+    /// characters in them that cannot be printed.
     ///
     /// ## Why it matters
     /// libvirt refuses the guest, because the words end up in a command line and in fields of fixed length.
@@ -74,43 +75,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
         let name = disk.name();
         let frontend = &disk.frontend;
-        let is_ata = matches!(frontend.effective_bus(), TargetBus::Ide | TargetBus::Sata);
-        let longest_product = if is_ata { 40 } else { 16 };
+        let is_scsi = frontend.effective_bus() == TargetBus::Scsi;
+        let is_old = context.libvirt_is_before(Version(11, 0, 0)) == Some(true);
+        let longest_product = if is_scsi || is_old { 16 } else { 40 };
         let wrong = [
-            (
-                DiskField::Serial,
-                "serial number",
-                frontend.serial.as_deref().and_then(wrong_serial),
-            ),
-            (
-                DiskField::Wwn,
-                "WWN",
-                frontend.wwn.as_deref().and_then(wrong_wwn),
-            ),
-            (
-                DiskField::Vendor,
-                "vendor",
-                frontend
-                    .vendor
-                    .as_deref()
-                    .and_then(|text| wrong_name(text, 8)),
-            ),
-            (
-                DiskField::Product,
-                "product",
-                frontend
-                    .product
-                    .as_deref()
-                    .and_then(|text| wrong_name(text, longest_product)),
-            ),
+            (DiskField::Serial, "serial number", frontend.serial.as_deref().and_then(wrong_serial)),
+            (DiskField::Wwn, "WWN", frontend.wwn.as_deref().and_then(wrong_wwn)),
+            (DiskField::Vendor, "vendor", frontend.vendor.as_deref().and_then(|text| wrong_name(text, 8))),
+            (DiskField::Product, "product", frontend.product.as_deref().and_then(|text| wrong_name(text, longest_product))),
         ];
         for (field, word, what) in wrong {
             let Some(what) = what else { continue };
             report
-                .finding(
-                    FieldPath::Disk(index, field),
-                    format!("libvirt does not take the {word} of `{name}`"),
-                )
+                .finding(FieldPath::Disk(index, field), format!("libvirt does not take the {word} of `{name}`"))
                 .label(what.clone())
                 .help(format!("write another {word}, or leave it out"));
         }
@@ -118,8 +95,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 fn wrong_serial(serial: &str) -> Option<String> {
-    let is_safe =
-        |character: char| character.is_ascii_alphanumeric() || " -_.+/%=:@".contains(character);
+    let is_safe = |character: char| {
+        character.is_ascii_alphanumeric() || " -_.+".contains(character)
+    };
     let unsafe_one = serial.chars().find(|character| !is_safe(*character))?;
     Some(format!("{unsafe_one:?} is not allowed in it"))
 }
@@ -132,10 +110,7 @@ fn wrong_wwn(wwn: &str) -> Option<String> {
 
 fn wrong_name(text: &str, longest: usize) -> Option<String> {
     if text.len() > longest {
-        return Some(format!(
-            "it has {} characters, and {longest} are allowed",
-            text.len()
-        ));
+        return Some(format!("it has {} characters, and {longest} are allowed", text.len()));
     }
     text.bytes()
         .any(|byte| !(b' '..=b'~').contains(&byte))

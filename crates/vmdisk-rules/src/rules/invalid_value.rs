@@ -83,6 +83,8 @@ declare_rule! {
             Evidence::refused_by_libvirt("duplicate cookie '…'", "src/conf/storage_source_conf.c, virStorageSourceNetCookiesValidate"),
             Evidence::refused_by_libvirt("Unknown model type '…'", "src/conf/domain_conf.c, virDomainControllerDefParseXML"),
             Evidence::refused_by_libvirt("unsupported driver name '…' for disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
+            Evidence::refused_by_libvirt("cookie name '…' contains invalid characters", "src/conf/storage_source_conf.c, virStorageSourceNetCookieValidate"),
+            Evidence::refused_by_libvirt("value of cookie '…' contains invalid characters", "src/conf/storage_source_conf.c, virStorageSourceNetCookieValidate"),
         ],
         supersedes: &[],
         check: check,

@@ -79,10 +79,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-fn wrong(protocol: &Protocol, authentication: &Authentication) -> Option<(String, &'static str)> {
-    use NetworkProtocol::{
-        Ftp, Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Sheepdog, Ssh, Tftp, Vxhs,
-    };
+fn wrong(
+    protocol: &Protocol,
+    authentication: &Authentication,
+) -> Option<(String, &'static str)> {
+    use NetworkProtocol::{Ftp, Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Sheepdog, Ssh, Tftp, Vxhs};
     let protocol = match protocol {
         Protocol::Network(network) => network.protocol,
         // libvirt looks up what a volume is when the guest starts.
@@ -100,7 +101,14 @@ fn wrong(protocol: &Protocol, authentication: &Authentication) -> Option<(String
     let wanted = match protocol {
         Iscsi => "iscsi",
         Rbd => "ceph",
-        Http | Https | Ftp | Ftps | Ssh => return None,
+        // Any kind of secret will do, but it has to say its kind.
+        Http | Https | Ftp | Ftps | Ssh => match &authentication.secret {
+            Some(secret) if secret.secret_type.is_none() => {
+                let what = "the secret does not say of which type it is".to_owned();
+                return Some((what, "write <secret type='iscsi' …/>, the type of a name and password"));
+            }
+            Some(_) | None => return None,
+        },
         Nbd | Gluster | Nfs | Sheepdog | Tftp | Vxhs => {
             let what = format!("{protocol} does not log in");
             return Some((what, "leave <auth> out"));
@@ -109,9 +117,7 @@ fn wrong(protocol: &Protocol, authentication: &Authentication) -> Option<(String
     let given = authentication.secret.as_ref()?.secret_type.as_deref();
     let given = given.unwrap_or("(none)");
     (given != wanted).then(|| {
-        let what = format!(
-            "{protocol} logs in with a secret of type '{wanted}', and this is of type '{given}'"
-        );
+        let what = format!("{protocol} logs in with a secret of type '{wanted}', and this is of type '{given}'");
         (what, "name a secret of that type")
     })
 }

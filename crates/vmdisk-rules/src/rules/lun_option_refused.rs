@@ -1,8 +1,6 @@
 //! `lun-option-refused`
 
-use vmdisk_model::{
-    Device, DiskField, FieldPath, ImageField, NetworkProtocol, Protocol, TargetBus,
-};
+use vmdisk_model::{BackendSource, Device, DiskField, FieldPath, ImageField, NetworkProtocol, Protocol, TargetBus};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -42,6 +40,7 @@ declare_rule! {
         since: "0.1.0",
         is_about_libvirt: true,
         evidence: &[
+            Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
             Evidence::refused_by_libvirt("scsi-block 'lun' devices do not support the serial property", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("Setting wwn is not supported for lun device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("Setting vendor or product is not supported for lun device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
@@ -60,6 +59,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if frontend.effective_device() != Device::Lun {
             continue;
         }
+        if matches!(disk.backend.source, BackendSource::VhostUser(_)) {
+            report
+                .finding(
+                    FieldPath::Disk(index, DiskField::Device),
+                    format!("`{}` is served by a vhost-user daemon, and is to be a SCSI unit of the host", disk.name()),
+                )
+                .label("only a block device of the host is one")
+                .note("libvirt refuses the guest for it")
+                .help("write device='disk'");
+            continue;
+        }
         let is_scsi = frontend.effective_bus() == TargetBus::Scsi;
         let image = disk.backend.image();
         let is_other_protocol = image.is_some_and(|image| {
@@ -68,21 +78,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = |field| FieldPath::Disk(index, field);
         let on_image = |field| FieldPath::Image(index, 0, field);
         for (is_set, at, what) in [
-            (
-                frontend.serial.is_some() && is_scsi,
-                at(DiskField::Serial),
-                "a serial number of its own",
-            ),
-            (
-                frontend.wwn.is_some() && is_scsi,
-                at(DiskField::Wwn),
-                "a WWN of its own",
-            ),
-            (
-                frontend.vendor.is_some() && is_scsi,
-                at(DiskField::Vendor),
-                "a vendor of its own",
-            ),
+            (frontend.serial.is_some() && is_scsi, at(DiskField::Serial), "a serial number of its own"),
+            (frontend.wwn.is_some() && is_scsi, at(DiskField::Wwn), "a WWN of its own"),
+            (frontend.vendor.is_some() && is_scsi, at(DiskField::Vendor), "a vendor of its own"),
             (
                 frontend.product.is_some() && frontend.vendor.is_none() && is_scsi,
                 at(DiskField::Product),
@@ -98,21 +96,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 on_image(ImageField::Encryption),
                 "encryption",
             ),
-            (
-                is_other_protocol,
-                on_image(ImageField::NetworkProtocol),
-                "another protocol than iscsi",
-            ),
+            (is_other_protocol, on_image(ImageField::NetworkProtocol), "another protocol than iscsi"),
         ] {
             if is_set {
                 report
-                    .finding(
-                        at,
-                        format!(
-                            "`{}` is a SCSI unit of the host, and has {what}",
-                            disk.name()
-                        ),
-                    )
+                    .finding(at, format!("`{}` is a SCSI unit of the host, and has {what}", disk.name()))
                     .label("the guest sees the device as it is")
                     .note("libvirt refuses the guest for it")
                     .help("leave it out, or write device='disk'");

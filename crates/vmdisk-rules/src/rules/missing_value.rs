@@ -65,6 +65,8 @@ declare_rule! {
             Evidence::refused_by_libvirt("missing '…' attribute to disk source", "src/conf/domain_conf.c, virDomainDiskSourceNVMeParse"),
             Evidence::refused_by_libvirt("missing '…' attribute for vhostuser disk source", "src/conf/domain_conf.c, virDomainDiskSourceVHostUserParse"),
             Evidence::refused_by_libvirt("'pool' and 'volume' must be specified together for 'pool' type source", "src/conf/domain_conf.c, virDomainDiskSourcePoolDefParse"),
+            Evidence::refused_by_libvirt("missing value for cookie '…'", "src/conf/storage_source_conf.c, virStorageSourceNetCookieValidate"),
+            Evidence::refused_by_libvirt("ivgen element found, but cipher is missing", "src/conf/storage_encryption_conf.c, virStorageEncryptionParseNode"),
             Evidence::refused_by_libvirt("missing cookie name", "src/conf/domain_conf.c, virDomainStorageNetCookieParse"),
             Evidence::refused_by_libvirt("Missing required attribute '…' in element '…'", "src/conf/../util/virxml.c, virXMLPropEnumInternal"),
         ],

@@ -1,8 +1,7 @@
 //! `network-source-refused`
 
-use vmdisk_model::{
-    FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol,
-};
+use vmdisk_facts::Version;
+use vmdisk_model::{FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -11,8 +10,9 @@ declare_rule! {
     /// A network source has what its protocol does not have, or lacks what it needs.
     ///
     /// ## What it does
-    /// Reports protocols that libvirt no longer starts, members that belong to other protocols (cookies, query,
-    /// readahead, ssl, reconnect, tls), names that are no `pool/image`, and the wrong number of servers.
+    /// Reports protocols that libvirt no longer starts (sheepdog, tftp), names on rbd and gluster that are no
+    /// `pool/image`, a name in the certificate of anything but nbd, and an NFS source without exactly one server,
+    /// or with its port.
     ///
     /// ## Why it matters
     /// libvirt refuses the guest, and names one member at a time.
@@ -21,8 +21,8 @@ declare_rule! {
     /// ```xml,reported
     /// <disk type='network' device='disk'>
     ///   <driver name='qemu' type='raw'/>
-    ///   <source protocol='sheepdog' name='a'>
-    ///     <host name='store.example' port='7000'/>
+    ///   <source protocol='tftp' name='a'>
+    ///     <host name='store.example' port='69'/>
     ///   </source>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
@@ -30,8 +30,8 @@ declare_rule! {
     /// ```xml,reported
     /// <disk type='network' device='disk'>
     ///   <driver name='qemu' type='raw'/>
-    ///   <source protocol='nbd' name='a' query='x=y'>
-    ///     <host name='store.example' port='10809'/>
+    ///   <source protocol='nfs' name='/srv/a.img'>
+    ///     <host name='store.example' port='2049'/>
     ///   </source>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
@@ -58,12 +58,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("'sheepdog' protocol is no longer supported by any hypervisor driver", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("'tftp' protocol is not supported with this QEMU binary", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("can't split path '…' into pool name and image name", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),
-            Evidence::refused_by_libvirt("ssl verification is supported only with HTTPS/FTPS protocol", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("http cookies are supported only with HTTP(S) protocol", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("readahead is supported only with HTTP(S)/FTP(s) protocols", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("timeout is supported only with HTTP(S)/FTP(s) protocols", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("reconnect delay is supported only with NBD protocol", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("query is supported only with HTTP(S) protocols", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("'tlsHostname' field is supported only with NBD disks", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("'nfs' protocol requires the usage of exactly one host", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("port cannot be specified in 'nfs' protocol host", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
@@ -75,13 +69,15 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    // 9.0 takes it, and the QEMU it starts does not.
+    let takes_sheepdog = context.libvirt_is_before(Version(9, 1, 0)) == Some(true);
     for (index, disk, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Protocol::Network(network) = &image.protocol else {
                 continue;
             };
             let (name, protocol) = (disk.name(), network.protocol);
-            for (field, what, help) in wrong(network) {
+            for (field, what, help) in wrong(network, takes_sheepdog) {
                 report
                     .finding(
                         FieldPath::Image(index, depth, field),
@@ -96,12 +92,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// What is wrong with a source: where, what, and what to write instead.
-fn wrong(network: &NetworkSource) -> Vec<(ImageField, &'static str, &'static str)> {
-    use NetworkProtocol::{Ftp, Ftps, Gluster, Http, Https, Nbd, Nfs, Rbd, Sheepdog, Tftp};
+fn wrong(
+    network: &NetworkSource,
+    takes_sheepdog: bool,
+) -> Vec<(ImageField, &'static str, &'static str)> {
+    use NetworkProtocol::{Gluster, Nbd, Nfs, Rbd, Sheepdog, Tftp};
     let protocol = network.protocol;
-    let is_http = matches!(protocol, Http | Https);
-    let is_curl = is_http || matches!(protocol, Ftp | Ftps);
-    let is_secure = matches!(protocol, Https | Ftps);
     let lacks_slash = network
         .name
         .as_deref()
@@ -112,7 +108,7 @@ fn wrong(network: &NetworkSource) -> Vec<(ImageField, &'static str, &'static str
     };
     [
         (
-            protocol == Sheepdog,
+            protocol == Sheepdog && !takes_sheepdog,
             ImageField::NetworkProtocol,
             "no QEMU that libvirt runs speaks sheepdog",
             "move the disk to other storage",
@@ -130,40 +126,10 @@ fn wrong(network: &NetworkSource) -> Vec<(ImageField, &'static str, &'static str
             "write name='pool/image'",
         ),
         (
-            network.ssl_verify.is_some() && !is_secure,
-            ImageField::SslVerify,
-            "there is no certificate to verify",
-            "leave <ssl/> out, or use https",
-        ),
-        (
             !network.cookies.is_empty() && !is_http,
             ImageField::Cookies,
             "only web servers take cookies",
             "leave <cookies> out",
-        ),
-        (
-            network.readahead.is_some() && !is_curl,
-            ImageField::Readahead,
-            "only http and ftp read ahead",
-            "leave <readahead/> out",
-        ),
-        (
-            network.timeout.is_some() && !is_curl,
-            ImageField::Timeout,
-            "only http and ftp have this time limit",
-            "leave <timeout/> out",
-        ),
-        (
-            network.reconnect_delay.is_some() && protocol != Nbd,
-            ImageField::ReconnectDelay,
-            "only nbd waits for its server",
-            "leave <reconnect/> out",
-        ),
-        (
-            network.query.is_some() && !is_http,
-            ImageField::Query,
-            "only URLs of web servers have a query",
-            "leave query out",
         ),
         (
             network.tls_hostname.is_some() && protocol != Nbd,
@@ -186,8 +152,7 @@ fn wrong(network: &NetworkSource) -> Vec<(ImageField, &'static str, &'static str
         (
             protocol == Nfs
                 && one.is_some_and(|host| {
-                    host.transport
-                        .is_some_and(|transport| transport != NetworkTransport::Tcp)
+                    host.transport.is_some_and(|transport| transport != NetworkTransport::Tcp)
                 }),
             ImageField::Hosts,
             "nfs runs over TCP",
