@@ -6,6 +6,7 @@
 mod agree;
 mod crowd;
 mod effect;
+mod guest;
 mod hostile;
 mod matrix;
 mod qemu;

@@ -104,6 +104,8 @@ impl Writer<'_> {
         let address = written.and_then(|controller| controller.address.as_ref());
         let at = self.controller_field(planned, ControllerField::Address);
         self.pci_place(&mut object, address, at);
+        let acpi_index = written.and_then(|controller| controller.acpi_index);
+        object.push_some("acpi-index", acpi_index);
         self.device(object, planned.origin);
         id
     }
@@ -120,6 +122,7 @@ impl Writer<'_> {
                 .with("firstport", controller.start_port.unwrap_or_default());
             let address = controller.address.as_ref();
             self.pci_place(&mut object, address, at(ControllerField::Address));
+            object.push_some("acpi-index", controller.acpi_index);
             self.device(object, at(ControllerField::Controller));
         }
     }
