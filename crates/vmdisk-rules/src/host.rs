@@ -169,7 +169,8 @@ pub(crate) fn qcow2_header<'a>(
     image: &Image,
 ) -> Option<Result<Option<&'a ImageHeader>, Missing>> {
     let path = image.host_path()?;
-    (image.format == Some(Format::Qcow2)).then(|| {
+    let is_there = image.format == Some(Format::Qcow2) && image.is_headed_by_its_format();
+    is_there.then(|| {
         let header = header(context, path)?;
         let is_qcow2 = |header: &&ImageHeader| {
             header

@@ -71,7 +71,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         return;
     }
     for (index, disk, image) in context.images() {
-        let Protocol::File { path } = &image.protocol else {
+        let (Protocol::File { .. }, Some(path)) = (&image.protocol, image.host_path()) else {
             continue;
         };
         if image.format != Some(Format::Raw) || !disk.is_writable() || !disk.backend.is_direct() {

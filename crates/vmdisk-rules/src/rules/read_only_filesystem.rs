@@ -59,7 +59,7 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
-        let Protocol::File { path } = &image.protocol else {
+        let (Protocol::File { .. }, Some(path)) = (&image.protocol, image.host_path()) else {
             continue;
         };
         // What is not kept may be written elsewhere.

@@ -1,7 +1,7 @@
 //! `source-kind-mismatch`
 
 use vmdisk_facts::FileKind;
-use vmdisk_model::{FieldPath, ImageField, Protocol};
+use vmdisk_model::{FieldPath, HostStorage, ImageField};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Missing, Report, Severity};
@@ -66,10 +66,18 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
-        let (path, is_file) = match &image.protocol {
-            Protocol::File { path } => (path.as_str(), true),
-            Protocol::HostDevice { path } => (path.0.as_str(), false),
-            Protocol::Other(_) => continue,
+        // A descriptor that is passed in is what it is.
+        let Some(storage) = image
+            .protocol
+            .on_host()
+            .filter(|_| image.host_path().is_some())
+        else {
+            continue;
+        };
+        let path = storage.path();
+        let is_file = match storage {
+            HostStorage::File(_) => true,
+            HostStorage::Device(_) => false,
         };
         let at = FieldPath::Image(index, 0, ImageField::Path);
         let what = || format!("what {path} is");
