@@ -8,6 +8,7 @@ mod crowd;
 mod effect;
 mod guest;
 mod hostile;
+mod injection;
 mod matrix;
 mod qemu;
 mod storage;
