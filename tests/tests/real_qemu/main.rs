@@ -11,4 +11,5 @@ mod hostile;
 mod injection;
 mod matrix;
 mod qemu;
+mod sources;
 mod storage;
