@@ -6,7 +6,10 @@
 mod agree;
 mod crowd;
 mod effect;
+mod guest;
 mod hostile;
+mod injection;
 mod matrix;
 mod qemu;
+mod sources;
 mod storage;

@@ -22,7 +22,7 @@ impl Writer<'_> {
             // Part of the chipset.
             return "ide".to_owned();
         }
-        let id = self.ids.take(&format!("sata{index}"));
+        let id = self.controller_id(written, &format!("sata{index}"));
         let mut object = JsonObject::new()
             .with(
                 "driver",
@@ -36,6 +36,8 @@ impl Writer<'_> {
         let address = written.and_then(|controller| controller.address.as_ref());
         let at = self.controller_field(planned, ControllerField::Address);
         self.pci_place(&mut object, address, at);
+        let acpi_index = written.and_then(|controller| controller.acpi_index);
+        object.push_some("acpi-index", acpi_index);
         self.device(object, planned.origin);
         id
     }

@@ -24,7 +24,7 @@ impl<'a> Writer<'a> {
         written: Option<&Controller>,
         plan: &Plan,
     ) -> String {
-        let id = self.ids.take(&format!("nvme{index}"));
+        let id = self.controller_id(written, &format!("nvme{index}"));
         self.require(
             Capability::NvmeNamespaceDevice,
             planned.origin,
@@ -36,6 +36,8 @@ impl<'a> Writer<'a> {
         let address = written.and_then(|controller| controller.address.as_ref());
         let at = self.controller_field(planned, ControllerField::Address);
         self.pci_place(&mut object, address, at);
+        let acpi_index = written.and_then(|controller| controller.acpi_index);
+        object.push_some("acpi-index", acpi_index);
         if let Some(serial) = self.nvme_serial(index, planned, plan) {
             object.push("serial", serial);
             self.device(object, planned.origin);

@@ -7,6 +7,7 @@ use vmdisk_model::{
 };
 
 use super::DiskDevice;
+use super::virtio::VirtioField;
 use crate::blockdev::written_cache;
 use crate::board::Transport;
 use crate::json::{Json, JsonObject};
@@ -257,6 +258,17 @@ impl Writer<'_> {
             packed,
             page_per_vq,
         } = *virtio;
+        if model.spelling(DiskField::Iommu) != Spelling::Nowhere {
+            let transport = self.transport(device.disk.frontend.address.as_ref());
+            self.check_transport(transport, virtio, *ioeventfd, *acpi_index, |field| {
+                device.at(match field {
+                    VirtioField::Ats => DiskField::Ats,
+                    VirtioField::PagePerVq => DiskField::PagePerVq,
+                    VirtioField::AcpiIndex => DiskField::AcpiIndex,
+                    VirtioField::IoEventFd => DiskField::IoEventFd,
+                })
+            });
+        }
         self.check_queues(device, model);
         self.check_passed_through(device, *rawio, *sgio);
         if *tray == Some(Tray::Open) {

@@ -9,6 +9,7 @@ use vmdisk_model::{
 
 use super::DiskDevice;
 use super::property::DeviceModel;
+use super::virtio::VirtioField;
 use crate::json::JsonObject;
 use crate::object::iothread::{iothread_id, vq_mapping};
 use crate::options::Style;
@@ -29,7 +30,7 @@ impl Writer<'_> {
         planned: &PlannedController,
         written: Option<&Controller>,
     ) -> String {
-        let id = self.ids.take(&format!("scsi{index}"));
+        let id = self.controller_id(written, &format!("scsi{index}"));
         let at = self.controller_field(planned, ControllerField::Model);
         let address = written.and_then(|controller| controller.address.as_ref());
         let place_at = self.controller_field(planned, ControllerField::Address);
@@ -74,8 +75,27 @@ impl Writer<'_> {
             (Err(_), _) => self.virtio_place(&mut object, transport, address, place_at),
         }
         if let (Err(_), Some(controller)) = (simple, written) {
+            let Controller {
+                virtio,
+                ioeventfd,
+                acpi_index,
+                ..
+            } = controller;
+            self.check_transport(transport, virtio, *ioeventfd, *acpi_index, |field| {
+                FieldPath::Controller(
+                    planned.written.unwrap_or_default(),
+                    match field {
+                        VirtioField::Ats => ControllerField::Ats,
+                        VirtioField::PagePerVq => ControllerField::PagePerVq,
+                        VirtioField::AcpiIndex => ControllerField::AcpiIndex,
+                        VirtioField::IoEventFd => ControllerField::IoEventFd,
+                    },
+                )
+            });
             self.virtio_scsi_properties(&mut object, planned, controller);
         }
+        let acpi_index = written.and_then(|controller| controller.acpi_index);
+        object.push_some("acpi-index", acpi_index);
         self.device(object, planned.origin);
         id
     }

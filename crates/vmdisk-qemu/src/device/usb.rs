@@ -1,5 +1,6 @@
 //! USB storage, and USB controllers.
 
+use vmdisk_facts::Capability;
 use vmdisk_model::{
     Address, Controller, ControllerField, ControllerType, Device, DiskField, FieldPath,
 };
@@ -55,10 +56,11 @@ impl Writer<'_> {
         planned: &PlannedController,
         written: Option<&Controller>,
     ) -> String {
-        let id = self.ids.take(&match index {
+        let usual = match index {
             0 => "usb".to_owned(),
             index => format!("usb{index}"),
-        });
+        };
+        let id = self.controller_id(written, &usual);
         let model = written.and_then(|controller| controller.other_model.as_deref());
         let driver = match (written, model) {
             // Nobody asked for a kind: the one that is fast and that every guest of today knows.
@@ -104,6 +106,8 @@ impl Writer<'_> {
         let address = written.and_then(|controller| controller.address.as_ref());
         let at = self.controller_field(planned, ControllerField::Address);
         self.pci_place(&mut object, address, at);
+        let acpi_index = written.and_then(|controller| controller.acpi_index);
+        object.push_some("acpi-index", acpi_index);
         self.device(object, planned.origin);
         id
     }
@@ -120,6 +124,7 @@ impl Writer<'_> {
                 .with("firstport", controller.start_port.unwrap_or_default());
             let address = controller.address.as_ref();
             self.pci_place(&mut object, address, at(ControllerField::Address));
+            object.push_some("acpi-index", controller.acpi_index);
             self.device(object, at(ControllerField::Controller));
         }
     }
@@ -140,7 +145,8 @@ impl Writer<'_> {
             )
             | None => None,
         };
-        if device.disk.frontend.effective_device() == Device::Cdrom {
+        let is_made_a_disk = self.is_libvirt_style() && !self.can(Capability::LibvirtUsbCdrom);
+        if device.disk.frontend.effective_device() == Device::Cdrom && !is_made_a_disk {
             // `usb-storage` is always a disk; the bridge takes any SCSI device.
             let bridge = self.ids.take(&format!("{}-bridge", device.stem));
             let mut bot = JsonObject::new()

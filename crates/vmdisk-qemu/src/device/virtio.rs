@@ -1,12 +1,21 @@
 //! virtio-blk, and what all virtio devices share: their transport and their standard.
 
-use vmdisk_model::{Address, CcwAddress, DiskField, FieldPath, VirtioModel};
+use vmdisk_model::{Address, CcwAddress, DiskField, FieldPath, Switch, VirtioModel, VirtioOptions};
 
 use super::DiskDevice;
 use super::property::DeviceModel;
 use crate::board::Transport;
 use crate::json::JsonObject;
 use crate::writer::Writer;
+
+/// An option that depends on how a virtio device is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VirtioField {
+    Ats,
+    PagePerVq,
+    AcpiIndex,
+    IoEventFd,
+}
 
 impl Writer<'_> {
     /// How a virtio device is reached: as its address has it, else as the board does.
@@ -81,6 +90,37 @@ impl Writer<'_> {
             }
             // A PCI address makes the transport PCI.
             (Transport::Ccw | Transport::Mmio, Some(Address::Pci(_)) | None) => {}
+        }
+    }
+
+    /// Notes options that a virtio device has on PCI only, or not on a slot of the board.
+    pub(crate) fn check_transport(
+        &mut self,
+        transport: Transport,
+        options: &VirtioOptions,
+        ioeventfd: Option<Switch>,
+        acpi_index: Option<u32>,
+        at: impl Fn(VirtioField) -> FieldPath,
+    ) {
+        let VirtioOptions {
+            iommu: _,
+            ats,
+            packed: _,
+            page_per_vq,
+        } = options;
+        let is_pci = transport == Transport::Pci;
+        for (field, is_refused) in [
+            (VirtioField::Ats, ats.is_some() && !is_pci),
+            (VirtioField::PagePerVq, page_per_vq.is_some() && !is_pci),
+            (VirtioField::AcpiIndex, acpi_index.is_some() && !is_pci),
+            (
+                VirtioField::IoEventFd,
+                ioeventfd.is_some() && transport == Transport::Mmio,
+            ),
+        ] {
+            if is_refused {
+                self.problem(at(field), "a virtio device has this option on PCI only");
+            }
         }
     }
 

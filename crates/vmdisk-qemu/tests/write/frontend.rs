@@ -241,3 +241,59 @@ fn a_usb2_controller_has_its_usb1_halves() {
     let found = holding(&domain, "qemu=10.0", "xhci");
     assert!(found[0].contains(r#""p2":8,"p3":8"#), "{found:?}");
 }
+
+#[test]
+fn an_sd_card_is_a_drive_whose_path_stays_a_path() {
+    let mut card = Disk::new(
+        Frontend::new("sdb", TargetBus::Sd),
+        Image::file("/srv/a,if=none.img", Format::Raw),
+    );
+    card.backend.cache = Some(CacheMode::None);
+    let mut domain = disks([card]);
+    domain.architecture = Some(Architecture::Aarch64);
+    domain.machine = Some(MachineType::new("raspi3b"));
+    let written = |domain: &Domain| holding(domain, "qemu=10.0", "if=sd");
+    assert_eq!(
+        written(&domain),
+        ["file.driver=file,file.filename=/srv/a,,if=none.img,format=raw,if=sd,index=1,cache=none"]
+    );
+    let path = |path: &str| BackendSource::from(Image::file(path, Format::Raw));
+    domain.disks[0].backend.source = path("nbd:host:1");
+    assert!(written(&domain)[0].starts_with("file.driver=file,file.filename=nbd:host:1,"));
+    // libvirt's shape has the path alone, which would be a protocol.
+    let options = Options {
+        target: "qemu=10.0".parse().unwrap(),
+        style: Style::Libvirt,
+    };
+    assert!(write(&domain, &options).is_err());
+    domain.disks[0].backend.source = path("/srv/a.img");
+    let line = write(&domain, &options).unwrap();
+    let drive = line.arguments.last().unwrap().value.word();
+    assert_eq!(
+        drive.as_deref(),
+        Some("file=/srv/a.img,format=raw,if=sd,index=1,cache=none")
+    );
+    domain.machine = Some(MachineType::new("virt"));
+    assert_eq!(problems(&domain, "qemu=10.0").len(), 1);
+}
+
+#[test]
+fn what_a_transport_does_not_have_is_refused_on_it() {
+    let mut disk = virtio("vda");
+    disk.frontend.virtio.ats = Some(Switch::On);
+    disk.frontend.ioeventfd = Some(Switch::On);
+    let mut domain = disks([disk]);
+    domain.machine = Some(MachineType::new("microvm"));
+    domain.controllers = vec![Controller::virtio_scsi(0)];
+    domain.controllers[0].virtio.page_per_vq = Some(Switch::On);
+    let found = problems(&domain, "qemu=10.0");
+    let fields: Vec<FieldPath> = found.iter().map(|problem| problem.at).collect();
+    assert_eq!(
+        fields,
+        [
+            FieldPath::Controller(0, ControllerField::PagePerVq),
+            FieldPath::Disk(0, DiskField::Ats),
+            FieldPath::Disk(0, DiskField::IoEventFd),
+        ]
+    );
+}

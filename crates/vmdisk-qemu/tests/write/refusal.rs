@@ -135,8 +135,9 @@ fn what_cannot_be_written_is_refused_at_its_field() {
         (F::TargetBus, "QEMU has no bus 'xen'", |disk| {
             disk.frontend.bus = Some(TargetBus::Xen);
         }),
-        (F::TargetBus, "only -drive if=sd reaches", |disk| {
+        (F::Wwn, "an SD card does not have this option", |disk| {
             disk.frontend.bus = Some(TargetBus::Sd);
+            disk.frontend.wwn = Some("5000c500155f0cc5".to_owned());
         }),
         (
             F::TargetBus,

@@ -77,10 +77,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
     report
         .finding(
             FieldPath::Disk(index, DiskField::BootOrder),
-            format!("`{}` has a place in the boot order, and the guest has boot devices of its own", disk.name()),
+            format!(
+                "`{}` has a place in the boot order, and the guest has boot devices of its own",
+                disk.name()
+            ),
         )
         .label("one order on the devices")
-        .related(FieldPath::Domain(DomainField::BootDevices), "another order here")
+        .related(
+            FieldPath::Domain(DomainField::BootDevices),
+            "another order here",
+        )
         .note("libvirt refuses the guest for it")
         .help("leave <boot dev='…'/> out of <os>");
 }

@@ -93,7 +93,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
         let bus = disk.frontend.effective_bus();
         for (field, word, where_it_is) in misplaced(context, disk, bus) {
-            let title = format!("`{}` has {word}, which bus '{bus}' does not have", disk.name());
+            let title = format!(
+                "`{}` has {word}, which bus '{bus}' does not have",
+                disk.name()
+            );
             report
                 .finding(FieldPath::Disk(index, field), title)
                 .label(format!("only on {where_it_is}"))
@@ -130,7 +133,12 @@ fn misplaced(
     let virtio = "the bus virtio";
     let translation = frontend.geometry.and_then(|geometry| geometry.translation);
     [
-        (frontend.queues.is_some() && bus != Virtio, DiskField::Queues, "queues", virtio),
+        (
+            frontend.queues.is_some() && bus != Virtio,
+            DiskField::Queues,
+            "queues",
+            virtio,
+        ),
         (
             frontend.queue_size.is_some()
                 && bus != Virtio
@@ -139,14 +147,54 @@ fn misplaced(
             "a queue size",
             virtio,
         ),
-        (frontend.event_idx.is_some() && bus != Virtio, DiskField::EventIdx, "event_idx", virtio),
-        (frontend.ioeventfd.is_some() && bus != Virtio, DiskField::IoEventFd, "ioeventfd", virtio),
-        (iommu.is_some() && bus != Virtio, DiskField::Iommu, "iommu", virtio),
-        (ats.is_some() && bus != Virtio, DiskField::Ats, "ats", virtio),
-        (packed.is_some() && bus != Virtio, DiskField::Packed, "packed queues", virtio),
-        (page_per_vq.is_some() && bus != Virtio, DiskField::PagePerVq, "page_per_vq", virtio),
-        (frontend.model.is_some() && bus != Virtio, DiskField::Model, "a virtio model", virtio),
-        (frontend.removable.is_some() && !has_removable, DiskField::Removable, "`removable`", "the bus usb"),
+        (
+            frontend.event_idx.is_some() && bus != Virtio,
+            DiskField::EventIdx,
+            "event_idx",
+            virtio,
+        ),
+        (
+            frontend.ioeventfd.is_some() && bus != Virtio,
+            DiskField::IoEventFd,
+            "ioeventfd",
+            virtio,
+        ),
+        (
+            iommu.is_some() && bus != Virtio,
+            DiskField::Iommu,
+            "iommu",
+            virtio,
+        ),
+        (
+            ats.is_some() && bus != Virtio,
+            DiskField::Ats,
+            "ats",
+            virtio,
+        ),
+        (
+            packed.is_some() && bus != Virtio,
+            DiskField::Packed,
+            "packed queues",
+            virtio,
+        ),
+        (
+            page_per_vq.is_some() && bus != Virtio,
+            DiskField::PagePerVq,
+            "page_per_vq",
+            virtio,
+        ),
+        (
+            frontend.model.is_some() && bus != Virtio,
+            DiskField::Model,
+            "a virtio model",
+            virtio,
+        ),
+        (
+            frontend.removable.is_some() && !has_removable,
+            DiskField::Removable,
+            "`removable`",
+            "the bus usb",
+        ),
         (
             frontend.tray == Some(Tray::Open) && !matches!(device, Device::Cdrom | Device::Floppy),
             DiskField::Tray,
@@ -159,8 +207,18 @@ fn misplaced(
             "a WWN",
             "the bus scsi or ide",
         ),
-        (frontend.vendor.is_some() && bus != Scsi, DiskField::Vendor, "a vendor", "the bus scsi"),
-        (frontend.product.is_some() && !has_product, DiskField::Product, "a product", "the bus scsi"),
+        (
+            frontend.vendor.is_some() && bus != Scsi,
+            DiskField::Vendor,
+            "a vendor",
+            "the bus scsi",
+        ),
+        (
+            frontend.product.is_some() && !has_product,
+            DiskField::Product,
+            "a product",
+            "the bus scsi",
+        ),
         (
             frontend.rotation_rate.is_some() && bus != Scsi && !is_ata,
             DiskField::RotationRate,
@@ -180,15 +238,23 @@ fn misplaced(
             "one of the buses virtio, scsi, sata, ide",
         ),
         (
-            translation.is_some()
-                && bus != Ide
-                && !matches!(bus, Usb | Sd),
+            translation.is_some() && bus != Ide && !matches!(bus, Usb | Sd),
             DiskField::GeometryTranslation,
             "a translation of its geometry",
             "the bus ide",
         ),
-        (frontend.serial.is_some() && bus == Sd, DiskField::Serial, "a serial number", "another bus than sd"),
-        (disk.backend.iotune.is_some() && bus == Sd, DiskField::Iotune, "limits", "another bus than sd"),
+        (
+            frontend.serial.is_some() && bus == Sd,
+            DiskField::Serial,
+            "a serial number",
+            "another bus than sd",
+        ),
+        (
+            disk.backend.iotune.is_some() && bus == Sd,
+            DiskField::Iotune,
+            "limits",
+            "another bus than sd",
+        ),
     ]
     .into_iter()
     .filter(|(is_wrong, ..)| *is_wrong)

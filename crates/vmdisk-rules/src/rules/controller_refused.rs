@@ -80,7 +80,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     format!("two {kind} controllers have the number {index}"),
                 )
                 .label("this number is taken")
-                .related(FieldPath::Controller(first, ControllerField::Index), "by this one")
+                .related(
+                    FieldPath::Controller(first, ControllerField::Index),
+                    "by this one",
+                )
                 .help("give one of them another number");
         }
         check_ide(context, report, nth, controller);
@@ -104,7 +107,10 @@ fn check_ide(context: &Context<'_>, report: &mut Report, nth: usize, controller:
             .help("put the disks on bus='sata'");
     } else if machine.is_i440fx() && controller.index.is_some_and(|index| index > 0) {
         report
-            .finding(at, format!("machine '{}' has one IDE controller", machine.0))
+            .finding(
+                at,
+                format!("machine '{}' has one IDE controller", machine.0),
+            )
             .label("there is no second one")
             .note("libvirt refuses the guest for it")
             .help("put further disks on another bus");
@@ -113,9 +119,9 @@ fn check_ide(context: &Context<'_>, report: &mut Report, nth: usize, controller:
 
 fn check_scsi(report: &mut Report, nth: usize, controller: &Controller) {
     let is_virtio = controller.controller_type == ControllerType::Scsi
-        && controller.scsi_model.is_none_or(|model| {
-            model.is_virtio() || model == ScsiControllerModel::Auto
-        });
+        && controller
+            .scsi_model
+            .is_none_or(|model| model.is_virtio() || model == ScsiControllerModel::Auto);
     if controller.scsi_model == Some(ScsiControllerModel::Buslogic) {
         report
             .finding(
@@ -130,22 +136,51 @@ fn check_scsi(report: &mut Report, nth: usize, controller: &Controller) {
         return;
     }
     for (is_set, field, word) in [
-        (controller.queues.is_some(), ControllerField::Queues, "queues"),
-        (controller.cmd_per_lun.is_some(), ControllerField::CmdPerLun, "cmd_per_lun"),
-        (controller.max_sectors.is_some(), ControllerField::MaxSectors, "max_sectors"),
-        (controller.ioeventfd.is_some(), ControllerField::IoEventFd, "ioeventfd"),
-        (controller.iothread.is_some(), ControllerField::IoThread, "an iothread"),
-        (!controller.iothread_mapping.is_empty(), ControllerField::IoThreadMapping, "iothreads"),
+        (
+            controller.queues.is_some(),
+            ControllerField::Queues,
+            "queues",
+        ),
+        (
+            controller.cmd_per_lun.is_some(),
+            ControllerField::CmdPerLun,
+            "cmd_per_lun",
+        ),
+        (
+            controller.max_sectors.is_some(),
+            ControllerField::MaxSectors,
+            "max_sectors",
+        ),
+        (
+            controller.ioeventfd.is_some(),
+            ControllerField::IoEventFd,
+            "ioeventfd",
+        ),
+        (
+            controller.iothread.is_some(),
+            ControllerField::IoThread,
+            "an iothread",
+        ),
+        (
+            !controller.iothread_mapping.is_empty(),
+            ControllerField::IoThreadMapping,
+            "iothreads",
+        ),
     ] {
         if is_set {
             report
                 .finding(
                     FieldPath::Controller(nth, field),
-                    format!("a {} controller has {word}, which only virtio-scsi has", controller.controller_type),
+                    format!(
+                        "a {} controller has {word}, which only virtio-scsi has",
+                        controller.controller_type
+                    ),
                 )
                 .label("only with model='virtio-scsi'")
                 .note("libvirt refuses the guest for it")
-                .help(format!("leave {word} out, or write type='scsi' model='virtio-scsi'"));
+                .help(format!(
+                    "leave {word} out, or write type='scsi' model='virtio-scsi'"
+                ));
         }
     }
 }

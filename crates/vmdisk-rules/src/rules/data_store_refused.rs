@@ -71,11 +71,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             let (what, help) = if image.format != Some(Format::Qcow2) {
-                ("only a qcow2 image has a data file", "leave <dataStore> out, or write type='qcow2'")
+                (
+                    "only a qcow2 image has a data file",
+                    "leave <dataStore> out, or write type='qcow2'",
+                )
             } else if data.format != Some(Format::Raw) {
                 ("the data file is raw", "write <format type='raw'/>")
             } else if data.slice.is_some() {
-                ("a data file is a whole file or device", "leave <slices> out of <dataStore>")
+                (
+                    "a data file is a whole file or device",
+                    "leave <slices> out of <dataStore>",
+                )
             } else {
                 continue;
             };

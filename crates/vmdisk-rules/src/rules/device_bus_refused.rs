@@ -52,7 +52,10 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
-        let (device, bus) = (disk.frontend.effective_device(), disk.frontend.effective_bus());
+        let (device, bus) = (
+            disk.frontend.effective_device(),
+            disk.frontend.effective_bus(),
+        );
         let Some(buses) = wrong(device, bus) else {
             continue;
         };
@@ -63,10 +66,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, field),
-                format!("`{}` is of the kind {device}, which is not to be had on bus '{bus}'", disk.name()),
+                format!(
+                    "`{}` is of the kind {device}, which is not to be had on bus '{bus}'",
+                    disk.name()
+                ),
             )
             .label(format!("a {device} hangs on {buses}"))
-            .related(FieldPath::Disk(index, DiskField::Device), "the kind of device")
+            .related(
+                FieldPath::Disk(index, DiskField::Device),
+                "the kind of device",
+            )
             .note("libvirt refuses the guest for it")
             .help(format!("put it on {buses}, or change the kind of device"));
     }

@@ -68,10 +68,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && let Some(kinds) = wrong(bus, address).or_else(|| not_on_a_pc(context, address))
         {
             report
-                .finding(at, format!("the address of `{}` is of a kind that bus '{bus}' does not have", disk.name()))
+                .finding(
+                    at,
+                    format!(
+                        "the address of `{}` is of a kind that bus '{bus}' does not have",
+                        disk.name()
+                    ),
+                )
                 .label(format!("bus '{bus}' has {kinds}"))
                 .note("libvirt refuses the guest for it")
-                .help(format!("write {kinds}, or no address, and libvirt finds one"));
+                .help(format!(
+                    "write {kinds}, or no address, and libvirt finds one"
+                ));
             continue;
         }
         let Some(place) = place_of(disk, bus) else {
@@ -89,7 +97,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let other = context.domain.disks[first].name();
-        let DriveAddress { controller, bus: channel, target, unit } = place;
+        let DriveAddress {
+            controller,
+            bus: channel,
+            target,
+            unit,
+        } = place;
         report
             .finding(
                 at,
@@ -126,8 +139,14 @@ fn wrong(bus: TargetBus, address: &Address) -> Option<&'static str> {
             | Address::Other(_) => Some("addresses of type 'usb'"),
         },
         TargetBus::Virtio => match address {
-            Address::Pci(_) | Address::Ccw(_) | Address::VirtioMmio | Address::Unassigned | Address::Other(_) => None,
-            Address::Drive(_) | Address::Usb(_) | Address::SpaprVio(_) => Some("addresses of type 'pci'"),
+            Address::Pci(_)
+            | Address::Ccw(_)
+            | Address::VirtioMmio
+            | Address::Unassigned
+            | Address::Other(_) => None,
+            Address::Drive(_) | Address::Usb(_) | Address::SpaprVio(_) => {
+                Some("addresses of type 'pci'")
+            }
         },
         TargetBus::Sd | TargetBus::Nvme | TargetBus::Xen | TargetBus::Uml => None,
     }

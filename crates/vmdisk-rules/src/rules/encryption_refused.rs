@@ -1,7 +1,10 @@
 //! `encryption-refused`
 
 use vmdisk_facts::Version;
-use vmdisk_model::{Encryption, EncryptionEngine, EncryptionFormat, FieldPath, Format, Image, ImageField, NetworkProtocol, Protocol};
+use vmdisk_model::{
+    Encryption, EncryptionEngine, EncryptionFormat, FieldPath, Format, Image, ImageField,
+    NetworkProtocol, Protocol,
+};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -117,25 +120,35 @@ fn wrong(
             ))
         }
         EncryptionEngine::Qemu => {
-            if matches!(format, Some(EncryptionFormat::Qcow | EncryptionFormat::Default)) {
+            if matches!(
+                format,
+                Some(EncryptionFormat::Qcow | EncryptionFormat::Default)
+            ) {
                 return Some((
                     "the old encryption of qcow and qcow2 is broken, and QEMU runs no guest on it",
                     "convert the image to LUKS: qemu-img convert -o encrypt.format=luks,encrypt.key-secret=…",
                 ));
             }
-            if matches!(format, Some(EncryptionFormat::Luks2 | EncryptionFormat::LuksAny)) {
+            if matches!(
+                format,
+                Some(EncryptionFormat::Luks2 | EncryptionFormat::LuksAny)
+            ) {
                 return Some((
                     "QEMU decrypts version 1 of LUKS alone",
                     "write format='luks'; engine='librbd' knows the others on rbd",
                 ));
             }
-            if !matches!(image.format, Some(Format::Raw | Format::Qcow2 | Format::Luks) | None) {
+            if !matches!(
+                image.format,
+                Some(Format::Raw | Format::Qcow2 | Format::Luks) | None
+            ) {
                 return Some((
                     "QEMU decrypts raw and qcow2 images alone",
                     "convert the image to qcow2",
                 ));
             }
-            (secrets.len() > 1 && !takes_more_secrets).then_some(("QEMU takes one secret", "leave one <secret> in place"))
+            (secrets.len() > 1 && !takes_more_secrets)
+                .then_some(("QEMU takes one secret", "leave one <secret> in place"))
         }
     }
 }

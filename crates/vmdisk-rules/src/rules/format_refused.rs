@@ -80,7 +80,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             report
-                .finding(FieldPath::Image(index, depth, ImageField::Format), format!("`{name}`: {what}"))
+                .finding(
+                    FieldPath::Image(index, depth, ImageField::Format),
+                    format!("`{name}`: {what}"),
+                )
                 .label("QEMU has no driver that does this")
                 .note("libvirt refuses the guest for it")
                 .help(help);
@@ -94,7 +97,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     format!("several guests are to write `{name}`, and its format is {format}"),
                 )
                 .label("only raw images can be shared")
-                .related(FieldPath::Image(index, 0, ImageField::Format), "each guest keeps its own idea of the metadata")
+                .related(
+                    FieldPath::Image(index, 0, ImageField::Format),
+                    "each guest keeps its own idea of the metadata",
+                )
                 .note("libvirt refuses the guest for it; two writers would destroy the image")
                 .help("use a raw image or a block device, or leave <shareable/> out");
         }
@@ -105,7 +111,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn wrong(image: &Image, is_writable: bool) -> Option<(&'static str, &'static str)> {
     let is_directory = matches!(image.protocol, Protocol::Directory { .. });
     match image.format {
-        Some(Format::Cow) => Some(("QEMU dropped the format cow long ago", "convert the image to qcow2")),
+        Some(Format::Cow) => Some((
+            "QEMU dropped the format cow long ago",
+            "convert the image to qcow2",
+        )),
         Some(Format::Dir) => Some((
             "a directory is a source, not a format",
             "write type='fat' beside <disk type='dir'>",

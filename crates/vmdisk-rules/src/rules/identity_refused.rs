@@ -79,15 +79,40 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let is_old = context.libvirt_is_before(Version(11, 0, 0)) == Some(true);
         let longest_product = if is_scsi || is_old { 16 } else { 40 };
         let wrong = [
-            (DiskField::Serial, "serial number", frontend.serial.as_deref().and_then(wrong_serial)),
-            (DiskField::Wwn, "WWN", frontend.wwn.as_deref().and_then(wrong_wwn)),
-            (DiskField::Vendor, "vendor", frontend.vendor.as_deref().and_then(|text| wrong_name(text, 8))),
-            (DiskField::Product, "product", frontend.product.as_deref().and_then(|text| wrong_name(text, longest_product))),
+            (
+                DiskField::Serial,
+                "serial number",
+                frontend.serial.as_deref().and_then(wrong_serial),
+            ),
+            (
+                DiskField::Wwn,
+                "WWN",
+                frontend.wwn.as_deref().and_then(wrong_wwn),
+            ),
+            (
+                DiskField::Vendor,
+                "vendor",
+                frontend
+                    .vendor
+                    .as_deref()
+                    .and_then(|text| wrong_name(text, 8)),
+            ),
+            (
+                DiskField::Product,
+                "product",
+                frontend
+                    .product
+                    .as_deref()
+                    .and_then(|text| wrong_name(text, longest_product)),
+            ),
         ];
         for (field, word, what) in wrong {
             let Some(what) = what else { continue };
             report
-                .finding(FieldPath::Disk(index, field), format!("libvirt does not take the {word} of `{name}`"))
+                .finding(
+                    FieldPath::Disk(index, field),
+                    format!("libvirt does not take the {word} of `{name}`"),
+                )
                 .label(what.clone())
                 .help(format!("write another {word}, or leave it out"));
         }
@@ -95,9 +120,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 fn wrong_serial(serial: &str) -> Option<String> {
-    let is_safe = |character: char| {
-        character.is_ascii_alphanumeric() || " -_.+".contains(character)
-    };
+    let is_safe =
+        |character: char| character.is_ascii_alphanumeric() || " -_.+".contains(character);
     let unsafe_one = serial.chars().find(|character| !is_safe(*character))?;
     Some(format!("{unsafe_one:?} is not allowed in it"))
 }
@@ -110,7 +134,10 @@ fn wrong_wwn(wwn: &str) -> Option<String> {
 
 fn wrong_name(text: &str, longest: usize) -> Option<String> {
     if text.len() > longest {
-        return Some(format!("it has {} characters, and {longest} are allowed", text.len()));
+        return Some(format!(
+            "it has {} characters, and {longest} are allowed",
+            text.len()
+        ));
     }
     text.bytes()
         .any(|byte| !(b' '..=b'~').contains(&byte))

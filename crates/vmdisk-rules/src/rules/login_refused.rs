@@ -79,11 +79,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-fn wrong(
-    protocol: &Protocol,
-    authentication: &Authentication,
-) -> Option<(String, &'static str)> {
-    use NetworkProtocol::{Ftp, Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Sheepdog, Ssh, Tftp, Vxhs};
+fn wrong(protocol: &Protocol, authentication: &Authentication) -> Option<(String, &'static str)> {
+    use NetworkProtocol::{
+        Ftp, Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Sheepdog, Ssh, Tftp, Vxhs,
+    };
     let protocol = match protocol {
         Protocol::Network(network) => network.protocol,
         // libvirt looks up what a volume is when the guest starts.
@@ -105,7 +104,10 @@ fn wrong(
         Http | Https | Ftp | Ftps | Ssh => match &authentication.secret {
             Some(secret) if secret.secret_type.is_none() => {
                 let what = "the secret does not say of which type it is".to_owned();
-                return Some((what, "write <secret type='iscsi' …/>, the type of a name and password"));
+                return Some((
+                    what,
+                    "write <secret type='iscsi' …/>, the type of a name and password",
+                ));
             }
             Some(_) | None => return None,
         },
@@ -117,7 +119,9 @@ fn wrong(
     let given = authentication.secret.as_ref()?.secret_type.as_deref();
     let given = given.unwrap_or("(none)");
     (given != wanted).then(|| {
-        let what = format!("{protocol} logs in with a secret of type '{wanted}', and this is of type '{given}'");
+        let what = format!(
+            "{protocol} logs in with a secret of type '{wanted}', and this is of type '{given}'"
+        );
         (what, "name a secret of that type")
     })
 }

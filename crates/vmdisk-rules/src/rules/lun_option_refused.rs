@@ -1,6 +1,8 @@
 //! `lun-option-refused`
 
-use vmdisk_model::{BackendSource, Device, DiskField, FieldPath, ImageField, NetworkProtocol, Protocol, TargetBus};
+use vmdisk_model::{
+    BackendSource, Device, DiskField, FieldPath, ImageField, NetworkProtocol, Protocol, TargetBus,
+};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -78,9 +80,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = |field| FieldPath::Disk(index, field);
         let on_image = |field| FieldPath::Image(index, 0, field);
         for (is_set, at, what) in [
-            (frontend.serial.is_some() && is_scsi, at(DiskField::Serial), "a serial number of its own"),
-            (frontend.wwn.is_some() && is_scsi, at(DiskField::Wwn), "a WWN of its own"),
-            (frontend.vendor.is_some() && is_scsi, at(DiskField::Vendor), "a vendor of its own"),
+            (
+                frontend.serial.is_some() && is_scsi,
+                at(DiskField::Serial),
+                "a serial number of its own",
+            ),
+            (
+                frontend.wwn.is_some() && is_scsi,
+                at(DiskField::Wwn),
+                "a WWN of its own",
+            ),
+            (
+                frontend.vendor.is_some() && is_scsi,
+                at(DiskField::Vendor),
+                "a vendor of its own",
+            ),
             (
                 frontend.product.is_some() && frontend.vendor.is_none() && is_scsi,
                 at(DiskField::Product),
@@ -96,11 +110,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 on_image(ImageField::Encryption),
                 "encryption",
             ),
-            (is_other_protocol, on_image(ImageField::NetworkProtocol), "another protocol than iscsi"),
+            (
+                is_other_protocol,
+                on_image(ImageField::NetworkProtocol),
+                "another protocol than iscsi",
+            ),
         ] {
             if is_set {
                 report
-                    .finding(at, format!("`{}` is a SCSI unit of the host, and has {what}", disk.name()))
+                    .finding(
+                        at,
+                        format!(
+                            "`{}` is a SCSI unit of the host, and has {what}",
+                            disk.name()
+                        ),
+                    )
                     .label("the guest sees the device as it is")
                     .note("libvirt refuses the guest for it")
                     .help("leave it out, or write device='disk'");

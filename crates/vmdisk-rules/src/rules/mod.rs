@@ -24,6 +24,7 @@ mod cache_writethrough;
 mod chain_too_long;
 mod controller_refused;
 mod copy_on_read_refused;
+mod data_file_missing;
 mod data_store_refused;
 mod detect_zeroes_unmap_no_discard;
 mod device_bus_refused;
@@ -44,6 +45,8 @@ mod format_refused;
 mod guest_sector_512_on_4kn;
 mod hugepages_insufficient;
 mod identity_refused;
+mod image_empty;
+mod image_size_unaligned;
 mod invalid_value;
 mod io_native_on_buffered_dio;
 mod io_uring_disabled;
@@ -69,15 +72,21 @@ mod node_used_twice;
 mod nvme_namespace_zero;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
+mod overlay_smaller_than_backing;
 mod passthrough_option_refused;
 mod property_refused;
+mod qcow2_aes_encryption;
 mod qcow2_cache_refused;
 mod qcow2_corrupt_bit;
 mod qcow2_dirty_bit;
+mod qcow2_discard_corruption;
+mod qcow2_on_device_fragments;
 mod qcow2_option_refused;
+mod qcow2_v2_option;
 mod queue_count_refused;
 mod queue_size_refused;
 mod queues_gt_vcpus;
+mod read_only_filesystem;
 mod read_only_ide_disk;
 mod read_only_on_one_node;
 mod serial_too_long;
@@ -86,6 +95,7 @@ mod slice_unaligned;
 mod slot_taken;
 mod snapshot_ignored_by_blockdev;
 mod source_is_mounted;
+mod source_kind_mismatch;
 mod source_missing;
 mod startup_policy_refused;
 mod target_bus_mismatch;
@@ -138,6 +148,7 @@ pub static RULES: &[&Rule] = &[
     &chain_too_long::RULE,
     &controller_refused::RULE,
     &copy_on_read_refused::RULE,
+    &data_file_missing::RULE,
     &data_store_refused::RULE,
     &detect_zeroes_unmap_no_discard::RULE,
     &device_bus_refused::RULE,
@@ -158,6 +169,8 @@ pub static RULES: &[&Rule] = &[
     &guest_sector_512_on_4kn::RULE,
     &hugepages_insufficient::RULE,
     &identity_refused::RULE,
+    &image_empty::RULE,
+    &image_size_unaligned::RULE,
     &invalid_value::RULE,
     &io_native_on_buffered_dio::RULE,
     &io_uring_disabled::RULE,
@@ -183,15 +196,21 @@ pub static RULES: &[&Rule] = &[
     &nvme_namespace_zero::RULE,
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
+    &overlay_smaller_than_backing::RULE,
     &passthrough_option_refused::RULE,
     &property_refused::RULE,
+    &qcow2_aes_encryption::RULE,
     &qcow2_cache_refused::RULE,
     &qcow2_corrupt_bit::RULE,
     &qcow2_dirty_bit::RULE,
+    &qcow2_discard_corruption::RULE,
+    &qcow2_on_device_fragments::RULE,
     &qcow2_option_refused::RULE,
+    &qcow2_v2_option::RULE,
     &queue_count_refused::RULE,
     &queue_size_refused::RULE,
     &queues_gt_vcpus::RULE,
+    &read_only_filesystem::RULE,
     &read_only_ide_disk::RULE,
     &read_only_on_one_node::RULE,
     &serial_too_long::RULE,
@@ -200,6 +219,7 @@ pub static RULES: &[&Rule] = &[
     &slot_taken::RULE,
     &snapshot_ignored_by_blockdev::RULE,
     &source_is_mounted::RULE,
+    &source_kind_mismatch::RULE,
     &source_missing::RULE,
     &startup_policy_refused::RULE,
     &target_bus_mismatch::RULE,

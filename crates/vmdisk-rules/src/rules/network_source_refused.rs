@@ -1,7 +1,9 @@
 //! `network-source-refused`
 
 use vmdisk_facts::Version;
-use vmdisk_model::{FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol};
+use vmdisk_model::{
+    FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol,
+};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -152,7 +154,8 @@ fn wrong(
         (
             protocol == Nfs
                 && one.is_some_and(|host| {
-                    host.transport.is_some_and(|transport| transport != NetworkTransport::Tcp)
+                    host.transport
+                        .is_some_and(|transport| transport != NetworkTransport::Tcp)
                 }),
             ImageField::Hosts,
             "nfs runs over TCP",

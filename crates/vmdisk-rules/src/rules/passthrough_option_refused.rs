@@ -68,17 +68,30 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .image()
             .is_some_and(|image| image.reservations.is_some());
         for (is_set, field, word) in [
-            (disk.frontend.rawio.is_some(), FieldPath::Disk(index, DiskField::RawIo), "rawio"),
             (
-                disk.frontend.sgio.is_some_and(|sgio| sgio != Sgio::Unfiltered),
+                disk.frontend.rawio.is_some(),
+                FieldPath::Disk(index, DiskField::RawIo),
+                "rawio",
+            ),
+            (
+                disk.frontend
+                    .sgio
+                    .is_some_and(|sgio| sgio != Sgio::Unfiltered),
                 FieldPath::Disk(index, DiskField::Sgio),
                 "sgio",
             ),
-            (has_reservations, FieldPath::Image(index, 0, ImageField::Reservations), "<reservations>"),
+            (
+                has_reservations,
+                FieldPath::Image(index, 0, ImageField::Reservations),
+                "<reservations>",
+            ),
         ] {
             if is_set && !is_lun {
                 report
-                    .finding(field, format!("`{name}` has {word}, and is no SCSI unit of the host"))
+                    .finding(
+                        field,
+                        format!("`{name}` has {word}, and is no SCSI unit of the host"),
+                    )
                     .label("only for device='lun'")
                     .note("libvirt refuses the guest for it")
                     .help(format!("leave {word} out, or write device='lun'"));

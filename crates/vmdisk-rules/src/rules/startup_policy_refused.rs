@@ -57,7 +57,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = FieldPath::Disk(index, DiskField::StartupPolicy);
         let has_no_path = match &disk.backend.source {
             BackendSource::Image(image) => match &image.protocol {
-                Protocol::Network(_) | Protocol::Nvme(_) | Protocol::VhostVdpa { .. } | Protocol::Directory { .. } => true,
+                Protocol::Network(_)
+                | Protocol::Nvme(_)
+                | Protocol::VhostVdpa { .. }
+                | Protocol::Directory { .. } => true,
                 Protocol::File { .. }
                 | Protocol::HostDevice { .. }
                 | Protocol::Volume(_)
@@ -66,16 +69,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
             BackendSource::VhostUser(_) => true,
             BackendSource::Empty => false,
         };
-        let is_removable = matches!(disk.frontend.effective_device(), Device::Cdrom | Device::Floppy);
+        let is_removable = matches!(
+            disk.frontend.effective_device(),
+            Device::Cdrom | Device::Floppy
+        );
         if has_no_path {
             report
-                .finding(at, format!("`{name}` has a startup policy, and no path that libvirt could look for"))
+                .finding(
+                    at,
+                    format!(
+                        "`{name}` has a startup policy, and no path that libvirt could look for"
+                    ),
+                )
                 .label("only for sources of type file, block and volume")
                 .note("libvirt refuses the guest for it")
                 .help("leave the policy out");
         } else if policy == StartupPolicy::Requisite && !is_removable {
             report
-                .finding(at, format!("`{name}` is a disk, and libvirt empties only CD and floppy drives"))
+                .finding(
+                    at,
+                    format!("`{name}` is a disk, and libvirt empties only CD and floppy drives"),
+                )
                 .label("'requisite' is for removable media")
                 .note("libvirt refuses the guest for it")
                 .help("write startupPolicy='optional', which leaves the disk out, or 'mandatory'");

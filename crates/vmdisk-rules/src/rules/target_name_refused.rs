@@ -90,7 +90,9 @@ fn wrong(device: Device, target: &str) -> Option<&'static str> {
         });
     }
     if target.ends_with(|last: char| last.is_ascii_digit()) && target_number(target).is_some() {
-        return Some("a number behind the letters names a partition, and the guest gets whole disks");
+        return Some(
+            "a number behind the letters names a partition, and the guest gets whole disks",
+        );
     }
     target_number(target)
         .is_none()

@@ -109,7 +109,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     format!("`{name}` and `{other}` share group `{group}` with different limits"),
                 )
                 .label("other limits")
-                .related(FieldPath::Disk(*first, DiskField::Iotune), format!("the limits of `{other}`"))
+                .related(
+                    FieldPath::Disk(*first, DiskField::Iotune),
+                    format!("the limits of `{other}`"),
+                )
                 .note("libvirt refuses the guest for it")
                 .help("write the same limits on both, or name another group");
         }
@@ -130,15 +133,26 @@ fn check_filters(
     }
     let filters = &disk.backend.throttle_filters;
     let at = FieldPath::Disk(index, DiskField::ThrottleFilters);
-    let missing = filters.iter().find(|filter| !groups.contains(filter.as_str()));
+    let missing = filters
+        .iter()
+        .find(|filter| !groups.contains(filter.as_str()));
     let (what, help) = if filters.is_empty() {
         return;
     } else if disk.backend.iotune.is_some() {
-        ("has limits of its own beside those of groups".to_owned(), "keep <iotune> or <throttlefilters>")
+        (
+            "has limits of its own beside those of groups".to_owned(),
+            "keep <iotune> or <throttlefilters>",
+        )
     } else if disk.frontend.effective_device() == Device::Cdrom {
-        ("is a CD drive, which takes no throttle filters".to_owned(), "leave <throttlefilters> out")
+        (
+            "is a CD drive, which takes no throttle filters".to_owned(),
+            "leave <throttlefilters> out",
+        )
     } else if let (Some(missing), Scope::WholeGuest) = (missing, context.domain.scope) {
-        (format!("is limited by group `{missing}`, which is not defined"), "define it in <throttlegroups>")
+        (
+            format!("is limited by group `{missing}`, which is not defined"),
+            "define it in <throttlegroups>",
+        )
     } else {
         return;
     };

@@ -1,6 +1,8 @@
 //! `transient-disk-refused`
 
-use vmdisk_model::{BackendSource, Device, Disk, DiskField, FieldPath, Protocol, Switch, TargetBus};
+use vmdisk_model::{
+    BackendSource, Device, Disk, DiskField, FieldPath, Protocol, Switch, TargetBus,
+};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -67,7 +69,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 format!("`{}` cannot forget its writes: {what}", disk.name()),
             )
             .label("libvirt refuses the guest for it")
-            .help("leave <transient/> out, or make the disk one of type='file' that may be written");
+            .help(
+                "leave <transient/> out, or make the disk one of type='file' that may be written",
+            );
     }
 }
 
@@ -91,5 +95,6 @@ fn obstacle(disk: &Disk) -> Option<&'static str> {
         disk.frontend.effective_bus(),
         TargetBus::Virtio | TargetBus::Scsi | TargetBus::Usb
     );
-    (shares && !can_share).then_some("guests can share what is below it only on bus virtio, scsi or usb")
+    (shares && !can_share)
+        .then_some("guests can share what is below it only on bus virtio, scsi or usb")
 }

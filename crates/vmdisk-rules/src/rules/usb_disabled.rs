@@ -66,10 +66,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, DiskField::TargetBus),
-                format!("`{}` hangs on USB, which this guest does not have", disk.name()),
+                format!(
+                    "`{}` hangs on USB, which this guest does not have",
+                    disk.name()
+                ),
             )
             .label("there is no USB")
-            .related(FieldPath::Controller(none, ControllerField::Model), "it is turned off here")
+            .related(
+                FieldPath::Controller(none, ControllerField::Model),
+                "it is turned off here",
+            )
             .note("libvirt refuses the guest for it")
             .help("put the disk on another bus, or write another model of USB controller");
     }

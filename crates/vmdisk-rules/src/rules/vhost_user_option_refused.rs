@@ -84,7 +84,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .note("libvirt refuses the guest for it")
                 .help("write bus='virtio'");
         }
-        if disk.backend.snapshot.is_some_and(|snapshot| snapshot != Snapshot::No) {
+        if disk
+            .backend
+            .snapshot
+            .is_some_and(|snapshot| snapshot != Snapshot::No)
+        {
             report
                 .finding(
                     FieldPath::Disk(index, DiskField::Snapshot),
@@ -118,21 +122,53 @@ fn unheeded(disk: &Disk) -> Vec<(DiskField, &'static str)> {
         (backend.cache.is_some(), DiskField::Cache, "a cache mode"),
         (has_error_policy, DiskField::ErrorPolicy, "an error policy"),
         (backend.aio.is_some(), DiskField::Aio, "a host I/O mode"),
-        (frontend.ioeventfd.is_some(), DiskField::IoEventFd, "ioeventfd"),
-        (backend.copy_on_read.is_some(), DiskField::CopyOnRead, "copy on read"),
-        (backend.discard.is_some(), DiskField::Discard, "a discard mode"),
-        (frontend.iothread.is_some(), DiskField::IoThread, "an iothread"),
-        (backend.detect_zeroes.is_some(), DiskField::DetectZeroes, "zero detection"),
-        (backend.metadata_cache_size.is_some(), DiskField::MetadataCacheSize, "a metadata cache"),
+        (
+            frontend.ioeventfd.is_some(),
+            DiskField::IoEventFd,
+            "ioeventfd",
+        ),
+        (
+            backend.copy_on_read.is_some(),
+            DiskField::CopyOnRead,
+            "copy on read",
+        ),
+        (
+            backend.discard.is_some(),
+            DiskField::Discard,
+            "a discard mode",
+        ),
+        (
+            frontend.iothread.is_some(),
+            DiskField::IoThread,
+            "an iothread",
+        ),
+        (
+            backend.detect_zeroes.is_some(),
+            DiskField::DetectZeroes,
+            "zero detection",
+        ),
+        (
+            backend.metadata_cache_size.is_some(),
+            DiskField::MetadataCacheSize,
+            "a metadata cache",
+        ),
         (backend.iotune.is_some(), DiskField::Iotune, "limits"),
         (backend.is_read_only, DiskField::ReadOnly, "read-only"),
         (backend.is_shareable, DiskField::Shareable, "shareable"),
         (backend.is_transient, DiskField::Transient, "transient"),
-        (frontend.serial.is_some(), DiskField::Serial, "a serial number"),
+        (
+            frontend.serial.is_some(),
+            DiskField::Serial,
+            "a serial number",
+        ),
         (frontend.wwn.is_some(), DiskField::Wwn, "a WWN"),
         (frontend.vendor.is_some(), DiskField::Vendor, "a vendor"),
         (frontend.product.is_some(), DiskField::Product, "a product"),
-        (frontend.geometry.is_some(), DiskField::Geometry, "a geometry"),
+        (
+            frontend.geometry.is_some(),
+            DiskField::Geometry,
+            "a geometry",
+        ),
         (has_block_sizes, DiskField::BlockIo, "block sizes"),
     ]
     .into_iter()

@@ -1,8 +1,8 @@
 //! Configurations without names.
 
 use vmdisk_model::{
-    Backend, BackendSource, Backing, DevicePath, Disk, Domain, Frontend, Image, NetworkSource,
-    Protocol, Secret, SecretReference,
+    Backend, BackendSource, Backing, Controller, DevicePath, Disk, Domain, Frontend, Image,
+    NetworkSource, Protocol, Secret, SecretReference,
 };
 
 use super::{Level, Redactor};
@@ -16,6 +16,19 @@ impl Redactor {
         for Disk { frontend, backend } in &mut domain.disks {
             self.frontend(frontend);
             self.backend(backend);
+        }
+        for controller in &mut domain.controllers {
+            self.controller(controller);
+        }
+        for group in &mut domain.throttle_groups {
+            group.group = group.group.take().map(|group| self.name(&group));
+        }
+        for device in domain
+            .blkiotune
+            .iter_mut()
+            .flat_map(|tune| &mut tune.devices)
+        {
+            device.path = device.path.take().map(|path| self.path(&path));
         }
         domain
     }
@@ -34,22 +47,38 @@ impl Redactor {
             37.. => 40,
         };
         short(&mut frontend.serial, "serial", digits);
+        // What a boot loader is told may name a system.
+        short(&mut frontend.loadparm, "loadparm", 8);
         // Sixteen digits, of which libvirt wants no other number.
         short(&mut frontend.wwn, "wwn", 16);
         short(&mut frontend.vendor, "vendor", 8);
         short(&mut frontend.product, "product", 12);
-        frontend.alias = frontend
-            .alias
-            .take()
-            .map(|alias| match alias.strip_prefix("ua-") {
-                Some(own) => format!("ua-{}", self.name(own)),
-                None => alias,
-            });
+        self.alias(&mut frontend.alias);
+    }
+
+    /// A name that somebody gave a device; the others are libvirt's.
+    fn alias(&self, alias: &mut Option<String>) {
+        *alias = alias.take().map(|alias| match alias.strip_prefix("ua-") {
+            Some(own) => format!("ua-{}", self.name(own)),
+            None => alias,
+        });
+    }
+
+    fn controller(&self, controller: &mut Controller) {
+        if self.level() == Level::Full {
+            return;
+        }
+        let serial = controller.serial.take();
+        controller.serial = serial.map(|serial| self.digits("serial", &serial, 12));
+        self.alias(&mut controller.alias);
     }
 
     fn backend(&self, backend: &mut Backend) {
         if let Some(iotune) = &mut backend.iotune {
             iotune.group = iotune.group.take().map(|group| self.name(&group));
+        }
+        for group in &mut backend.throttle_filters {
+            *group = self.name(group);
         }
         match &mut backend.source {
             BackendSource::Image(image) => self.image(image),
