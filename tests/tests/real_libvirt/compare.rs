@@ -11,7 +11,7 @@ use crate::guest::{Dice, guest};
 use crate::moves::MOVES;
 
 /// Guests of the first round, with any moves.
-const FIRST_ROUND: usize = 350;
+const FIRST_ROUND: usize = 250;
 
 /// Guests of each round after it, with the moves that have not yet broken enough.
 const NEXT_ROUND: usize = 400;

@@ -128,12 +128,6 @@ fn wrong(
             "write name='pool/image'",
         ),
         (
-            !network.cookies.is_empty() && !is_http,
-            ImageField::Cookies,
-            "only web servers take cookies",
-            "leave <cookies> out",
-        ),
-        (
             network.tls_hostname.is_some() && protocol != Nbd,
             ImageField::TlsHostname,
             "only nbd can name the server in the certificate",
