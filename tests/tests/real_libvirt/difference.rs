@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk::facts::Version;
-
 /// A guest on which they differ.
 pub(crate) struct Case<'a> {
-    pub(crate) libvirt: Version,
     pub(crate) xml: &'a str,
     /// Rules that report an error.
     pub(crate) rules: &'a BTreeSet<&'static str>,
@@ -26,14 +23,7 @@ impl Case<'_> {
     fn has(&self, text: &str) -> bool {
         self.xml.contains(text)
     }
-
-    fn is_before(&self, major: u32, minor: u32) -> bool {
-        self.libvirt < Version(major, minor, 0)
-    }
 }
-
-/// Texts that rules quote and that no libvirt at hand says when it defines a guest, from documents only.
-pub(crate) const FROM_DOCUMENTS_ONLY: &[&str] = &[];
 
 /// The name of a difference, with its cause; `None` for one that nobody has explained.
 pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
@@ -47,10 +37,6 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
             case.only(&["missing-value", "invalid-value", "format-refused"])
                 && case.has("<backingStore>\n"),
             "a <backingStore> without a type ends the chain, and what is in it is dropped unread",
-        ),
-        (
-            case.says("attribute 'type' in element 'controller': 'nvme'"),
-            "NVMe controllers are known from 11.5 on; nothing says yet that an older libvirt is the target's",
         ),
         (
             case.says("unknown volume encryption format type luks-any"),
@@ -67,28 +53,6 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
         (
             case.only(&["invalid-value"]) && case.has("<slice type='cake'"),
             "only slices of type storage are looked for, by XPath; others are dropped (virDomainStorageSourceParseSlices)",
-        ),
-        (
-            case.only(&["invalid-value", "missing-value"])
-                && case.has("<throttle")
-                && case.is_before(11, 2),
-            "throttle groups are newer than this libvirt, which drops them unread",
-        ),
-        (
-            case.only(&["invalid-value", "missing-value"])
-                && case.has("<dataStore")
-                && case.is_before(10, 10),
-            "data stores are newer than this libvirt, which drops them unread",
-        ),
-        (
-            case.only(&[
-                "iothread-mapping-refused",
-                "iothread-undefined",
-                "invalid-value",
-                "iothread-unsupported-bus",
-            ]) && case.has("<iothreads>\n")
-                && case.is_before(10, 0),
-            "queue mappings are newer than this libvirt, which drops them unread",
         ),
         (
             case.only(&["throttle-limits-refused"]),

@@ -3,18 +3,25 @@
 //! Each move is meant for one constraint of libvirt's and does not always break it: both sides of each border are
 //! tried.
 
+use vmdisk::facts::Version;
+
 use crate::element::Element;
 use crate::guest::{Dice, Guest, share_memory};
 
-/// A move, and what it is about.
+/// A move, what it is about, and the libvirt that first knew of it: older ones drop it unread.
 pub(crate) struct Move {
     pub(crate) name: &'static str,
+    pub(crate) since: Version,
     pub(crate) make: fn(&mut Guest, &mut Dice),
 }
 
 macro_rules! moves {
-    ($($name:literal => $make:expr,)+) => {
-        pub(crate) const MOVES: &[Move] = &[$(Move { name: $name, make: $make },)+];
+    ($($name:literal $(since $major:literal . $minor:literal)? => $make:expr,)+) => {
+        pub(crate) const MOVES: &[Move] = &[$(Move {
+            name: $name,
+            since: Version(0 $(+ $major)?, 0 $(+ $minor)?, 0),
+            make: $make,
+        },)+];
     };
 }
 
@@ -50,12 +57,12 @@ moves! {
         let mode = dice.pick(&["on", "off", "unmap", "yes"]);
         guest.disk(dice).child("driver").set("detect_zeroes", mode);
     },
-    "discard_no_unref" => |guest, dice| guest.disk(dice).child("driver").set("discard_no_unref", "on"),
+    "discard_no_unref" since 9 . 5 => |guest, dice| guest.disk(dice).child("driver").set("discard_no_unref", "on"),
     "an iothread" => |guest, dice| {
         let id = dice.pick(&["1", "2", "3", "0", "-1"]);
         guest.disk(dice).child("driver").set("iothread", id);
     },
-    "iothreads in a mapping" => |guest, dice| {
+    "iothreads in a mapping" since 10 . 0 => |guest, dice| {
         let mut mapping = Element::new("iothreads");
         for _ in 0..1 + dice.below(2) {
             let mut thread = Element::new("iothread").with("id", dice.pick(&[1, 1, 2, 3]));
@@ -436,7 +443,7 @@ moves! {
     },
     "a slice" => |guest, dice| {
         let mut slice = Element::new("slice").with("type", "storage").with("offset", 12345).with("size", 123);
-        match dice.below(6) {
+        match dice.below(12) {
             0 => slice.unset("offset"),
             1 => slice.unset("size"),
             2 => slice.set("offset", "start"),
@@ -447,7 +454,7 @@ moves! {
         let slices = Element::new("slices").around(slice);
         guest.disk(dice).child("source").children.push(slices);
     },
-    "a data store" => |guest, dice| {
+    "a data store" since 10 . 10 => |guest, dice| {
         let mut store = Element::new("dataStore").with("type", "file");
         if !dice.once_in(5) {
             store.children.push(Element::new("format").with("type", dice.pick(&["raw", "raw", "qcow2"])));
@@ -473,7 +480,7 @@ moves! {
         }
         guest.disk(dice).children.push(store);
     },
-    "throttle filters" => |guest, dice| {
+    "throttle filters" since 11 . 2 => |guest, dice| {
         let group = Element::new("throttlegroup")
             .around(Element::new("group_name").saying("g0"))
             .around(Element::new("total_iops_sec").saying(dice.pick(&["1000", "few"])));
@@ -489,7 +496,6 @@ moves! {
         let mut filters = Element::new("throttlefilters").around(Element::new("throttlefilter").with("group", "g0"));
         match dice.below(6) {
             0 => filters.children.push(Element::new("throttlefilter").with("group", "g0")),
-            1 => filters.child("throttlefilter").unset("group"),
             _ => {}
         }
         let disk = guest.disk(dice);

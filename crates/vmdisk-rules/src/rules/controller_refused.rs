@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use vmdisk_facts::Version;
 use vmdisk_model::{Controller, ControllerField, ControllerType, FieldPath, ScsiControllerModel};
 
 use crate::rule::declare_rule;
@@ -52,6 +53,7 @@ declare_rule! {
         since: "0.1.0",
         is_about_libvirt: true,
         evidence: &[
+            Evidence::refused_by_libvirt("Invalid value for attribute 'type' in element 'controller': '…'", "src/util/virxml.c, virXMLPropEnumInternal"),
             Evidence::refused_by_libvirt("Multiple '…' controllers with index '…'", "src/conf/domain_conf.c, virDomainDefRejectDuplicateControllers"),
             Evidence::refused_by_libvirt("IDE controllers are unsupported for this QEMU binary or machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
             Evidence::refused_by_libvirt("Only a single IDE controller is supported for this machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
@@ -85,6 +87,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     "by this one",
                 )
                 .help("give one of them another number");
+        }
+        if kind == ControllerType::Nvme
+            && context.libvirt_is_before(Version(11, 5, 0)) == Some(true)
+        {
+            report
+                .finding(
+                    FieldPath::Controller(nth, ControllerField::ControllerType),
+                    "NVMe controllers are known to libvirt from 11.5 on".to_owned(),
+                )
+                .label("this libvirt refuses the word")
+                .help("put the disks on bus='virtio', or take libvirt 11.5");
         }
         check_ide(context, report, nth, controller);
         check_scsi(report, nth, controller);

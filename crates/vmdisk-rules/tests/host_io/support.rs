@@ -90,6 +90,7 @@ pub(crate) fn run(xml: &str, facts: Option<&Facts>, target: &str, policy: Policy
     };
     let host = facts.map(HostIndex::new);
     check(&Context {
+        taken_by: vmdisk_rules::TakenBy::Libvirt,
         domain: &document.domain,
         target: &target,
         host: host.as_ref(),
