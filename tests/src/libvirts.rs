@@ -4,7 +4,8 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use vmdisk::facts::{Target, Version};
 
@@ -160,6 +161,26 @@ fn refusal(said: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// Longest that libvirt may think about one guest; now and then it waits for ever.
+const LONGEST_THOUGHT: Duration = Duration::from_secs(20);
+
+/// Waits for the end of a program, and ends it if it writes nothing more for long.
+fn wait_while_it_answers(child: &mut Child, output: &Path) {
+    let mut length = 0;
+    let mut since = Instant::now();
+    while let Ok(None) = child.try_wait() {
+        let now = std::fs::metadata(output).map_or(0, |metadata| metadata.len());
+        if now != length {
+            (length, since) = (now, Instant::now());
+        } else if since.elapsed() > LONGEST_THOUGHT {
+            let _ = child.kill();
+            let _ = child.wait();
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A root of its own for one run of a driver.
 struct Session {
     folder: tempfile::TempDir,
@@ -189,7 +210,7 @@ impl Session {
         let script = self.folder.path().join("commands");
         std::fs::write(&script, commands).ok()?;
         let root = self.folder.path().join("root");
-        Command::new(virsh)
+        let mut child = Command::new(virsh)
             .env("VMDISK_ROOT", self.folder.path())
             .env("LC_ALL", "C")
             .arg("--connect")
@@ -197,8 +218,9 @@ impl Session {
             .stdin(Stdio::from(File::open(&script).ok()?))
             .stdout(Stdio::from(said.try_clone().ok()?))
             .stderr(Stdio::from(said))
-            .status()
+            .spawn()
             .ok()?;
+        wait_while_it_answers(&mut child, &output);
         Some(String::from_utf8_lossy(&std::fs::read(&output).ok()?).into_owned())
     }
 }

@@ -432,6 +432,7 @@ prop_compose! {
             scope, name, uuid: None, domain_type, architecture,
             machine: machine.map(MachineType::new),
             vcpus: None,
+            scsi_host_devices: Vec::new(),
             memory,
             memory_backing: MemoryBacking { access, source, ..MemoryBacking::default() },
             boot_devices,

@@ -55,6 +55,18 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
             "only slices of type storage are looked for, by XPath; others are dropped (virDomainStorageSourceParseSlices)",
         ),
         (
+            case.has("<auth") && case.rules.is_empty() && case.message.is_some(),
+            "libvirt reads <auth> in any source; in a file's or a daemon's it is an unknown element here, which is a warning",
+        ),
+        (
+            case.says("storage format") && case.has("type='vhostuser'"),
+            "libvirt checks the format of a daemon's disk, which has none: it is kept as text",
+        ),
+        (
+            case.only(&["missing-value"]) && case.has("device='lun'"),
+            "a SCSI unit without a source is taken, and the guest does not start",
+        ),
+        (
             case.only(&["throttle-limits-refused"]),
             "bursts without limits are refused by QEMU at the start; libvirt compares only totals with parts",
         ),

@@ -331,6 +331,9 @@ moves! {
             auth.children.push(secret);
         }
         let disk = guest.disk(dice);
+        if disk.get("type") != Some("network") && !dice.once_in(8) {
+            return;
+        }
         if dice.once_in(3) {
             disk.children.push(auth.clone());
         }
@@ -368,7 +371,7 @@ moves! {
             6 => source.set("query", "a=b"),
             7 => source.set("tls", "yes"),
             8 => source.children.push(Element::new("identity").with("user", "u").with("group", "g")),
-            9 => {
+            9 if protocol.starts_with("http") => {
                 let mut cookies = Element::new("cookies");
                 for _ in 0..1 + dice.below(2) {
                     let mut cookie = Element::new("cookie").with("name", dice.pick(&["a", "a", "b c", "b=c"])).saying(dice.pick(&["value", "", "va lue"]));

@@ -480,6 +480,7 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
                     iothreads,
                     controllers,
                     disks,
+                    scsi_host_devices: Vec::new(),
                 }
             },
         )

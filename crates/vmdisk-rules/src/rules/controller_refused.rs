@@ -100,7 +100,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .help("put the disks on bus='virtio', or take libvirt 11.5");
         }
         check_ide(context, report, nth, controller);
-        check_scsi(report, nth, controller);
+        check_scsi(context, report, nth, controller);
     }
 }
 
@@ -130,11 +130,18 @@ fn check_ide(context: &Context<'_>, report: &mut Report, nth: usize, controller:
     }
 }
 
-fn check_scsi(report: &mut Report, nth: usize, controller: &Controller) {
+fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller: &Controller) {
+    let domain = context.domain;
+    let chosen = domain.architecture.map(|architecture| {
+        ScsiControllerModel::libvirts_choice(architecture, domain.machine.as_ref())
+    });
+    let model = controller
+        .scsi_model
+        .filter(|model| *model != ScsiControllerModel::Auto)
+        .or(chosen);
+    // Of disks without their machine nobody knows what libvirt would choose.
     let is_virtio = controller.controller_type == ControllerType::Scsi
-        && controller
-            .scsi_model
-            .is_none_or(|model| model.is_virtio() || model == ScsiControllerModel::Auto);
+        && model.is_none_or(ScsiControllerModel::is_virtio);
     if controller.scsi_model == Some(ScsiControllerModel::Buslogic) {
         report
             .finding(

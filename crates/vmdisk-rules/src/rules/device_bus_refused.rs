@@ -1,6 +1,6 @@
 //! `device-bus-refused`
 
-use vmdisk_model::{Device, DiskField, FieldPath, TargetBus};
+use vmdisk_model::{Device, DiskField, FieldPath, MachineType, TargetBus};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -9,8 +9,8 @@ declare_rule! {
     /// The kind of device does not exist on this bus.
     ///
     /// ## What it does
-    /// Reports a floppy drive on another bus than fdc and anything else on fdc, a CD drive on virtio or sd, and a
-    /// SCSI unit of the host (`device='lun'`) on another bus than scsi or virtio.
+    /// Reports a floppy drive on another bus than fdc and anything else on fdc, a CD drive on virtio or sd, IDE on
+    /// a q35 machine, and a SCSI unit of the host (`device='lun'`) on another bus than scsi or virtio.
     ///
     /// ## Why it matters
     /// No device model of QEMU is such a drive. libvirt refuses the guest.
@@ -40,6 +40,7 @@ declare_rule! {
         since: "0.1.0",
         is_about_libvirt: true,
         evidence: &[
+            Evidence::refused_by_libvirt("IDE controllers are unsupported for this QEMU binary or machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
             Evidence::refused_by_libvirt("Invalid bus type '…' for floppy disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("Invalid bus type '…' for disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("disk type of '…' does not support ejectable media", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
@@ -51,12 +52,19 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let machine = context.domain.machine.as_ref();
+    let has_no_ide = machine.is_some_and(MachineType::is_q35);
     for (index, disk) in context.disks() {
         let (device, bus) = (
             disk.frontend.effective_device(),
             disk.frontend.effective_bus(),
         );
-        let Some(buses) = wrong(device, bus) else {
+        let buses = if bus == TargetBus::Ide && has_no_ide {
+            Some("bus 'sata' of a q35 machine")
+        } else {
+            wrong(device, bus)
+        };
+        let Some(buses) = buses else {
             continue;
         };
         let field = match disk.frontend.bus {

@@ -9,8 +9,8 @@ declare_rule! {
     /// The format is a word that libvirt knows and QEMU has no driver for, or does not fit the source.
     ///
     /// ## What it does
-    /// Reports the formats cow, dir and iso anywhere in a chain, fat on anything but a directory, a directory with
-    /// any other format, a directory that the guest may write, and shareable disks in a format that cannot be
+    /// Reports the formats cow, dir, iso and luks anywhere in a chain, fat on anything but a directory, a directory
+    /// with any other format, a directory that the guest may write, and shareable disks in a format that cannot be
     /// shared.
     ///
     /// ## Why it matters
@@ -58,6 +58,8 @@ declare_rule! {
         since: "0.1.0",
         is_about_libvirt: true,
         evidence: &[
+            Evidence::refused_by_libvirt("unknown driver format value '…'", "src/conf/domain_conf.c, virDomainDiskDefDriverSourceParseXML"),
+            Evidence::refused_by_libvirt("unknown storage source format '…'", "src/conf/domain_conf.c, virDomainStorageSourceParseBase"),
             Evidence::refused_by_libvirt("'cow' storage format is not supported", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("'directory' storage format is not directly supported by QEMU, use 'dir' disk type instead", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("storage format 'iso' is not directly supported by QEMU, use 'raw' instead", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
@@ -111,6 +113,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn wrong(image: &Image, is_writable: bool) -> Option<(&'static str, &'static str)> {
     let is_directory = matches!(image.protocol, Protocol::Directory { .. });
     match image.format {
+        Some(Format::Luks) => Some((
+            "libvirt has no format luks: it is encryption of a raw image",
+            "write type='raw', and <encryption format='luks'> in the source",
+        )),
         Some(Format::Cow) => Some((
             "QEMU dropped the format cow long ago",
             "convert the image to qcow2",

@@ -61,11 +61,28 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if frontend.effective_device() != Device::Lun {
             continue;
         }
-        if matches!(disk.backend.source, BackendSource::VhostUser(_)) {
+        let elsewhere = match &disk.backend.source {
+            BackendSource::VhostUser(_) => Some("is served by a vhost-user daemon"),
+            BackendSource::Image(image) => match &image.protocol {
+                Protocol::Directory { .. } => Some("is a directory"),
+                Protocol::Nvme(_) => Some("is an NVMe controller that QEMU drives"),
+                Protocol::VhostVdpa { .. } => Some("is a vDPA device"),
+                Protocol::File { .. }
+                | Protocol::HostDevice { .. }
+                | Protocol::Network(_)
+                | Protocol::Volume(_)
+                | Protocol::Other(_) => None,
+            },
+            BackendSource::Empty => None,
+        };
+        if let Some(elsewhere) = elsewhere {
             report
                 .finding(
                     FieldPath::Disk(index, DiskField::Device),
-                    format!("`{}` is served by a vhost-user daemon, and is to be a SCSI unit of the host", disk.name()),
+                    format!(
+                        "`{}` {elsewhere}, and is to be a SCSI unit of the host",
+                        disk.name()
+                    ),
                 )
                 .label("only a block device of the host is one")
                 .note("libvirt refuses the guest for it")

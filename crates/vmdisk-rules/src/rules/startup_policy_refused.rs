@@ -9,8 +9,8 @@ declare_rule! {
     /// A startup policy is set where libvirt cannot follow it.
     ///
     /// ## What it does
-    /// Reports `startupPolicy` on sources that are neither file nor block nor volume, and `requisite` on anything
-    /// but a CD or floppy drive.
+    /// Reports `startupPolicy` on sources that are neither file nor block nor dir nor volume, and `requisite` on
+    /// anything but a CD or floppy drive.
     ///
     /// ## Why it matters
     /// libvirt can leave out only storage whose path it can look for, and empties only drives with removable media.
@@ -57,11 +57,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = FieldPath::Disk(index, DiskField::StartupPolicy);
         let has_no_path = match &disk.backend.source {
             BackendSource::Image(image) => match &image.protocol {
-                Protocol::Network(_)
-                | Protocol::Nvme(_)
-                | Protocol::VhostVdpa { .. }
-                | Protocol::Directory { .. } => true,
+                Protocol::Network(_) | Protocol::Nvme(_) | Protocol::VhostVdpa { .. } => true,
                 Protocol::File { .. }
+                | Protocol::Directory { .. }
                 | Protocol::HostDevice { .. }
                 | Protocol::Volume(_)
                 | Protocol::Other(_) => false,
@@ -81,7 +79,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         "`{name}` has a startup policy, and no path that libvirt could look for"
                     ),
                 )
-                .label("only for sources of type file, block and volume")
+                .label("only for sources of type file, block, dir and volume")
                 .note("libvirt refuses the guest for it")
                 .help("leave the policy out");
         } else if policy == StartupPolicy::Requisite && !is_removable {

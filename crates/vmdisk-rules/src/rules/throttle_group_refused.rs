@@ -71,6 +71,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .iter()
         .filter_map(|group| group.group.as_deref())
         .collect();
+    let with_limits: BTreeSet<&str> = context
+        .disks()
+        .filter_map(|(_, disk)| disk.backend.iotune.as_ref())
+        .filter(|iotune| limits(iotune).any(|limit| limit > 0))
+        .filter_map(|iotune| iotune.group.as_deref())
+        .collect();
     let mut shared: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, disk) in context.disks() {
         check_filters(context, report, index, disk, &groups);
@@ -91,15 +97,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         if limits(iotune).all(|limit| limit == 0) {
+            // It takes the limits of a disk that has them.
+            if with_limits.contains(group) {
+                continue;
+            }
             report
                 .finding(
                     FieldPath::Disk(index, DiskField::Iotune),
-                    format!("`{name}` shares the limits of group `{group}`, and has none"),
+                    format!("`{name}` shares the limits of group `{group}`, which no disk has"),
                 )
-                .label("a group goes with its limits, on each disk")
+                .label("a group without limits")
                 .note("libvirt refuses the guest for it")
-                .help("write the group's limits here too");
-        } else if let Some(first) = shared.get(group)
+                .help("write the group's limits here");
+            continue;
+        }
+        if let Some(first) = shared.get(group)
             && context.domain.disks[*first].backend.iotune.as_ref() != Some(iotune)
         {
             let other = context.domain.disks[*first].name();
