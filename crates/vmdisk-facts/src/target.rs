@@ -1,6 +1,6 @@
 //! What a configuration is for: the QEMU, libvirt, machine type and kernel that will run it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::capability::Capability;
@@ -31,6 +31,8 @@ pub struct Target {
     pub arch: Option<String>,
     /// Capabilities that the programs themselves were asked for; they win over versions.
     pub probed: BTreeMap<Capability, bool>,
+    /// The machine types that QEMU itself names; empty where it was not asked.
+    pub machines: BTreeSet<String>,
 }
 
 /// Why the text of a target could not be read.
@@ -95,6 +97,7 @@ impl Target {
             kernel: facts.kernel.version.clone().known(),
             arch: facts.cpu.arch.clone().known(),
             probed,
+            machines: BTreeSet::new(),
         }
     }
 
@@ -117,6 +120,11 @@ impl Target {
             crate::capability::Component::Machine => self.machine.is_none(),
         });
         probed.extend(self.probed);
+        let machines = if self.machines.is_empty() && same_qemu {
+            other.machines
+        } else {
+            self.machines
+        };
         Self {
             qemu: self.qemu.or(other.qemu),
             libvirt: self.libvirt.or(other.libvirt),
@@ -124,6 +132,7 @@ impl Target {
             kernel: self.kernel.or(other.kernel),
             arch: self.arch.or(other.arch),
             probed,
+            machines,
         }
     }
 
@@ -203,6 +212,7 @@ impl fmt::Display for Target {
             kernel,
             arch,
             probed: _,
+            machines: _,
         } = self;
         let version = |version: &Option<Version>| version.map(|version| version.to_string());
         let parts = [

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod agree;
+mod capabilities;
 mod crowd;
 mod effect;
 mod hostile;
