@@ -112,8 +112,9 @@ fn written(args: &ConvertArgs, document: &Document) -> Result<Written, Stop> {
         ConvertForm::LibvirtXml => plain(write::document_xml(document).map_err(unwritable)?),
         ConvertForm::DiskXml => plain(write::document_disks_xml(document).map_err(unwritable)?),
         ConvertForm::Qemu => {
+            let qemu = args.qemu.as_deref().map(crate::qemu::ask).transpose()?;
             let options = QemuOptions {
-                target: args.target.clone().unwrap_or_default(),
+                target: crate::qemu::target(args.target.as_ref(), qemu.as_ref())?,
                 style: match args.style {
                     ConvertStyle::Readable => QemuStyle::Readable,
                     ConvertStyle::Libvirt => QemuStyle::Libvirt,

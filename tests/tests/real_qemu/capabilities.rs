@@ -20,7 +20,9 @@ fn asked(build: &QemuBuild) -> Introspection {
 #[test]
 fn each_qemu_says_what_is_recorded_of_it() {
     on_each_qemu("recorded introspection", |build| {
-        let recorded = fixtures().join("capabilities").join(format!("{}.json", build.name));
+        let recorded = fixtures()
+            .join("capabilities")
+            .join(format!("{}.json", build.name));
         let asked = asked(build);
         vmdisk_tests::assert_golden(&recorded, &asked.to_json());
         assert_eq!(Introspection::from_json(&asked.to_json()).unwrap(), asked);

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     let job = Job {
         options: LintOptions {
             host: index.as_ref(),
-            target: host.target(&args.host),
+            target: host.target(),
             policy: args.host.policy,
             ignored: args.ignore.iter().cloned().collect::<BTreeSet<String>>(),
         },
