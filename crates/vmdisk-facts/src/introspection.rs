@@ -14,8 +14,8 @@ pub const INTROSPECTION_VERSION: u32 = 1;
 
 /// The answers of one QEMU program.
 ///
-/// Recorded ones of 5.2, 7.2, 10.0 and 11.1 are in `fixtures/capabilities/`; `vmdisk capabilities --qemu PATH --record`
-/// makes one.
+/// Recorded ones of 5.2, 7.2, 10.0 and 11.1 are in `fixtures/capabilities/`; `vmdisk capabilities --qemu PATH
+/// --format recording` makes one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Introspection {
     /// Version of this format.
@@ -31,7 +31,7 @@ pub struct Introspection {
     /// Capabilities that it gave no answer about, and why; some builds crash on some questions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, String>,
-    /// Its machine types, by name.
+    /// Its machine types, with the short names (`q35`) that some have too.
     pub machines: Vec<String>,
 }
 

@@ -67,10 +67,7 @@ pub fn introspect(program: &Path, patience: Duration) -> Result<Introspection, Q
         arch: arch["arch"].as_str().unwrap_or_default().to_owned(),
         capabilities,
         unknown,
-        machines: names(&machines)
-            .into_iter()
-            .filter(|name| name != "none")
-            .collect(),
+        machines: machine_types(&machines),
     })
 }
 
@@ -126,6 +123,15 @@ impl Asked {
             }
         }
     }
+}
+
+/// The machine types, and the short names that some have too; the empty machine is none.
+fn machine_types(list: &Value) -> Vec<String> {
+    let mut all = names(list);
+    let aliases = list.as_array().into_iter().flatten();
+    all.extend(aliases.filter_map(|one| Some(one["alias"].as_str()?.to_owned())));
+    all.remove("none");
+    all.into_iter().collect()
 }
 
 /// The names in a list of things that have one.
