@@ -312,7 +312,8 @@ fn each_machine_type_has_the_defaults_of_its_version() {
                     continue;
                 };
                 let capability = Capability::from_name(row.capability).unwrap();
-                let is_before = value.to_string() == row.before;
+                let before: serde_json::Value = serde_json::from_str(row.before).unwrap();
+                let is_before = value == before;
                 let told = target.can(capability).is_no();
                 assert_eq!(is_before, told, "{machine}: {} is {value}", row.property);
                 seen.borrow_mut().insert((row.capability, is_before));
