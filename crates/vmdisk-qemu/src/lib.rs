@@ -29,6 +29,7 @@ mod placement;
 mod problem;
 mod read;
 mod reader;
+mod refused;
 mod shell;
 mod syntax;
 mod vocabulary;

@@ -104,6 +104,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     reader.read_disks();
     reader.read_floppy_boot_order();
     reader.keep_the_rest();
+    reader.find_refused();
     for option in options.iter().filter(|option| option.name == "readconfig") {
         // The file may hold disks, and is not looked at here.
         reader.keep(

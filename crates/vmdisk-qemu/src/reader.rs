@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
                     let message = format!("`{}` is no property that QEMU knows here", property.key);
                     let near = nearest(&property.key, vocabulary::words(&name));
                     let span = property.key_span;
-                    let problem = self.problem(ProblemKind::UnknownAttribute, *at, span, message);
+                    let problem = self.problem(ProblemKind::PropertyRefused, *at, span, message);
                     problem.help = Some(match near {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => "QEMU will not start with it; take it away".to_owned(),

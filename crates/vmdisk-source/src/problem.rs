@@ -25,6 +25,55 @@ pub enum ProblemKind {
     DirectOnOneNode,
     /// `read-only` stands on the format node and not on the one that opens the file.
     ReadOnlyOnOneNode,
+    /// The name of a node or the id of a device or object is too long, has a character that none may have, or
+    /// is given away.
+    NameRefused,
+    /// A node names a child that is only written behind it.
+    NodeOrder,
+    /// A node or drive that no device uses.
+    NodeUnused,
+    /// Two devices use one node, or one drive.
+    NodeUsedTwice,
+    /// `-snapshot`, which holds for `-drive` alone, beside a `-blockdev`.
+    SnapshotIgnored,
+    /// A property that no version of the device or driver has, or a value of the wrong type.
+    PropertyRefused,
+    /// A sector size, or one of the sizes that must be multiples of it, that the device refuses.
+    BlockSizeRefused,
+    /// A number of requests in a queue that the device refuses or does not survive.
+    QueueSizeRefused,
+    /// A number of queues that the device refuses or does not survive.
+    QueueCountRefused,
+    /// Sizes of the caches of qcow2 that exclude each other.
+    Qcow2CacheRefused,
+    /// The locks that keep two guests off one image are turned off.
+    LockingOff,
+    /// `force-share` on a node that writes.
+    ForceShareWritable,
+    /// A part of a file whose ends lie inside a sector.
+    WindowUnaligned,
+    /// An encrypted image without the secret that opens it.
+    SecretMissing,
+    /// A device that needs a bus which nothing makes.
+    BusMissing,
+    /// A place on a bus that the bus does not have.
+    UnitOutOfRange,
+    /// Two devices at one place.
+    SlotTaken,
+    /// Memory of another size than the guest's.
+    MemorySizeMismatch,
+    /// A cache mode and a switch that says otherwise.
+    CacheContradicted,
+    /// A file name that is taken for a protocol that does not exist.
+    ProtocolUnknown,
+    /// Fewer interrupt vectors than queues.
+    TooFewVectors,
+    /// A socket at which QEMU waits for somebody to connect.
+    ServerSocket,
+    /// An iothread for a device whose requests it cannot notice.
+    IoeventfdOff,
+    /// A serial number that is too long for the name that is made of it.
+    SerialTooLong,
 }
 
 /// One thing a reader stumbled over; reading went on.

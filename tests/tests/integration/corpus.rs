@@ -8,6 +8,16 @@ use vmdisk_tests::{corpus, real};
 /// Cases that libvirt's own suite accepts and that are unsafe or cannot start all the same.
 const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
     (
+        "disk-blockio.x86_64-latest.xml",
+        "block-size-refused",
+        "an IDE disk with discard_granularity='4096', which QEMU refuses (`discard_granularity must be 512 for ide`)",
+    ),
+    (
+        "disk-blockio.xml",
+        "block-size-refused",
+        "an IDE disk with discard_granularity='4096', which QEMU refuses (`discard_granularity must be 512 for ide`)",
+    ),
+    (
         "disk-cache.x86_64-latest.xml",
         "cache-unsafe",
         "its third disk has cache='unsafe', is writable and is kept",

@@ -69,7 +69,7 @@ fn implied_key(name: &str) -> Option<Option<&'static str>> {
         "smp" => Some("cpus"),
         "name" => Some("guest"),
         "uuid" => Some("uuid"),
-        "drive" | "global" => None,
+        "add-fd" | "drive" | "global" => None,
         _ => return None,
     })
 }

@@ -6,11 +6,15 @@ mod allowance_without_reason;
 mod backing_format_missing;
 mod backing_missing;
 mod backing_protocol_url;
+mod block_size_refused;
+mod boot_order_twice;
 mod btrfs_cow_image;
 mod btrfs_dio_buffered;
 mod btrfs_dio_csum_corruption;
 mod btrfs_dio_raid_mirror_divergence;
 mod bus_emulated;
+mod bus_missing;
+mod cache_contradicted;
 mod cache_implicit;
 mod cache_unsafe;
 mod cache_writethrough;
@@ -19,9 +23,12 @@ mod detect_zeroes_unmap_no_discard;
 mod direct_on_one_node;
 mod discard_missing_thin;
 mod discard_on_one_node;
+mod drive_protocol_unknown;
 mod duplicate_disk_source;
 mod duplicate_target;
 mod duplicate_value;
+mod encryption_secret_missing;
+mod force_share_writable;
 mod format_mismatch;
 mod format_missing;
 mod guest_sector_512_on_4kn;
@@ -29,31 +36,54 @@ mod hugepages_insufficient;
 mod invalid_value;
 mod io_native_on_buffered_dio;
 mod io_uring_disabled;
+mod iothread_mapping_refused;
 mod iothread_missing_fast_media;
 mod iothread_undefined;
 mod iothread_unsupported_bus;
 mod iothread_unused;
+mod iothread_without_ioeventfd;
+mod locking_off;
+mod lun_refused;
 mod md_degraded;
+mod memory_size_mismatch;
 mod missing_value;
+mod name_refused;
 mod native_without_direct;
+mod node_order;
+mod node_unused;
+mod node_used_twice;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
+mod property_refused;
+mod qcow2_cache_refused;
 mod qcow2_corrupt_bit;
 mod qcow2_dirty_bit;
+mod queue_count_refused;
+mod queue_size_refused;
 mod queues_gt_vcpus;
+mod read_only_ide_disk;
 mod read_only_on_one_node;
+mod serial_too_long;
 mod shareable_cached;
+mod slice_unaligned;
+mod slot_taken;
+mod snapshot_ignored_by_blockdev;
 mod source_is_mounted;
 mod source_missing;
 mod target_bus_mismatch;
 mod tcg_instead_of_kvm;
 mod thin_chunk_large_with_snapshots;
 mod thin_zeroing_off;
+mod thread_pool_refused;
+mod throttle_limits_refused;
 mod undeclared_prefix;
+mod unit_out_of_range;
 mod unknown_attribute;
 mod unknown_element;
 mod unstable_device_path;
+mod vectors_too_few;
 mod vhost_user_needs_shared_mem;
+mod vhost_user_server_socket;
 
 use vmdisk_source::ProblemKind;
 
@@ -67,11 +97,15 @@ pub static RULES: &[&Rule] = &[
     &backing_format_missing::RULE,
     &backing_missing::RULE,
     &backing_protocol_url::RULE,
+    &block_size_refused::RULE,
+    &boot_order_twice::RULE,
     &btrfs_cow_image::RULE,
     &btrfs_dio_buffered::RULE,
     &btrfs_dio_csum_corruption::RULE,
     &btrfs_dio_raid_mirror_divergence::RULE,
     &bus_emulated::RULE,
+    &bus_missing::RULE,
+    &cache_contradicted::RULE,
     &cache_implicit::RULE,
     &cache_unsafe::RULE,
     &cache_writethrough::RULE,
@@ -80,9 +114,12 @@ pub static RULES: &[&Rule] = &[
     &direct_on_one_node::RULE,
     &discard_missing_thin::RULE,
     &discard_on_one_node::RULE,
+    &drive_protocol_unknown::RULE,
     &duplicate_disk_source::RULE,
     &duplicate_target::RULE,
     &duplicate_value::RULE,
+    &encryption_secret_missing::RULE,
+    &force_share_writable::RULE,
     &format_mismatch::RULE,
     &format_missing::RULE,
     &guest_sector_512_on_4kn::RULE,
@@ -90,31 +127,54 @@ pub static RULES: &[&Rule] = &[
     &invalid_value::RULE,
     &io_native_on_buffered_dio::RULE,
     &io_uring_disabled::RULE,
+    &iothread_mapping_refused::RULE,
     &iothread_missing_fast_media::RULE,
     &iothread_undefined::RULE,
     &iothread_unsupported_bus::RULE,
     &iothread_unused::RULE,
+    &iothread_without_ioeventfd::RULE,
+    &locking_off::RULE,
+    &lun_refused::RULE,
     &md_degraded::RULE,
+    &memory_size_mismatch::RULE,
     &missing_value::RULE,
+    &name_refused::RULE,
     &native_without_direct::RULE,
+    &node_order::RULE,
+    &node_unused::RULE,
+    &node_used_twice::RULE,
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
+    &property_refused::RULE,
+    &qcow2_cache_refused::RULE,
     &qcow2_corrupt_bit::RULE,
     &qcow2_dirty_bit::RULE,
+    &queue_count_refused::RULE,
+    &queue_size_refused::RULE,
     &queues_gt_vcpus::RULE,
+    &read_only_ide_disk::RULE,
     &read_only_on_one_node::RULE,
+    &serial_too_long::RULE,
     &shareable_cached::RULE,
+    &slice_unaligned::RULE,
+    &slot_taken::RULE,
+    &snapshot_ignored_by_blockdev::RULE,
     &source_is_mounted::RULE,
     &source_missing::RULE,
     &target_bus_mismatch::RULE,
     &tcg_instead_of_kvm::RULE,
     &thin_chunk_large_with_snapshots::RULE,
     &thin_zeroing_off::RULE,
+    &thread_pool_refused::RULE,
+    &throttle_limits_refused::RULE,
     &undeclared_prefix::RULE,
+    &unit_out_of_range::RULE,
     &unknown_attribute::RULE,
     &unknown_element::RULE,
     &unstable_device_path::RULE,
+    &vectors_too_few::RULE,
     &vhost_user_needs_shared_mem::RULE,
+    &vhost_user_server_socket::RULE,
 ];
 
 /// The rule with this name.
@@ -147,6 +207,33 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
                 | ProblemKind::DirectOnOneNode
                 | ProblemKind::ReadOnlyOnOneNode,
             ) => "write it on both nodes",
+            (
+                None,
+                ProblemKind::NameRefused
+                | ProblemKind::NodeOrder
+                | ProblemKind::NodeUnused
+                | ProblemKind::NodeUsedTwice
+                | ProblemKind::SnapshotIgnored
+                | ProblemKind::PropertyRefused
+                | ProblemKind::BlockSizeRefused
+                | ProblemKind::QueueSizeRefused
+                | ProblemKind::QueueCountRefused
+                | ProblemKind::Qcow2CacheRefused
+                | ProblemKind::LockingOff
+                | ProblemKind::ForceShareWritable
+                | ProblemKind::WindowUnaligned
+                | ProblemKind::SecretMissing
+                | ProblemKind::BusMissing
+                | ProblemKind::UnitOutOfRange
+                | ProblemKind::SlotTaken
+                | ProblemKind::MemorySizeMismatch
+                | ProblemKind::CacheContradicted
+                | ProblemKind::ProtocolUnknown
+                | ProblemKind::TooFewVectors
+                | ProblemKind::ServerSocket
+                | ProblemKind::IoeventfdOff
+                | ProblemKind::SerialTooLong,
+            ) => "see the page of the rule for what to write instead",
             (None, ProblemKind::UndeclaredPrefix) => {
                 "declare the prefix on the root element, such as xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
             }

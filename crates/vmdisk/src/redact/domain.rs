@@ -26,7 +26,13 @@ impl Redactor {
         let short = |text: &mut Option<String>, kind: &str, length: usize| {
             *text = text.take().map(|text| self.digits(kind, &text, length));
         };
-        short(&mut frontend.serial, "serial", 12);
+        // Whether a device can show it all is judged by its length: 20 bytes, or 36.
+        let digits = match frontend.serial.as_ref().map_or(0, String::len) {
+            0..=20 => 12,
+            21..=36 => 24,
+            37.. => 40,
+        };
+        short(&mut frontend.serial, "serial", digits);
         // Sixteen digits, of which libvirt wants no other number.
         short(&mut frontend.wwn, "wwn", 16);
         short(&mut frontend.vendor, "vendor", 8);

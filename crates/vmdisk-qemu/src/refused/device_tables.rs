@@ -1,0 +1,373 @@
+//! Which properties devices have, and of which type: `device-list-properties` of QEMU 5.2, 7.2, 10.0 and 11.1
+//! together. Names that QEMU marks as unstable (`x-…`) come and go, and are left out.
+
+use super::wants::Wants::{self, Any, Bool, Number, OnOffAuto, Size, Text};
+
+/// Properties by name, each with what its value is.
+pub(super) type Table = &'static [(&'static str, Wants)];
+
+/// What every virtio device has, with its place on a PCI bus.
+const VIRTIO: Table = &[
+    ("acpi-index", Number),
+    ("addr", Any),
+    ("aer", Bool),
+    ("any_layout", Bool),
+    ("ats", Bool),
+    ("disable-legacy", OnOffAuto),
+    ("disable-modern", Bool),
+    ("event_idx", Bool),
+    ("failover_pair_id", Text),
+    ("in_order", Bool),
+    ("indirect_desc", Bool),
+    ("iommu_platform", Bool),
+    ("migrate-extra", Bool),
+    ("modern-pio-notify", Bool),
+    ("multifunction", Bool),
+    ("notify_on_empty", Bool),
+    ("packed", Bool),
+    ("page-per-vq", Bool),
+    ("queue_reset", Bool),
+    ("rombar", Number),
+    ("romfile", Text),
+    ("romsize", Number),
+    ("sriov-pf", Text),
+    ("use-disabled-flag", Bool),
+    ("use-started", Bool),
+    ("vectors", Number),
+    ("virtio-pci-bus-master-bug-migration", Bool),
+];
+
+/// What every device with a node behind it has.
+const BLOCK: Table = &[
+    ("account-failed", OnOffAuto),
+    ("account-invalid", OnOffAuto),
+    ("backend_defaults", OnOffAuto),
+    ("bootindex", Number),
+    ("discard_granularity", Size),
+    ("drive", Text),
+    ("logical_block_size", Size),
+    ("min_io_size", Size),
+    ("opt_io_size", Size),
+    ("physical_block_size", Size),
+    ("share-rw", Bool),
+    ("stats-intervals", Any),
+    ("write-cache", OnOffAuto),
+];
+
+/// What `virtio-blk` has besides.
+const VIRTIO_BLK: Table = &[
+    ("class", Number),
+    ("config-wce", Bool),
+    ("css_migration_enabled", Any),
+    ("cyls", Number),
+    ("devno", Any),
+    ("discard", Bool),
+    ("heads", Number),
+    ("ioeventfd", Bool),
+    ("iothread", Any),
+    ("iothread-vq-mapping", Any),
+    ("lcyls", Number),
+    ("lheads", Number),
+    ("loadparm", Text),
+    ("lsecs", Number),
+    ("max-discard-sectors", Number),
+    ("max-write-zeroes-sectors", Number),
+    ("max_revision", Any),
+    ("num-queues", Number),
+    ("queue-size", Number),
+    ("report-discard-granularity", Bool),
+    ("request-merging", Bool),
+    ("rerror", Any),
+    ("scsi", Bool),
+    ("secs", Number),
+    ("seg-max-adjust", Bool),
+    ("serial", Text),
+    ("werror", Any),
+    ("write-zeroes", Bool),
+];
+
+/// What `vhost-user-blk` has besides.
+const VHOST_USER_BLK: Table = &[
+    ("bootindex", Number),
+    ("chardev", Text),
+    ("class", Number),
+    ("config-wce", Bool),
+    ("discard", Bool),
+    ("inflight-migration", Bool),
+    ("num-queues", Number),
+    ("queue-size", Number),
+    ("seg-max-adjust", Bool),
+    ("skip-get-vring-base-on-force-shutdown", Bool),
+    ("write-zeroes", Bool),
+];
+
+/// What `virtio-scsi` has besides.
+const VIRTIO_SCSI: Table = &[
+    ("cmd_per_lun", Number),
+    ("css_migration_enabled", Any),
+    ("devno", Any),
+    ("hotplug", Bool),
+    ("ioeventfd", Bool),
+    ("iothread", Any),
+    ("iothread-vq-mapping", Any),
+    ("loadparm", Text),
+    ("max_revision", Any),
+    ("max_sectors", Number),
+    ("num_queues", Number),
+    ("param_change", Bool),
+    ("seg_max_adjust", Bool),
+    ("virtqueue_size", Number),
+];
+
+/// What `scsi-hd` has besides.
+const SCSI_HD: Table = &[
+    ("channel", Number),
+    ("cyls", Number),
+    ("device_id", Text),
+    ("dpofua", Bool),
+    ("heads", Number),
+    ("lcyls", Number),
+    ("lheads", Number),
+    ("loadparm", Text),
+    ("lsecs", Number),
+    ("lun", Number),
+    ("max_io_size", Number),
+    ("max_unmap_size", Number),
+    ("migrate-emulated-scsi-request", Bool),
+    ("port_index", Number),
+    ("port_wwn", Number),
+    ("product", Text),
+    ("quirk_mode_page_set_block_size", Bool),
+    ("quirk_mode_page_vendor_specific_apple", Bool),
+    ("removable", Bool),
+    ("rerror", Any),
+    ("rotation_rate", Number),
+    ("scsi-id", Number),
+    ("scsi_version", Number),
+    ("secs", Number),
+    ("serial", Text),
+    ("vendor", Text),
+    ("ver", Text),
+    ("werror", Any),
+    ("wwn", Number),
+];
+
+/// What `scsi-cd` has besides.
+const SCSI_CD: Table = &[
+    ("channel", Number),
+    ("device_id", Text),
+    ("loadparm", Text),
+    ("lun", Number),
+    ("max_io_size", Number),
+    ("migrate-emulated-scsi-request", Bool),
+    ("port_index", Number),
+    ("port_wwn", Number),
+    ("product", Text),
+    ("quirk_mode_page_apple_vendor", Bool),
+    ("quirk_mode_page_set_block_size", Bool),
+    ("quirk_mode_page_truncated", Bool),
+    ("quirk_mode_page_vendor_specific_apple", Bool),
+    ("quirk_mode_sense_rom_use_dbd", Bool),
+    ("rerror", Any),
+    ("scsi-id", Number),
+    ("scsi_version", Number),
+    ("serial", Text),
+    ("vendor", Text),
+    ("ver", Text),
+    ("werror", Any),
+    ("wwn", Number),
+];
+
+/// What `scsi-block` has besides.
+const SCSI_BLOCK: Table = &[
+    ("bootindex", Number),
+    ("channel", Number),
+    ("drive", Text),
+    ("io_timeout", Number),
+    ("lun", Number),
+    ("max_io_size", Number),
+    ("max_unmap_size", Number),
+    ("migrate-pr", Bool),
+    ("rerror", Any),
+    ("rotation_rate", Number),
+    ("scsi-id", Number),
+    ("scsi_version", Number),
+    ("share-rw", Bool),
+    ("werror", Any),
+];
+
+/// What `scsi-generic` has besides.
+const SCSI_GENERIC: Table = &[
+    ("bootindex", Number),
+    ("channel", Number),
+    ("drive", Text),
+    ("io_timeout", Number),
+    ("lun", Number),
+    ("scsi-id", Number),
+    ("share-rw", Bool),
+];
+
+/// What `ide-hd` has besides.
+const IDE_HD: Table = &[
+    ("bios-chs-trans", Any),
+    ("cyls", Number),
+    ("heads", Number),
+    ("lcyls", Number),
+    ("lheads", Number),
+    ("lsecs", Number),
+    ("model", Text),
+    ("rerror", Any),
+    ("rotation_rate", Number),
+    ("secs", Number),
+    ("serial", Text),
+    ("unit", Number),
+    ("ver", Text),
+    ("werror", Any),
+    ("win2k-install-hack", Bool),
+    ("wwn", Number),
+];
+
+/// What `ide-cd` has besides.
+const IDE_CD: Table = &[
+    ("model", Text),
+    ("rerror", Any),
+    ("serial", Text),
+    ("unit", Number),
+    ("ver", Text),
+    ("werror", Any),
+    ("win2k-install-hack", Bool),
+    ("wwn", Number),
+];
+
+/// What `usb-storage` has besides.
+const USB_STORAGE: Table = &[
+    ("attached", Bool),
+    ("commandlog", Bool),
+    ("full-path", Bool),
+    ("msos-desc", Bool),
+    ("pcap", Text),
+    ("port", Text),
+    ("removable", Bool),
+    ("rerror", Any),
+    ("serial", Text),
+    ("werror", Any),
+];
+
+/// What `floppy` has besides.
+const FLOPPY: Table = &[
+    ("account-failed", OnOffAuto),
+    ("account-invalid", OnOffAuto),
+    ("backend_defaults", OnOffAuto),
+    ("discard_granularity", Size),
+    ("drive", Text),
+    ("drive-type", Any),
+    ("logical_block_size", Size),
+    ("min_io_size", Size),
+    ("opt_io_size", Size),
+    ("physical_block_size", Size),
+    ("share-rw", Bool),
+    ("stats-intervals", Any),
+    ("unit", Number),
+    ("write-cache", OnOffAuto),
+];
+
+/// What `nvme` has besides.
+const NVME: Table = &[
+    ("acpi-index", Number),
+    ("addr", Any),
+    ("aer_max_queued", Number),
+    ("aerl", Number),
+    ("atomic.awun", Number),
+    ("atomic.awupf", Number),
+    ("atomic.dn", Bool),
+    ("cmb_size_mb", Number),
+    ("ctratt.mem", Bool),
+    ("dbcs", Bool),
+    ("failover_pair_id", Text),
+    ("firmware-version", Text),
+    ("ioeventfd", Bool),
+    ("legacy-cmb", Bool),
+    ("max_ioqpairs", Number),
+    ("mdts", Number),
+    ("model", Text),
+    ("mqes", Number),
+    ("msix-exclusive-bar", Bool),
+    ("msix_qsize", Number),
+    ("multifunction", Bool),
+    ("num_queues", Number),
+    ("ocp", Bool),
+    ("pmrdev", Any),
+    ("rombar", Number),
+    ("romfile", Text),
+    ("romsize", Number),
+    ("serial", Text),
+    ("smart_critical_warning", Number),
+    ("spdm_port", Number),
+    ("spdm_trans", Any),
+    ("sriov-pf", Text),
+    ("sriov_max_vfs", Number),
+    ("sriov_max_vi_per_vf", Number),
+    ("sriov_max_vq_per_vf", Number),
+    ("sriov_vi_flexible", Number),
+    ("sriov_vq_flexible", Number),
+    ("subsys", Any),
+    ("use-intel-id", Bool),
+    ("vsl", Number),
+    ("zoned.auto_transition", Bool),
+    ("zoned.zasl", Number),
+];
+
+/// What `nvme-ns` has besides.
+const NVME_NS: Table = &[
+    ("atomic.nabo", Number),
+    ("atomic.nabsn", Number),
+    ("atomic.nabspf", Number),
+    ("atomic.nawun", Number),
+    ("atomic.nawupf", Number),
+    ("detached", Bool),
+    ("eui64", Number),
+    ("eui64-default", Bool),
+    ("fdp.ruhs", Text),
+    ("mcl", Number),
+    ("ms", Number),
+    ("mset", Number),
+    ("msrc", Number),
+    ("mssrl", Number),
+    ("nguid", Text),
+    ("nsid", Number),
+    ("pi", Number),
+    ("pif", Number),
+    ("pil", Number),
+    ("shared", Bool),
+    ("uuid", Text),
+    ("zoned", Bool),
+    ("zoned.cross_read", Bool),
+    ("zoned.descr_ext_size", Number),
+    ("zoned.max_active", Number),
+    ("zoned.max_open", Number),
+    ("zoned.numzrwa", Number),
+    ("zoned.zone_capacity", Size),
+    ("zoned.zone_size", Size),
+    ("zoned.zrwafg", Size),
+    ("zoned.zrwas", Size),
+];
+
+/// The properties of a device, by its name without the transport; `None` for one that is not listed here.
+pub(super) fn tables_of(device: &str) -> Option<&'static [Table]> {
+    Some(match device {
+        "virtio-blk" => &[VIRTIO, BLOCK, VIRTIO_BLK],
+        "vhost-user-blk" => &[VIRTIO, VHOST_USER_BLK],
+        "virtio-scsi" => &[VIRTIO, VIRTIO_SCSI],
+        "scsi-hd" => &[BLOCK, SCSI_HD],
+        "scsi-cd" => &[BLOCK, SCSI_CD],
+        "scsi-block" => &[SCSI_BLOCK],
+        "scsi-generic" => &[SCSI_GENERIC],
+        "ide-hd" => &[BLOCK, IDE_HD],
+        "ide-cd" => &[BLOCK, IDE_CD],
+        "usb-storage" => &[BLOCK, USB_STORAGE],
+        "floppy" => &[FLOPPY],
+        "nvme" => &[BLOCK, NVME],
+        "nvme-ns" => &[BLOCK, NVME_NS],
+        _ => return None,
+    })
+}

@@ -1,0 +1,100 @@
+//! Names of nodes, and ids of devices and objects.
+
+use std::collections::HashMap;
+
+use vmdisk_source::{ProblemKind, Span};
+
+use crate::reader::{Reader, is_open};
+
+/// Characters of a node's name at most (`BDS_NODE_NAME_SIZE` with the zero at its end).
+const NODE_NAME: usize = 31;
+
+impl<'a> Reader<'a> {
+    pub(super) fn find_refused_names(&mut self) {
+        let mut nodes: HashMap<&'a str, Span> = HashMap::new();
+        for name in ["blockdev", "drive"] {
+            for (option, properties) in self.of_name(name) {
+                for property in properties.iter() {
+                    let is_name =
+                        property.key == "node-name" || property.key.ends_with(".node-name");
+                    if is_name {
+                        self.check_node_name(
+                            option,
+                            property.value.as_str(),
+                            property.span,
+                            &mut nodes,
+                        );
+                    }
+                }
+            }
+        }
+        for name in ["device", "object", "chardev", "drive"] {
+            let mut ids: HashMap<&'a str, Span> = HashMap::new();
+            for (option, properties) in self.of_name(name) {
+                let Some(id) = properties.peek("id") else {
+                    continue;
+                };
+                let text = id.value.as_str();
+                if is_open(text) {
+                    continue;
+                }
+                if !is_identifier(text) {
+                    let message = format!("`{text}` is no id");
+                    let help =
+                        "an id begins with a letter, and has letters, digits, `-`, `.` and `_`";
+                    self.refuse(ProblemKind::NameRefused, option, id.span, message, help);
+                } else if ids.insert(text, id.span).is_some() {
+                    let message = format!("two -{name} have the id `{text}`");
+                    let help = "give each an id of its own";
+                    self.refuse(ProblemKind::NameRefused, option, id.span, message, help);
+                } else if name == "drive" && nodes.contains_key(text) {
+                    let message = format!("a -drive and a node are both called `{text}`");
+                    let help = "give each a name of its own";
+                    self.refuse(ProblemKind::NameRefused, option, id.span, message, help);
+                }
+            }
+        }
+    }
+
+    fn check_node_name(
+        &mut self,
+        option: usize,
+        name: &'a str,
+        span: Span,
+        nodes: &mut HashMap<&'a str, Span>,
+    ) {
+        if is_open(name) {
+            return;
+        }
+        let (message, help) = if name.len() > NODE_NAME {
+            (
+                format!(
+                    "the node's name has {} characters, of at most {NODE_NAME}",
+                    name.len()
+                ),
+                "shorten it",
+            )
+        } else if !is_identifier(name) {
+            (
+                format!("`{name}` is no name of a node"),
+                "a name begins with a letter, and has letters, digits, `-`, `.` and `_`",
+            )
+        } else if nodes.insert(name, span).is_some() {
+            (
+                format!("two nodes are called `{name}`"),
+                "give each a name of its own",
+            )
+        } else {
+            return;
+        };
+        self.refuse(ProblemKind::NameRefused, option, span, message, help);
+    }
+}
+
+/// True for what QEMU takes as an identifier (`id_wellformed`).
+fn is_identifier(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+}

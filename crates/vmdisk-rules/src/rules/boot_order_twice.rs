@@ -1,0 +1,111 @@
+//! `boot-order-twice`
+
+use std::collections::HashMap;
+
+use vmdisk_model::{DiskField, FieldPath};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// Two disks have one place in the boot order.
+    ///
+    /// ## What it does
+    /// Reports a second disk with the same `<boot order='…'/>` or `bootindex`.
+    ///
+    /// ## Why it matters
+    /// libvirt refuses the domain, and QEMU does not start.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <boot order='1'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/b.img'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///       <boot order='1'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -blockdev driver=file,node-name=f1,filename=/srv/b.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,bootindex=1 \
+    ///   -device virtio-blk-pci,drive=f1,id=vdb,bootindex=1
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <boot order='1'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/b.img'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///       <boot order='2'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "boot-order-twice",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "The bootindex 1 has already been used",
+                source: "softmmu/bootdevice.c, check_boot_index",
+            },
+            Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDefBootOrderPostParse: boot order used for more than one device"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut first: HashMap<u32, usize> = HashMap::new();
+    for (index, disk) in context.disks() {
+        let Some(order) = disk.frontend.boot_order else {
+            continue;
+        };
+        let Some(other) = first.get(&order).copied() else {
+            first.insert(order, index);
+            continue;
+        };
+        let other_name = context.domain.disks[other].name();
+        report
+            .finding(
+                FieldPath::Disk(index, DiskField::BootOrder),
+                format!(
+                    "`{}` and `{other_name}` are both {order} in the boot order",
+                    disk.name()
+                ),
+            )
+            .label("given away")
+            .related(
+                FieldPath::Disk(other, DiskField::BootOrder),
+                "given to this disk",
+            )
+            .help("give each disk a number of its own");
+    }
+}

@@ -1,0 +1,52 @@
+//! `force-share-writable`
+
+use vmdisk_source::ProblemKind;
+
+use super::report_problems;
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// A node lets others write to its image while it writes itself.
+    ///
+    /// ## What it does
+    /// Reports `force-share=on` on a node that is not read-only.
+    ///
+    /// ## Why it matters
+    /// `force-share` looks at an image that somebody else is writing, which is good for a glance and for nothing
+    /// that must be right. For a node that writes QEMU refuses it.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,force-share=on \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,force-share=on,read-only=on \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    pub(super) static RULE = {
+        name: "force-share-writable",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "force-share=on can only be used with read-only images",
+                source: "block.c, bdrv_open_common",
+            },
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    report_problems(context, report, ProblemKind::ForceShareWritable);
+}

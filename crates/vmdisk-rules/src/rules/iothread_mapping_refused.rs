@@ -1,0 +1,199 @@
+//! `iothread-mapping-refused`
+
+use std::collections::HashSet;
+
+use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues, Scope};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// The mapping of queues to iothreads is one that QEMU refuses.
+    ///
+    /// ## What it does
+    /// Reports a mapping beside a single iothread, an iothread or a queue that is named twice, rows of which some
+    /// name queues and some do not, queues that the device does not have, and queues that no row names.
+    ///
+    /// ## Why it matters
+    /// QEMU does not start. Which queues there are depends on the number of queues: where it is not written, it is
+    /// the number of vCPUs, and a mapping that names queues breaks when vCPUs are added.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>2</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' queues='4'>
+    ///         <iothreads>
+    ///           <iothread id='1'>
+    ///             <queue id='0'/>
+    ///             <queue id='1'/>
+    ///           </iothread>
+    ///           <iothread id='2'>
+    ///             <queue id='1'/>
+    ///             <queue id='2'/>
+    ///             <queue id='3'/>
+    ///           </iothread>
+    ///         </iothreads>
+    ///       </driver>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>2</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' queues='4'>
+    ///         <iothreads>
+    ///           <iothread id='1'>
+    ///             <queue id='0'/>
+    ///             <queue id='1'/>
+    ///           </iothread>
+    ///           <iothread id='2'>
+    ///             <queue id='2'/>
+    ///             <queue id='3'/>
+    ///           </iothread>
+    ///         </iothreads>
+    ///       </driver>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "iothread-mapping-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "because it is already assigned",
+                source: "hw/virtio/iothread-vq-mapping.c (10.0)",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "iothread and iothread-vq-mapping properties cannot be set at the same time",
+                source: "hw/block/virtio-blk.c (10.0)",
+            },
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    // Machine types before 5.2 have one queue; of disks alone nobody knows.
+    let domain = context.domain;
+    let version = domain
+        .machine
+        .as_ref()
+        .and_then(|machine| machine.version());
+    let has_queue_per_vcpu =
+        domain.scope == Scope::WholeGuest && version.is_none_or(|version| version >= (5, 2));
+    let by_vcpu = has_queue_per_vcpu.then(|| domain.effective_vcpus());
+    for (index, disk) in context.disks() {
+        let frontend = &disk.frontend;
+        let owner = || format!("`{}`", disk.name());
+        let at = FieldPath::Disk(index, DiskField::IoThreadMapping);
+        look(
+            report,
+            at,
+            owner,
+            &frontend.iothread_mapping,
+            frontend.queues.or(by_vcpu),
+            frontend.iothread.is_some(),
+        );
+    }
+    for (index, controller) in context.domain.controllers.iter().enumerate() {
+        let owner = || format!("a {} controller", controller.controller_type);
+        let at = FieldPath::Controller(index, ControllerField::IoThreadMapping);
+        look(
+            report,
+            at,
+            owner,
+            &controller.iothread_mapping,
+            controller.queues.or(by_vcpu),
+            controller.iothread.is_some(),
+        );
+    }
+}
+
+fn look(
+    report: &mut Report,
+    at: FieldPath,
+    owner: impl Fn() -> String,
+    rows: &[IoThreadQueues],
+    queues: Option<u32>,
+    has_iothread: bool,
+) {
+    if rows.is_empty() {
+        return;
+    }
+    let fault = if has_iothread {
+        Some("it has an iothread of its own beside it".to_owned())
+    } else {
+        fault(rows, queues)
+    };
+    if let Some(fault) = fault {
+        report
+            .finding(at, format!("the mapping of the queues of {} is refused: {fault}", owner()))
+            .label("QEMU does not start with it")
+            .help("name each iothread once and no queues, and QEMU deals them out in turn; or name every queue once");
+    } else if let Some(queues) = queues.filter(|queues| (*queues as usize) < rows.len()) {
+        let s = if queues == 1 { "" } else { "s" };
+        report
+            .finding(
+                at,
+                format!(
+                    "{} has {} iothreads for {queues} queue{s}",
+                    owner(),
+                    rows.len()
+                ),
+            )
+            .label("a queue runs on one iothread, and the others have nothing to do")
+            .help("name as many iothreads as there are queues at most")
+            .severity(Severity::Advice);
+    }
+}
+
+fn fault(rows: &[IoThreadQueues], queues: Option<u32>) -> Option<String> {
+    let mut threads = HashSet::new();
+    if let Some(row) = rows.iter().find(|row| !threads.insert(row.iothread)) {
+        return Some(format!("iothread {} is named twice", row.iothread));
+    }
+    let with_queues = rows.iter().filter(|row| !row.queues.is_empty()).count();
+    if with_queues == 0 {
+        return None;
+    }
+    if with_queues < rows.len() {
+        return Some("some rows name queues and some do not".to_owned());
+    }
+    let mut named = HashSet::new();
+    for queue in rows.iter().flat_map(|row| row.queues.iter()) {
+        if !named.insert(*queue) {
+            return Some(format!("queue {queue} is named twice"));
+        }
+    }
+    let count = queues?;
+    if let Some(queue) = named.iter().filter(|queue| **queue >= count).max() {
+        return Some(format!(
+            "there is no queue {queue} of {count}, which are counted from 0"
+        ));
+    }
+    // Every name is one of `count` and no name is there twice.
+    let missing = (0..count).find(|queue| !named.contains(queue))?;
+    Some(format!("no row names queue {missing} of {count}"))
+}

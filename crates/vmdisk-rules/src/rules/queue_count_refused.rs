@@ -1,0 +1,125 @@
+//! `queue-count-refused`
+
+use vmdisk_model::{ControllerField, ControllerType, DiskField, FieldPath, FrontendKind};
+use vmdisk_source::ProblemKind;
+
+use super::report_problems;
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// A device has a number of queues that QEMU refuses or does not survive.
+    ///
+    /// ## What it does
+    /// Reports 0 queues and more than 1024 on virtio and vhost-user disks, and 0 and more than 1022 on virtio-scsi
+    /// controllers.
+    ///
+    /// ## Why it matters
+    /// virtio-blk with more than 1024 queues makes every QEMU abort without a message; the others are refused.
+    /// (65535 is how QEMU writes "as many as vCPUs" for virtio-blk.)
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' queues='2000'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,num-queues=1025
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' queues='8'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,num-queues=1024
+    /// ```
+    pub(super) static RULE = {
+        name: "queue-count-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "num-queues=1025 ends with SIGABRT and an empty stderr",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Invalid number of queues (= 0), must be a positive integer less than 1022.",
+                source: "hw/scsi/virtio-scsi.c, virtio_scsi_common_realize",
+            },
+        ],
+        supersedes: &["queues-gt-vcpus"],
+        check: check,
+    }
+}
+
+/// What virtio-blk takes for "one per vCPU".
+const AUTOMATIC: u32 = 65_535;
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    report_problems(context, report, ProblemKind::QueueCountRefused);
+    for (index, disk) in context.disks() {
+        let Some(queues) = disk.frontend.queues else {
+            continue;
+        };
+        let is_automatic = match context.domain.frontend_kind(disk) {
+            FrontendKind::VirtioBlk => queues == AUTOMATIC,
+            FrontendKind::VhostUserBlk => false,
+            FrontendKind::VirtioScsi
+            | FrontendKind::Scsi
+            | FrontendKind::Sata
+            | FrontendKind::Ide
+            | FrontendKind::Usb
+            | FrontendKind::Fdc
+            | FrontendKind::Nvme
+            | FrontendKind::Sd
+            | FrontendKind::Foreign => continue,
+        };
+        if is_automatic || (1..=1024).contains(&queues) {
+            continue;
+        }
+        let outcome = if queues == 0 {
+            "QEMU refuses it"
+        } else {
+            "QEMU aborts on it"
+        };
+        report
+            .finding(
+                FieldPath::Disk(index, DiskField::Queues),
+                format!("`{}` has {queues} queues: {outcome}", disk.name()),
+            )
+            .label("QEMU takes 1 to 1024")
+            .help("leave it away: QEMU takes one queue per vCPU");
+    }
+    for (index, controller) in context.domain.controllers.iter().enumerate() {
+        let is_virtio = controller.scsi_model.is_some_and(|model| model.is_virtio());
+        let Some(queues) = controller
+            .queues
+            .filter(|_| controller.controller_type == ControllerType::Scsi && is_virtio)
+        else {
+            continue;
+        };
+        if !(1..=1022).contains(&queues) {
+            report
+                .finding(
+                    FieldPath::Controller(index, ControllerField::Queues),
+                    format!("a virtio-scsi controller has {queues} queues, which QEMU refuses"),
+                )
+                .label("QEMU takes 1 to 1022")
+                .help("leave it away: QEMU takes one queue per vCPU");
+        }
+    }
+}
