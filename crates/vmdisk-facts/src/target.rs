@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::capability::Capability;
+use crate::capability::{Capability, Component};
 use crate::fact::Fact;
 use crate::facts::Facts;
 use crate::version::{Version, VersionError};
@@ -114,10 +114,10 @@ impl Target {
         let same_kernel = same(self.kernel, other.kernel);
         let mut probed = other.probed;
         probed.retain(|capability, _| match capability.row().component {
-            crate::capability::Component::Qemu => same_qemu,
-            crate::capability::Component::Libvirt => same_libvirt,
-            crate::capability::Component::Kernel => same_kernel,
-            crate::capability::Component::Machine => self.machine.is_none(),
+            Component::Qemu => same_qemu,
+            Component::Libvirt => same_libvirt,
+            Component::Kernel => same_kernel,
+            Component::Machine => self.machine.is_none(),
         });
         probed.extend(self.probed);
         let machines = if self.machines.is_empty() && same_qemu {
@@ -134,6 +134,19 @@ impl Target {
             probed,
             machines,
         }
+    }
+
+    /// This target where libvirt has no part in what is looked at.
+    #[must_use]
+    pub fn without_libvirt(&self) -> Self {
+        let mut target = Self {
+            libvirt: None,
+            ..self.clone()
+        };
+        target
+            .probed
+            .retain(|capability, _| capability.row().component != Component::Libvirt);
+        target
     }
 
     /// The version in the machine type's name: `None` for aliases such as `q35` and for a distribution's own names.

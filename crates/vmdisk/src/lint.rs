@@ -1,5 +1,6 @@
 //! Runs the rules over a document, and settles what its author allows.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use vmdisk_facts::{HostIndex, Target};
@@ -8,7 +9,7 @@ use vmdisk_rules::{Confidence, Context, Finding, NotChecked, Policy, Rule, Sever
 use vmdisk_source::{Edit, Span};
 
 use crate::{
-    AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, RelatedPlace, ResolvedFix,
+    AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, RelatedPlace, ResolvedFix, Source,
 };
 
 /// What a document is checked against.
@@ -55,9 +56,14 @@ impl LintReport {
 
 /// Runs all rules over `document`.
 pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
+    let target = match &document.source {
+        Source::LibvirtXml(_) => Cow::Borrowed(&options.target),
+        // libvirt has no part in a command line.
+        Source::QemuCommandLine(_) => Cow::Owned(options.target.without_libvirt()),
+    };
     let context = Context {
         domain: document.domain(),
-        target: &options.target,
+        target: &target,
         host: options.host,
         policy: options.policy,
         problems: document.problems(),

@@ -44,6 +44,7 @@ mod iothread_unused;
 mod iothread_without_ioeventfd;
 mod locking_off;
 mod lun_refused;
+mod machine_type_old_defaults;
 mod md_degraded;
 mod memory_size_mismatch;
 mod missing_value;
@@ -81,6 +82,7 @@ mod unit_out_of_range;
 mod unknown_attribute;
 mod unknown_element;
 mod unstable_device_path;
+mod unsupported_by_target;
 mod vectors_too_few;
 mod vhost_user_needs_shared_mem;
 mod vhost_user_server_socket;
@@ -135,6 +137,7 @@ pub static RULES: &[&Rule] = &[
     &iothread_without_ioeventfd::RULE,
     &locking_off::RULE,
     &lun_refused::RULE,
+    &machine_type_old_defaults::RULE,
     &md_degraded::RULE,
     &memory_size_mismatch::RULE,
     &missing_value::RULE,
@@ -172,6 +175,7 @@ pub static RULES: &[&Rule] = &[
     &unknown_attribute::RULE,
     &unknown_element::RULE,
     &unstable_device_path::RULE,
+    &unsupported_by_target::RULE,
     &vectors_too_few::RULE,
     &vhost_user_needs_shared_mem::RULE,
     &vhost_user_server_socket::RULE,
