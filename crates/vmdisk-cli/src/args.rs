@@ -220,6 +220,13 @@ pub(crate) struct ConvertArgs {
     /// What to write.
     #[arg(long, value_name = "FORM", value_enum)]
     pub(crate) to: ConvertForm,
+    /// Fill in what libvirt fills in when a guest is defined: drivers, buses, controllers, and the places of
+    /// disks on them.
+    #[arg(long)]
+    pub(crate) resolved: bool,
+    /// Say on standard error what was filled in, and why, with --resolved.
+    #[arg(long, requires = "resolved")]
+    pub(crate) explain: bool,
     /// What it will run on, such as qemu=10.0,machine=pc-q35-10.0.
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub(crate) target: Option<Target>,
@@ -232,6 +239,9 @@ pub(crate) struct ConvertArgs {
     /// How to write QEMU's arguments, with --to qemu.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = QemuFormat::Lines)]
     pub(crate) qemu_format: QemuFormat,
+    /// The XML of a pool or volume that disks are on; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) storage: Vec<PathBuf>,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

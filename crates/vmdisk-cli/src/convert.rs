@@ -1,7 +1,9 @@
 //! `vmdisk convert`.
 
+mod resolve;
+
 use vmdisk::write::{self, QemuOptions, QemuStyle};
-use vmdisk::{Document, Loss, Source};
+use vmdisk::{Document, Loss, Resolved, Source, Storage};
 use vmdisk_source::LineIndex;
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm};
@@ -10,7 +12,7 @@ use crate::exit::Exit;
 use crate::generate::write::{Written, command_line, unwritable};
 use crate::io::Io;
 use crate::lint::inputs::{Input, Origin};
-use crate::lint::read;
+use crate::lint::{self, read};
 use crate::output::deliver;
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::{Stop, plain};
@@ -38,7 +40,14 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     } else {
         read::file(&args.file)?
     };
-    let document = read::document(&input, &bytes)?;
+    let mut document = read::document(&input, &bytes)?;
+    if !args.storage.is_empty() {
+        let mut storage = Storage::default();
+        for file in &args.storage {
+            lint::storage::add(&mut storage, &read::file(file)?);
+        }
+        document.locate_volumes(&storage);
+    }
     let mut warnings = Vec::new();
     let stays_xml = match (&document.source, args.to) {
         (Source::LibvirtXml(_), ConvertForm::LibvirtXml | ConvertForm::DiskXml) => true,
@@ -47,8 +56,15 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     if !stays_xml {
         warnings = left_behind(&document, &input)?;
     }
-    let written = written(args, &document)?;
+    let resolved = match args.resolved {
+        true => Some(resolve::resolved(&document, &input)?),
+        false => None,
+    };
+    let written = written(args, &document, resolved.as_ref())?;
     deliver(io, args.output.as_deref(), &written.text)?;
+    if let Some(resolved) = &resolved {
+        io.say(&resolve::told(resolved, args.explain));
+    }
     for warning in warnings.iter().chain(&written.warnings) {
         io.say(&format!("{}\n", warning.render(colors.stderr)));
     }
@@ -103,14 +119,30 @@ fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop>
     Ok(warnings)
 }
 
-fn written(args: &ConvertArgs, document: &Document) -> Result<Written, Stop> {
+fn written(
+    args: &ConvertArgs,
+    document: &Document,
+    resolved: Option<&Resolved>,
+) -> Result<Written, Stop> {
     let plain = |text: String| Written {
         text,
         warnings: Vec::new(),
     };
     Ok(match args.to {
-        ConvertForm::LibvirtXml => plain(write::document_xml(document).map_err(unwritable)?),
-        ConvertForm::DiskXml => plain(write::document_disks_xml(document).map_err(unwritable)?),
+        ConvertForm::LibvirtXml => plain(
+            match resolved {
+                Some(resolved) => resolved.write(),
+                None => write::document_xml(document),
+            }
+            .map_err(unwritable)?,
+        ),
+        ConvertForm::DiskXml => plain(
+            match resolved {
+                Some(resolved) => write::resolved_disks_xml(resolved),
+                None => write::document_disks_xml(document),
+            }
+            .map_err(unwritable)?,
+        ),
         ConvertForm::Qemu => {
             let qemu = args.qemu.as_deref().map(crate::qemu::ask).transpose()?;
             let options = QemuOptions {
@@ -121,7 +153,7 @@ fn written(args: &ConvertArgs, document: &Document) -> Result<Written, Stop> {
                 },
             };
             command_line(
-                document.domain(),
+                resolved.map_or_else(|| document.domain(), |resolved| &resolved.domain),
                 &options,
                 GenerateForm::Qemu,
                 args.qemu_format,

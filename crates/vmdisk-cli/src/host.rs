@@ -85,19 +85,23 @@ impl Wanted {
                 BackendSource::VhostUser(socket) => {
                     self.paths.insert(socket.path.clone());
                 }
-                BackendSource::Empty | BackendSource::Other(_) => {}
+                BackendSource::Empty => {}
             }
         }
     }
 
     fn add_image(&mut self, image: &Image) {
         for image in image.chain() {
+            if let Some(path) = image.data_file.as_deref().and_then(Image::host_path) {
+                self.paths.insert(path.to_owned());
+            }
             let Some(path) = image.host_path() else {
                 continue;
             };
             self.paths.insert(path.to_owned());
             // The header of what is opened as raw is the guest's, and must lead nobody anywhere.
             let is_for_the_header = image.backing == Backing::Unspecified
+                && image.is_headed_by_its_format()
                 && image.format.is_some_and(Format::has_backing);
             if is_for_the_header {
                 self.chains.insert(path.to_owned());

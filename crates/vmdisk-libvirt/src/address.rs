@@ -1,6 +1,6 @@
 //! `<address>`.
 
-use vmdisk_model::{Address, DriveAddress, PciAddress, Switch};
+use vmdisk_model::{Address, CcwAddress, DriveAddress, PciAddress, Switch, UsbAddress};
 use vmdisk_source::ProblemKind;
 
 use crate::element::Element;
@@ -39,7 +39,19 @@ pub(crate) fn read(
                 unit: element.take("unit", unsigned32).unwrap_or_default(),
             }))
         }
-        Some(_) => element.take_text("type").map(Address::Other),
+        Some("usb") => read_usb(&mut element).or_else(|| other(&mut element)),
+        Some("ccw") => read_ccw(&mut element).or_else(|| other(&mut element)),
+        Some("virtio-mmio") => element.take("type", |_| Some(Address::VirtioMmio)),
+        Some("unassigned") => element.take("type", |_| Some(Address::Unassigned)),
+        Some("spapr-vio") => {
+            let register = element.take("reg", any_base);
+            if register.is_some() {
+                element.take_text("type");
+            }
+            let address = register.map(Address::SpaprVio);
+            address.or_else(|| other(&mut element))
+        }
+        Some(_) => other(&mut element),
         None => {
             let (at, tag) = (element.at, element.tag);
             let message = "`<address>` has no `type`".to_owned();
@@ -49,6 +61,34 @@ pub(crate) fn read(
     };
     kept.note(AT, reader.close(element));
     address
+}
+
+fn other(element: &mut Element<'_, '_>) -> Option<Address> {
+    element.take_text("type").map(Address::Other)
+}
+
+/// A port of a USB bus; without one, libvirt finds one.
+fn read_usb(element: &mut Element<'_, '_>) -> Option<Address> {
+    element.peek("bus").and_then(unsigned32)?;
+    element.peek("port").filter(|port| !port.is_empty())?;
+    element.take_text("type");
+    Some(Address::Usb(UsbAddress {
+        bus: element.take("bus", unsigned32)?,
+        port: element.take_text("port")?,
+    }))
+}
+
+/// A number on a channel; libvirt wants all three parts or none.
+fn read_ccw(element: &mut Element<'_, '_>) -> Option<Address> {
+    for part in ["cssid", "ssid", "devno"] {
+        element.peek(part).and_then(any_base)?;
+    }
+    element.take_text("type");
+    Some(Address::Ccw(CcwAddress {
+        cssid: element.take("cssid", any_base)?,
+        ssid: element.take("ssid", any_base)?,
+        devno: element.take("devno", any_base)?,
+    }))
 }
 
 /// Writes the address of a disk or controller.
@@ -90,6 +130,23 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, address: Option<&Address>, kept
             writer.attribute("bus", bus);
             writer.attribute("target", target);
             writer.attribute("unit", unit);
+        }
+        Address::Usb(UsbAddress { bus, port }) => {
+            writer.attribute("type", "usb");
+            writer.attribute("bus", bus);
+            writer.attribute("port", port);
+        }
+        Address::Ccw(CcwAddress { cssid, ssid, devno }) => {
+            writer.attribute("type", "ccw");
+            writer.attribute("cssid", format_args!("{cssid:#x}"));
+            writer.attribute("ssid", format_args!("{ssid:#x}"));
+            writer.attribute("devno", format_args!("{devno:#06x}"));
+        }
+        Address::VirtioMmio => writer.attribute("type", "virtio-mmio"),
+        Address::Unassigned => writer.attribute("type", "unassigned"),
+        Address::SpaprVio(register) => {
+            writer.attribute("type", "spapr-vio");
+            writer.attribute("reg", format_args!("{register:#010x}"));
         }
         Address::Other(word) => writer.attribute("type", word),
     }

@@ -6,12 +6,16 @@ use vmdisk_source::ProblemKind;
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
-use crate::source;
 use crate::vocabulary::Whose;
 use crate::writer::Writer;
+use crate::{metadata_cache, source};
 
 const AT: &str = "backingStore";
 const FORMAT: &str = "backingStore/format";
+const CACHE: metadata_cache::Paths = [
+    "backingStore/format/metadata_cache",
+    "backingStore/format/metadata_cache/max_size",
+];
 
 /// Reads the chain below a disk's top image, without recursion: chains may be deep.
 pub(crate) fn read<'t, 'd>(
@@ -60,32 +64,30 @@ fn read_image(
 ) -> Image {
     let depth = element.whose.depth;
     let mut format = None;
+    let mut metadata_cache_size = None;
     if let Some(node) = element.child("format") {
         let mut inner = reader.open_child(&element, node, element.whose);
         format = inner.take("type", Format::from_wire);
+        metadata_cache_size = metadata_cache::read(reader, &mut inner, CACHE, kept);
         kept.note(KeptAt::deep(FORMAT, depth), reader.close(inner));
     }
     let source_type = element.peek("type").unwrap_or("file").to_owned();
-    let protocol = source::read_protocol(reader, &mut element, depth, kept);
+    let image = source::read_image(reader, &mut element, depth, &mut None, kept);
     element.take_text("type");
-    let protocol = protocol.unwrap_or_else(|| {
-        let attribute = if source_type == "block" {
-            "dev"
-        } else {
-            "file"
-        };
+    let image = image.unwrap_or_else(|| {
+        let attribute = source::main_attribute(&source_type);
         let message =
             format!("the backing store has no source: `<source {attribute}=…>` is missing");
         let (at, tag) = (element.at, element.tag);
         reader.problem(ProblemKind::MissingValue, at, tag, message);
-        Protocol::Other(source_type)
+        Image::new(None, Protocol::Other(source_type))
     });
     kept.note(KeptAt::deep(AT, depth), reader.close(element));
     Image {
         format,
-        protocol,
         backing,
-        creation: None,
+        metadata_cache_size,
+        ..image
     }
 }
 
@@ -102,22 +104,18 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, mut backing: &Backing, kept: &'
             }
             Backing::Image(image) => {
                 depth += 1;
-                let Image {
-                    format,
-                    protocol,
-                    backing: below,
-                    creation: _, // no running guest knows how its storage was made
-                } = &**image;
                 writer.start(AT, kept.at(KeptAt::deep(AT, depth)));
-                writer.attribute("type", source::type_of_protocol(protocol));
+                writer.attribute("type", source::type_of(&image.protocol));
                 let parts = kept.at(KeptAt::deep(FORMAT, depth));
-                if format.is_some() || !parts.is_empty() {
+                let cache = image.metadata_cache_size;
+                if image.format.is_some() || cache.is_some() || kept.has_within(FORMAT, depth) {
                     writer.start("format", parts);
-                    writer.optional("type", *format);
+                    writer.optional("type", image.format);
+                    metadata_cache::write(writer, cache, CACHE, depth, kept);
                     writer.end();
                 }
-                source::write_protocol(writer, protocol, depth, kept);
-                backing = below;
+                source::write_image(writer, image, depth, None, kept);
+                backing = &image.backing;
             }
         }
     }

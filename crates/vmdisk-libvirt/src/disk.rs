@@ -2,8 +2,8 @@
 
 use roxmltree::Node;
 use vmdisk_model::{
-    Backend, BackendSource, Device, Disk, DiskField, FieldPath, Frontend, Image, ImageField,
-    OtherSource, VirtioModel,
+    BackendSource, Device, Disk, DiskField, FieldPath, Frontend, ImageField, Sgio, Snapshot,
+    VirtioModel,
 };
 
 use crate::driver::Driver;
@@ -11,13 +11,15 @@ use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
 use crate::value::unsigned32;
-use crate::vocabulary::{DISK, Field, Whose};
+use crate::vocabulary::{DISK, Field, Whose, switch_from_yes_no, switch_to_yes_no};
 use crate::writer::{Unwritable, Writer};
-use crate::{address, backing_store, blockio, driver, iotune, source, target};
+use crate::{address, blockio, driver, geometry, iotune, source, target, throttle_filters};
 
 const AT: KeptAt = KeptAt::path("");
 const BOOT: KeptAt = KeptAt::path("boot");
 const ALIAS: KeptAt = KeptAt::path("alias");
+const ACPI: KeptAt = KeptAt::path("acpi");
+const TRANSIENT: KeptAt = KeptAt::path("transient");
 
 /// Reads the nth disk.
 pub(crate) fn read<'d>(
@@ -39,10 +41,13 @@ pub(crate) fn read<'d>(
     let mut frontend = Frontend::unset();
     frontend.device = disk.take("device", Device::from_wire);
     frontend.model = disk.take("model", VirtioModel::from_wire);
+    frontend.rawio = disk.take("rawio", switch_from_yes_no);
+    frontend.sgio = disk.take("sgio", Sgio::from_wire);
     let device = frontend.effective_device();
-    let mut backend = Backend::new(source::read(reader, &mut disk, device, kept));
+    let mut backend = source::read(reader, &mut disk, device, kept);
+    backend.snapshot = disk.take("snapshot", Snapshot::from_wire);
     let has_format = match backend.source {
-        BackendSource::Image(_) | BackendSource::Other(_) => true,
+        BackendSource::Image(_) => true,
         BackendSource::VhostUser(_) | BackendSource::Empty => false,
     };
     let read_format = driver::read(
@@ -54,16 +59,22 @@ pub(crate) fn read<'d>(
         kept,
     );
     match &mut backend.source {
-        BackendSource::Image(Image { format, .. })
-        | BackendSource::Other(OtherSource { format, .. }) => *format = read_format,
+        BackendSource::Image(image) => image.format = read_format,
         BackendSource::VhostUser(_) | BackendSource::Empty => {}
     }
+    frontend.geometry = geometry::read(reader, &mut disk, kept);
     blockio::read(reader, &mut disk, &mut frontend, kept);
     target::read(reader, &mut disk, &mut frontend, kept);
     backend.iotune = iotune::read(reader, &mut disk, kept);
+    backend.throttle_filters = throttle_filters::read(reader, &mut disk, kept);
     backend.is_read_only = read_flag(reader, &mut disk, "readonly", kept);
     backend.is_shareable = read_flag(reader, &mut disk, "shareable", kept);
-    backend.is_transient = read_flag(reader, &mut disk, "transient", kept);
+    if let Some(node) = disk.child("transient") {
+        let mut transient = reader.open_child(&disk, node, whose);
+        backend.is_transient = true;
+        backend.share_backing = transient.take("shareBacking", switch_from_yes_no);
+        kept.note(TRANSIENT, reader.close(transient));
+    }
     frontend.serial = read_text(reader, &mut disk, "serial", kept);
     frontend.wwn = read_text(reader, &mut disk, "wwn", kept);
     frontend.vendor = read_text(reader, &mut disk, "vendor", kept);
@@ -71,12 +82,18 @@ pub(crate) fn read<'d>(
     if let Some(node) = disk.child("boot") {
         let mut boot = reader.open_child(&disk, node, whose);
         frontend.boot_order = boot.take("order", unsigned32);
+        frontend.loadparm = boot.take_text("loadparm");
         kept.note(BOOT, reader.close(boot));
     }
     if let Some(node) = disk.child("alias") {
         let mut alias = reader.open_child(&disk, node, whose);
         frontend.alias = alias.take_text("name");
         kept.note(ALIAS, reader.close(alias));
+    }
+    if let Some(node) = disk.child("acpi") {
+        let mut acpi = reader.open_child(&disk, node, whose);
+        frontend.acpi_index = acpi.take("index", unsigned32);
+        kept.note(ACPI, reader.close(acpi));
     }
     frontend.address = address::read(reader, &mut disk, kept);
     kept.note(AT, reader.close(disk));
@@ -146,17 +163,26 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInsi
     let Disk { frontend, backend } = disk;
     let Frontend {
         device,
-        target: _, // written by `target`, with the bus, the rotation rate and the switch
+        target: _, // written by `target`, as the next five
         bus: _,
         rotation_rate: _,
         removable: _,
+        tray: _,
+        dpofua: _,
         model,
-        queues: _, // written by `driver`, as the next five
+        rawio,
+        sgio,
+        ioeventfd: _, // written by `driver`, as the next nine
+        event_idx: _,
+        virtio: _,
+        statistics: _,
+        queues: _,
         queue_size: _,
         iothread: _,
         iothread_mapping: _,
         error_policy: _,
         read_error_policy: _,
+        geometry,
         logical_block_size,
         physical_block_size,
         discard_granularity,
@@ -165,43 +191,27 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInsi
         vendor,
         product,
         boot_order,
+        loadparm,
         address,
         alias,
+        acpi_index,
     } = frontend;
     writer.start("disk", kept.at(AT));
-    let (source_type, format) = match &backend.source {
-        BackendSource::Image(image) => (source::type_of_protocol(&image.protocol), image.format),
-        BackendSource::VhostUser(_) => ("vhostuser", None),
-        BackendSource::Empty => ("file", None),
-        BackendSource::Other(OtherSource {
-            source_type,
-            format,
-        }) => (source_type.as_str(), *format),
-    };
+    let (source_type, format) = source::type_and_format(&backend.source);
     writer.attribute("type", source_type);
     writer.optional("device", *device);
     writer.optional("model", *model);
+    writer.optional("rawio", rawio.map(switch_to_yes_no));
+    writer.optional("sgio", *sgio);
+    writer.optional("snapshot", backend.snapshot);
     let options = Driver {
         format,
         frontend,
         backend,
     };
     driver::write(writer, &options, kept);
-    match &backend.source {
-        BackendSource::Image(image) => {
-            let Image {
-                format: _, // on the driver element
-                protocol,
-                backing,
-                creation: _, // no running guest knows how its storage was made
-            } = image;
-            source::write_protocol(writer, protocol, 0, kept);
-            backing_store::write(writer, backing, kept);
-        }
-        BackendSource::VhostUser(socket) => source::write_socket(writer, socket, kept),
-        BackendSource::Empty => source::write_kept(writer, false, kept),
-        BackendSource::Other(_) => source::write_kept(writer, true, kept),
-    }
+    source::write(writer, backend, kept);
+    geometry::write(writer, geometry.as_ref(), kept);
     blockio::write(
         writer,
         *logical_block_size,
@@ -211,15 +221,20 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInsi
     );
     target::write(writer, frontend, kept);
     iotune::write(writer, backend.iotune.as_ref(), kept);
+    throttle_filters::write(writer, &backend.throttle_filters, kept);
     for (name, is_set) in [
         ("readonly", backend.is_read_only),
         ("shareable", backend.is_shareable),
-        ("transient", backend.is_transient),
     ] {
         if is_set {
             writer.start(name, kept.at(KeptAt::path(name)));
             writer.end();
         }
+    }
+    if backend.is_transient {
+        writer.start("transient", kept.at(TRANSIENT));
+        writer.optional("shareBacking", backend.share_backing.map(switch_to_yes_no));
+        writer.end();
     }
     for (name, text) in [
         ("serial", serial),
@@ -229,14 +244,21 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInsi
     ] {
         writer.text_element(name, text.as_ref(), kept.at(KeptAt::path(name)));
     }
-    if boot_order.is_some() || !kept.at(BOOT).is_empty() {
+    source::write_behind(writer, backend, kept);
+    if boot_order.is_some() || loadparm.is_some() || !kept.at(BOOT).is_empty() {
         writer.start("boot", kept.at(BOOT));
         writer.optional("order", *boot_order);
+        writer.optional("loadparm", loadparm.as_ref());
         writer.end();
     }
     if alias.is_some() || !kept.at(ALIAS).is_empty() {
         writer.start("alias", kept.at(ALIAS));
         writer.optional("name", alias.as_ref());
+        writer.end();
+    }
+    if acpi_index.is_some() || !kept.at(ACPI).is_empty() {
+        writer.start("acpi", kept.at(ACPI));
+        writer.optional("index", *acpi_index);
         writer.end();
     }
     address::write(writer, address.as_ref(), kept);

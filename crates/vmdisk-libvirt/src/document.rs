@@ -4,7 +4,7 @@ use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::{Allowance, Problem, SourceMap};
 
 use crate::edits::Outlines;
-use crate::{Kept, RootKind};
+use crate::{Kept, RootKind, StorageItem};
 
 /// A document that has been read: the model, and beside it where everything was written.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct Document {
     pub allowances: Vec<Allowance>,
     /// What the model does not cover.
     pub kept: Kept,
+    /// The pool or volume, where the root was one; the guest is empty then.
+    pub storage: Option<StorageItem>,
     /// What looking for places of edits has found so far.
     pub(crate) outlines: Outlines,
 }

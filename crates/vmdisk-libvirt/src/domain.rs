@@ -1,28 +1,24 @@
 //! `<domain>`: the guest around its disks.
 
 use roxmltree::Node;
-use vmdisk_model::{
-    Architecture, ControllerType, Domain, DomainField, DomainType, FieldPath, MachineType, Scope,
-};
+use vmdisk_model::{ControllerType, Domain, DomainField, DomainType, FieldPath, Scope};
 
 use crate::RootKind;
 use crate::document::Document;
 use crate::driver::{read_scaled, write_scaled};
 use crate::element::Element;
-use crate::kept::{Kept, KeptAt, KeptInside};
+use crate::kept::{Kept, KeptAt};
 use crate::reader::Reader;
 use crate::value::unsigned32;
 use crate::vocabulary::{DEVICES, DOMAIN, Field, Whose};
 use crate::writer::{Unwritable, Writer, name_of};
-use crate::{controller, disk, iothreads, memory_backing};
+use crate::{blkiotune, controller, disk, iothreads, memory_backing, os, throttle_groups};
 
 const AT: KeptAt = KeptAt::path("");
 const NAME: KeptAt = KeptAt::path("name");
 const UUID: KeptAt = KeptAt::path("uuid");
 const MEMORY: KeptAt = KeptAt::path("memory");
 const VCPU: KeptAt = KeptAt::path("vcpu");
-const OS: KeptAt = KeptAt::path("os");
-const OS_TYPE: KeptAt = KeptAt::path("os/type");
 const DEVICES_AT: KeptAt = KeptAt::path("devices");
 
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
@@ -66,36 +62,17 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, 
     }
     domain.memory_backing = memory_backing::read(reader, &mut element, guest);
     domain.memory_backing.cell_access = memory_backing::read_cells(reader, &mut element, guest);
+    domain.blkiotune = blkiotune::read(reader, &mut element, guest);
+    domain.throttle_groups = throttle_groups::read(reader, &mut element, guest);
     domain.iothreads = iothreads::read(reader, &mut element, guest);
-    read_os(reader, &mut element, &mut domain, guest);
+    domain.default_iothread = iothreads::read_default(reader, &mut element, guest);
+    os::read(reader, &mut element, &mut domain, guest);
     if let Some(node) = element.child("devices") {
         let devices = reader.open_child(&element, node, element.whose);
         read_devices(reader, devices, &mut domain, &mut kept);
     }
     kept.guest.note(AT, reader.close(element));
     (domain, kept)
-}
-
-fn read_os(
-    reader: &mut Reader<'_>,
-    element: &mut Element<'_, '_>,
-    domain: &mut Domain,
-    kept: &mut KeptInside,
-) {
-    let Some(node) = element.child("os") else {
-        return;
-    };
-    let mut os = reader.open_child(element, node, element.whose);
-    if let Some(node) = os.child("type") {
-        let mut os_type = reader.open_child(&os, node, os.whose);
-        domain.architecture = os_type.take("arch", Architecture::from_wire);
-        domain.machine = os_type.take_text("machine").map(MachineType);
-        let text = os_type.content();
-        let mut parts = reader.close(os_type);
-        parts.text = Some(text).filter(|text| text != "hvm");
-        kept.note(OS_TYPE, parts);
-    }
-    kept.note(OS, reader.close(os));
 }
 
 /// Reads disks and their controllers; everything else is kept.
@@ -148,7 +125,7 @@ pub(crate) fn read_disk_alone<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -
     (domain, kept)
 }
 
-fn disks_only() -> Domain {
+pub(crate) fn disks_only() -> Domain {
     Domain {
         scope: Scope::DisksOnly,
         ..Domain::default()
@@ -205,6 +182,10 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
         vcpus,
         memory,
         memory_backing,
+        boot_devices,
+        blkiotune,
+        throttle_groups,
+        default_iothread,
         iothreads,
         controllers: _, // written by `write_devices`, as the disks are
         disks: _,
@@ -248,16 +229,18 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
                 *memory,
                 guest,
             ),
-            "os" => {
-                writer.start("os", guest.at(OS));
-                let parts = guest.at(OS_TYPE);
-                writer.start("type", parts);
-                writer.optional("arch", *architecture);
-                writer.optional("machine", machine.as_ref());
-                let text = parts.text.clone().unwrap_or_else(|| "hvm".to_owned());
-                writer.end_with_text(Some(text));
-                writer.end();
+            "blkiotune" => blkiotune::write(&mut writer, blkiotune.as_ref(), guest),
+            "throttlegroups" => throttle_groups::write(&mut writer, throttle_groups, guest),
+            "defaultiothread" => {
+                iothreads::write_default(&mut writer, default_iothread.as_ref(), guest);
             }
+            "os" => os::write(
+                &mut writer,
+                *architecture,
+                machine.as_ref(),
+                boot_devices,
+                guest,
+            ),
             "devices" => write_devices(&mut writer, domain, kept),
             _ => {}
         }

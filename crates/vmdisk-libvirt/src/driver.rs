@@ -1,21 +1,21 @@
 //! `<driver>` of a disk: options of the frontend and of the backend, in one element.
 
 use vmdisk_model::{
-    AioMode, Backend, Bytes, CacheMode, DetectZeroes, Discard, DiskField, ErrorPolicy, FieldPath,
-    Format, Frontend, IoThreadId, ReadErrorPolicy, Switch,
+    AioMode, Backend, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, FieldPath, Format,
+    Frontend, IoThreadId, ReadErrorPolicy, Switch,
 };
 use vmdisk_source::ProblemKind;
 
 use crate::element::Element;
-use crate::iothread_mapping;
 use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
 use crate::value::{scaled, unsigned32};
 use crate::writer::Writer;
+use crate::{iothread_mapping, metadata_cache, statistics, virtio_options};
 
 const AT: KeptAt = KeptAt::path("driver");
-const METADATA_CACHE: KeptAt = KeptAt::path("driver/metadata_cache");
-const MAX_SIZE: KeptAt = KeptAt::path("driver/metadata_cache/max_size");
+const METADATA_CACHE: metadata_cache::Paths =
+    ["driver/metadata_cache", "driver/metadata_cache/max_size"];
 
 /// Reads the driver element; returns the format, if the source can have one.
 pub(crate) fn read(
@@ -44,32 +44,16 @@ pub(crate) fn read(
     frontend.iothread = driver.take("iothread", unsigned32).map(IoThreadId);
     backend.detect_zeroes = driver.take("detect_zeroes", DetectZeroes::from_wire);
     backend.discard_no_unref = driver.take("discard_no_unref", Switch::from_wire);
+    frontend.ioeventfd = driver.take("ioeventfd", Switch::from_wire);
+    frontend.event_idx = driver.take("event_idx", Switch::from_wire);
+    frontend.virtio = virtio_options::read(&mut driver);
     frontend.queues = driver.take("queues", unsigned32);
     frontend.queue_size = driver.take("queue_size", unsigned32);
     frontend.iothread_mapping = iothread_mapping::read(reader, &mut driver, kept);
-    backend.metadata_cache_size = read_metadata_cache(reader, &mut driver, kept);
+    backend.metadata_cache_size = metadata_cache::read(reader, &mut driver, METADATA_CACHE, kept);
+    frontend.statistics = statistics::read(reader, &mut driver, kept);
     kept.note(AT, reader.close(driver));
     format
-}
-
-fn read_metadata_cache(
-    reader: &mut Reader<'_>,
-    driver: &mut Element<'_, '_>,
-    kept: &mut KeptInside,
-) -> Option<Bytes> {
-    let node = driver.child("metadata_cache")?;
-    let mut cache = reader.open_child(driver, node, driver.whose);
-    let size = cache.child("max_size").and_then(|node| {
-        let mut element = reader.open_child(&cache, node, cache.whose);
-        let at = FieldPath::Disk(driver.whose.index, DiskField::MetadataCacheSize);
-        let (size, text) = read_scaled(reader, &mut element, "bytes", at);
-        let mut parts = reader.close(element);
-        parts.text = text;
-        kept.note(MAX_SIZE, parts);
-        size
-    });
-    kept.note(METADATA_CACHE, reader.close(cache));
-    size
 }
 
 /// Reads a number with a `unit`: the size, or else the text to be kept.
@@ -147,10 +131,14 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, driver: &Driver<'_>, kept: &'k 
         copy_on_read,
         discard_no_unref,
         metadata_cache_size,
-        iotune: _,       // written by `iotune`
-        is_read_only: _, // written by `disk`, as the next two
+        iotune: _, // written by `disk`, as all that follow
+        throttle_filters: _,
+        snapshot: _,
+        is_read_only: _,
         is_shareable: _,
         is_transient: _,
+        share_backing: _,
+        startup_policy: _,
     } = backend;
     writer.start("driver", kept.at(AT));
     writer.attribute("name", "qemu");
@@ -159,6 +147,8 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, driver: &Driver<'_>, kept: &'k 
     writer.optional("error_policy", frontend.error_policy);
     writer.optional("rerror_policy", frontend.read_error_policy);
     writer.optional("io", *aio);
+    writer.optional("ioeventfd", frontend.ioeventfd);
+    writer.optional("event_idx", frontend.event_idx);
     writer.optional("copy_on_read", *copy_on_read);
     writer.optional("discard", *discard);
     writer.optional("iothread", frontend.iothread);
@@ -166,11 +156,9 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, driver: &Driver<'_>, kept: &'k 
     writer.optional("discard_no_unref", *discard_no_unref);
     writer.optional("queues", frontend.queues);
     writer.optional("queue_size", frontend.queue_size);
+    virtio_options::write(writer, &frontend.virtio);
     iothread_mapping::write(writer, &frontend.iothread_mapping, kept);
-    if metadata_cache_size.is_some() || kept.has_within("driver/metadata_cache", 0) {
-        writer.start("metadata_cache", kept.at(METADATA_CACHE));
-        write_scaled(writer, "max_size", *metadata_cache_size, kept, MAX_SIZE);
-        writer.end();
-    }
+    metadata_cache::write(writer, *metadata_cache_size, METADATA_CACHE, 0, kept);
+    statistics::write(writer, &frontend.statistics, kept);
     writer.end();
 }

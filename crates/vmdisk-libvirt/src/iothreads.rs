@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_model::{IoThread, IoThreadId};
+use vmdisk_model::{DefaultIoThread, IoThread, IoThreadId, Polling};
 use vmdisk_source::ProblemKind;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
+use crate::polling;
 use crate::reader::Reader;
 use crate::value::unsigned32;
 use crate::vocabulary::Whose;
@@ -15,6 +16,7 @@ use crate::writer::Writer;
 const COUNT: KeptAt = KeptAt::path("iothreads");
 const IDS: KeptAt = KeptAt::path("iothreadids");
 const ID: &str = "iothreadids/iothread";
+const DEFAULT: KeptAt = KeptAt::path("defaultiothread");
 
 /// More iothreads than this are a slip of the fingers, and a model of them would fill memory.
 const MAX_IOTHREADS: u32 = 65536;
@@ -78,6 +80,7 @@ fn read_listed(
         thread.is_listed = true;
         thread.thread_pool_min = element.take("thread_pool_min", unsigned32);
         thread.thread_pool_max = element.take("thread_pool_max", unsigned32);
+        thread.polling = polling::read(reader, &mut element, threads.len(), kept);
         kept.note(KeptAt::nth(ID, threads.len()), reader.close(element));
         threads.push(thread);
     }
@@ -100,13 +103,50 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, threads: &[IoThread], kept: &'k
             is_listed: _, // it is now
             thread_pool_min,
             thread_pool_max,
+            polling,
         } = thread;
         writer.start("iothread", kept.at(KeptAt::nth(ID, nth)));
         writer.attribute("id", id);
         writer.optional("thread_pool_min", *thread_pool_min);
         writer.optional("thread_pool_max", *thread_pool_max);
+        polling::write(writer, polling, nth, kept);
         writer.end();
     }
+    writer.end();
+}
+
+/// Reads what is said of QEMU's main loop.
+pub(crate) fn read_default(
+    reader: &mut Reader<'_>,
+    domain: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> Option<DefaultIoThread> {
+    let node = domain.child("defaultiothread")?;
+    let mut element = reader.open_child(domain, node, domain.whose);
+    let thread = DefaultIoThread {
+        thread_pool_min: element.take("thread_pool_min", unsigned32),
+        thread_pool_max: element.take("thread_pool_max", unsigned32),
+    };
+    kept.note(DEFAULT, reader.close(element));
+    Some(thread)
+}
+
+/// Writes what is said of QEMU's main loop.
+pub(crate) fn write_default<'k>(
+    writer: &mut Writer<'k>,
+    thread: Option<&DefaultIoThread>,
+    kept: &'k KeptInside,
+) {
+    let Some(thread) = thread else {
+        return;
+    };
+    let DefaultIoThread {
+        thread_pool_min,
+        thread_pool_max,
+    } = thread;
+    writer.start("defaultiothread", kept.at(DEFAULT));
+    writer.optional("thread_pool_min", *thread_pool_min);
+    writer.optional("thread_pool_max", *thread_pool_max);
     writer.end();
 }
 
@@ -114,7 +154,10 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, threads: &[IoThread], kept: &'k
 /// libvirt would not come to by counting.
 fn listed(threads: &[IoThread]) -> Vec<&IoThread> {
     let must = |thread: &&IoThread| {
-        thread.is_listed || thread.thread_pool_min.is_some() || thread.thread_pool_max.is_some()
+        thread.is_listed
+            || thread.thread_pool_min.is_some()
+            || thread.thread_pool_max.is_some()
+            || thread.polling != Polling::default()
     };
     let taken: BTreeSet<u32> = threads
         .iter()

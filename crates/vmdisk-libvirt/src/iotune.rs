@@ -66,7 +66,7 @@ fn limits(iotune: &mut Iotune) -> [(&'static str, &mut Option<u64>); 19] {
 /// Where libvirt has the name of the group among the limits.
 const GROUP_BEFORE: &str = "total_bytes_sec_max_length";
 
-/// Reads the limits.
+/// Reads the limits of a disk.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     disk: &mut Element<'_, '_>,
@@ -74,6 +74,18 @@ pub(crate) fn read(
 ) -> Option<Iotune> {
     let node = disk.child("iotune")?;
     let mut element = reader.open_child(disk, node, disk.whose);
+    let iotune = read_limits(reader, &mut element, 0, kept);
+    kept.note(AT, reader.close(element));
+    Some(iotune)
+}
+
+/// Reads the limits that stand in an element; `nth` tells it from others of its kind.
+pub(crate) fn read_limits(
+    reader: &mut Reader<'_>,
+    element: &mut Element<'_, '_>,
+    nth: usize,
+    kept: &mut KeptInside,
+) -> Iotune {
     let mut iotune = Iotune::default();
     for (name, limit) in limits(&mut iotune) {
         let Some(node) = element.child(name) else {
@@ -81,8 +93,8 @@ pub(crate) fn read(
         };
         match unsigned64(crate::tree::text(node).0.trim()) {
             Some(number) => {
-                let inner = reader.open_child(&element, node, element.whose);
-                kept.note(KeptAt::path(name), reader.close(inner));
+                let inner = reader.open_child(element, node, element.whose);
+                kept.note(KeptAt::nth(name, nth), reader.close(inner));
                 *limit = Some(number);
             }
             // Reported when the element is closed, and kept.
@@ -90,28 +102,37 @@ pub(crate) fn read(
         }
     }
     if let Some(node) = element.child("group_name") {
-        let inner = reader.open_child(&element, node, element.whose);
+        let inner = reader.open_child(element, node, element.whose);
         iotune.group = Some(inner.content()).filter(|name| !name.is_empty());
-        kept.note(KeptAt::path("group_name"), reader.close(inner));
+        kept.note(KeptAt::nth("group_name", nth), reader.close(inner));
     }
-    kept.note(AT, reader.close(element));
-    Some(iotune)
+    iotune
 }
 
-/// Writes the limits that are set.
+/// Writes the limits of a disk.
 pub(crate) fn write<'k>(writer: &mut Writer<'k>, iotune: Option<&Iotune>, kept: &'k KeptInside) {
     let Some(iotune) = iotune else {
         return;
     };
+    writer.start("iotune", kept.at(AT));
+    write_limits(writer, iotune, 0, kept);
+    writer.end();
+}
+
+/// Writes the limits that are set.
+pub(crate) fn write_limits<'k>(
+    writer: &mut Writer<'k>,
+    iotune: &Iotune,
+    nth: usize,
+    kept: &'k KeptInside,
+) {
     let mut iotune = iotune.clone();
     let group = iotune.group.take();
-    writer.start("iotune", kept.at(AT));
     for (name, limit) in limits(&mut iotune) {
         if name == GROUP_BEFORE {
-            let parts = kept.at(KeptAt::path("group_name"));
+            let parts = kept.at(KeptAt::nth("group_name", nth));
             writer.text_element("group_name", group.as_ref(), parts);
         }
-        writer.text_element(name, *limit, kept.at(KeptAt::path(name)));
+        writer.text_element(name, *limit, kept.at(KeptAt::nth(name, nth)));
     }
-    writer.end();
 }

@@ -1,6 +1,6 @@
 //! What a reader does not understand and a writer gives back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::writer::name_of;
 
@@ -87,6 +87,8 @@ static NOTHING: KeptParts = KeptParts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptInside {
     parts: BTreeMap<KeptAt, KeptParts>,
+    /// Elements of the source that stood in the disk, where libvirt had them before 3.9.
+    in_old_place: BTreeSet<&'static str>,
 }
 
 impl KeptInside {
@@ -120,6 +122,16 @@ impl KeptInside {
         }
     }
 
+    /// Notes that an element of the disk's source stood in the disk.
+    pub(crate) fn note_old_place(&mut self, name: &'static str) {
+        self.in_old_place.insert(name);
+    }
+
+    /// True if an element of the source stood in the disk; only those of the top image ever did.
+    pub(crate) fn is_in_old_place(&self, depth: usize, name: &'static str) -> bool {
+        depth == 0 && self.in_old_place.contains(name)
+    }
+
     pub(crate) fn at(&self, at: KeptAt) -> &KeptParts {
         self.parts.get(&at).unwrap_or(&NOTHING)
     }
@@ -149,6 +161,7 @@ pub struct Kept {
 
 static NOTHING_INSIDE: KeptInside = KeptInside {
     parts: BTreeMap::new(),
+    in_old_place: BTreeSet::new(),
 };
 
 impl Kept {

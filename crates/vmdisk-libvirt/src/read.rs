@@ -11,7 +11,8 @@ use crate::encoding::decode;
 use crate::guard::{Guarded, guard};
 use crate::kept::Kept;
 use crate::reader::Reader;
-use crate::{ReadFailure, ReadFailureKind, RootKind, domain, tree};
+use crate::vocabulary::{DOMAIN_BACKUP, DOMAIN_CHECKPOINT, DOMAIN_SNAPSHOT};
+use crate::{ReadFailure, ReadFailureKind, RootKind, StorageItem, domain, moment, storage, tree};
 
 /// Reads a domain, a `<disk>` or `<devices>`.
 ///
@@ -42,7 +43,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let node = tree.root_element();
     let root = RootKind::of_name(tree::name(text, node));
     let mut reader = Reader::new(text);
-    let (domain, kept) = read_root(&mut reader, root, node)?;
+    let (domain, kept, storage) = read_root(&mut reader, root, node)?;
     report_prefixes(&mut reader, &guarded, root);
     report_default_namespace(&mut reader, &guarded);
     let allowances = allowance::read(&mut reader, &tree, &domain);
@@ -59,6 +60,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
         problems,
         allowances,
         kept,
+        storage,
         outlines: Outlines::default(),
     })
 }
@@ -92,7 +94,8 @@ fn read_root<'d>(
     reader: &mut Reader<'_>,
     root: RootKind,
     node: Node<'d, 'd>,
-) -> Result<(Domain, Kept), ReadFailure> {
+) -> Result<(Domain, Kept, Option<StorageItem>), ReadFailure> {
+    let guest = |(domain, kept)| Ok((domain, kept, None));
     let refuse = |message: String| {
         let start = node.range().start + 1;
         let name = tree::name(reader.text, node);
@@ -101,21 +104,32 @@ fn read_root<'d>(
         ReadFailure::new(kind, span, message)
     };
     match root {
-        RootKind::Domain => Ok(domain::read(reader, node)),
-        RootKind::Devices => Ok(domain::read_devices_alone(reader, node)),
-        RootKind::Disk => Ok(domain::read_disk_alone(reader, node)),
+        RootKind::Domain => guest(domain::read(reader, node)),
+        RootKind::Devices => guest(domain::read_devices_alone(reader, node)),
+        RootKind::Disk => guest(domain::read_disk_alone(reader, node)),
         RootKind::DomainStatus => {
             let text = reader.text;
             let inner = node
                 .children()
                 .find(|child| child.is_element() && tree::name(text, *child) == "domain");
             match inner {
-                Some(inner) => Ok(domain::read(reader, inner)),
+                Some(inner) => guest(domain::read(reader, inner)),
                 None => Err(refuse(
                     "`<domstatus>` without a `<domain>` inside".to_owned(),
                 )),
             }
         }
+        RootKind::Pool => {
+            let storage = storage::read_pool(reader, node);
+            Ok((domain::disks_only(), Kept::default(), storage))
+        }
+        RootKind::Volume => {
+            let storage = storage::read_volume(reader, node);
+            Ok((domain::disks_only(), Kept::default(), Some(storage)))
+        }
+        RootKind::DomainSnapshot => guest(moment::read(reader, node, &DOMAIN_SNAPSHOT)),
+        RootKind::DomainCheckpoint => guest(moment::read(reader, node, &DOMAIN_CHECKPOINT)),
+        RootKind::DomainBackup => guest(moment::read(reader, node, &DOMAIN_BACKUP)),
         RootKind::OtherLibvirt(name) => Err(refuse(format!(
             "a libvirt `<{name}>`, not a domain or a disk"
         ))),
@@ -146,7 +160,9 @@ fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded, root: RootKind) {
             | FieldPath::Domain(_)
             | FieldPath::Image(..)
             | FieldPath::Controller(..)
-            | FieldPath::IoThread(..) => None,
+            | FieldPath::IoThread(..)
+            | FieldPath::Iotune(..)
+            | FieldPath::ThrottleGroup(..) => None,
         })
         .collect();
     disks.sort_unstable();
@@ -154,6 +170,11 @@ fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded, root: RootKind) {
     let declare_at = match root {
         RootKind::Domain => reader.map.place(top).and_then(|place| place.attributes_end),
         RootKind::DomainStatus
+        | RootKind::Pool
+        | RootKind::Volume
+        | RootKind::DomainSnapshot
+        | RootKind::DomainCheckpoint
+        | RootKind::DomainBackup
         | RootKind::Devices
         | RootKind::Disk
         | RootKind::OtherLibvirt(_)

@@ -327,12 +327,20 @@ impl<'t> Reader<'t> {
     fn check<'d>(&mut self, parent: &Element<'_, 'd>, node: Node<'d, 'd>) {
         // What has not been taken is no part of the model: a controller of an unknown type must not
         // pass for the next one, nor the source of a backing store for the disk's.
+        self.unrecorded(|reader| {
+            let element = reader.open_child(parent, node, parent.whose);
+            if element.spec.is_judged {
+                reader.close(element);
+            }
+        });
+    }
+
+    /// Reads something whose places are not those of the fields that its tables name.
+    pub(crate) fn unrecorded<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let records = std::mem::replace(&mut self.records, false);
-        let element = self.open_child(parent, node, parent.whose);
-        if element.spec.is_judged {
-            self.close(element);
-        }
+        let result = read(self);
         self.records = records;
+        result
     }
 
     fn unknown_element(

@@ -11,7 +11,17 @@ pub enum RootKind {
     Devices,
     /// One disk: `<disk>`.
     Disk,
-    /// Another kind of document that libvirt has, by its root element (`pool`, `network`, …).
+    /// A storage pool, on whose volumes disks may be: `<pool>`.
+    Pool,
+    /// A volume of a storage pool: `<volume>`.
+    Volume,
+    /// A snapshot of a guest: `<domainsnapshot>`, with the guest inside where libvirt has written it.
+    DomainSnapshot,
+    /// A checkpoint of a guest's disks: `<domaincheckpoint>`, likewise.
+    DomainCheckpoint,
+    /// A backup of a guest's disks: `<domainbackup>`.
+    DomainBackup,
+    /// Another kind of document that libvirt has, by its root element (`network`, `secret`, …).
     OtherLibvirt(&'static str),
     /// XML that is not libvirt's.
     Foreign,
@@ -20,16 +30,13 @@ pub enum RootKind {
 }
 
 /// Root elements of libvirt's other documents.
-const OTHERS: [&str; 22] = [
+const OTHERS: [&str; 17] = [
     "capabilities",
     "cpu",
     "cpudata",
     "cpuTest",
     "device",
-    "domainbackup",
     "domainCapabilities",
-    "domaincheckpoint",
-    "domainsnapshot",
     "filter",
     "filterbinding",
     "hostdev",
@@ -38,11 +45,9 @@ const OTHERS: [&str; 22] = [
     "networkport",
     "networkstatus",
     "nodedev",
-    "pool",
     "poolCapabilities",
     "secret",
     "storagepoolCapabilities",
-    "volume",
 ];
 
 impl RootKind {
@@ -53,6 +58,11 @@ impl RootKind {
             "domstatus" => RootKind::DomainStatus,
             "devices" => RootKind::Devices,
             "disk" => RootKind::Disk,
+            "pool" => RootKind::Pool,
+            "volume" => RootKind::Volume,
+            "domainsnapshot" => RootKind::DomainSnapshot,
+            "domaincheckpoint" => RootKind::DomainCheckpoint,
+            "domainbackup" => RootKind::DomainBackup,
             other => OTHERS
                 .iter()
                 .find(|known| **known == other)
@@ -63,7 +73,15 @@ impl RootKind {
     /// True if [`read`](crate::read) takes such a document.
     pub const fn is_readable(self) -> bool {
         match self {
-            RootKind::Domain | RootKind::DomainStatus | RootKind::Devices | RootKind::Disk => true,
+            RootKind::Domain
+            | RootKind::DomainStatus
+            | RootKind::Devices
+            | RootKind::Disk
+            | RootKind::Pool
+            | RootKind::Volume
+            | RootKind::DomainSnapshot
+            | RootKind::DomainCheckpoint
+            | RootKind::DomainBackup => true,
             RootKind::OtherLibvirt(_) | RootKind::Foreign | RootKind::NotXml => false,
         }
     }
@@ -77,7 +95,8 @@ impl RootKind {
 /// ```
 /// use vmdisk_libvirt::{RootKind, sniff};
 /// assert_eq!(sniff("<?xml version='1.0'?><!-- web --><domain type='kvm'>"), RootKind::Domain);
-/// assert_eq!(sniff("<pool type='dir'/>"), RootKind::OtherLibvirt("pool"));
+/// assert_eq!(sniff("<pool type='dir'/>"), RootKind::Pool);
+/// assert_eq!(sniff("<network/>"), RootKind::OtherLibvirt("network"));
 /// assert_eq!(sniff("<html/>"), RootKind::Foreign);
 /// assert_eq!(sniff("name: web1"), RootKind::NotXml);
 /// ```
@@ -138,7 +157,8 @@ mod tests {
                 RootKind::Domain,
             ),
             ("<domstatus state='running'>", RootKind::DomainStatus),
-            ("<domainsnapshot>", RootKind::OtherLibvirt("domainsnapshot")),
+            ("<domainsnapshot>", RootKind::DomainSnapshot),
+            ("<network>", RootKind::OtherLibvirt("network")),
             ("<x:domain>", RootKind::Foreign),
             ("", RootKind::NotXml),
             ("<", RootKind::NotXml),

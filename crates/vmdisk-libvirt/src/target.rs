@@ -1,6 +1,6 @@
 //! `<target>`: the name and bus of a disk.
 
-use vmdisk_model::{DiskField, FieldPath, Frontend, Switch, TargetBus};
+use vmdisk_model::{DiskField, FieldPath, Frontend, Switch, TargetBus, Tray};
 use vmdisk_source::ProblemKind;
 
 use crate::element::Element;
@@ -26,6 +26,8 @@ pub(crate) fn read(
         frontend.bus = target.take("bus", TargetBus::from_wire);
         frontend.removable = target.take("removable", Switch::from_wire);
         frontend.rotation_rate = target.take("rotation_rate", unsigned32);
+        frontend.tray = target.take("tray", Tray::from_wire);
+        frontend.dpofua = target.take("dpofua", Switch::from_wire);
         kept.note(AT, reader.close(target));
     }
     if frontend.target.is_none() {
@@ -43,14 +45,18 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, frontend: &Frontend, kept: &'k 
     let is_set = frontend.target.is_some()
         || frontend.bus.is_some()
         || frontend.removable.is_some()
-        || frontend.rotation_rate.is_some();
+        || frontend.rotation_rate.is_some()
+        || frontend.tray.is_some()
+        || frontend.dpofua.is_some();
     if !is_set && parts.is_empty() {
         return;
     }
     writer.start("target", parts);
     writer.optional("dev", frontend.target.as_ref());
     writer.optional("bus", frontend.bus);
+    writer.optional("tray", frontend.tray);
     writer.optional("removable", frontend.removable);
     writer.optional("rotation_rate", frontend.rotation_rate);
+    writer.optional("dpofua", frontend.dpofua);
     writer.end();
 }

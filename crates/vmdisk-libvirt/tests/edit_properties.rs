@@ -15,6 +15,11 @@ use vmdisk_source::{Edit, apply_edits};
 fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
     let number = || value.parse::<u32>().ok();
     let text = || Some(value.to_owned());
+    let yes_no = || match value {
+        "yes" => Some(Switch::On),
+        "no" => Some(Switch::Off),
+        _ => None,
+    };
     match at {
         FieldPath::Disk(nth, field) => {
             let Disk { frontend, backend } = &mut domain.disks[nth];
@@ -31,6 +36,23 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 DiskField::ReadErrorPolicy => {
                     frontend.read_error_policy = ReadErrorPolicy::from_wire(value);
                 }
+                DiskField::RawIo => frontend.rawio = yes_no(),
+                DiskField::Sgio => frontend.sgio = Sgio::from_wire(value),
+                DiskField::Snapshot => backend.snapshot = Snapshot::from_wire(value),
+                DiskField::IoEventFd => frontend.ioeventfd = Switch::from_wire(value),
+                DiskField::EventIdx => frontend.event_idx = Switch::from_wire(value),
+                DiskField::Iommu => frontend.virtio.iommu = Switch::from_wire(value),
+                DiskField::Ats => frontend.virtio.ats = Switch::from_wire(value),
+                DiskField::Packed => frontend.virtio.packed = Switch::from_wire(value),
+                DiskField::PagePerVq => frontend.virtio.page_per_vq = Switch::from_wire(value),
+                DiskField::Tray => frontend.tray = Tray::from_wire(value),
+                DiskField::DpoFua => frontend.dpofua = Switch::from_wire(value),
+                DiskField::GeometryTranslation => {
+                    frontend.geometry.get_or_insert_default().translation =
+                        GeometryTranslation::from_wire(value);
+                }
+                DiskField::LoadParm => frontend.loadparm = text(),
+                DiskField::AcpiIndex => frontend.acpi_index = number(),
                 DiskField::Queues => frontend.queues = number(),
                 DiskField::QueueSize => frontend.queue_size = number(),
                 DiskField::IoThread => frontend.iothread = number().map(IoThreadId),
@@ -50,11 +72,12 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 DiskField::Product => frontend.product = text(),
                 DiskField::BootOrder => frontend.boot_order = number(),
                 DiskField::Alias => frontend.alias = text(),
+                DiskField::StartupPolicy => {
+                    backend.startup_policy = StartupPolicy::from_wire(value);
+                }
                 DiskField::SocketPath => match &mut backend.source {
                     BackendSource::VhostUser(socket) => socket.path = value.to_owned(),
-                    BackendSource::Image(_) | BackendSource::Empty | BackendSource::Other(_) => {
-                        return false;
-                    }
+                    BackendSource::Image(_) | BackendSource::Empty => return false,
                 },
                 DiskField::Disk
                 | DiskField::SourceType
@@ -67,6 +90,11 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 | DiskField::Target
                 | DiskField::BlockIo
                 | DiskField::Iotune
+                | DiskField::Statistics
+                | DiskField::Geometry
+                | DiskField::ThrottleFilters
+                // Brings the element around it, and with it a transient disk.
+                | DiskField::ShareBacking
                 | DiskField::Address => return false,
             }
         }
@@ -78,11 +106,24 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 ControllerField::CmdPerLun => controller.cmd_per_lun = number(),
                 ControllerField::MaxSectors => controller.max_sectors = number(),
                 ControllerField::IoThread => controller.iothread = number().map(IoThreadId),
+                ControllerField::IoEventFd => controller.ioeventfd = Switch::from_wire(value),
+                ControllerField::Iommu => controller.virtio.iommu = Switch::from_wire(value),
+                ControllerField::Ats => controller.virtio.ats = Switch::from_wire(value),
+                ControllerField::Packed => controller.virtio.packed = Switch::from_wire(value),
+                ControllerField::PagePerVq => {
+                    controller.virtio.page_per_vq = Switch::from_wire(value);
+                }
+                ControllerField::StartPort => controller.start_port = number(),
+                ControllerField::Serial => controller.serial = text(),
+                ControllerField::Alias => controller.alias = text(),
+                ControllerField::AcpiIndex => controller.acpi_index = number(),
                 ControllerField::Controller
                 | ControllerField::ControllerType
                 | ControllerField::Model
                 | ControllerField::Driver
                 | ControllerField::IoThreadMapping
+                // Not of SCSI controllers.
+                | ControllerField::Ports
                 | ControllerField::Address => return false,
             }
         }
@@ -106,6 +147,11 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
             | DomainField::HugePages
             | DomainField::IoThreads
             | DomainField::IoThreadIds
+            | DomainField::BootDevices
+            | DomainField::NumaCells
+            | DomainField::Blkiotune
+            | DomainField::ThrottleGroups
+            | DomainField::DefaultIoThread
             | DomainField::Devices => return false,
         },
         FieldPath::Image(disk, depth, field) => {
@@ -124,12 +170,77 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 ImageField::Path => match &mut image.protocol {
                     Protocol::File { path } => *path = value.to_owned(),
                     Protocol::HostDevice { path } => path.0 = value.to_owned(),
-                    Protocol::Other(_) => return false,
+                    Protocol::Directory { path } | Protocol::VhostVdpa { path } => {
+                        *path = value.to_owned();
+                    }
+                    Protocol::Network(_)
+                    | Protocol::Volume(_)
+                    | Protocol::Nvme(_)
+                    | Protocol::Other(_) => return false,
                 },
-                ImageField::Image | ImageField::Source => return false,
+                ImageField::FdGroup => image.fd_group = text(),
+                ImageField::NetworkProtocol
+                | ImageField::NetworkName
+                | ImageField::Query
+                | ImageField::Tls
+                | ImageField::TlsHostname => {
+                    let Protocol::Network(network) = &mut image.protocol else {
+                        return false;
+                    };
+                    match (field, NetworkProtocol::from_wire(value)) {
+                        (ImageField::NetworkProtocol, Some(protocol)) => {
+                            network.protocol = protocol;
+                        }
+                        (ImageField::NetworkName, _) => network.name = text(),
+                        (ImageField::Query, _) => network.query = text(),
+                        (ImageField::TlsHostname, _) => network.tls_hostname = text(),
+                        _ => return false,
+                    }
+                }
+                ImageField::Pool | ImageField::Volume | ImageField::VolumeMode => {
+                    let Protocol::Volume(source) = &mut image.protocol else {
+                        return false;
+                    };
+                    if field == ImageField::Pool {
+                        source.pool = value.to_owned();
+                    } else if field == ImageField::Volume {
+                        source.volume = value.to_owned();
+                    } else {
+                        source.mode = VolumeMode::from_wire(value);
+                    }
+                }
+                ImageField::Namespace => {
+                    let Protocol::Nvme(source) = &mut image.protocol else {
+                        return false;
+                    };
+                    source.namespace = value.parse().unwrap();
+                }
+                ImageField::Image
+                | ImageField::Source
+                | ImageField::Hosts
+                | ImageField::Snapshot
+                | ImageField::ConfigFile
+                | ImageField::Initiator
+                | ImageField::SslVerify
+                | ImageField::Cookies
+                | ImageField::Readahead
+                | ImageField::Timeout
+                | ImageField::ReconnectDelay
+                | ImageField::Identity
+                | ImageField::KnownHosts
+                | ImageField::Managed
+                | ImageField::SourceAddress
+                | ImageField::Slice
+                | ImageField::DataFile
+                | ImageField::Encryption
+                | ImageField::Authentication
+                | ImageField::Reservations
+                | ImageField::MetadataCacheSize => return false,
             }
         }
-        FieldPath::IoThread(..) => return false,
+        FieldPath::IoThread(..) | FieldPath::Iotune(..) | FieldPath::ThrottleGroup(..) => {
+            return false;
+        }
     }
     true
 }
@@ -197,7 +308,9 @@ fn numbered(domain: &Domain, (index, at): (Index, FieldPath)) -> Option<FieldPat
         | FieldPath::Image(..)
         | FieldPath::Controller(..)
         | FieldPath::Domain(_)
-        | FieldPath::IoThread(..) => None,
+        | FieldPath::IoThread(..)
+        | FieldPath::Iotune(..)
+        | FieldPath::ThrottleGroup(..) => None,
     }
 }
 

@@ -151,6 +151,32 @@ fn disks_of_every_kind(version: (u32, u32)) -> Vec<Disk> {
             disk.frontend.iothread_mapping = vec![row(1, &[0]), row(2, &[1])];
         });
     }
+    add(&|disk| {
+        disk.frontend.virtio = VirtioOptions {
+            iommu: Some(Switch::On),
+            ats: Some(Switch::Off),
+            packed: Some(Switch::On),
+            page_per_vq: Some(Switch::On),
+        };
+        disk.frontend.ioeventfd = Some(Switch::On);
+        disk.frontend.event_idx = Some(Switch::Off);
+        disk.frontend.acpi_index = Some(7);
+        disk.frontend.geometry = Some(Geometry {
+            cylinders: Some(16383),
+            heads: Some(16),
+            sectors: Some(63),
+            translation: None,
+        });
+    });
+    for snapshot in Snapshot::ALL {
+        add(&|disk| disk.backend.snapshot = Some(*snapshot));
+    }
+    if version >= (11, 2) {
+        add(&|disk| disk.backend.throttle_filters = vec!["slow".to_owned(), "all".to_owned()]);
+    }
+    if version >= (11, 9) {
+        add(&|disk| disk.frontend.statistics.intervals = vec![5, 60]);
+    }
     add(&|disk| disk.backend.is_read_only = true);
     add(&|disk| {
         disk.backend.is_shareable = true;
@@ -192,6 +218,8 @@ fn disks_of_every_kind(version: (u32, u32)) -> Vec<Disk> {
             reconnect_timeout: Some(10),
         }
         .into();
+        // What libvirt would say itself.
+        disk.backend.snapshot = Some(Snapshot::No);
     });
     disks
 }
@@ -218,8 +246,14 @@ fn disks_of_every_bus() -> Vec<Disk> {
         Image::host_device("/dev/sg9"),
     );
     lun.frontend.device = Some(Device::Lun);
+    lun.frontend.rawio = Some(Switch::On);
+    lun.frontend.sgio = Some(Sgio::Filtered);
     let mut usb = Disk::new(Frontend::new("sdd", TargetBus::Usb), image(1));
     usb.frontend.removable = Some(Switch::On);
+    usb.frontend.address = Some(Address::Usb(UsbAddress {
+        bus: 0,
+        port: "2".to_owned(),
+    }));
     let mut pci = Disk::new(Frontend::new("vda", TargetBus::Virtio), image(2));
     pci.frontend.address = Some(Address::Pci(PciAddress {
         domain: 0,
@@ -229,7 +263,10 @@ fn disks_of_every_bus() -> Vec<Disk> {
         multifunction: None,
     }));
     let sata = Disk::new(Frontend::new("sdb", TargetBus::Sata), image(3));
-    let mut disks = vec![cdrom, scsi, lun, usb, pci, sata];
+    let mut floppy = Disk::new(Frontend::new("fda", TargetBus::Fdc), BackendSource::Empty);
+    floppy.frontend.device = Some(Device::Floppy);
+    floppy.frontend.tray = Some(Tray::Open);
+    let mut disks = vec![cdrom, scsi, lun, usb, pci, sata, floppy];
     for disk in &mut disks {
         disk.frontend.device.get_or_insert(Device::Disk);
     }
@@ -246,12 +283,44 @@ fn guests(version: (u32, u32)) -> Vec<Domain> {
     pooled.is_listed = true;
     pooled.thread_pool_min = Some(2);
     pooled.thread_pool_max = Some(8);
+    if version >= (9, 4) {
+        pooled.polling.max = Some(1000);
+        pooled.polling.grow = Some(2);
+        pooled.polling.shrink = Some(0);
+    }
+    every_kind.default_iothread = Some(DefaultIoThread {
+        thread_pool_min: Some(1),
+        thread_pool_max: Some(16),
+    });
+    if version >= (11, 2) {
+        let group = |name: &str| Iotune {
+            group: Some(name.to_owned()),
+            size_iops: Some(4096),
+            ..Iotune::default()
+        };
+        every_kind.throttle_groups = vec![group("slow"), group("all")];
+    }
     every_kind.iothreads = vec![pooled, IoThread::new(IoThreadId(1))];
 
     let mut buses = guest("buses & 'quotes'");
     buses.disks = disks_of_every_bus();
+    buses.boot_devices = vec![BootDevice::Cdrom, BootDevice::Disk, BootDevice::Network];
+    buses.blkiotune = Some(Blkiotune {
+        weight: Some(500),
+        devices: vec![BlkioDevice {
+            path: Some("/dev/sda".to_owned()),
+            weight: Some(100),
+            read_iops_sec: Some(200),
+            write_iops_sec: Some(300),
+            read_bytes_sec: Some(1 << 33),
+            write_bytes_sec: None,
+        }],
+    });
     let mut first = Controller::virtio_scsi(0);
     first.queues = Some(4);
+    first.ioeventfd = Some(Switch::On);
+    first.virtio.packed = Some(Switch::On);
+    first.acpi_index = Some(9);
     let mut second = Controller::virtio_scsi(1);
     second.cmd_per_lun = Some(64);
     second.max_sectors = Some(512);
@@ -350,6 +419,15 @@ fn assert_defined_as_meant(root: &Path, domain: &Domain) {
             meant.frontend.address.clone_from(&defined.frontend.address);
         }
         assert_eq!(defined, meant, "{text}\n{dumped}");
+    }
+    let tuned = |domain: &Domain| (domain.blkiotune.clone(), domain.throttle_groups.clone());
+    assert_eq!(tuned(&defined), tuned(domain), "{dumped}");
+    assert_eq!(
+        defined.default_iothread, domain.default_iothread,
+        "{dumped}"
+    );
+    if !domain.boot_devices.is_empty() {
+        assert_eq!(defined.boot_devices, domain.boot_devices, "{dumped}");
     }
     for meant in &domain.controllers {
         let controller = defined.controllers.iter().find(|controller| {

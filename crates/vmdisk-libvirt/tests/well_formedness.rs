@@ -206,11 +206,7 @@ fn a_deep_backing_chain_and_deep_data_stores_do_not_overflow_the_stack() {
 #[test]
 fn what_is_no_domain_can_be_told_apart_from_what_is_broken() {
     for (text, root) in [
-        ("<pool type='dir'/>", RootKind::OtherLibvirt("pool")),
-        (
-            "<domainsnapshot><domain/></domainsnapshot>",
-            RootKind::OtherLibvirt("domainsnapshot"),
-        ),
+        ("<network/>", RootKind::OtherLibvirt("network")),
         ("<html/>", RootKind::Foreign),
         ("<domstatus/>", RootKind::DomainStatus),
         ("<x:domain xmlns:x='u'/>", RootKind::Foreign),

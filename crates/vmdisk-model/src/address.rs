@@ -1,5 +1,7 @@
 //! Where a device sits in the machine.
 
+use crate::TargetBus;
+
 /// Address on a PCI bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PciAddress {
@@ -28,6 +30,78 @@ pub struct DriveAddress {
     pub unit: u32,
 }
 
+impl DriveAddress {
+    /// The place that libvirt gives a disk without an address, by the number in its target's name: 7 to
+    /// a SCSI controller, 6 to a SATA one, 4 to an IDE one, 2 to a floppy controller; `None` for a name
+    /// that has no number, or a bus without such places (`virDomainDiskDefAssignAddress`).
+    ///
+    /// ```
+    /// use vmdisk_model::{DriveAddress, TargetBus};
+    /// let place = DriveAddress::of_target(TargetBus::Scsi, "sdi").expect("it has a number");
+    /// assert_eq!((place.controller, place.unit), (1, 1));
+    /// let place = DriveAddress::of_target(TargetBus::Ide, "hdd").expect("it has a number");
+    /// assert_eq!((place.controller, place.bus, place.unit), (0, 1, 1));
+    /// ```
+    pub fn of_target(bus: TargetBus, target: &str) -> Option<Self> {
+        let number = target_number(target)?;
+        let (controller, bus, unit) = match bus {
+            TargetBus::Scsi => (number / 7, 0, number % 7),
+            TargetBus::Sata => (number / 6, 0, number % 6),
+            TargetBus::Ide => (number / 4, number % 4 / 2, number % 2),
+            TargetBus::Fdc => (number / 2, 0, number % 2),
+            TargetBus::Virtio
+            | TargetBus::Usb
+            | TargetBus::Nvme
+            | TargetBus::Sd
+            | TargetBus::Xen
+            | TargetBus::Uml => return None,
+        };
+        Some(DriveAddress {
+            controller,
+            bus,
+            target: 0,
+            unit,
+        })
+    }
+}
+
+/// Number that a target's name stands for: `sda` 0, `sdz` 25, `sdaa` 26, `sda1` 0; libvirt's
+/// `virDiskNameToIndex`.
+pub fn target_number(target: &str) -> Option<u32> {
+    const PREFIXES: [&str; 6] = ["xvd", "ubd", "hd", "sd", "vd", "fd"];
+    let name = PREFIXES
+        .iter()
+        .find_map(|prefix| target.strip_prefix(prefix))?;
+    let letters = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    if letters.is_empty() || letters.len() > 5 || !letters.bytes().all(|b| b.is_ascii_lowercase()) {
+        return None;
+    }
+    let number = letters.bytes().fold(0, |number, letter| {
+        number * 26 + u32::from(letter - b'a') + 1
+    });
+    Some(number - 1)
+}
+
+/// Port of a USB bus; libvirt `<address type='usb'>`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct UsbAddress {
+    /// Index of the controller.
+    pub bus: u32,
+    /// Port, with dots where hubs are between: `1`, `1.2`.
+    pub port: String,
+}
+
+/// Address on an IBM Z channel; libvirt `<address type='ccw'>`, QEMU `devno=fe.0.0001`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CcwAddress {
+    /// Channel subsystem; 254 for virtio.
+    pub cssid: u32,
+    /// Subchannel set.
+    pub ssid: u32,
+    /// Device number.
+    pub devno: u32,
+}
+
 /// Where a device sits in the machine; libvirt `<address>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
@@ -35,6 +109,17 @@ pub enum Address {
     Pci(PciAddress),
     /// On a disk controller.
     Drive(DriveAddress),
-    /// An address type that is not modelled yet, by its libvirt word; its text is kept by the reader.
+    /// On a USB bus.
+    Usb(UsbAddress),
+    /// On a channel of an IBM Z.
+    Ccw(CcwAddress),
+    /// On a virtio-mmio transport of the board, whichever is free.
+    VirtioMmio,
+    /// On the virtual bus of a POWER machine, at this register.
+    SpaprVio(u32),
+    /// Nowhere yet; libvirt plugs the device in when it is told where.
+    Unassigned,
+    /// An address of a type that no disk has, or one with parts missing, by its libvirt word; its text is
+    /// kept by the reader.
     Other(String),
 }

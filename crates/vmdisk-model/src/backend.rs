@@ -1,8 +1,7 @@
 //! The host side of a disk.
 
 use crate::{
-    AioMode, Bytes, CacheMode, Creation, DetectZeroes, DevicePath, Discard, Iotune, Switch,
-    wire_enum::wire_enum,
+    AioMode, Bytes, CacheMode, DetectZeroes, Discard, Image, Iotune, Switch, wire_enum::wire_enum,
 };
 
 wire_enum! {
@@ -67,6 +66,33 @@ impl Format {
     }
 }
 
+wire_enum! {
+    /// What a snapshot of the guest does with a disk; libvirt `disk/@snapshot` (0.9.5).
+    pub enum Snapshot {
+        /// Leaves it out.
+        No = "no",
+        /// Makes one inside the image.
+        Internal = "internal",
+        /// Makes an overlay.
+        External = "external",
+        /// Leaves it to somebody else.
+        Manual = "manual",
+    }
+}
+
+wire_enum! {
+    /// What becomes of a disk whose source is missing; libvirt `source/@startupPolicy` (0.9.7).
+    /// Default: `mandatory`.
+    pub enum StartupPolicy {
+        /// The guest does not start.
+        Mandatory = "mandatory",
+        /// The guest does not boot; at migration the drive is emptied. Removable media only.
+        Requisite = "requisite",
+        /// The drive is emptied, or the disk left out.
+        Optional = "optional",
+    }
+}
+
 /// The host side of a disk: what is opened, and how.
 ///
 /// libvirt spreads it over `<driver>` and `<source>`; QEMU has it in a graph of `-blockdev` nodes.
@@ -86,16 +112,27 @@ pub struct Backend {
     pub copy_on_read: Option<Switch>,
     /// qcow2 keeps discarded clusters allocated; libvirt 9.5, QEMU 8.1.
     pub discard_no_unref: Option<Switch>,
-    /// Largest qcow2 metadata cache; libvirt `driver/metadata_cache/max_size` (7.0), QEMU `cache-size`.
+    /// Largest qcow2 metadata cache of the top image; libvirt `driver/metadata_cache/max_size` (7.0),
+    /// QEMU `cache-size`.
     pub metadata_cache_size: Option<Bytes>,
     /// Throttling.
     pub iotune: Option<Iotune>,
+    /// Groups of the guest whose limits the disk shares, in the order of their filters; libvirt
+    /// `throttlefilters` (11.2.0). Excludes `iotune`.
+    pub throttle_filters: Vec<String>,
+    /// What a snapshot of the guest does with it.
+    pub snapshot: Option<Snapshot>,
     /// The guest must not write; libvirt `<readonly/>`.
     pub is_read_only: bool,
     /// Other guests use it at the same time; libvirt `<shareable/>`, QEMU `share-rw`.
     pub is_shareable: bool,
     /// Writes vanish when the guest stops; libvirt `<transient/>`.
     pub is_transient: bool,
+    /// Whether the guests that start from a transient disk share what is below; libvirt
+    /// `transient/@shareBacking` (7.4.0), `yes` or `no`.
+    pub share_backing: Option<Switch>,
+    /// What becomes of the disk if its source is missing at start.
+    pub startup_policy: Option<StartupPolicy>,
 }
 
 impl Backend {
@@ -111,9 +148,13 @@ impl Backend {
             discard_no_unref: None,
             metadata_cache_size: None,
             iotune: None,
+            throttle_filters: Vec::new(),
+            snapshot: None,
             is_read_only: false,
             is_shareable: false,
             is_transient: false,
+            startup_policy: None,
+            share_backing: None,
         }
     }
 
@@ -121,7 +162,7 @@ impl Backend {
     pub fn image(&self) -> Option<&Image> {
         match &self.source {
             BackendSource::Image(image) => Some(image),
-            BackendSource::VhostUser(_) | BackendSource::Empty | BackendSource::Other(_) => None,
+            BackendSource::VhostUser(_) | BackendSource::Empty => None,
         }
     }
 
@@ -146,18 +187,16 @@ impl Backend {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackendSource {
     /// An image: a format on a protocol, with its backing chain.
-    Image(Image),
+    Image(Box<Image>),
     /// A socket of a `VhostUserBackend`, which does the I/O itself; libvirt `disk/@type='vhostuser'`.
     VhostUser(VhostUserSocket),
     /// Nothing: an empty drive with removable media.
     Empty,
-    /// A source that is not modelled yet; its text is kept by the reader.
-    Other(OtherSource),
 }
 
 impl From<Image> for BackendSource {
     fn from(image: Image) -> Self {
-        BackendSource::Image(image)
+        BackendSource::Image(Box::new(image))
     }
 }
 
@@ -165,15 +204,6 @@ impl From<VhostUserSocket> for BackendSource {
     fn from(socket: VhostUserSocket) -> Self {
         BackendSource::VhostUser(socket)
     }
-}
-
-/// A source that is not modelled yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherSource {
-    /// libvirt's word for it, `disk/@type`: `network`, `volume`, `nvme`, `dir`, `vhostvdpa`, …
-    pub source_type: String,
-    /// Format, where one was written.
-    pub format: Option<Format>,
 }
 
 /// The socket of a `VhostUserBackend` (the daemon that serves the disk).
@@ -196,86 +226,4 @@ impl VhostUserSocket {
             reconnect_timeout: None,
         }
     }
-}
-
-/// An image: a format node on a protocol node, with what lies below it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    /// Format; unset is raw for libvirt and probed by QEMU's `-drive`.
-    pub format: Option<Format>,
-    /// Where the bytes are.
-    pub protocol: Protocol,
-    /// What lies below.
-    pub backing: Backing,
-    /// How the storage is made, where that is asked for.
-    pub creation: Option<Creation>,
-}
-
-impl Image {
-    /// An image in a file.
-    pub fn file(path: impl Into<String>, format: Format) -> Self {
-        Image {
-            format: Some(format),
-            protocol: Protocol::File { path: path.into() },
-            backing: Backing::Unspecified,
-            creation: None,
-        }
-    }
-
-    /// A raw image on a block device.
-    pub fn host_device(path: impl Into<String>) -> Self {
-        Image {
-            format: Some(Format::Raw),
-            protocol: Protocol::HostDevice {
-                path: DevicePath::new(path),
-            },
-            backing: Backing::Unspecified,
-            creation: None,
-        }
-    }
-
-    /// Path on the host, where the protocol has one.
-    pub fn host_path(&self) -> Option<&str> {
-        match &self.protocol {
-            Protocol::File { path } => Some(path),
-            Protocol::HostDevice { path } => Some(&path.0),
-            Protocol::Other(_) => None,
-        }
-    }
-
-    /// This image and those below it, top first.
-    pub fn chain(&self) -> impl Iterator<Item = &Image> {
-        std::iter::successors(Some(self), |image| match &image.backing {
-            Backing::Image(below) => Some(below),
-            Backing::Unspecified | Backing::Terminated => None,
-        })
-    }
-}
-
-/// Where the bytes of an image are; QEMU's protocol node, libvirt's `<source>`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// A regular file; libvirt `type='file'`, QEMU driver `file`.
-    File {
-        /// Path on the host.
-        path: String,
-    },
-    /// A block device; libvirt `type='block'`, QEMU driver `host_device`.
-    HostDevice {
-        /// Path on the host.
-        path: DevicePath,
-    },
-    /// A protocol that is not modelled yet, by libvirt's word; its text is kept by the reader.
-    Other(String),
-}
-
-/// What lies below an image.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Backing {
-    /// Not said: the image's own header decides.
-    Unspecified,
-    /// Said to be nothing; libvirt `<backingStore/>`, QEMU `"backing": null`.
-    Terminated,
-    /// This image.
-    Image(Box<Image>),
 }

@@ -1,6 +1,9 @@
 //! Controllers that disks hang on.
 
-use crate::{Address, IoThreadId, IoThreadQueues, wire_enum::wire_enum};
+use crate::{
+    Address, Architecture, IoThreadId, IoThreadQueues, MachineType, Switch, VirtioOptions,
+    wire_enum::wire_enum,
+};
 
 wire_enum! {
     /// Kind of a disk controller; libvirt `controller/@type`.
@@ -53,6 +56,39 @@ wire_enum! {
 }
 
 impl ScsiControllerModel {
+    /// What libvirt takes where no model is written, for a QEMU that has every device of its
+    /// architecture (`qemuDomainGetSCSIControllerModel`): POWER's own, on PCs LSI's, else virtio-scsi.
+    ///
+    /// Until 11.6 libvirt took LSI's for Arm and RISC-V too, where QEMU had it.
+    pub fn libvirts_choice(architecture: Architecture, machine: Option<&MachineType>) -> Self {
+        match architecture {
+            Architecture::Ppc64 | Architecture::Ppc64le
+                if machine.is_none_or(|machine| machine.0.starts_with("pseries")) =>
+            {
+                ScsiControllerModel::Ibmvscsi
+            }
+            Architecture::X86_64 | Architecture::I686 => ScsiControllerModel::Lsilogic,
+            Architecture::Ppc64
+            | Architecture::Ppc64le
+            | Architecture::Aarch64
+            | Architecture::Armv7l
+            | Architecture::Armv6l
+            | Architecture::Ppc
+            | Architecture::S390x
+            | Architecture::Riscv64
+            | Architecture::Riscv32
+            | Architecture::Loongarch64
+            | Architecture::Mips64
+            | Architecture::Mips
+            | Architecture::Mipsel
+            | Architecture::Sparc
+            | Architecture::Sparc64
+            | Architecture::Alpha
+            | Architecture::M68k
+            | Architecture::Itanium => ScsiControllerModel::VirtioScsi,
+        }
+    }
+
     /// True for the models that are virtio-scsi.
     pub const fn is_virtio(self) -> bool {
         match self {
@@ -90,12 +126,27 @@ pub struct Controller {
     pub cmd_per_lun: Option<u32>,
     /// Largest request in sectors of 512 bytes; virtio-scsi only.
     pub max_sectors: Option<u32>,
+    /// Whether requests are noticed by another thread than the vCPU's; virtio-scsi only (libvirt 1.2.18).
+    pub ioeventfd: Option<Switch>,
+    /// What all virtio devices can be told; virtio-scsi only.
+    pub virtio: VirtioOptions,
     /// Event loop of all disks on this controller; virtio-scsi only.
     pub iothread: Option<IoThreadId>,
     /// Queue mapping; virtio-scsi only, libvirt 11.2.0, QEMU 10.0.
     pub iothread_mapping: Vec<IoThreadQueues>,
+    /// Ports; USB (libvirt 1.3.5). QEMU `p2` and `p3` of `qemu-xhci`.
+    pub ports: Option<u32>,
+    /// First port of the EHCI controller that this one, of UHCI, serves; libvirt `master/@startport`, QEMU
+    /// `firstport`.
+    pub start_port: Option<u32>,
+    /// Serial number; NVMe (libvirt 11.5.0), which must have one.
+    pub serial: Option<String>,
     /// Where it sits.
     pub address: Option<Address>,
+    /// Name of the device; only `ua-…` survives in a persistent definition.
+    pub alias: Option<String>,
+    /// Number by which the guest's firmware names a PCI device (libvirt 5.6.0).
+    pub acpi_index: Option<u32>,
 }
 
 impl Controller {
@@ -109,9 +160,21 @@ impl Controller {
             queues: None,
             cmd_per_lun: None,
             max_sectors: None,
+            ioeventfd: None,
+            virtio: VirtioOptions {
+                iommu: None,
+                ats: None,
+                packed: None,
+                page_per_vq: None,
+            },
             iothread: None,
             iothread_mapping: Vec::new(),
+            ports: None,
+            start_port: None,
+            serial: None,
             address: None,
+            alias: None,
+            acpi_index: None,
         }
     }
 

@@ -1,8 +1,9 @@
 //! The part of a guest that its disks depend on.
 
 use crate::{
-    Address, Architecture, BackendSource, Bytes, Controller, ControllerType, Disk, DomainType,
-    FrontendKind, IoThread, IoThreadId, MachineType, MemoryBacking, ScsiControllerModel, TargetBus,
+    Address, Architecture, BackendSource, Blkiotune, BootDevice, Bytes, Controller, ControllerType,
+    DefaultIoThread, Disk, DomainType, DriveAddress, FrontendKind, IoThread, IoThreadId, Iotune,
+    MachineType, MemoryBacking, ScsiControllerModel, TargetBus,
 };
 
 /// How much of a guest is known.
@@ -37,6 +38,15 @@ pub struct Domain {
     pub memory: Option<Bytes>,
     /// How memory is backed.
     pub memory_backing: MemoryBacking,
+    /// What the firmware looks for, in this order; libvirt `os/boot`. Excludes a boot order of devices.
+    pub boot_devices: Vec<BootDevice>,
+    /// Share of the host's disks.
+    pub blkiotune: Option<Blkiotune>,
+    /// Groups of limits that disks may share, each under the name in `group`; libvirt `throttlegroups`
+    /// (11.2.0).
+    pub throttle_groups: Vec<Iotune>,
+    /// QEMU's main loop.
+    pub default_iothread: Option<DefaultIoThread>,
     /// Event-loop threads.
     pub iothreads: Vec<IoThread>,
     /// Disk controllers that are written down.
@@ -51,14 +61,30 @@ impl Domain {
         self.iothreads.iter().any(|thread| thread.id == id)
     }
 
-    /// Number of the SCSI controller that a disk hangs on: as addressed, else by its target's name.
+    /// The SCSI controller that a disk hangs on, if it is written down: as addressed, else by its
+    /// target's name, as libvirt puts 7 disks on each.
     ///
-    /// libvirt puts 7 disks on a controller with a narrow bus and 15 on a wide one
-    /// (`virDomainDiskDefAssignAddress`); without an address the first controller is taken here.
+    /// libvirt has a second rule for a wide bus, of 15 disks, which its driver for QEMU never follows: the
+    /// flag for it (`VIR_DOMAIN_DEF_FEATURE_WIDE_SCSI`) is VMware's (`virDomainDiskDefAssignAddress`;
+    /// tried with libvirt 9.0, which puts `sdi` on controller 1 and `sdq` on controller 2 whatever their
+    /// models).
     pub fn scsi_controller_of(&self, disk: &Disk) -> Option<&Controller> {
+        let by_name = || {
+            let target = disk.frontend.target.as_deref().unwrap_or_default();
+            DriveAddress::of_target(TargetBus::Scsi, target).map_or(0, |place| place.controller)
+        };
         let index = match &disk.frontend.address {
             Some(Address::Drive(drive)) => drive.controller,
-            Some(Address::Pci(_) | Address::Other(_)) | None => 0,
+            Some(
+                Address::Pci(_)
+                | Address::Usb(_)
+                | Address::Ccw(_)
+                | Address::VirtioMmio
+                | Address::SpaprVio(_)
+                | Address::Unassigned
+                | Address::Other(_),
+            )
+            | None => by_name(),
         };
         self.controllers
             .iter()

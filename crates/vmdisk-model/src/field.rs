@@ -18,6 +18,10 @@ pub enum FieldPath {
     Controller(usize, ControllerField),
     /// A field of the nth iothread (from 0).
     IoThread(usize, IoThreadField),
+    /// A limit of the nth disk (from 0).
+    Iotune(usize, LimitField),
+    /// A limit of the guest's nth throttle group (from 0).
+    ThrottleGroup(usize, LimitField),
 }
 
 /// Declares a field enum whose every value names its parent; none means the top of its kind.
@@ -70,6 +74,8 @@ field_enum! {
         Machine in Os = "type/@machine",
         /// vCPUs.
         Vcpus in Domain = "vcpu",
+        /// What the firmware looks for.
+        BootDevices in Os = "os/boot",
         /// Memory size.
         Memory in Domain = "memory",
         /// How memory is backed.
@@ -80,10 +86,18 @@ field_enum! {
         MemorySource in MemoryBacking = "source/@type",
         /// Access of memory.
         MemoryAccess in MemoryBacking = "access/@mode",
+        /// Memory of the NUMA cells.
+        NumaCells in Domain = "cpu/numa",
+        /// Share of the host's disks.
+        Blkiotune in Domain = "blkiotune",
+        /// Groups of limits.
+        ThrottleGroups in Domain = "throttlegroups",
         /// Number of iothreads.
         IoThreads in Domain = "iothreads",
         /// List of iothreads.
         IoThreadIds in Domain = "iothreadids",
+        /// QEMU's main loop.
+        DefaultIoThread in Domain = "defaultiothread",
         /// Devices.
         Devices in Domain = "devices",
     }
@@ -100,6 +114,12 @@ field_enum! {
         Device in Disk = "@device",
         /// virtio standard.
         Model in Disk = "@model",
+        /// Right to raw I/O.
+        RawIo in Disk = "@rawio",
+        /// Filter of SCSI commands.
+        Sgio in Disk = "@sgio",
+        /// What a snapshot does.
+        Snapshot in Disk = "@snapshot",
         /// The driver element.
         Driver in Disk = "driver",
         /// Name of the driver.
@@ -120,6 +140,20 @@ field_enum! {
         ErrorPolicy in Driver = "driver/@error_policy",
         /// Read error policy.
         ReadErrorPolicy in Driver = "driver/@rerror_policy",
+        /// Notification by another thread.
+        IoEventFd in Driver = "driver/@ioeventfd",
+        /// Fewer interrupts.
+        EventIdx in Driver = "driver/@event_idx",
+        /// Through the guest's IOMMU.
+        Iommu in Driver = "driver/@iommu",
+        /// Cached translations of addresses.
+        Ats in Driver = "driver/@ats",
+        /// Packed virtqueues.
+        Packed in Driver = "driver/@packed",
+        /// A page for each queue.
+        PagePerVq in Driver = "driver/@page_per_vq",
+        /// Statistics.
+        Statistics in Driver = "driver/statistics",
         /// Queues.
         Queues in Driver = "driver/@queues",
         /// Queue size.
@@ -132,6 +166,8 @@ field_enum! {
         MetadataCacheSize in Driver = "driver/metadata_cache",
         /// The source element, also of a backend that is not an image.
         Source in Disk = "source",
+        /// What becomes of a disk without its source.
+        StartupPolicy in Source = "source/@startupPolicy",
         /// Socket of a `VhostUserBackend`.
         SocketPath in Source = "source/@path",
         /// Reconnection to the daemon.
@@ -146,6 +182,14 @@ field_enum! {
         RotationRate in Target = "target/@rotation_rate",
         /// Removable.
         Removable in Target = "target/@removable",
+        /// State of the tray.
+        Tray in Target = "target/@tray",
+        /// DPO and FUA.
+        DpoFua in Target = "target/@dpofua",
+        /// Cylinders, heads and sectors.
+        Geometry in Disk = "geometry",
+        /// How the firmware translates them.
+        GeometryTranslation in Geometry = "geometry/@trans",
         /// Block sizes.
         BlockIo in Disk = "blockio",
         /// Logical block size.
@@ -156,12 +200,16 @@ field_enum! {
         DiscardGranularity in BlockIo = "blockio/@discard_granularity",
         /// Throttling.
         Iotune in Disk = "iotune",
+        /// Groups whose limits the disk shares.
+        ThrottleFilters in Disk = "throttlefilters",
         /// Read-only.
         ReadOnly in Disk = "readonly",
         /// Shareable.
         Shareable in Disk = "shareable",
         /// Transient.
         Transient in Disk = "transient",
+        /// Guests share what is below.
+        ShareBacking in Transient = "transient/@shareBacking",
         /// Serial number.
         Serial in Disk = "serial",
         /// World wide name.
@@ -172,10 +220,14 @@ field_enum! {
         Product in Disk = "product",
         /// Boot order.
         BootOrder in Disk = "boot/@order",
+        /// What the boot loader is told.
+        LoadParm in Disk = "boot/@loadparm",
         /// Address.
         Address in Disk = "address",
         /// Alias.
         Alias in Disk = "alias",
+        /// Number for the firmware.
+        AcpiIndex in Disk = "acpi/@index",
     }
 }
 
@@ -190,6 +242,64 @@ field_enum! {
         Source in Image = "source",
         /// Path of the file or device.
         Path in Source = "source path",
+        /// Descriptors instead of a path.
+        FdGroup in Source = "source/@fdgroup",
+        /// How a server is spoken to.
+        NetworkProtocol in Source = "source/@protocol",
+        /// What the storage is called on its server.
+        NetworkName in Source = "source/@name",
+        /// What follows the `?` of a URL.
+        Query in Source = "source/@query",
+        /// Encryption of the connection.
+        Tls in Source = "source/@tls",
+        /// Name in the server's certificate.
+        TlsHostname in Source = "source/@tlsHostname",
+        /// The servers.
+        Hosts in Source = "source/host",
+        /// Snapshot.
+        Snapshot in Source = "source/snapshot",
+        /// Configuration file of Ceph.
+        ConfigFile in Source = "source/config",
+        /// Name of the iSCSI initiator.
+        Initiator in Source = "source/initiator",
+        /// Verification of the server's certificate.
+        SslVerify in Source = "source/ssl",
+        /// Cookies.
+        Cookies in Source = "source/cookies",
+        /// Reading ahead.
+        Readahead in Source = "source/readahead",
+        /// Time after which a request has failed.
+        Timeout in Source = "source/timeout",
+        /// Reconnection to the server.
+        ReconnectDelay in Source = "source/reconnect",
+        /// As whom a server is spoken to.
+        Identity in Source = "source/identity",
+        /// Keys of known servers.
+        KnownHosts in Source = "source/knownHosts",
+        /// Pool of a volume.
+        Pool in Source = "source/@pool",
+        /// Volume of a pool.
+        Volume in Source = "source/@volume",
+        /// How a volume is reached.
+        VolumeMode in Source = "source/@mode",
+        /// Namespace of an NVMe controller.
+        Namespace in Source = "source/@namespace",
+        /// Whether libvirt takes the controller from the host.
+        Managed in Source = "source/@managed",
+        /// Where the controller sits on the host.
+        SourceAddress in Source = "source/address",
+        /// Part of the storage.
+        Slice in Source = "source/slices",
+        /// Data file.
+        DataFile in Source = "source/dataStore",
+        /// Encryption of the image.
+        Encryption in Source = "source/encryption",
+        /// Logging in to the server.
+        Authentication in Source = "source/auth",
+        /// Persistent reservations.
+        Reservations in Source = "source/reservations",
+        /// Metadata cache of an image below the top one.
+        MetadataCacheSize in Format = "format/metadata_cache",
     }
 }
 
@@ -212,12 +322,32 @@ field_enum! {
         CmdPerLun in Driver = "driver/@cmd_per_lun",
         /// Largest request.
         MaxSectors in Driver = "driver/@max_sectors",
+        /// Notification by another thread.
+        IoEventFd in Driver = "driver/@ioeventfd",
+        /// Through the guest's IOMMU.
+        Iommu in Driver = "driver/@iommu",
+        /// Cached translations of addresses.
+        Ats in Driver = "driver/@ats",
+        /// Packed virtqueues.
+        Packed in Driver = "driver/@packed",
+        /// A page for each queue.
+        PagePerVq in Driver = "driver/@page_per_vq",
         /// Event loop.
         IoThread in Driver = "driver/@iothread",
         /// Queue mapping.
         IoThreadMapping in Driver = "driver/iothreads",
+        /// Ports.
+        Ports in Controller = "@ports",
+        /// First port that is served.
+        StartPort in Controller = "master/@startport",
+        /// Serial number.
+        Serial in Controller = "serial",
         /// Address.
         Address in Controller = "address",
+        /// Alias.
+        Alias in Controller = "alias",
+        /// Number for the firmware.
+        AcpiIndex in Controller = "acpi/@index",
     }
 }
 
@@ -228,6 +358,60 @@ field_enum! {
         IoThread = "iothread",
         /// Number.
         Id in IoThread = "@id",
+        /// Fewest threads in its pool.
+        ThreadPoolMin in IoThread = "@thread_pool_min",
+        /// Most threads in its pool.
+        ThreadPoolMax in IoThread = "@thread_pool_max",
+        /// Polling.
+        Polling in IoThread = "poll",
+    }
+}
+
+field_enum! {
+    /// Limits of a disk or of a throttle group.
+    pub enum LimitField {
+        /// All of them.
+        Limits = "limits",
+        /// Name of the group.
+        Group in Limits = "group_name",
+        /// Size of a request.
+        SizeIops in Limits = "size_iops_sec",
+        /// All, in bytes a second.
+        TotalBytes in Limits = "total_bytes_sec",
+        /// Reads, in bytes a second.
+        ReadBytes in Limits = "read_bytes_sec",
+        /// Writes, in bytes a second.
+        WriteBytes in Limits = "write_bytes_sec",
+        /// All, in bytes a second in a burst.
+        TotalBytesMax in Limits = "total_bytes_sec_max",
+        /// Reads, in bytes a second in a burst.
+        ReadBytesMax in Limits = "read_bytes_sec_max",
+        /// Writes, in bytes a second in a burst.
+        WriteBytesMax in Limits = "write_bytes_sec_max",
+        /// All, in bytes, seconds of a burst.
+        TotalBytesMaxLength in Limits = "total_bytes_sec_max_length",
+        /// Reads, in bytes, seconds of a burst.
+        ReadBytesMaxLength in Limits = "read_bytes_sec_max_length",
+        /// Writes, in bytes, seconds of a burst.
+        WriteBytesMaxLength in Limits = "write_bytes_sec_max_length",
+        /// All, in requests a second.
+        TotalIops in Limits = "total_iops_sec",
+        /// Reads, in requests a second.
+        ReadIops in Limits = "read_iops_sec",
+        /// Writes, in requests a second.
+        WriteIops in Limits = "write_iops_sec",
+        /// All, in requests a second in a burst.
+        TotalIopsMax in Limits = "total_iops_sec_max",
+        /// Reads, in requests a second in a burst.
+        ReadIopsMax in Limits = "read_iops_sec_max",
+        /// Writes, in requests a second in a burst.
+        WriteIopsMax in Limits = "write_iops_sec_max",
+        /// All, in requests, seconds of a burst.
+        TotalIopsMaxLength in Limits = "total_iops_sec_max_length",
+        /// Reads, in requests, seconds of a burst.
+        ReadIopsMaxLength in Limits = "read_iops_sec_max_length",
+        /// Writes, in requests, seconds of a burst.
+        WriteIopsMaxLength in Limits = "write_iops_sec_max_length",
     }
 }
 
@@ -254,6 +438,14 @@ impl SourcePath for FieldPath {
                 Some(parent) => FieldPath::IoThread(iothread, parent),
                 None => FieldPath::Domain(DomainField::IoThreadIds),
             }),
+            FieldPath::Iotune(disk, field) => Some(match field.parent() {
+                Some(parent) => FieldPath::Iotune(disk, parent),
+                None => FieldPath::Disk(disk, DiskField::Iotune),
+            }),
+            FieldPath::ThrottleGroup(group, field) => Some(match field.parent() {
+                Some(parent) => FieldPath::ThrottleGroup(group, parent),
+                None => FieldPath::Domain(DomainField::ThrottleGroups),
+            }),
         }
     }
 }
@@ -262,8 +454,13 @@ impl FieldPath {
     /// Number of the disk that the field belongs to, if it belongs to one.
     pub const fn disk(self) -> Option<usize> {
         match self {
-            FieldPath::Disk(disk, _) | FieldPath::Image(disk, _, _) => Some(disk),
-            FieldPath::Domain(_) | FieldPath::Controller(..) | FieldPath::IoThread(..) => None,
+            FieldPath::Disk(disk, _)
+            | FieldPath::Image(disk, _, _)
+            | FieldPath::Iotune(disk, _) => Some(disk),
+            FieldPath::Domain(_)
+            | FieldPath::Controller(..)
+            | FieldPath::IoThread(..)
+            | FieldPath::ThrottleGroup(..) => None,
         }
     }
 
@@ -275,6 +472,7 @@ impl FieldPath {
             FieldPath::Image(_, _, field) => field.label(),
             FieldPath::Controller(_, field) => field.label(),
             FieldPath::IoThread(_, field) => field.label(),
+            FieldPath::Iotune(_, field) | FieldPath::ThrottleGroup(_, field) => field.label(),
         }
     }
 }
@@ -303,6 +501,12 @@ mod tests {
                     .iter()
                     .map(|field| FieldPath::IoThread(0, *field)),
             )
+            .chain(LimitField::ALL.iter().flat_map(|field| {
+                [
+                    FieldPath::Iotune(3, *field),
+                    FieldPath::ThrottleGroup(0, *field),
+                ]
+            }))
             .chain(
                 DomainField::ALL
                     .iter()

@@ -1,7 +1,9 @@
 //! What the guest sees.
 
-use crate::{Address, Bytes, IoThreadId, IoThreadQueues, Switch, wire_enum::wire_enum};
-use crate::{ErrorPolicy, ReadErrorPolicy};
+use crate::{
+    Address, Bytes, ErrorPolicy, Geometry, IoThreadId, IoThreadQueues, ReadErrorPolicy, Statistics,
+    Switch, VirtioOptions, wire_enum::wire_enum,
+};
 
 wire_enum! {
     /// Kind of device that the guest sees; libvirt `disk/@device`. Default: `disk`.
@@ -99,6 +101,27 @@ wire_enum! {
     }
 }
 
+wire_enum! {
+    /// Whether the kernel filters the SCSI commands that pass through; libvirt `disk/@sgio` (1.0.2).
+    pub enum Sgio {
+        /// It does; the default.
+        Filtered = "filtered",
+        /// It does not; no kernel of today can, and libvirt refuses it.
+        Unfiltered = "unfiltered",
+    }
+}
+
+wire_enum! {
+    /// Whether the tray of a drive with removable media is open; libvirt `target/@tray` (0.9.11).
+    /// Default: `closed`.
+    pub enum Tray {
+        /// Open, so that the guest sees no medium.
+        Open = "open",
+        /// Closed.
+        Closed = "closed",
+    }
+}
+
 /// The device model that a frontend comes to, once its controller is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrontendKind {
@@ -172,6 +195,21 @@ pub struct Frontend {
     pub bus: Option<TargetBus>,
     /// virtio standard; bus virtio only.
     pub model: Option<VirtioModel>,
+    /// Whether QEMU gets the right to raw I/O, for a logical unit that is passed through; libvirt
+    /// `disk/@rawio` (0.9.10), `yes` or `no`.
+    pub rawio: Option<Switch>,
+    /// Filter of SCSI commands, for a logical unit that is passed through.
+    pub sgio: Option<Sgio>,
+    /// Whether requests are noticed by another thread than the vCPU's; libvirt `driver/@ioeventfd`
+    /// (0.9.3), QEMU `ioeventfd`. Default: on.
+    pub ioeventfd: Option<Switch>,
+    /// Whether the guest is interrupted less often; libvirt `driver/@event_idx` (0.9.5), QEMU
+    /// `event_idx`. Default: on.
+    pub event_idx: Option<Switch>,
+    /// What all virtio devices can be told.
+    pub virtio: VirtioOptions,
+    /// Statistics that are kept of its requests.
+    pub statistics: Statistics,
     /// Virtqueues; libvirt `driver/@queues` (3.9), QEMU `num-queues`. Default: one per vCPU since machine types 5.2.
     pub queues: Option<u32>,
     /// Entries of a virtqueue; libvirt `driver/@queue_size` (7.8), QEMU `queue-size`. Default: 256 since QEMU 5.0.
@@ -180,6 +218,8 @@ pub struct Frontend {
     pub iothread: Option<IoThreadId>,
     /// Queue mapping; libvirt `driver/iothreads` (10.0), QEMU `iothread-vq-mapping` (9.0).
     pub iothread_mapping: Vec<IoThreadQueues>,
+    /// Cylinders, heads and sectors.
+    pub geometry: Option<Geometry>,
     /// Sector size the guest sees, in bytes; libvirt `blockio/@logical_block_size`. Default: 512.
     pub logical_block_size: Option<u32>,
     /// Size below which the disk reads, changes and writes, in bytes; `blockio/@physical_block_size`. Default: 512.
@@ -202,12 +242,21 @@ pub struct Frontend {
     pub rotation_rate: Option<u32>,
     /// Shown as removable; USB, SCSI.
     pub removable: Option<Switch>,
+    /// State of the tray; CD and floppy drives.
+    pub tray: Option<Tray>,
+    /// Whether the disk says that it knows DPO and FUA; SCSI (libvirt 11.10.0), QEMU `dpofua`. Default:
+    /// off up to machine types 10.0, on after.
+    pub dpofua: Option<Switch>,
     /// Place in the boot order, from 1.
     pub boot_order: Option<u32>,
+    /// What the boot loader of an IBM Z is told; libvirt `boot/@loadparm` (3.5.0), QEMU `loadparm` (2.9).
+    pub loadparm: Option<String>,
     /// Where it sits in the machine.
     pub address: Option<Address>,
     /// Name of the device; only `ua-…` survives in a persistent definition.
     pub alias: Option<String>,
+    /// Number by which the guest's firmware names a PCI device; libvirt `acpi/@index` (5.6.0).
+    pub acpi_index: Option<u32>,
 }
 
 impl Frontend {
@@ -227,10 +276,25 @@ impl Frontend {
             target: None,
             bus: None,
             model: None,
+            rawio: None,
+            sgio: None,
+            ioeventfd: None,
+            event_idx: None,
+            virtio: VirtioOptions {
+                iommu: None,
+                ats: None,
+                packed: None,
+                page_per_vq: None,
+            },
+            statistics: Statistics {
+                intervals: Vec::new(),
+                histograms: Vec::new(),
+            },
             queues: None,
             queue_size: None,
             iothread: None,
             iothread_mapping: Vec::new(),
+            geometry: None,
             logical_block_size: None,
             physical_block_size: None,
             discard_granularity: None,
@@ -242,9 +306,13 @@ impl Frontend {
             product: None,
             rotation_rate: None,
             removable: None,
+            tray: None,
+            dpofua: None,
             boot_order: None,
+            loadparm: None,
             address: None,
             alias: None,
+            acpi_index: None,
         }
     }
 

@@ -10,6 +10,28 @@ impl std::fmt::Display for IoThreadId {
     }
 }
 
+/// How long a thread polls before it sleeps, in nanoseconds; libvirt `poll` (9.4.0), QEMU `poll-max-ns`,
+/// `poll-grow` and `poll-shrink` (2.9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Polling {
+    /// Longest time; 0 means no polling. Default: 32768.
+    pub max: Option<u64>,
+    /// How the time grows; 0 doubles it.
+    pub grow: Option<u64>,
+    /// How the time shrinks; 0 resets it.
+    pub shrink: Option<u64>,
+}
+
+/// QEMU's main loop, which runs what no iothread does; libvirt `<defaultiothread>` (8.5.0), QEMU
+/// `-object main-loop` (7.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DefaultIoThread {
+    /// Fewest threads in its pool.
+    pub thread_pool_min: Option<u32>,
+    /// Most threads in its pool.
+    pub thread_pool_max: Option<u32>,
+}
+
 /// An event-loop thread; libvirt `<iothread>`, QEMU `-object iothread`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoThread {
@@ -21,6 +43,8 @@ pub struct IoThread {
     pub thread_pool_min: Option<u32>,
     /// Most threads in its pool; libvirt 8.5, QEMU 7.1.
     pub thread_pool_max: Option<u32>,
+    /// How long it polls.
+    pub polling: Polling,
 }
 
 impl IoThread {
@@ -31,6 +55,11 @@ impl IoThread {
             is_listed: false,
             thread_pool_min: None,
             thread_pool_max: None,
+            polling: Polling {
+                max: None,
+                grow: None,
+                shrink: None,
+            },
         }
     }
 }

@@ -28,6 +28,7 @@ mod wire_enum;
 
 mod address;
 mod backend;
+mod blkiotune;
 mod cache;
 mod change;
 mod controller;
@@ -35,19 +36,25 @@ mod creation;
 mod device_path;
 mod disk;
 mod domain;
+mod encryption;
 mod field;
 mod frontend;
+mod geometry;
 mod host_io;
+mod image;
 mod iothread;
 mod iotune;
 mod machine;
 mod memory;
+mod network;
+mod pool;
 mod size;
+mod statistics;
+mod virtio;
 
-pub use address::{Address, DriveAddress, PciAddress};
-pub use backend::{
-    Backend, BackendSource, Backing, Format, Image, OtherSource, Protocol, VhostUserSocket,
-};
+pub use address::{Address, CcwAddress, DriveAddress, PciAddress, UsbAddress, target_number};
+pub use backend::{Backend, BackendSource, Format, Snapshot, StartupPolicy, VhostUserSocket};
+pub use blkiotune::{BlkioDevice, Blkiotune};
 pub use cache::{CacheMode, CacheSwitches};
 pub use change::Change;
 pub use controller::{Controller, ControllerType, ScsiControllerModel};
@@ -57,11 +64,30 @@ pub use creation::{
 pub use device_path::{DevicePath, DevicePathKind};
 pub use disk::Disk;
 pub use domain::{Domain, Scope};
-pub use field::{ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField};
-pub use frontend::{Device, Frontend, FrontendKind, TargetBus, VirtioModel};
+pub use encryption::{
+    Authentication, Encryption, EncryptionCipher, EncryptionEngine, EncryptionFormat,
+    EncryptionVector, Secret, SecretReference,
+};
+pub use field::{
+    ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField,
+};
+pub use frontend::{Device, Frontend, FrontendKind, Sgio, TargetBus, Tray, VirtioModel};
+pub use geometry::{Geometry, GeometryTranslation};
 pub use host_io::{AioMode, DetectZeroes, Discard, ErrorPolicy, ReadErrorPolicy, Switch};
-pub use iothread::{IoThread, IoThreadId, IoThreadQueues};
+pub use image::{
+    Backing, HostStorage, Image, NvmeSource, Protocol, Reservations, Slice, VolumeMode,
+    VolumeSource,
+};
+pub use iothread::{DefaultIoThread, IoThread, IoThreadId, IoThreadQueues, Polling};
 pub use iotune::{Iotune, IotuneLimits};
-pub use machine::{Architecture, DomainType, MachineType};
+pub use machine::{Architecture, BootDevice, DomainType, MachineType};
 pub use memory::{HugePages, MemoryAccess, MemoryBacking, MemorySource};
+pub use network::{
+    Cookie, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport,
+};
+pub use pool::{
+    LocatedVolume, PoolType, StoragePool, StorageVolume, VolumeNotLocated, VolumeType,
+};
 pub use size::{Bytes, SizeError};
+pub use statistics::{LatencyHistogram, Statistics};
+pub use virtio::VirtioOptions;

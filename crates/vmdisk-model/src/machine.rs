@@ -102,6 +102,20 @@ wire_enum! {
     }
 }
 
+wire_enum! {
+    /// Kind of device that the firmware looks for; libvirt `os/boot/@dev`.
+    pub enum BootDevice {
+        /// The first floppy drive.
+        Floppy = "fd",
+        /// The first disk.
+        Disk = "hd",
+        /// The first CD drive.
+        Cdrom = "cdrom",
+        /// A network card.
+        Network = "network",
+    }
+}
+
 /// Name of a QEMU machine; libvirt `os/type/@machine`, QEMU `-machine`.
 ///
 /// Either an alias such as `q35`, or a version such as `pc-q35-10.0`, which pins guest-visible

@@ -30,6 +30,8 @@ pub enum QemuOption {
     Chardev,
     /// `-global`: a property of a device that the machine brings along.
     Global,
+    /// `-drive`: an SD card, which has no device of its own.
+    Drive,
     /// `-blockdev`: a node of a backend.
     Blockdev,
     /// `-device`: a frontend or controller.
@@ -49,6 +51,7 @@ impl QemuOption {
         QemuOption::Object,
         QemuOption::Chardev,
         QemuOption::Global,
+        QemuOption::Drive,
         QemuOption::Blockdev,
         QemuOption::Device,
     ];
@@ -66,6 +69,7 @@ impl QemuOption {
             QemuOption::Object => "-object",
             QemuOption::Chardev => "-chardev",
             QemuOption::Global => "-global",
+            QemuOption::Drive => "-drive",
             QemuOption::Blockdev => "-blockdev",
             QemuOption::Device => "-device",
         }

@@ -12,8 +12,9 @@ pub struct CommandLine {
     pub program: Option<&'static str>,
     /// The options, in order.
     pub arguments: Vec<Argument>,
-    /// What a command line cannot say and QEMU or its user decides instead; none of it keeps the
-    /// guest from starting with these disks.
+    /// What a command line cannot say and QEMU or its user decides instead. None of it keeps the guest
+    /// from starting with these disks, but for secrets that are nobody's but libvirt's: their notes say
+    /// what is to be given.
     pub left_out: Vec<WriteProblem>,
 }
 

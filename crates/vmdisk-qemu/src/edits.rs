@@ -175,7 +175,9 @@ impl Editor<'_> {
             FieldPath::Image(..)
             | FieldPath::Domain(_)
             | FieldPath::Controller(..)
-            | FieldPath::IoThread(..) => None,
+            | FieldPath::IoThread(..)
+            | FieldPath::Iotune(..)
+            | FieldPath::ThrottleGroup(..) => None,
         }
     }
 
@@ -229,8 +231,30 @@ impl Editor<'_> {
             | DiskField::DiscardGranularity
             | DiskField::RotationRate
             | DiskField::BootOrder => self.put_on_device(nth, field, &NewValue::Number(value)),
-            DiskField::Serial => self.put_on_device(nth, field, &NewValue::Word(value)),
+            DiskField::Serial | DiskField::LoadParm | DiskField::GeometryTranslation => {
+                self.put_on_device(nth, field, &NewValue::Word(value))
+            }
+            DiskField::AcpiIndex => self.put_on_device(nth, field, &NewValue::Number(value)),
+            DiskField::IoEventFd
+            | DiskField::EventIdx
+            | DiskField::Iommu
+            | DiskField::Ats
+            | DiskField::Packed
+            | DiskField::PagePerVq
+            | DiskField::DpoFua => {
+                let is_on = vmdisk_model::Switch::from_wire(value)? == vmdisk_model::Switch::On;
+                self.put_on_device(nth, field, &NewValue::Bool(is_on))
+            }
             DiskField::Disk
+            | DiskField::RawIo
+            | DiskField::Sgio
+            | DiskField::Snapshot
+            | DiskField::Statistics
+            | DiskField::Tray
+            | DiskField::Geometry
+            | DiskField::ThrottleFilters
+            | DiskField::ShareBacking
+            | DiskField::StartupPolicy
             | DiskField::SourceType
             | DiskField::Device
             | DiskField::Model

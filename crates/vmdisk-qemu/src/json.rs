@@ -39,6 +39,12 @@ impl JsonObject {
         self.members.push((key.into(), value.into()));
     }
 
+    /// Adds a member behind the first `at`.
+    pub(crate) fn insert(&mut self, at: usize, key: &'static str, value: impl Into<Json>) {
+        let at = at.min(self.members.len());
+        self.members.insert(at, (key.into(), value.into()));
+    }
+
     /// Adds a member at the end, if there is a value for it.
     pub fn push_some(&mut self, key: &'static str, value: Option<impl Into<Json>>) {
         if let Some(value) = value {
@@ -57,6 +63,14 @@ impl JsonObject {
     pub(crate) fn reorder(&mut self, keys: &[&str]) {
         let rank = |key: &str| keys.iter().position(|at| *at == key).unwrap_or(keys.len());
         self.members.sort_by_key(|(key, _)| rank(key));
+    }
+
+    /// Puts the members of these keys behind the others, in this order; the others keep theirs.
+    pub(crate) fn reorder_last(&mut self, keys: &[&str]) {
+        self.members.sort_by_key(|(key, _)| {
+            let rank = keys.iter().position(|at| *at == key.as_ref());
+            rank.map_or(0, |rank| rank + 1)
+        });
     }
 
     /// The value of a member.

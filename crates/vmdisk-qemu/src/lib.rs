@@ -10,6 +10,7 @@
 mod argument;
 mod blockdev;
 mod board;
+mod boot;
 mod command_line;
 mod device;
 mod document;

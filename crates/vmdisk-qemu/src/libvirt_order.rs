@@ -4,10 +4,8 @@ use vmdisk_model::{DiskField, FieldPath, ImageField};
 
 use crate::json::JsonObject;
 
-const PROTOCOL: &[&str] = &[
-    "driver",
-    "filename",
-    "aio",
+/// What every node that opens something has, behind what is its driver's own.
+const COMMON: &[&str] = &[
     "node-name",
     "auto-read-only",
     "read-only",
@@ -23,21 +21,33 @@ const FORMAT: &[&str] = &[
     "detect-zeroes",
     "cache",
     "driver",
+    "encrypt",
+    "key-secret",
     "cache-size",
     "discard-no-unref",
+    "data-file",
     "file",
     "backing",
 ];
 
 const DISK: &[&str] = &[
     "driver",
+    "iommu_platform",
+    "ats",
+    "packed",
+    "page-per-vq",
     "iothread",
+    "ioeventfd",
+    "event_idx",
     "num-queues",
     "queue-size",
     "iothread-vq-mapping",
     "bus",
+    "port",
     "multifunction",
     "addr",
+    "acpi-index",
+    "devno",
     "unit",
     "channel",
     "scsi-id",
@@ -48,47 +58,66 @@ const DISK: &[&str] = &[
     "chardev",
     "id",
     "bootindex",
+    "loadparm",
     "logical_block_size",
     "physical_block_size",
     "discard_granularity",
     "wwn",
     "rotation_rate",
+    "dpofua",
     "vendor",
     "product",
     "model",
     "removable",
     "write-cache",
+    "cyls",
+    "heads",
+    "secs",
+    "bios-chs-trans",
     "serial",
     "werror",
     "rerror",
+    "stats-intervals",
 ];
 
 const CONTROLLER: &[&str] = &[
     "driver",
+    "iommu_platform",
+    "ats",
+    "packed",
+    "page-per-vq",
     "iothread",
     "bootindexA",
     "bootindexB",
+    "p2",
+    "p3",
+    "masterbus",
+    "firstport",
     "id",
     "num_queues",
     "iothread-vq-mapping",
     "cmd_per_lun",
     "max_sectors",
+    "ioeventfd",
     "bus",
     "multifunction",
     "addr",
+    "acpi-index",
+    "reg",
+    "devno",
 ];
 
 /// Orders the members of a node. Filters are written in libvirt's order to begin with.
 pub(crate) fn node(node: &mut JsonObject, origin: FieldPath) {
     match origin {
         FieldPath::Image(_, _, ImageField::Format) => node.reorder(FORMAT),
-        FieldPath::Image(_, _, ImageField::Image | ImageField::Source | ImageField::Path) => {
-            node.reorder(PROTOCOL);
-        }
+        FieldPath::Image(..) => node.reorder_last(COMMON),
         FieldPath::Disk(..)
         | FieldPath::Domain(_)
         | FieldPath::Controller(..)
-        | FieldPath::IoThread(..) => {}
+        | FieldPath::IoThread(..)
+        | FieldPath::Iotune(..)
+        | FieldPath::ThrottleGroup(..) => {}
     }
 }
 

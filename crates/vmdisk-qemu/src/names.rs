@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use vmdisk_model::{BackendSource, Disk, TargetBus};
-
-use crate::placement::target_index;
+use vmdisk_model::{BackendSource, Disk, EncryptionEngine, TargetBus, target_number};
 
 /// Length that leaves room for `-base999-format` within QEMU's 31 characters for a node name.
 const STEM_LENGTH: usize = 16;
@@ -85,8 +83,10 @@ pub(crate) enum NodeNames<'a> {
     Libvirt {
         /// The disk's stem, which only the copy-on-read filter is called after.
         stem: &'a str,
-        /// Number of the top image; the images below follow.
+        /// Number of the top image; the images below follow, and then the filters.
         first: usize,
+        /// How many images there are.
+        images: usize,
     },
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn libvirt_order(disks: &[Disk]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..disks.len()).collect();
     order.sort_by_key(|nth| {
         let frontend = &disks[*nth].frontend;
-        let number = target_index(frontend.target.as_deref().unwrap_or_default());
+        let number = target_number(frontend.target.as_deref().unwrap_or_default());
         (first_of_bus[&frontend.effective_bus()], number)
     });
     order
@@ -117,50 +117,158 @@ pub(crate) fn libvirt_numbers(disks: &[Disk], order: &[usize]) -> Vec<usize> {
     let mut numbers = vec![0; disks.len()];
     for nth in order.iter().rev() {
         numbers[*nth] = next;
-        next += match &disks[*nth].backend.source {
-            BackendSource::Image(image) => image.chain().count(),
-            BackendSource::Empty | BackendSource::Other(_) => 1,
-            BackendSource::VhostUser(_) => 0,
-        };
+        let Disk { frontend, backend } = &disks[*nth];
+        // An SD card has no nodes.
+        if frontend.effective_bus() != TargetBus::Sd {
+            next += image_count(&backend.source) + backend.throttle_filters.len();
+        }
     }
     numbers
 }
 
-impl NodeNames<'_> {
-    fn layer(self, depth: usize, readable: &str, libvirt: &str) -> String {
-        match (self, depth) {
-            (NodeNames::Readable { stem }, 0) => format!("{stem}-{readable}"),
-            (NodeNames::Readable { stem }, below) => format!("{stem}-base{below}-{readable}"),
-            (NodeNames::Libvirt { stem: _, first }, depth) => {
-                format!("libvirt-{}-{libvirt}", first + depth)
-            }
+/// How many images have a number in libvirt's style; an empty drive has one too.
+pub(crate) fn image_count(source: &BackendSource) -> usize {
+    match source {
+        BackendSource::Image(image) => {
+            let data_files = image.chain().filter(|image| image.data_file.is_some());
+            image.chain().count() + data_files.count()
         }
+        BackendSource::Empty => 1,
+        BackendSource::VhostUser(_) => 0,
     }
+}
 
-    /// The node that opens the file or device.
-    pub(crate) fn protocol(self, depth: usize) -> String {
-        self.layer(depth, "file", "storage")
-    }
-
-    /// The node that knows the format.
-    pub(crate) fn format(self, depth: usize) -> String {
-        self.layer(depth, "format", "format")
+impl<'a> NodeNames<'a> {
+    /// Names around one image of the disk.
+    pub(crate) const fn image(self, depth: usize, serial: usize) -> ImageNames<'a> {
+        ImageNames {
+            disk: self,
+            depth,
+            serial,
+            is_data: false,
+        }
     }
 
     /// The filter that copies up what is read.
     pub(crate) fn copy_on_read(self) -> String {
         match self {
             NodeNames::Readable { stem } => format!("{stem}-copy-on-read"),
-            NodeNames::Libvirt { stem, first: _ } => format!("libvirt-CoR-{stem}"),
+            NodeNames::Libvirt { stem, .. } => format!("libvirt-CoR-{stem}"),
+        }
+    }
+
+    /// A filter with the limits of one of the guest's throttle groups.
+    pub(crate) fn throttle_filter(self, filter: usize) -> String {
+        match self {
+            NodeNames::Readable { stem } => format!("{stem}-limit{filter}"),
+            NodeNames::Libvirt { first, images, .. } => {
+                format!("libvirt-{}-filter", first + images + filter)
+            }
         }
     }
 
     /// The filter that limits the rate.
     pub(crate) fn throttle(self) -> String {
         match self {
-            NodeNames::Readable { stem } | NodeNames::Libvirt { stem, first: _ } => {
+            NodeNames::Readable { stem } | NodeNames::Libvirt { stem, .. } => {
                 format!("{stem}-throttle")
             }
+        }
+    }
+}
+
+/// Names around one image of a disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ImageNames<'a> {
+    disk: NodeNames<'a>,
+    /// Depth in the chain; 0 is the top image.
+    depth: usize,
+    /// Number of the image among all of the disk, data files included, as libvirt counts.
+    serial: usize,
+    /// True for the file that the data of the image is in.
+    is_data: bool,
+}
+
+impl ImageNames<'_> {
+    /// The names around the data file of this image, which libvirt counts as the next one.
+    pub(crate) const fn data_file(self) -> Self {
+        ImageNames {
+            serial: self.serial + 1,
+            is_data: true,
+            ..self
+        }
+    }
+
+    fn part(self, readable: &str, libvirt: &str) -> String {
+        let data = if self.is_data { "data-" } else { "" };
+        match (self.disk, self.depth) {
+            (NodeNames::Readable { stem }, 0) => format!("{stem}-{data}{readable}"),
+            (NodeNames::Readable { stem }, below) => {
+                // As long as a name may be.
+                let readable = if self.is_data && readable == "format" {
+                    "fmt"
+                } else {
+                    readable
+                };
+                let data = if self.is_data { "d" } else { "" };
+                format!("{stem}-base{below}-{data}{readable}")
+            }
+            (NodeNames::Libvirt { first, .. }, _) => {
+                format!("libvirt-{}-{libvirt}", first + self.serial)
+            }
+        }
+    }
+
+    /// The node that opens the file or device.
+    pub(crate) fn protocol(self) -> String {
+        self.part("file", "storage")
+    }
+
+    /// The node that cuts the image out of its storage.
+    pub(crate) fn slice(self) -> String {
+        self.part("slice", "slice-sto")
+    }
+
+    /// The node that knows the format.
+    pub(crate) fn format(self) -> String {
+        self.part("format", "format")
+    }
+
+    /// The object with the secret for logging in.
+    pub(crate) fn login_secret(self) -> String {
+        self.part("login", "storage-auth-secret0")
+    }
+
+    /// The object with the cookies of a web server.
+    pub(crate) fn cookie_secret(self) -> String {
+        self.part("cookies", "storage-httpcookie-secret0")
+    }
+
+    /// The object with one of the secrets of an encrypted image.
+    pub(crate) fn encryption_secret(self, nth: usize, engine: EncryptionEngine) -> String {
+        let node = match engine {
+            EncryptionEngine::Qemu => "format",
+            EncryptionEngine::Librbd => "storage",
+        };
+        self.part(
+            &format!("key{nth}"),
+            &format!("{node}-encryption-secret{nth}"),
+        )
+    }
+
+    /// The object with the certificates for a connection.
+    pub(crate) fn tls(self) -> String {
+        match self.disk {
+            NodeNames::Readable { .. } => self.part("tls", ""),
+            NodeNames::Libvirt { .. } => format!("obj{}_tls0", self.protocol()),
+        }
+    }
+
+    /// The object through which persistent reservations are made.
+    pub(crate) fn reservations(self) -> String {
+        match self.disk {
+            NodeNames::Readable { .. } => self.part("reservations", ""),
+            NodeNames::Libvirt { .. } => format!("pr-helper-{}", self.protocol()),
         }
     }
 }
@@ -215,9 +323,13 @@ mod tests {
             let mut seen = HashSet::new();
             for stem in &stems {
                 let names = NodeNames::Readable { stem };
+                let (top, below) = (names.image(0, 0), names.image(depth, depth));
                 for name in [
-                    names.protocol(0), names.format(0), names.protocol(depth), names.format(depth),
-                    names.copy_on_read(), names.throttle(),
+                    top.protocol(), top.format(), below.protocol(), below.format(),
+                    top.slice(), below.slice(), top.data_file().protocol(), below.data_file().protocol(),
+                    top.data_file().format(), below.data_file().format(), top.data_file().slice(),
+                    below.data_file().slice(),
+                    names.copy_on_read(), names.throttle(), names.throttle_filter(0),
                 ] {
                     prop_assert!(is_identifier(&name) && name.len() <= 31, "{}", name);
                     prop_assert!(seen.insert(name.clone()), "{} twice", name);

@@ -53,7 +53,16 @@ impl PciSlots {
                     let bus = buses.entry(address.bus).or_insert((at, false));
                     bus.1 |= address.slot != 0;
                 }
-                Some(Address::Drive(_) | Address::Other(_)) | None => {}
+                Some(
+                    Address::Drive(_)
+                    | Address::Usb(_)
+                    | Address::Ccw(_)
+                    | Address::VirtioMmio
+                    | Address::SpaprVio(_)
+                    | Address::Unassigned
+                    | Address::Other(_),
+                )
+                | None => {}
             }
         }
         let free = (!addressed.is_empty()).then(|| {
@@ -85,6 +94,18 @@ impl Writer<'_> {
             Some(Address::Pci(address)) => self.pci_address(device, *address, at),
             Some(Address::Drive(_)) => {
                 self.problem(at, "the device sits on PCI, not on a disk controller");
+            }
+            Some(
+                Address::Usb(_) | Address::Ccw(_) | Address::VirtioMmio | Address::SpaprVio(_),
+            ) => {
+                self.problem(
+                    at,
+                    "the device sits on PCI, and its address is of another type",
+                );
+            }
+            Some(Address::Unassigned) => {
+                let message = "a device that is plugged in later has no place on a command line";
+                self.problem(at, message);
             }
             Some(Address::Other(word)) => {
                 self.leave_out(

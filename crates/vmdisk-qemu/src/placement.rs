@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_model::{
     Address, ControllerField, ControllerType, Disk, DiskField, DomainField, DriveAddress,
-    FieldPath, Scope, ScsiControllerModel, TargetBus,
+    FieldPath, Scope, ScsiControllerModel, TargetBus, target_number,
 };
 
 use crate::board::{Board, Machine};
@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) controllers: BTreeMap<(ControllerType, u32), PlannedController>,
     /// Place of each disk; `None` for those that are a device of their own.
     pub(crate) places: Vec<Option<DriveAddress>>,
+    /// The UHCI halves of each USB controller, by their numbers among the guest's controllers.
+    pub(crate) companions: BTreeMap<u32, Vec<usize>>,
     /// The disks of each NVMe controller, which share its serial number.
     pub(crate) namespaces: BTreeMap<u32, Vec<usize>>,
 }
@@ -66,51 +68,39 @@ pub(crate) fn scsi_model(
     }
 }
 
+/// Controllers that are added below one with a number.
+const MOST_GAPS: u32 = 1024;
+
+/// Disks that libvirt puts on a SCSI controller, as many as a narrow bus takes.
+const PLACES_OF_A_SCSI_CONTROLLER: u32 = 7;
+
 /// The nth place that is handed out on a SCSI controller, if it has so many.
 ///
-/// libvirt counts logical units, 15 to a controller, leaving out 7, which a narrow bus keeps for
-/// itself. Models that know one logical unit, or few, are filled by target instead: on them QEMU
+/// libvirt counts logical units, 7 to a controller. Models that know one logical unit, or few, are filled by target instead: on them QEMU
 /// refuses what libvirt would write.
 fn scsi_place(model: ScsiControllerModel, controller: u32, nth: u32) -> Option<DriveAddress> {
-    let number = if nth >= 7 { nth + 1 } else { nth };
-    let (limit, is_unit) = match model {
+    let is_unit = match model {
         ScsiControllerModel::VirtioScsi
         | ScsiControllerModel::VirtioTransitional
         | ScsiControllerModel::VirtioNonTransitional
         | ScsiControllerModel::Lsisas1078
         | ScsiControllerModel::Ibmvscsi
         | ScsiControllerModel::Auto
-        | ScsiControllerModel::Buslogic => (15, true),
+        | ScsiControllerModel::Buslogic
         // The address's unit is this model's target.
-        ScsiControllerModel::Lsilogic => (7, true),
-        ScsiControllerModel::Vmpvscsi => (15, false),
-        ScsiControllerModel::Lsisas1068
+        | ScsiControllerModel::Lsilogic => true,
+        ScsiControllerModel::Vmpvscsi
+        | ScsiControllerModel::Lsisas1068
         | ScsiControllerModel::Ncr53c90
         | ScsiControllerModel::Dc390
-        | ScsiControllerModel::Am53c974 => (7, false),
+        | ScsiControllerModel::Am53c974 => false,
     };
-    (nth < limit).then_some(DriveAddress {
+    (nth < PLACES_OF_A_SCSI_CONTROLLER).then_some(DriveAddress {
         controller,
         bus: 0,
-        target: if is_unit { 0 } else { number },
-        unit: if is_unit { number } else { 0 },
+        target: if is_unit { 0 } else { nth },
+        unit: if is_unit { nth } else { 0 },
     })
-}
-
-/// Number that a target's name stands for: `sda` 0, `sdz` 25, `sdaa` 26; libvirt's `virDiskNameToIndex`.
-pub(crate) fn target_index(target: &str) -> Option<u32> {
-    const PREFIXES: [&str; 6] = ["xvd", "ubd", "hd", "sd", "vd", "fd"];
-    let letters = PREFIXES
-        .iter()
-        .find_map(|prefix| target.strip_prefix(prefix))?
-        .trim_end_matches(|digit: char| digit.is_ascii_digit());
-    if letters.is_empty() || letters.len() > 5 || !letters.bytes().all(|b| b.is_ascii_lowercase()) {
-        return None;
-    }
-    let number = letters.bytes().fold(0, |number, letter| {
-        number * 26 + u32::from(letter - b'a') + 1
-    });
-    Some(number - 1)
 }
 
 /// Controller and namespace that a name such as `nvme0n1` stands for, the namespace from 0.
@@ -126,7 +116,8 @@ impl Plan {
         let spread = |per_controller: u32| (nth / per_controller, nth % per_controller);
         match kind {
             ControllerType::Scsi => {
-                let (controller, nth) = spread(15);
+                // On virtio-scsi too, where there would be room for many more.
+                let (controller, nth) = spread(PLACES_OF_A_SCSI_CONTROLLER);
                 let model = self
                     .controllers
                     .get(&(kind, controller))
@@ -182,7 +173,7 @@ impl Plan {
                 ..DriveAddress::default()
             });
         }
-        self.place(machine, kind, target_index(target)?)
+        self.place(machine, kind, target_number(target)?)
     }
 }
 
@@ -214,7 +205,19 @@ impl Writer<'_> {
                 continue;
             };
             if kind == ControllerType::Usb {
-                let controller = self.usb_controller(&plan);
+                let controller = match &disk.frontend.address {
+                    Some(Address::Usb(address)) => address.bus,
+                    Some(
+                        Address::Pci(_)
+                        | Address::Drive(_)
+                        | Address::Ccw(_)
+                        | Address::VirtioMmio
+                        | Address::SpaprVio(_)
+                        | Address::Unassigned
+                        | Address::Other(_),
+                    )
+                    | None => self.usb_controller(&plan),
+                };
                 places[nth] = Some(DriveAddress {
                     controller,
                     ..DriveAddress::default()
@@ -260,6 +263,7 @@ impl Writer<'_> {
             }
         }
         plan.places = places;
+        self.plan_libvirts_gaps(&mut plan);
         self.plan_libvirts_usb(&mut plan);
         plan
     }
@@ -277,10 +281,7 @@ impl Writer<'_> {
                 id: String::new(),
             };
             if self.is_usb_companion(nth) {
-                self.leave_out(
-                    planned.origin,
-                    "the UHCI half of an EHCI controller is not written: no disk needs it",
-                );
+                plan.companions.entry(index).or_default().push(nth);
                 continue;
             }
             let key = (controller.controller_type, index);
@@ -351,7 +352,57 @@ impl Writer<'_> {
                 );
                 None
             }
+            Some(Address::Usb(_)) if kind == ControllerType::Usb => None,
+            Some(
+                Address::Usb(_)
+                | Address::Ccw(_)
+                | Address::VirtioMmio
+                | Address::SpaprVio(_)
+                | Address::Unassigned,
+            ) => {
+                self.problem(
+                    at,
+                    format!(
+                        "the disk hangs on a {kind} controller, and its address is of another type"
+                    ),
+                );
+                None
+            }
             None => None,
+        }
+    }
+
+    /// Adds the controllers with smaller numbers than one that a disk needs, which libvirt adds too
+    /// (`virDomainDefAddDiskControllersForType`).
+    fn plan_libvirts_gaps(&self, plan: &mut Plan) {
+        if !self.is_libvirt_style() {
+            return;
+        }
+        for kind in [
+            ControllerType::Scsi,
+            ControllerType::Sata,
+            ControllerType::Ide,
+            ControllerType::Fdc,
+        ] {
+            let needed = self.domain.disks.iter().zip(&plan.places).enumerate();
+            let last = needed
+                .filter(|(_, (disk, _))| {
+                    controller_type(disk.frontend.effective_bus()) == Some(kind)
+                })
+                .filter_map(|(nth, (_, place))| Some((place.as_ref()?.controller, nth)))
+                .max();
+            let Some((last, nth)) = last else { continue };
+            // One that nobody asked for is one of many thousand that nobody wants.
+            for index in 0..last.min(MOST_GAPS) {
+                plan.controllers
+                    .entry((kind, index))
+                    .or_insert_with(|| PlannedController {
+                        written: None,
+                        origin: FieldPath::Disk(nth, DiskField::TargetBus),
+                        scsi_model: scsi_model(None, &self.machine),
+                        id: String::new(),
+                    });
+            }
         }
     }
 
@@ -369,22 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_targets_name_counts_as_in_libvirt() {
-        for (target, index) in [
-            ("sda", Some(0)),
-            ("sdz", Some(25)),
-            ("sdaa", Some(26)),
-            ("sdzz", Some(701)),
-            ("sda1", Some(0)),
-            ("hdc", Some(2)),
-            ("xvdb", Some(1)),
-            ("sd", None),
-            ("sdA", None),
-            ("data", None),
-            ("sdaaaaaa", None),
-        ] {
-            assert_eq!(target_index(target), index, "{target}");
-        }
+    fn a_name_of_an_nvme_disk_tells_its_controller_and_namespace() {
         assert_eq!(nvme_index("nvme1n3"), Some((1, 2)));
         assert_eq!(nvme_index("nvme1n0"), None);
     }

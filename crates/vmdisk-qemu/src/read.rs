@@ -83,9 +83,11 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
         iothreads: HashMap::new(),
         iothread_numbers: HashSet::new(),
         buses: Buses::default(),
+        filter_groups: HashMap::new(),
         targets: HashSet::new(),
         next_target: HashMap::new(),
         owners: BTreeMap::new(),
+        read_objects: HashSet::new(),
         has_snapshot: options.iter().any(|option| option.name == "snapshot"),
     };
     let everything = Span::new(0, text.trim_end().len());
@@ -103,6 +105,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     reader.read_controllers();
     reader.read_disks();
     reader.read_floppy_boot_order();
+    reader.read_throttle_limits();
     reader.keep_the_rest();
     reader.find_refused();
     for option in options.iter().filter(|option| option.name == "readconfig") {
@@ -148,10 +151,12 @@ fn others(options: &[WrittenOption], reader: &Reader<'_>) -> Vec<OtherOption> {
                 "device" | "blockdev" | "drive" => {
                     reader.owners.contains_key(nth) || is_port(option)
                 }
+                "object" if reader.read_objects.contains(nth) => true,
                 "object" => option.properties.as_ref().is_some_and(|properties| {
                     properties.peek("qom-type").is_some_and(|kind| {
                         let kind = kind.value.as_str();
                         kind == "iothread"
+                            || kind == "main-loop"
                             || kind == "throttle-group"
                             || kind.starts_with("memory-backend-")
                     })

@@ -41,12 +41,16 @@ pub(crate) struct Reader<'a> {
     /// Numbers of iothreads that are given away.
     pub(crate) iothread_numbers: HashSet<u32>,
     pub(crate) buses: Buses<'a>,
+    /// Names of the throttle groups that disks have as filters, by the id of the object.
+    pub(crate) filter_groups: HashMap<&'a str, String>,
     /// Names of targets that are given away.
     pub(crate) targets: HashSet<String>,
     /// Where to look for the next free name, by its beginning.
     pub(crate) next_target: HashMap<&'static str, usize>,
     /// What each option belongs to, once that is known.
     pub(crate) owners: BTreeMap<usize, FieldPath>,
+    /// Objects of which the model says all that there is, by number.
+    pub(crate) read_objects: HashSet<usize>,
     /// True with `-snapshot`.
     pub(crate) has_snapshot: bool,
 }

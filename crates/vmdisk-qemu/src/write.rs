@@ -1,10 +1,10 @@
 //! Writes a guest's disks, and the machine they hang on, as a QEMU command line.
 
-use vmdisk_model::{Domain, Scope};
+use vmdisk_model::{Domain, DomainField, FieldPath, Scope, TargetBus};
 
 use crate::command_line::CommandLine;
 use crate::device::DiskDevice;
-use crate::names::{NodeNames, libvirt_numbers, libvirt_order, stems};
+use crate::names::{NodeNames, image_count, libvirt_numbers, libvirt_order, stems};
 use crate::options::{Options, Style};
 use crate::problem::WriteProblems;
 use crate::writer::Writer;
@@ -69,7 +69,13 @@ fn write_guest(writer: &mut Writer<'_>) -> Option<&'static str> {
         vcpus: _,
         memory: _,
         memory_backing: _,
+        // Read through `boot_index`.
+        boot_devices: _,
+        blkiotune,
+        // Written by `write_throttle_limits`.
+        throttle_groups: _,
         // Written by `write_iothreads`.
+        default_iothread: _,
         iothreads: _,
         // Written by `write_controllers`.
         controllers: _,
@@ -86,7 +92,15 @@ fn write_guest(writer: &mut Writer<'_>) -> Option<&'static str> {
         }
         Scope::DisksOnly => None,
     };
+    if blkiotune.is_some() {
+        writer.leave_out(
+            FieldPath::Domain(DomainField::Blkiotune),
+            "shares of the host's disks are the cgroup's, not QEMU's",
+        );
+    }
+    writer.check_boot_devices();
     writer.write_iothreads();
+    writer.write_throttle_limits();
     writer.write_pci_buses();
     let mut plan = writer.plan();
     writer.write_controllers(&mut plan);
@@ -99,12 +113,20 @@ fn write_guest(writer: &mut Writer<'_>) -> Option<&'static str> {
     for nth in order {
         let disk = &disks[nth];
         let stem = &stems[nth];
+        if writer.is_plugged_in_later(nth, disk) {
+            continue;
+        }
+        if disk.frontend.effective_bus() == TargetBus::Sd {
+            writer.write_sd_card(nth, disk);
+            continue;
+        }
         let problems = writer.problems.len();
         let names = match writer.style {
             Style::Readable => NodeNames::Readable { stem },
             Style::Libvirt => NodeNames::Libvirt {
                 stem,
                 first: numbers[nth],
+                images: image_count(&disk.backend.source),
             },
         };
         let node = writer.write_backend(nth, disk, stem, names);

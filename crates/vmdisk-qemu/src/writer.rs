@@ -1,12 +1,13 @@
 //! The state of writing one command line: what is written so far, and what went wrong.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use vmdisk_facts::{Capability, Target};
 use vmdisk_model::{Domain, FieldPath};
 
 use crate::argument::{Argument, ArgumentValue, QemuOption};
 use crate::board::Machine;
+use crate::boot::boot_indexes;
 use crate::json::{Json, JsonObject};
 use crate::key_value::KeyValue;
 use crate::libvirt_order;
@@ -23,8 +24,14 @@ pub(crate) struct Writer<'a> {
     pub(crate) machine: Machine,
     pub(crate) ids: Ids,
     pub(crate) pci: PciSlots,
+    /// The place of each disk in the boot order.
+    pub(crate) boot_indexes: Vec<Option<u32>>,
+    /// Ids of the guest's throttle groups, by name.
+    pub(crate) throttle_limits: HashMap<&'a str, String>,
     /// Ids of the groups that several disks share, by the name they were written with.
     pub(crate) throttle_groups: HashMap<&'a str, SharedThrottle<'a>>,
+    /// Ids of the helpers for persistent reservations that are written.
+    pub(crate) helpers: HashSet<String>,
     pub(crate) arguments: Vec<Argument>,
     pub(crate) problems: Vec<WriteProblem>,
     pub(crate) left_out: Vec<WriteProblem>,
@@ -50,7 +57,10 @@ impl<'a> Writer<'a> {
             machine,
             ids: Ids::default(),
             pci,
+            boot_indexes: boot_indexes(domain, *style),
+            throttle_limits: HashMap::new(),
             throttle_groups: HashMap::new(),
+            helpers: HashSet::new(),
             arguments: Vec::new(),
             problems: Vec::new(),
             left_out: Vec::new(),

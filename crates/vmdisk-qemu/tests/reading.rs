@@ -180,23 +180,69 @@ fn a_drive_says_everything_in_one_place() {
 
 #[test]
 fn names_of_other_protocols_are_told_from_paths() {
-    for (name, source) in [
-        ("nbd:host:1", "network"),
-        ("nbd+unix:///a?socket=/x", "network"),
-        ("rbd:pool/a", "network"),
-        ("https://h/a.iso", "network"),
-        ("fat:rw:/srv", "dir"),
-        ("nvme://0000:01:00.0/1", "nvme"),
+    let network = |protocol, name: &str, host| {
+        let source = NetworkSource::new(protocol, Some(name.to_owned()), vec![host]);
+        Protocol::Network(Box::new(source))
+    };
+    let tcp = |port| NetworkHost::tcp("h", port);
+    for (name, protocol) in [
         (
-            "json:{\"driver\":\"nbd\",,\"server\":{\"type\":\"unix\"}}",
-            "network",
+            "nbd:h:1:exportname=a",
+            network(NetworkProtocol::Nbd, "a", tcp(Some(1))),
+        ),
+        (
+            "nbd+unix:///a?socket=/x",
+            network(NetworkProtocol::Nbd, "a", NetworkHost::unix("/x")),
+        ),
+        (
+            "rbd:pool/a:mon_host=h\\:6789",
+            network(NetworkProtocol::Rbd, "pool/a", tcp(Some(6789))),
+        ),
+        (
+            "https://h/a%20b.iso",
+            network(NetworkProtocol::Https, "a b.iso", tcp(None)),
+        ),
+        (
+            "iscsi://h/iqn.2026-01.com.example:a/1",
+            network(
+                NetworkProtocol::Iscsi,
+                "iqn.2026-01.com.example:a/1",
+                tcp(None),
+            ),
+        ),
+        (
+            "fat:/srv",
+            Protocol::Directory {
+                path: "/srv".to_owned(),
+            },
+        ),
+        // What may be written to is not what libvirt has.
+        ("fat:rw:/srv", Protocol::Other("fat".to_owned())),
+        (
+            "nvme://0000:01:00.0/1",
+            Protocol::Nvme(NvmeSource {
+                address: PciAddress {
+                    bus: 1,
+                    ..PciAddress::default()
+                },
+                namespace: 1,
+                managed: None,
+            }),
+        ),
+        (
+            "json:{\"driver\":\"nbd\",,\"server\":{\"type\":\"unix\",,\"path\":\"/x\"},,\"export\":\"a\"}",
+            network(NetworkProtocol::Nbd, "a", NetworkHost::unix("/x")),
+        ),
+        ("nbd:nowhere", Protocol::Other("nbd".to_owned())),
+        (
+            "https://user:password@h/a",
+            Protocol::Other("https".to_owned()),
         ),
     ] {
         let text = format!("qemu-system-x86_64 -drive 'file={name},if=virtio,format=raw'");
-        let BackendSource::Other(other) = disk(&text).backend.source else {
-            panic!("{name} is a file")
-        };
-        assert_eq!(other.source_type, source, "{name}");
+        let disk = disk(&text);
+        let image = disk.backend.image().expect("it has an image");
+        assert_eq!(image.protocol, protocol, "{name}");
     }
     let disk = disk("qemu-system-x86_64 -drive file=file:/srv/a:b,format=raw");
     assert_eq!(

@@ -84,6 +84,9 @@ fn follow<'a>(
     written_above: usize,
     top: &Image,
 ) -> Option<Chain<'a>> {
+    if !top.is_headed_by_its_format() {
+        return None;
+    }
     let mut path = top.host_path()?.to_owned();
     let mut layers: Vec<Layer<'a>> = Vec::new();
     let mut seen = HashSet::new();

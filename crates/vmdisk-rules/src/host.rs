@@ -2,7 +2,7 @@
 
 use vmdisk_facts::direct_io::Confidence as Basis;
 use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
-use vmdisk_model::{Disk, DiskField, FieldPath, Image, Protocol};
+use vmdisk_model::{Disk, DiskField, FieldPath, HostStorage, Image};
 
 use crate::{Confidence, Context, Missing, Report};
 
@@ -15,13 +15,13 @@ pub(crate) fn direct_io(context: &Context<'_>, image: &Image) -> Option<Result<D
     let what = || format!("what O_DIRECT does on {path}");
     Some(context.host(what).and_then(|host| {
         // A device that was not collected would be judged by the file system of its node.
-        let is_judged_by_its_node = match &image.protocol {
-            Protocol::HostDevice { .. } => !host.block_device(path).is_known(),
-            Protocol::File { .. } => matches!(
+        let is_judged_by_its_node = match image.protocol.on_host() {
+            Some(HostStorage::Device(_)) => !host.block_device(path).is_known(),
+            Some(HostStorage::File(_)) => matches!(
                 host.filesystem_of(path),
                 Fact::Known(filesystem) if filesystem.kind == FsKind::Devtmpfs
             ),
-            Protocol::Other(_) => false,
+            None => false,
         };
         if is_judged_by_its_node {
             return Err(Missing::new(what(), "the device was not collected"));

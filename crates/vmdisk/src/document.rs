@@ -144,27 +144,7 @@ impl Document {
 
     /// A field in words: `disk vda › driver/@cache`.
     pub fn breadcrumb(&self, at: FieldPath) -> String {
-        let disk = |index: usize| match self.domain().disks.get(index) {
-            Some(disk) => format!("disk {}", disk.name()),
-            None => format!("disk {index}"),
-        };
-        match at {
-            FieldPath::Domain(field) => field.label().to_owned(),
-            FieldPath::Disk(index, vmdisk_model::DiskField::Disk) => disk(index),
-            FieldPath::Disk(index, field) => format!("{} › {}", disk(index), field.label()),
-            FieldPath::Image(index, 0, field) => format!("{} › {}", disk(index), field.label()),
-            FieldPath::Image(index, depth, field) => {
-                format!(
-                    "{} › backing image {depth} › {}",
-                    disk(index),
-                    field.label()
-                )
-            }
-            FieldPath::Controller(index, field) => {
-                format!("controller {index} › {}", field.label())
-            }
-            FieldPath::IoThread(index, field) => format!("iothread {index} › {}", field.label()),
-        }
+        breadcrumb(self.domain(), at)
     }
 
     /// The byte edits of a fix; `None` if one of its steps cannot be made in this text.
@@ -179,5 +159,36 @@ impl Document {
             }
         });
         Some(edits)
+    }
+}
+
+/// A field of a guest in words: `disk vda › driver/@cache`.
+pub fn breadcrumb(domain: &Domain, at: FieldPath) -> String {
+    let disk = |index: usize| match domain.disks.get(index) {
+        Some(disk) => format!("disk {}", disk.name()),
+        None => format!("disk {index}"),
+    };
+    match at {
+        FieldPath::Domain(field) => field.label().to_owned(),
+        FieldPath::Disk(index, vmdisk_model::DiskField::Disk) => disk(index),
+        FieldPath::Disk(index, field) => format!("{} › {}", disk(index), field.label()),
+        FieldPath::Image(index, 0, field) => format!("{} › {}", disk(index), field.label()),
+        FieldPath::Image(index, depth, field) => {
+            format!(
+                "{} › backing image {depth} › {}",
+                disk(index),
+                field.label()
+            )
+        }
+        FieldPath::Controller(index, field) => {
+            format!("controller {index} › {}", field.label())
+        }
+        FieldPath::IoThread(index, field) => format!("iothread {index} › {}", field.label()),
+        FieldPath::Iotune(index, field) => {
+            format!("{} › iotune › {}", disk(index), field.label())
+        }
+        FieldPath::ThrottleGroup(index, field) => {
+            format!("throttle group {index} › {}", field.label())
+        }
     }
 }

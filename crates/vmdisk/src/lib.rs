@@ -91,6 +91,8 @@ mod fix;
 mod lint;
 mod losses;
 pub mod redact;
+mod resolve;
+mod storage;
 pub mod write;
 
 /// The model: what a disk is.
@@ -112,11 +114,13 @@ pub use vmdisk_rules as rules;
 pub use vmdisk_source as source;
 
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, Place, RelatedPlace, ResolvedFix};
-pub use document::{Document, Source, read, read_bytes};
+pub use document::{Document, Source, breadcrumb, read, read_bytes};
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FixScope, Fixed, fix};
 pub use lint::{LintOptions, LintReport, lint};
 pub use losses::{Loss, losses, not_about_disks};
+pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
+pub use storage::{Storage, StorageItem, Unlocated};
 pub use vmdisk_facts::{Facts, HostIndex, Target};
 pub use vmdisk_libvirt::{RootKind, sniff};
 pub use vmdisk_rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};

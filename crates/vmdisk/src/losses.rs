@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use vmdisk_libvirt::KeptInside;
 use vmdisk_model::{
-    BackendSource, ControllerField, Device, Disk, DiskField, FieldPath, ImageField, Protocol,
+    BackendSource, ControllerField, Device, Disk, DiskField, Domain, FieldPath, Image, ImageField,
+    Protocol, SecretReference,
 };
 use vmdisk_source::Span;
 
@@ -65,11 +66,16 @@ pub fn losses(document: &Document) -> Vec<Loss> {
             let mut losses = Vec::new();
             for (nth, kept) in source.kept.disks.iter().enumerate() {
                 let at = FieldPath::Disk(nth, DiskField::Disk);
-                losses.extend(of_element(document, at, kept));
+                let is_without_image = source
+                    .domain
+                    .disks
+                    .get(nth)
+                    .is_some_and(|disk| disk.backend.image().is_none());
+                losses.extend(of_element(document, at, kept, is_without_image));
             }
             for (nth, kept) in source.kept.controllers.iter().enumerate() {
                 let at = FieldPath::Controller(nth, ControllerField::Controller);
-                losses.extend(of_element(document, at, kept));
+                losses.extend(of_element(document, at, kept, false));
             }
             losses
         }
@@ -99,6 +105,7 @@ pub fn losses(document: &Document) -> Vec<Loss> {
                     }
                 })
                 .chain(probed)
+                .chain(secrets(document, &source.domain))
                 .chain(source.kept.iter().map(|kept| Loss {
                     what: format!("`{}`", kept.key),
                     at: kept.at,
@@ -127,6 +134,42 @@ pub fn not_about_disks(document: &Document) -> BTreeSet<String> {
     }
 }
 
+/// The secrets of a command line, of which libvirt has to be told.
+fn secrets<'d>(document: &'d Document, domain: &'d Domain) -> impl Iterator<Item = Loss> + 'd {
+    let images = domain.disks.iter().enumerate().flat_map(|(nth, disk)| {
+        let chain = disk.backend.image().into_iter().flat_map(Image::chain);
+        chain
+            .enumerate()
+            .map(move |(depth, image)| (nth, depth, image))
+    });
+    images.flat_map(move |(nth, depth, image)| {
+        let login = image.authentication.iter();
+        let login =
+            login.filter_map(|login| Some((ImageField::Authentication, login.secret.as_ref()?)));
+        let keys = image
+            .encryption
+            .iter()
+            .flat_map(|encryption| &encryption.secrets);
+        let keys = keys.map(|secret| (ImageField::Encryption, secret));
+        login.chain(keys).filter_map(move |(field, secret)| {
+            let name = match &secret.reference {
+                SecretReference::Uuid(_) | SecretReference::Usage(_) => return None,
+                SecretReference::File { path, .. } => path,
+                SecretReference::Object(id) => id,
+            };
+            let at = FieldPath::Image(nth, depth, field);
+            Some(Loss {
+                what: format!(
+                    "the secret `{name}`, which libvirt is to be given under this usage,"
+                ),
+                at,
+                place: document.place(at),
+                is_grave: false,
+            })
+        })
+    })
+}
+
 fn is_light(name: &str) -> bool {
     let last = name.rsplit(['/', '@']).next().unwrap_or(name);
     last.starts_with("x-") || LIGHT.binary_search(&last).is_ok()
@@ -134,7 +177,6 @@ fn is_light(name: &str) -> bool {
 
 fn has_other_source(disk: &Disk) -> bool {
     match &disk.backend.source {
-        BackendSource::Other(_) => true,
         BackendSource::Image(image) => image
             .chain()
             .any(|image| matches!(image.protocol, Protocol::Other(_))),
@@ -153,9 +195,14 @@ fn of_element<'d>(
     document: &'d Document,
     at: FieldPath,
     kept: &'d KeptInside,
+    is_without_image: bool,
 ) -> impl Iterator<Item = Loss> {
     let outer = document.place(at);
-    kept.names().map(move |name| {
+    // The kind of a source and its format say nothing where there is none.
+    let says_nothing =
+        move |name: &String| is_without_image && matches!(name.as_str(), "@type" | "driver/@type");
+    let names = kept.names().filter(move |name| !says_nothing(name));
+    names.map(move |name| {
         let what = match name.rsplit_once('@') {
             Some((path, attribute)) => format!("`{path}@{attribute}`"),
             None => format!("`<{}>`", name.rsplit('/').next().unwrap_or(&name)),
@@ -204,17 +251,26 @@ mod tests {
     }
 
     #[test]
-    fn encryption_is_a_grave_loss_and_tuning_is_not() {
+    fn what_decides_over_the_data_is_a_grave_loss_and_tuning_is_not() {
         let xml = "<disk type='file'><driver name='qemu' type='raw' ioeventfd='on'/>\
-            <source file='/a'><encryption format='luks'/></source><target dev='vda'/></disk>";
-        assert_eq!(grave(xml), ["`<encryption>` at encryption"]);
+            <source file='/a'><compression/><seclabel relabel='no'/></source><target dev='vda'/></disk>";
+        assert_eq!(grave(xml), ["`<compression>` at compression"]);
         let line = "-blockdev driver=file,node-name=f,filename=/a \
             -blockdev driver=luks,node-name=l,file=f,key-secret=s -device virtio-blk-pci,drive=l,ioeventfd=on";
-        assert_eq!(grave(line), ["`key-secret` at s"]);
-        let network = "-drive file=nbd:h:1,if=virtio,format=raw";
+        let [secret] = &losses(&read(line).expect("it is a command line"))[..] else {
+            panic!("libvirt knows nothing of the secret")
+        };
+        assert_eq!(
+            (secret.place.span.slice(line), secret.is_grave),
+            (Some("s"), false)
+        );
+        let network = "-drive file=nbd:nowhere,if=virtio,format=raw";
         assert_eq!(grave(network).len(), 1);
         let elsewhere = "qemu-system-x86_64 -readconfig vm.cfg";
         assert_eq!(grave(elsewhere), ["`readconfig` at -readconfig vm.cfg"]);
+        let empty = "<disk type='file' device='cdrom'><driver name='qemu' type='raw'/>\
+            <target dev='sda' bus='sata'/></disk>";
+        assert_eq!(grave(empty).len(), 0, "an empty drive has nothing to lose");
         let probed = "-hda /srv/a.img -cdrom /srv/b.iso";
         assert_eq!(
             grave(probed).len(),

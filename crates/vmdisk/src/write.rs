@@ -1,6 +1,6 @@
 //! Writes the model in the formats of the field.
 
-use vmdisk_libvirt::{Kept, KeptInside};
+use vmdisk_libvirt::{Kept, KeptInside, Resolved};
 use vmdisk_model::{Disk, Domain};
 
 use crate::{Document, Source};
@@ -38,6 +38,21 @@ pub fn document_xml(document: &Document) -> Result<String, Unwritable> {
     }
 }
 
+/// The `<disk>` elements of a guest that was resolved, with everything the model does not cover.
+///
+/// # Errors
+/// If a name or path holds a character that XML cannot carry.
+pub fn resolved_disks_xml(resolved: &Resolved) -> Result<String, Unwritable> {
+    disks_xml(&resolved.domain, &resolved.kept)
+}
+
+fn disks_xml(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> {
+    let disks = domain.disks.iter().enumerate();
+    disks
+        .map(|(nth, disk)| vmdisk_libvirt::write_disk(disk, kept.disk(nth)))
+        .collect()
+}
+
 /// The `<disk>` elements of a document that was read, with everything the model does not cover.
 ///
 /// # Errors
@@ -48,10 +63,7 @@ pub fn document_disks_xml(document: &Document) -> Result<String, Unwritable> {
         Source::LibvirtXml(source) => &source.kept,
         Source::QemuCommandLine(_) => &nothing,
     };
-    let disks = document.domain().disks.iter().enumerate();
-    disks
-        .map(|(nth, disk)| vmdisk_libvirt::write_disk(disk, kept.disk(nth)))
-        .collect()
+    disks_xml(document.domain(), kept)
 }
 
 /// A QEMU command line for the version that will run it.

@@ -117,10 +117,15 @@ fn redacted_facts_are_read_without_a_warning_and_hold_no_name() {
 fn a_redacted_configuration_holds_no_name() {
     let text =
         "<domain type='kvm'><name>acme</name><uuid>c7a5fdbd-edaf-9455-926a-d65c16db1809</uuid>
-        <description>acme</description><devices>
+        <description>acme</description>
+        <blkiotune><device><path>/dev/acme</path><weight>100</weight></device></blkiotune>
+        <throttlegroups><throttlegroup><total_iops_sec>9</total_iops_sec><group_name>acme</group_name></throttlegroup>
+        </throttlegroups><devices>
+        <controller type='nvme' index='0'><serial>acme-2</serial><alias name='ua-acme-nvme'/></controller>
         <disk type='file'><driver name='qemu' type='qcow2'/><source file='/srv/acme/acme.qcow2'/>
         <backingStore type='file'><format type='raw'/><source file='/acme/base'/></backingStore>
-        <target dev='vda' bus='virtio'/><serial>acme-1</serial><alias name='ua-acme'/></disk>
+        <target dev='vda' bus='virtio'/><throttlefilters><throttlefilter group='acme'/></throttlefilters>
+        <serial>acme-1</serial><boot loadparm='acme'/><alias name='ua-acme'/></disk>
         <interface type='bridge'><source bridge='acme'/></interface></devices></domain>";
     let document = read(text).unwrap();
     let redacted = redactor(Level::Shareable).domain(document.domain());

@@ -35,6 +35,7 @@ pub(crate) fn differences(qemu: &mut Qemu, line: &CommandLine) -> Vec<String> {
             | QemuOption::Smp
             | QemuOption::Chardev
             | QemuOption::Global
+            | QemuOption::Drive
             | QemuOption::Blockdev => {}
         }
     }

@@ -7,6 +7,7 @@ mod agree;
 mod capabilities;
 mod crowd;
 mod effect;
+mod guest;
 mod hostile;
 mod matrix;
 mod qemu;

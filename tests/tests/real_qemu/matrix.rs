@@ -227,6 +227,46 @@ const SOME_OPTIONS: &[(&str, Change)] = &[
     ("iothread", |disk| {
         disk.frontend.iothread = Some(IoThreadId(1))
     }),
+    ("virtio", |disk| {
+        disk.frontend.virtio = VirtioOptions {
+            iommu: Some(Switch::On),
+            ats: Some(Switch::On),
+            packed: Some(Switch::On),
+            page_per_vq: Some(Switch::On),
+        };
+        disk.frontend.event_idx = Some(Switch::Off);
+        // What has no standard of its own takes the new one.
+        disk.frontend.model = Some(VirtioModel::NonTransitional);
+    }),
+    ("eventfd", |disk| {
+        disk.frontend.ioeventfd = Some(Switch::Off)
+    }),
+    ("geometry", |disk| {
+        disk.frontend.geometry = Some(Geometry {
+            cylinders: Some(32),
+            heads: Some(16),
+            sectors: Some(63),
+            translation: None,
+        });
+    }),
+    ("translation", |disk| {
+        disk.frontend.geometry = Some(Geometry {
+            cylinders: Some(32),
+            heads: Some(16),
+            sectors: Some(63),
+            translation: Some(GeometryTranslation::Lba),
+        });
+    }),
+    ("statistics", |disk| {
+        disk.frontend.statistics.intervals = vec![5, 60]
+    }),
+    ("dpofua", |disk| disk.frontend.dpofua = Some(Switch::On)),
+    ("what is left to others", |disk| {
+        disk.frontend.rawio = Some(Switch::On);
+        disk.frontend.sgio = Some(Sgio::Filtered);
+        disk.frontend.tray = Some(Tray::Open);
+        disk.backend.snapshot = Some(Snapshot::No);
+    }),
 ];
 
 /// What became of one configuration.

@@ -5,11 +5,13 @@ mod diff;
 pub(crate) mod inputs;
 pub(crate) mod read;
 mod run;
+pub(crate) mod storage;
 mod walk;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
+use std::sync::OnceLock;
 
 use vmdisk::{FixScope, LintOptions, Severity};
 
@@ -69,6 +71,9 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         LintFormat::Json | LintFormat::Sarif => true,
         LintFormat::Full | LintFormat::Concise | LintFormat::Github => false,
     };
+    // Looked for once, and only if a disk is on a volume.
+    let found = OnceLock::new();
+    let storage = || found.get_or_init(|| storage::of(&inputs.files, &read_before));
     let job = Job {
         options: LintOptions {
             host: index.as_ref(),
@@ -80,6 +85,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         tells_places: quotes_later || args.verbose,
         quotes_later,
         read_before: &read_before,
+        storage: &storage,
         render: &render,
     };
     let done = run::all(&inputs.files, &job, threads(args));
@@ -123,6 +129,7 @@ fn text_of(format: LintFormat, checked: &Checked, view: &View) -> String {
 /// What the documents name on the host, for `--live`. What was read for that is kept.
 fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> Wanted {
     let mut wanted = Wanted::default();
+    let mut on_volumes = Vec::new();
     for (number, input) in inputs.files.iter().enumerate() {
         let bytes = match read_before.entry(number) {
             Entry::Occupied(bytes) => bytes.into_mut(),
@@ -133,6 +140,17 @@ fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> 
             },
         };
         if let Ok(document) = vmdisk::read_bytes(bytes) {
+            if document.has_volumes() {
+                on_volumes.push(document);
+            } else {
+                wanted.add(document.domain());
+            }
+        }
+    }
+    if !on_volumes.is_empty() {
+        let storage = storage::of(&inputs.files, read_before);
+        for mut document in on_volumes {
+            document.locate_volumes(&storage);
             wanted.add(document.domain());
         }
     }

@@ -105,6 +105,11 @@ pub(crate) fn is_ours(path: &Path, bytes: &[u8]) -> bool {
         | vmdisk::RootKind::DomainStatus
         | vmdisk::RootKind::Devices
         | vmdisk::RootKind::Disk
+        | vmdisk::RootKind::Pool
+        | vmdisk::RootKind::Volume
+        | vmdisk::RootKind::DomainSnapshot
+        | vmdisk::RootKind::DomainCheckpoint
+        | vmdisk::RootKind::DomainBackup
         | vmdisk::RootKind::OtherLibvirt(_)
         | vmdisk::RootKind::Foreign => false,
     }
@@ -142,8 +147,9 @@ mod tests {
             (b"<domain>\xff".to_vec(), true),
             (utf16("<domain/>"), true),
             (utf16("\u{feff}<domain/>"), true),
-            (utf16("<pool/>"), false),
-            (b"<pool/>".to_vec(), false),
+            (utf16("<network/>"), false),
+            (b"<network/>".to_vec(), false),
+            (b"<pool type='dir'/>".to_vec(), true),
             (b"<html><disk/></html>".to_vec(), false),
             (b"".to_vec(), false),
             (b"{{ template }}".to_vec(), false),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 
 use rayon::prelude::*;
-use vmdisk::{FixScope, LintOptions};
+use vmdisk::{FixScope, LintOptions, Storage};
 
 use crate::atomic::{self, ReplaceError};
 use crate::lint::checked::{Checked, Report};
@@ -37,6 +37,8 @@ pub(crate) struct Job<'a> {
     pub(crate) quotes_later: bool,
     /// Bytes that were read already, by the number of the input: a pipe can be read only once.
     pub(crate) read_before: &'a BTreeMap<usize, Vec<u8>>,
+    /// Pools and volumes among the inputs.
+    pub(crate) storage: &'a (dyn Fn() -> &'a Storage + Sync),
     /// Turns what was found in one input into text, where the format has a text for each.
     pub(crate) render: &'a (dyn Fn(&Checked) -> String + Sync),
 }
@@ -139,7 +141,10 @@ fn check(
     job: &Job<'_>,
     done: &mut Done,
 ) -> Result<Report, Box<Message>> {
-    let document = read::document(input, bytes)?;
+    let mut document = read::document(input, bytes)?;
+    if document.has_volumes() {
+        document.locate_volumes((job.storage)());
+    }
     let scope = match job.mode {
         Mode::Report => {
             let report = vmdisk::lint(&document, &job.options);
@@ -205,6 +210,7 @@ mod tests {
             tells_places: false,
             quotes_later: false,
             read_before: &read_before,
+            storage: &|| panic!("no disk is on a volume"),
             render: &|checked| {
                 let is_hit = checked.path == "bad.xml" && checked.outcome.is_ok();
                 assert!(!is_hit, "made up for this test");

@@ -41,7 +41,7 @@ fn what_is_no_text_in_utf8_is_named() {
 
 #[test]
 fn what_is_no_domain_is_refused_when_named() {
-    assert!(said(b"<pool type='dir'/>").contains("pool"));
+    assert!(said(b"<network/>").contains("network"));
     assert!(said(b"disks:\n  - file: /a\n").contains("bad.xml"));
 }
 

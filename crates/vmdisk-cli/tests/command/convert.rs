@@ -12,19 +12,36 @@ fn a_disk_goes_to_qemu_and_comes_back() {
 }
 
 #[test]
-fn encryption_refuses_the_conversion_with_its_place() {
-    let text = CLEAN.replace(
-        "web1.qcow2'/>",
-        "web1.qcow2'><encryption format='luks'/></source>",
-    );
+fn what_nobody_understands_refuses_the_conversion_with_its_place() {
+    let text = CLEAN.replace("web1.qcow2'/>", "web1.qcow2'><compression/></source>");
     let place = Place::with(&[("a.xml", &text)]);
     let run = place.run(&["convert", "a.xml", "--to", "qemu"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(run.stderr.contains("`<encryption>` cannot be carried over"));
+    assert!(
+        run.stderr
+            .contains("`<compression>` cannot be carried over")
+    );
     assert!(run.stderr.contains("a.xml:3:"), "{run:?}");
     // The same form keeps it.
     let same = place.run(&["convert", "a.xml", "--to", "disk-xml"]);
-    assert!(same.code == 0 && same.stdout.contains("<encryption format='luks'/>"));
+    assert!(same.code == 0 && same.stdout.contains("<compression/>"));
+}
+
+#[test]
+fn secrets_go_by_reference_there_and_back() {
+    let uuid = "0a81f5b2-8403-7b23-c8d6-21ccc2f80d6f";
+    let source = format!(
+        "web1.qcow2'>\n    <encryption format='luks'>\n      <secret type='passphrase' uuid='{uuid}'/>\n    \
+         </encryption>\n  </source>"
+    );
+    let text = CLEAN.replace("web1.qcow2'/>", &source);
+    let place = Place::with(&[("a.xml", &text)]);
+    let line = place.run(&["convert", "a.xml", "--to", "qemu"]);
+    assert_eq!(line.code, 0, "{line:?}");
+    let file = format!(r#""file":"/etc/libvirt/secrets/{uuid}.base64","format":"base64""#);
+    assert!(line.stdout.contains(&file), "{line:?}");
+    let back = place.run_with_input(&["convert", "--to", "disk-xml"], line.stdout.as_bytes());
+    assert_eq!((back.code, back.stdout), (0, text));
 }
 
 #[test]
@@ -48,4 +65,55 @@ fn a_command_line_is_checked_and_mended_in_place() {
     );
     place.run(&["lint", "vm.args", "--fix"]);
     assert_eq!(place.read("vm.args"), line.replace("unsafe", "writeback"));
+}
+
+const LEFT_OPEN: &str = include_str!("../../../../fixtures/guests/left-open.xml");
+
+#[test]
+fn what_libvirt_would_fill_in_is_written_with_its_reasons() {
+    let place = Place::with(&[("a.xml", LEFT_OPEN)]);
+    let run = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--resolved"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.contains("would fill in 9 things"), "{run:?}");
+    // What is filled in stays as it is.
+    let again = place.run_with_input(
+        &["convert", "--to", "libvirt-xml", "--resolved"],
+        run.stdout.as_bytes(),
+    );
+    assert_eq!(again.stdout, run.stdout);
+    assert_eq!(again.stderr, "nothing was left open\n");
+    let line = place.run(&[
+        "convert",
+        "a.xml",
+        "--to",
+        "qemu",
+        "--resolved",
+        "--explain",
+    ]);
+    assert_eq!(line.code, 0, "{line:?}");
+    assert!(line.stdout.contains("lsi53c895a"), "{line:?}");
+    assert!(
+        line.stderr.contains("disk sdi › target/@bus: scsi: "),
+        "{line:?}"
+    );
+    let alone = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--explain"]);
+    assert_eq!(alone.code, 2, "{alone:?}");
+}
+
+#[test]
+fn two_disks_in_one_place_are_refused_with_their_place() {
+    let disk = "<disk type='file'><source file='/b'/><target dev='hdi' bus='scsi'/></disk>";
+    let text = LEFT_OPEN.replacen(
+        "    <controller",
+        &format!("    {disk}\n    <controller"),
+        1,
+    );
+    let place = Place::with(&[("a.xml", &text)]);
+    let run = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--resolved"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(
+        run.stderr.contains("disk hdi sits where disk sdi sits")
+            && run.stderr.contains("a.xml:12:"),
+        "{run:?}"
+    );
 }

@@ -88,7 +88,7 @@ fn help_and_version_are_data() {
 
 #[test]
 fn a_directory_without_a_domain_is_not_clean() {
-    let place = Place::with(&[("d/pool.xml", "<pool/>"), ("d/notes.txt", UNSAFE)]);
+    let place = Place::with(&[("d/network.xml", "<network/>"), ("d/notes.txt", UNSAFE)]);
     let run = place.run(&["lint", "d"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("holds a domain or a disk"), "{run:?}");

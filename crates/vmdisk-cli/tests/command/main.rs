@@ -12,6 +12,7 @@ mod generate;
 mod image;
 mod pages;
 mod sarif_schema;
+mod storage;
 mod streams;
 
 use std::ffi::OsStr;

@@ -284,12 +284,21 @@ impl<'t> Editor<'t> {
     }
 
     fn remove(&mut self, at: FieldPath) -> Result<(), CannotEdit> {
+        // One element each, of which the map has the first.
+        if at == FieldPath::Domain(DomainField::BootDevices) {
+            return Err(CannotEdit::NotOneValue(at));
+        }
         let place = self.place(at).ok_or(CannotEdit::NotWritten(at))?;
         let root = match self.document.root {
             RootKind::Disk => FieldPath::Disk(0, DiskField::Disk),
             RootKind::Devices => FieldPath::Domain(DomainField::Devices),
             RootKind::Domain
             | RootKind::DomainStatus
+            | RootKind::Pool
+            | RootKind::Volume
+            | RootKind::DomainSnapshot
+            | RootKind::DomainCheckpoint
+            | RootKind::DomainBackup
             | RootKind::OtherLibvirt(_)
             | RootKind::Foreign
             | RootKind::NotXml => FieldPath::Domain(DomainField::Domain),

@@ -2,12 +2,13 @@
 
 use vmdisk_model::{
     ControllerField, ControllerType, DiskField, DomainField, FieldPath, ImageField, IoThreadField,
+    LimitField,
 };
 
 use crate::Document;
 use crate::vocabulary::{
     AttributeSpec, BACKING_STORE, CONTROLLER, DISK, DOMAIN, ElementSpec, Field, IOTHREAD, Pick,
-    SCSI_CONTROLLER, source_of,
+    SCSI_CONTROLLER, THROTTLE_GROUP, source_of,
 };
 
 /// One element on the way from a disk to a field of it.
@@ -43,7 +44,7 @@ pub(super) fn root_of(
 ) -> Option<(FieldPath, &'static ElementSpec)> {
     Some(match at {
         FieldPath::Domain(_) => (FieldPath::Domain(DomainField::Domain), &DOMAIN),
-        FieldPath::Disk(nth, _) | FieldPath::Image(nth, 0, _) => {
+        FieldPath::Disk(nth, _) | FieldPath::Image(nth, 0, _) | FieldPath::Iotune(nth, _) => {
             (FieldPath::Disk(nth, DiskField::Disk), &DISK)
         }
         FieldPath::Image(nth, depth, _) => (
@@ -68,6 +69,10 @@ pub(super) fn root_of(
         FieldPath::IoThread(nth, _) => {
             (FieldPath::IoThread(nth, IoThreadField::IoThread), &IOTHREAD)
         }
+        FieldPath::ThrottleGroup(nth, _) => (
+            FieldPath::ThrottleGroup(nth, LimitField::Limits),
+            &THROTTLE_GROUP,
+        ),
     })
 }
 
@@ -79,6 +84,8 @@ fn field_of(at: FieldPath) -> Field {
         FieldPath::Image(_, _, field) => Field::Image(field),
         FieldPath::Controller(_, field) => Field::Controller(field),
         FieldPath::IoThread(_, field) => Field::IoThread(field),
+        FieldPath::Iotune(_, field) => Field::Iotune(field),
+        FieldPath::ThrottleGroup(_, field) => Field::ThrottleGroup(field),
     }
 }
 

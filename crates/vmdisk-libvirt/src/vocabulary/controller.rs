@@ -4,7 +4,7 @@ use vmdisk_model::{ControllerField, ControllerType, ScsiControllerModel};
 
 use super::Field::Controller;
 use super::Value::{Text, Unsigned32, Words, WordsAnd};
-use super::disk::{ACPI, ADDRESS, DISK_IOTHREADS, OTHER_ALIAS};
+use super::disk::{ADDRESS, DISK_IOTHREADS};
 use super::{AttributeSpec, ChildSpec, ElementSpec, ON_OFF, attribute, child};
 
 /// What is known of a `<controller>` of this type.
@@ -31,8 +31,8 @@ const INDEX: AttributeSpec =
 const COMMON_CHILDREN: &[ChildSpec] = &[
     child((0, 9, 10), &DRIVER).is(Controller(ControllerField::Driver)),
     child((0, 9, 3), &MASTER),
-    child((11, 5, 0), &SERIAL),
-    child((0, 7, 6), &OTHER_ALIAS),
+    child((11, 5, 0), &SERIAL).is(Controller(ControllerField::Serial)),
+    child((0, 7, 6), &ALIAS),
     child((5, 6, 0), &ACPI),
     child((0, 7, 6), &ADDRESS).is(Controller(ControllerField::Address)),
 ];
@@ -53,7 +53,7 @@ pub static CONTROLLER: ElementSpec = ElementSpec::new("controller")
         TYPE,
         INDEX,
         attribute("model", (0, 9, 3), Text).is(Controller(ControllerField::Model)),
-        attribute("ports", (0, 7, 7), Unsigned32),
+        attribute("ports", (0, 7, 7), Unsigned32).is(Controller(ControllerField::Ports)),
     ])
     .children(COMMON_CHILDREN);
 
@@ -65,19 +65,30 @@ static DRIVER: ElementSpec = ElementSpec::new("driver")
         attribute("queues", (1, 0, 5), Unsigned32).is(Controller(ControllerField::Queues)),
         attribute("cmd_per_lun", (1, 2, 7), Unsigned32).is(Controller(ControllerField::CmdPerLun)),
         attribute("max_sectors", (1, 2, 7), Unsigned32).is(Controller(ControllerField::MaxSectors)),
-        attribute("ioeventfd", (1, 2, 18), ON_OFF),
+        attribute("ioeventfd", (1, 2, 18), ON_OFF).is(Controller(ControllerField::IoEventFd)),
         attribute("iothread", (1, 3, 5), Unsigned32).is(Controller(ControllerField::IoThread)),
-        attribute("iommu", (3, 5, 0), ON_OFF),
-        attribute("ats", (3, 5, 0), ON_OFF),
-        attribute("packed", (6, 3, 0), ON_OFF),
-        attribute("page_per_vq", (7, 9, 0), ON_OFF),
+        attribute("iommu", (3, 5, 0), ON_OFF).is(Controller(ControllerField::Iommu)),
+        attribute("ats", (3, 5, 0), ON_OFF).is(Controller(ControllerField::Ats)),
+        attribute("packed", (6, 3, 0), ON_OFF).is(Controller(ControllerField::Packed)),
+        attribute("page_per_vq", (7, 9, 0), ON_OFF).is(Controller(ControllerField::PagePerVq)),
     ])
     .children(&[
         child((11, 2, 0), &DISK_IOTHREADS).is(Controller(ControllerField::IoThreadMapping))
     ]);
 
 static MASTER: ElementSpec =
-    ElementSpec::new("master").attributes(&[attribute("startport", (0, 9, 3), Unsigned32)]);
+    ElementSpec::new("master")
+        .attributes(&[attribute("startport", (0, 9, 3), Unsigned32)
+            .is(Controller(ControllerField::StartPort))]);
 
 /// Of an emulated NVMe controller.
 static SERIAL: ElementSpec = ElementSpec::new("serial").content(Text);
+
+static ALIAS: ElementSpec =
+    ElementSpec::new("alias")
+        .attributes(&[attribute("name", (0, 7, 6), Text).is(Controller(ControllerField::Alias))]);
+
+static ACPI: ElementSpec =
+    ElementSpec::new("acpi").attributes(&[
+        attribute("index", (5, 6, 0), Unsigned32).is(Controller(ControllerField::AcpiIndex))
+    ]);

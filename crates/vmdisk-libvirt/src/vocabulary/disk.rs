@@ -1,12 +1,14 @@
 //! `<disk>` and what stands in it, apart from `<source>`.
 
 use vmdisk_model::{
-    AioMode, CacheMode, DetectZeroes, Device, Discard, DiskField, ErrorPolicy, Format, ImageField,
-    ReadErrorPolicy, TargetBus, VirtioModel,
+    AioMode, CacheMode, DetectZeroes, Device, Discard, DiskField, ErrorPolicy, Format,
+    GeometryTranslation, ImageField, LimitField, ReadErrorPolicy, Sgio, Snapshot, TargetBus, Tray,
+    VirtioModel,
 };
 
-use super::Field::{Disk, Image};
+use super::Field::{Disk, Image, Iotune};
 use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Words, WordsAnd};
+use super::limits::IOTUNE;
 use super::source::{AUTH, ENCRYPTION};
 use super::{ChildSpec, ElementSpec, ON_OFF, Pick, YES_NO, attribute, child};
 
@@ -29,13 +31,9 @@ pub static DISK: ElementSpec = ElementSpec::new("disk")
         attribute("type", (0, 0, 3), Words(SOURCE_TYPES)).is(Disk(DiskField::SourceType)),
         attribute("device", (0, 1, 4), Words(Device::WORDS)).is(Disk(DiskField::Device)),
         attribute("model", (5, 2, 0), Words(VirtioModel::WORDS)).is(Disk(DiskField::Model)),
-        attribute("rawio", (0, 9, 10), YES_NO),
-        attribute("sgio", (1, 0, 2), Words(&["filtered", "unfiltered"])),
-        attribute(
-            "snapshot",
-            (0, 9, 5),
-            Words(&["no", "internal", "external", "manual"]),
-        ),
+        attribute("rawio", (0, 9, 10), YES_NO).is(Disk(DiskField::RawIo)),
+        attribute("sgio", (1, 0, 2), Words(Sgio::WORDS)).is(Disk(DiskField::Sgio)),
+        attribute("snapshot", (0, 9, 5), Words(Snapshot::WORDS)).is(Disk(DiskField::Snapshot)),
     ])
     .children(&[
         child((0, 1, 8), &DRIVER).is(Disk(DiskField::Driver)),
@@ -52,12 +50,14 @@ pub static DISK: ElementSpec = ElementSpec::new("disk")
         },
         BACKING_STORE_CHILD,
         child((1, 2, 13), &BACKEND_DOMAIN),
-        child((0, 10, 0), &GEOMETRY),
+        child((0, 10, 0), &GEOMETRY).is(Disk(DiskField::Geometry)),
         child((0, 10, 2), &BLOCKIO).is(Disk(DiskField::BlockIo)),
         child((0, 9, 12), &MIRROR),
         child((0, 0, 3), &TARGET).is(Disk(DiskField::Target)),
-        child((0, 9, 8), &IOTUNE).is(Disk(DiskField::Iotune)),
-        child((11, 2, 0), &THROTTLE_FILTERS),
+        child((0, 9, 8), &IOTUNE)
+            .is(Disk(DiskField::Iotune))
+            .is(Iotune(LimitField::Limits)),
+        child((11, 2, 0), &THROTTLE_FILTERS).is(Disk(DiskField::ThrottleFilters)),
         child((0, 0, 3), &READONLY).is(Disk(DiskField::ReadOnly)),
         child((0, 3, 3), &SHAREABLE).is(Disk(DiskField::Shareable)),
         child((0, 9, 5), &TRANSIENT).is(Disk(DiskField::Transient)),
@@ -68,7 +68,7 @@ pub static DISK: ElementSpec = ElementSpec::new("disk")
         child((0, 7, 6), &ENCRYPTION),
         child((0, 8, 8), &BOOT),
         child((0, 7, 6), &ALIAS),
-        child((5, 6, 0), &ACPI),
+        child((5, 6, 0), &DISK_ACPI),
         child((0, 7, 6), &ADDRESS).is(Disk(DiskField::Address)),
         child((5, 0, 0), &PRIVATE_DATA),
     ]);
@@ -85,8 +85,8 @@ static DRIVER: ElementSpec = ElementSpec::new("driver")
         attribute("rerror_policy", (0, 9, 7), Words(ReadErrorPolicy::WORDS))
             .is(Disk(DiskField::ReadErrorPolicy)),
         attribute("io", (0, 8, 8), Words(AioMode::WORDS)).is(Disk(DiskField::Aio)),
-        attribute("ioeventfd", (0, 9, 3), ON_OFF),
-        attribute("event_idx", (0, 9, 5), ON_OFF),
+        attribute("ioeventfd", (0, 9, 3), ON_OFF).is(Disk(DiskField::IoEventFd)),
+        attribute("event_idx", (0, 9, 5), ON_OFF).is(Disk(DiskField::EventIdx)),
         attribute("copy_on_read", (0, 9, 10), ON_OFF).is(Disk(DiskField::CopyOnRead)),
         attribute("discard", (1, 0, 6), Words(Discard::WORDS)).is(Disk(DiskField::Discard)),
         attribute("iothread", (1, 2, 8), Unsigned32).is(Disk(DiskField::IoThread)),
@@ -95,15 +95,15 @@ static DRIVER: ElementSpec = ElementSpec::new("driver")
         attribute("discard_no_unref", (9, 5, 0), ON_OFF).is(Disk(DiskField::DiscardNoUnref)),
         attribute("queues", (3, 9, 0), Unsigned32).is(Disk(DiskField::Queues)),
         attribute("queue_size", (7, 8, 0), Unsigned32).is(Disk(DiskField::QueueSize)),
-        attribute("iommu", (3, 5, 0), ON_OFF),
-        attribute("ats", (3, 5, 0), ON_OFF),
-        attribute("packed", (6, 3, 0), ON_OFF),
-        attribute("page_per_vq", (7, 9, 0), ON_OFF),
+        attribute("iommu", (3, 5, 0), ON_OFF).is(Disk(DiskField::Iommu)),
+        attribute("ats", (3, 5, 0), ON_OFF).is(Disk(DiskField::Ats)),
+        attribute("packed", (6, 3, 0), ON_OFF).is(Disk(DiskField::Packed)),
+        attribute("page_per_vq", (7, 9, 0), ON_OFF).is(Disk(DiskField::PagePerVq)),
     ])
     .children(&[
         child((10, 0, 0), &DISK_IOTHREADS).is(Disk(DiskField::IoThreadMapping)),
         child((7, 0, 0), &METADATA_CACHE).is(Disk(DiskField::MetadataCacheSize)),
-        child((11, 9, 0), &STATISTICS),
+        child((11, 9, 0), &STATISTICS).is(Disk(DiskField::Statistics)),
     ]);
 
 /// libvirt `driver/iothreads`, of disks and of SCSI controllers alike.
@@ -117,7 +117,7 @@ static MAPPED_IOTHREAD: ElementSpec = ElementSpec::new("iothread")
 static QUEUE: ElementSpec =
     ElementSpec::new("queue").attributes(&[attribute("id", (10, 0, 0), Unsigned32)]);
 
-static METADATA_CACHE: ElementSpec =
+pub(super) static METADATA_CACHE: ElementSpec =
     ElementSpec::new("metadata_cache").children(&[child((7, 0, 0), &MAX_SIZE)]);
 
 static MAX_SIZE: ElementSpec = ElementSpec::new("max_size")
@@ -167,12 +167,12 @@ pub static BACKING_STORE: ElementSpec = ElementSpec::new("backingStore")
     ]);
 
 /// libvirt `backingStore/format`.
-pub(super) static FORMAT: ElementSpec = ElementSpec::new("format")
+static FORMAT: ElementSpec = ElementSpec::new("format")
     .attributes(&[
         attribute("type", (1, 2, 4), WordsAnd(Format::WORDS, &["aio"]))
             .is(Image(ImageField::Format)),
     ])
-    .children(&[child((7, 0, 0), &METADATA_CACHE)]);
+    .children(&[child((7, 0, 0), &METADATA_CACHE).is(Image(ImageField::MetadataCacheSize))]);
 
 static BACKEND_DOMAIN: ElementSpec =
     ElementSpec::new("backenddomain").attributes(&[attribute("name", (1, 2, 13), Text)]);
@@ -181,7 +181,8 @@ static GEOMETRY: ElementSpec = ElementSpec::new("geometry").attributes(&[
     attribute("cyls", (0, 10, 0), Unsigned32),
     attribute("heads", (0, 10, 0), Unsigned32),
     attribute("secs", (0, 10, 0), Unsigned32),
-    attribute("trans", (0, 10, 0), Words(&["auto", "none", "lba"])),
+    attribute("trans", (0, 10, 0), Words(GeometryTranslation::WORDS))
+        .is(Disk(DiskField::GeometryTranslation)),
 ]);
 
 static BLOCKIO: ElementSpec = ElementSpec::new("blockio").attributes(&[
@@ -196,64 +197,11 @@ static MIRROR: ElementSpec = ElementSpec::new("mirror").unjudged();
 static TARGET: ElementSpec = ElementSpec::new("target").attributes(&[
     attribute("dev", (0, 0, 3), Text).is(Disk(DiskField::TargetDev)),
     attribute("bus", (0, 4, 3), Words(TargetBus::WORDS)).is(Disk(DiskField::TargetBus)),
-    attribute("tray", (0, 9, 11), Words(&["open", "closed"])),
+    attribute("tray", (0, 9, 11), Words(Tray::WORDS)).is(Disk(DiskField::Tray)),
     attribute("removable", (1, 1, 3), ON_OFF).is(Disk(DiskField::Removable)),
     attribute("rotation_rate", (7, 3, 0), Unsigned32).is(Disk(DiskField::RotationRate)),
-    attribute("dpofua", (11, 10, 0), ON_OFF),
+    attribute("dpofua", (11, 10, 0), ON_OFF).is(Disk(DiskField::DpoFua)),
 ]);
-
-static IOTUNE: ElementSpec = ElementSpec::new("iotune").children(&[
-    child((0, 9, 8), &TOTAL_BYTES_SEC),
-    child((0, 9, 8), &READ_BYTES_SEC),
-    child((0, 9, 8), &WRITE_BYTES_SEC),
-    child((0, 9, 8), &TOTAL_IOPS_SEC),
-    child((0, 9, 8), &READ_IOPS_SEC),
-    child((0, 9, 8), &WRITE_IOPS_SEC),
-    child((1, 2, 11), &TOTAL_BYTES_SEC_MAX),
-    child((1, 2, 11), &READ_BYTES_SEC_MAX),
-    child((1, 2, 11), &WRITE_BYTES_SEC_MAX),
-    child((1, 2, 11), &TOTAL_IOPS_SEC_MAX),
-    child((1, 2, 11), &READ_IOPS_SEC_MAX),
-    child((1, 2, 11), &WRITE_IOPS_SEC_MAX),
-    child((1, 2, 11), &SIZE_IOPS_SEC),
-    child((3, 0, 0), &GROUP_NAME),
-    child((2, 4, 0), &TOTAL_BYTES_SEC_MAX_LENGTH),
-    child((2, 4, 0), &READ_BYTES_SEC_MAX_LENGTH),
-    child((2, 4, 0), &WRITE_BYTES_SEC_MAX_LENGTH),
-    child((2, 4, 0), &TOTAL_IOPS_SEC_MAX_LENGTH),
-    child((2, 4, 0), &READ_IOPS_SEC_MAX_LENGTH),
-    child((2, 4, 0), &WRITE_IOPS_SEC_MAX_LENGTH),
-]);
-
-macro_rules! limits {
-    ($($name:ident = $wire:literal,)+) => {
-        $(pub(super) static $name: ElementSpec = ElementSpec::new($wire).content(Unsigned64);)+
-    };
-}
-
-limits! {
-    TOTAL_BYTES_SEC = "total_bytes_sec",
-    READ_BYTES_SEC = "read_bytes_sec",
-    WRITE_BYTES_SEC = "write_bytes_sec",
-    TOTAL_IOPS_SEC = "total_iops_sec",
-    READ_IOPS_SEC = "read_iops_sec",
-    WRITE_IOPS_SEC = "write_iops_sec",
-    TOTAL_BYTES_SEC_MAX = "total_bytes_sec_max",
-    READ_BYTES_SEC_MAX = "read_bytes_sec_max",
-    WRITE_BYTES_SEC_MAX = "write_bytes_sec_max",
-    TOTAL_IOPS_SEC_MAX = "total_iops_sec_max",
-    READ_IOPS_SEC_MAX = "read_iops_sec_max",
-    WRITE_IOPS_SEC_MAX = "write_iops_sec_max",
-    SIZE_IOPS_SEC = "size_iops_sec",
-    TOTAL_BYTES_SEC_MAX_LENGTH = "total_bytes_sec_max_length",
-    READ_BYTES_SEC_MAX_LENGTH = "read_bytes_sec_max_length",
-    WRITE_BYTES_SEC_MAX_LENGTH = "write_bytes_sec_max_length",
-    TOTAL_IOPS_SEC_MAX_LENGTH = "total_iops_sec_max_length",
-    READ_IOPS_SEC_MAX_LENGTH = "read_iops_sec_max_length",
-    WRITE_IOPS_SEC_MAX_LENGTH = "write_iops_sec_max_length",
-}
-
-static GROUP_NAME: ElementSpec = ElementSpec::new("group_name").content(Text);
 
 static THROTTLE_FILTERS: ElementSpec =
     ElementSpec::new("throttlefilters").children(&[child((11, 2, 0), &THROTTLE_FILTER).many()]);
@@ -264,7 +212,9 @@ static THROTTLE_FILTER: ElementSpec =
 static READONLY: ElementSpec = ElementSpec::new("readonly");
 static SHAREABLE: ElementSpec = ElementSpec::new("shareable");
 static TRANSIENT: ElementSpec =
-    ElementSpec::new("transient").attributes(&[attribute("shareBacking", (7, 4, 0), YES_NO)]);
+    ElementSpec::new("transient").attributes(&[
+        attribute("shareBacking", (7, 4, 0), YES_NO).is(Disk(DiskField::ShareBacking))
+    ]);
 
 static SERIAL: ElementSpec = ElementSpec::new("serial").content(Text);
 static WWN: ElementSpec = ElementSpec::new("wwn").content(Text);
@@ -273,19 +223,16 @@ static PRODUCT: ElementSpec = ElementSpec::new("product").content(Text);
 
 static BOOT: ElementSpec = ElementSpec::new("boot").attributes(&[
     attribute("order", (0, 8, 8), Unsigned32).is(Disk(DiskField::BootOrder)),
-    attribute("loadparm", (3, 5, 0), Text),
+    attribute("loadparm", (3, 5, 0), Text).is(Disk(DiskField::LoadParm)),
 ]);
 
 static ALIAS: ElementSpec =
     ElementSpec::new("alias")
         .attributes(&[attribute("name", (0, 7, 6), Text).is(Disk(DiskField::Alias))]);
 
-/// libvirt `<alias>` of a device that is not a disk.
-pub(super) static OTHER_ALIAS: ElementSpec =
-    ElementSpec::new("alias").attributes(&[attribute("name", (0, 7, 6), Text)]);
-
-pub(super) static ACPI: ElementSpec =
-    ElementSpec::new("acpi").attributes(&[attribute("index", (5, 6, 0), Unsigned32)]);
+static DISK_ACPI: ElementSpec =
+    ElementSpec::new("acpi")
+        .attributes(&[attribute("index", (5, 6, 0), Unsigned32).is(Disk(DiskField::AcpiIndex))]);
 
 /// libvirt `<address>`, all types together.
 pub(super) static ADDRESS: ElementSpec = ElementSpec::new("address")

@@ -1,10 +1,13 @@
 //! `<domain>`, as far as disks depend on it.
 
-use vmdisk_model::{Architecture, DomainField, IoThreadField, MemoryAccess, MemorySource};
+use vmdisk_model::{
+    Architecture, BootDevice, DomainField, IoThreadField, LimitField, MemoryAccess, MemorySource,
+};
 
-use super::Field::{Domain, IoThread};
+use super::Field::{Domain, IoThread, ThrottleGroup};
 use super::Value::{Text, Unsigned32, Unsigned64, Words, WordsAnd};
 use super::disk::DISK;
+use super::limits::THROTTLE_GROUP;
 use super::{ChildSpec, ElementSpec, ON_OFF, Pick, attribute, child};
 
 /// An element that others own; only its place in libvirt's order is known.
@@ -36,16 +39,16 @@ pub static DOMAIN: ElementSpec = ElementSpec::new("domain")
         other(&MAX_MEMORY),
         child((0, 0, 3), &MEMORY).is(Domain(DomainField::Memory)),
         other(&CURRENT_MEMORY),
-        other(&BLKIOTUNE),
+        child((0, 8, 8), &BLKIOTUNE).is(Domain(DomainField::Blkiotune)),
         other(&MEMTUNE),
         child((0, 8, 2), &MEMORY_BACKING).is(Domain(DomainField::MemoryBacking)),
         child((0, 0, 3), &VCPU).is(Domain(DomainField::Vcpus)),
         other(&VCPUS),
         child((1, 2, 8), &IOTHREADS).is(Domain(DomainField::IoThreads)),
         child((1, 2, 15), &IOTHREAD_IDS).is(Domain(DomainField::IoThreadIds)),
-        child((8, 5, 0), &DEFAULT_IOTHREAD),
+        child((8, 5, 0), &DEFAULT_IOTHREAD).is(Domain(DomainField::DefaultIoThread)),
         other(&CPUTUNE),
-        other(&THROTTLE_GROUPS),
+        child((11, 2, 0), &THROTTLE_GROUPS).is(Domain(DomainField::ThrottleGroups)),
         other(&NUMATUNE),
         other(&RESOURCE),
         other(&SYSINFO).many(),
@@ -76,11 +79,9 @@ others! {
     METADATA = "metadata",
     MAX_MEMORY = "maxMemory",
     CURRENT_MEMORY = "currentMemory",
-    BLKIOTUNE = "blkiotune",
     MEMTUNE = "memtune",
     VCPUS = "vcpus",
     CPUTUNE = "cputune",
-    THROTTLE_GROUPS = "throttlegroups",
     NUMATUNE = "numatune",
     RESOURCE = "resource",
     SYSINFO = "sysinfo",
@@ -167,10 +168,12 @@ static IOTHREAD_IDS: ElementSpec =
 pub(crate) static IOTHREAD: ElementSpec = ElementSpec::new("iothread")
     .attributes(&[
         attribute("id", (1, 2, 15), Unsigned32).is(IoThread(IoThreadField::Id)),
-        attribute("thread_pool_min", (8, 5, 0), Unsigned32),
-        attribute("thread_pool_max", (8, 5, 0), Unsigned32),
+        attribute("thread_pool_min", (8, 5, 0), Unsigned32)
+            .is(IoThread(IoThreadField::ThreadPoolMin)),
+        attribute("thread_pool_max", (8, 5, 0), Unsigned32)
+            .is(IoThread(IoThreadField::ThreadPoolMax)),
     ])
-    .children(&[child((9, 4, 0), &POLL)]);
+    .children(&[child((9, 4, 0), &POLL).is(IoThread(IoThreadField::Polling))]);
 
 static POLL: ElementSpec = ElementSpec::new("poll").attributes(&[
     attribute("max", (9, 4, 0), Unsigned64),
@@ -178,16 +181,44 @@ static POLL: ElementSpec = ElementSpec::new("poll").attributes(&[
     attribute("shrink", (9, 4, 0), Unsigned64),
 ]);
 
-static DEFAULT_IOTHREAD: ElementSpec = ElementSpec::new("defaultiothread")
-    .attributes(&[
-        attribute("thread_pool_min", (8, 5, 0), Unsigned32),
-        attribute("thread_pool_max", (8, 5, 0), Unsigned32),
-    ])
-    .children(&[child((9, 4, 0), &POLL)]);
+static DEFAULT_IOTHREAD: ElementSpec = ElementSpec::new("defaultiothread").attributes(&[
+    attribute("thread_pool_min", (8, 5, 0), Unsigned32),
+    attribute("thread_pool_max", (8, 5, 0), Unsigned32),
+]);
 
-static OS: ElementSpec = ElementSpec::new("os")
-    .unjudged()
-    .children(&[child((0, 0, 3), &OS_TYPE)]);
+static THROTTLE_GROUPS: ElementSpec =
+    ElementSpec::new("throttlegroups").children(&[child((11, 2, 0), &THROTTLE_GROUP)
+        .many()
+        .is(ThrottleGroup(LimitField::Limits))]);
+
+static BLKIOTUNE: ElementSpec = ElementSpec::new("blkiotune").children(&[
+    child((0, 8, 8), &WEIGHT),
+    child((0, 9, 8), &BLKIO_DEVICE).many(),
+]);
+static WEIGHT: ElementSpec = ElementSpec::new("weight").content(Unsigned32);
+static BLKIO_DEVICE: ElementSpec = ElementSpec::new("device").children(&[
+    child((0, 9, 8), &BLKIO_PATH),
+    child((0, 9, 8), &WEIGHT),
+    child((1, 2, 2), &READ_IOPS_SEC),
+    child((1, 2, 2), &WRITE_IOPS_SEC),
+    child((1, 2, 2), &READ_BYTES_SEC),
+    child((1, 2, 2), &WRITE_BYTES_SEC),
+]);
+static BLKIO_PATH: ElementSpec = ElementSpec::new("path").content(Text);
+static READ_IOPS_SEC: ElementSpec = ElementSpec::new("read_iops_sec").content(Unsigned32);
+static WRITE_IOPS_SEC: ElementSpec = ElementSpec::new("write_iops_sec").content(Unsigned32);
+static READ_BYTES_SEC: ElementSpec = ElementSpec::new("read_bytes_sec").content(Unsigned64);
+static WRITE_BYTES_SEC: ElementSpec = ElementSpec::new("write_bytes_sec").content(Unsigned64);
+
+static OS: ElementSpec = ElementSpec::new("os").unjudged().children(&[
+    child((0, 0, 3), &OS_TYPE),
+    child((0, 1, 3), &OS_BOOT)
+        .many()
+        .is(Domain(DomainField::BootDevices)),
+]);
+
+static OS_BOOT: ElementSpec =
+    ElementSpec::new("boot").attributes(&[attribute("dev", (0, 1, 3), Words(BootDevice::WORDS))]);
 
 static OS_TYPE: ElementSpec = ElementSpec::new("type")
     .unjudged()
@@ -224,7 +255,7 @@ const OTHER_ARCHITECTURES: &[&str] = &[
 
 static CPU: ElementSpec = ElementSpec::new("cpu")
     .unjudged()
-    .children(&[child((0, 9, 8), &NUMA)]);
+    .children(&[child((0, 9, 8), &NUMA).is(Domain(DomainField::NumaCells))]);
 static NUMA: ElementSpec = ElementSpec::new("numa")
     .unjudged()
     .children(&[child((0, 9, 8), &CELL).many()]);

@@ -10,18 +10,26 @@
 mod controller;
 mod disk;
 mod domain;
+mod limits;
+mod moment;
+mod pool;
 mod source;
 
 pub use controller::{CONTROLLER, SCSI_CONTROLLER};
 pub use disk::{BACKING_STORE, DISK, SOURCE_TYPES};
 pub use domain::{DEVICES, DOMAIN};
 pub(crate) use domain::{IOTHREAD, other_devices};
+pub(crate) use limits::THROTTLE_GROUP;
+pub use moment::{DOMAIN_BACKUP, DOMAIN_CHECKPOINT, DOMAIN_SNAPSHOT};
+pub use pool::{POOL, STORAGE_VOLUME};
 pub use source::source_of;
 pub(crate) use source::{
     switch_from_yes_no, switch_to_yes_no, type_of_source, types_with_attribute,
 };
 
-use vmdisk_model::{ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField};
+use vmdisk_model::{
+    ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField,
+};
 
 /// The libvirt that first knew something: major, minor, micro.
 pub type Since = (u32, u32, u32);
@@ -39,12 +47,16 @@ pub enum Field {
     Controller(ControllerField),
     /// Of an iothread.
     IoThread(IoThreadField),
+    /// Of a disk's limits.
+    Iotune(LimitField),
+    /// Of a throttle group.
+    ThrottleGroup(LimitField),
 }
 
 /// What a [`Field`] is counted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whose {
-    /// Number of the disk, controller or iothread.
+    /// Number of the disk, controller, iothread or throttle group.
     pub index: usize,
     /// Depth of the image in the disk's chain.
     pub depth: usize,
@@ -60,6 +72,8 @@ impl Field {
             Field::Image(field) => Some(FieldPath::Image(whose.index, whose.depth, field)),
             Field::Controller(field) => Some(FieldPath::Controller(whose.index, field)),
             Field::IoThread(field) => Some(FieldPath::IoThread(whose.index, field)),
+            Field::Iotune(field) => Some(FieldPath::Iotune(whose.index, field)),
+            Field::ThrottleGroup(field) => Some(FieldPath::ThrottleGroup(whose.index, field)),
         }
     }
 }
@@ -317,6 +331,11 @@ mod tests {
             IoThreadField::ALL
                 .iter()
                 .map(|field| Field::IoThread(*field)),
+        );
+        let all = all.chain(
+            LimitField::ALL
+                .iter()
+                .flat_map(|field| [Field::Iotune(*field), Field::ThrottleGroup(*field)]),
         );
         for field in all {
             assert!(fields.contains(&field), "{field:?}");

@@ -1,10 +1,13 @@
 //! `<source>`, which differs by the type of the disk.
 
-use vmdisk_model::{DiskField, ImageField, Switch};
+use vmdisk_model::{
+    DiskField, EncryptionEngine, EncryptionFormat, ImageField, NetworkProtocol, NetworkTransport,
+    StartupPolicy, Switch, VolumeMode,
+};
 
 use super::Field::{Disk, Image};
 use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Words};
-use super::disk::{ADDRESS, FORMAT, PRIVATE_DATA, SOURCE_TYPES};
+use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
 use super::{ChildSpec, ElementSpec, Pick, YES_NO, attribute, child};
 
 /// What is known of a `<source>` in a disk of this type.
@@ -43,8 +46,9 @@ pub(crate) fn type_of_source(element: &'static ElementSpec) -> Option<&'static s
 static FILE: ElementSpec = ElementSpec::new("source")
     .attributes(&[
         attribute("file", (0, 0, 3), Text).is(Image(ImageField::Path)),
-        attribute("fdgroup", (9, 0, 0), Text),
-        attribute("startupPolicy", (0, 9, 7), Words(STARTUP_POLICIES)),
+        attribute("fdgroup", (9, 0, 0), Text).is(Image(ImageField::FdGroup)),
+        attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
     .children(LOCAL_CHILDREN);
@@ -52,78 +56,76 @@ static FILE: ElementSpec = ElementSpec::new("source")
 static BLOCK: ElementSpec = ElementSpec::new("source")
     .attributes(&[
         attribute("dev", (0, 0, 3), Text).is(Image(ImageField::Path)),
-        attribute("startupPolicy", (0, 9, 7), Words(STARTUP_POLICIES)),
+        attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
     .children(LOCAL_CHILDREN);
 
 static DIR: ElementSpec = ElementSpec::new("source")
     .attributes(&[
-        attribute("dir", (0, 7, 5), Text),
-        attribute("startupPolicy", (0, 9, 7), Words(STARTUP_POLICIES)),
+        attribute("dir", (0, 7, 5), Text).is(Image(ImageField::Path)),
+        attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
     .children(COMMON_CHILDREN);
 
 static NETWORK: ElementSpec = ElementSpec::new("source")
     .attributes(&[
-        attribute(
-            "protocol",
-            (0, 8, 7),
-            Words(&[
-                "nbd", "iscsi", "rbd", "sheepdog", "gluster", "vxhs", "nfs", "http", "https",
-                "ftp", "ftps", "tftp", "ssh",
-            ]),
-        ),
-        attribute("name", (0, 8, 7), Text),
-        attribute("query", (6, 2, 0), Text),
-        attribute("tls", (3, 8, 0), YES_NO),
-        attribute("tlsHostname", (8, 2, 0), Text),
-        attribute("startupPolicy", (0, 9, 7), Words(STARTUP_POLICIES)),
+        attribute("protocol", (0, 8, 7), Words(NetworkProtocol::WORDS))
+            .is(Image(ImageField::NetworkProtocol)),
+        attribute("name", (0, 8, 7), Text).is(Image(ImageField::NetworkName)),
+        attribute("query", (6, 2, 0), Text).is(Image(ImageField::Query)),
+        attribute("tls", (3, 8, 0), YES_NO).is(Image(ImageField::Tls)),
+        attribute("tlsHostname", (8, 2, 0), Text).is(Image(ImageField::TlsHostname)),
+        attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
     .children(&[
-        child((0, 8, 7), &HOST).many(),
-        child((1, 2, 11), &SNAPSHOT),
-        child((1, 2, 11), &CONFIG),
-        child((3, 9, 0), &AUTH),
+        child((0, 8, 7), &HOST).many().is(Image(ImageField::Hosts)),
+        child((1, 2, 11), &SNAPSHOT).is(Image(ImageField::Snapshot)),
+        child((1, 2, 11), &CONFIG).is(Image(ImageField::ConfigFile)),
+        child((3, 9, 0), &AUTH).is(Image(ImageField::Authentication)),
         child((0, 9, 9), &SECLABEL).many(),
-        child((3, 9, 0), &ENCRYPTION),
-        child((4, 7, 0), &INITIATOR),
-        child((6, 1, 0), &SLICES),
-        child((6, 2, 0), &SSL),
-        child((6, 2, 0), &COOKIES),
-        child((6, 2, 0), &READAHEAD),
-        child((6, 2, 0), &TIMEOUT),
-        child((7, 0, 0), &IDENTITY),
-        child((9, 8, 0), &KNOWN_HOSTS),
-        child((7, 10, 0), &NBD_RECONNECT),
-        child((4, 4, 0), &RESERVATIONS),
+        child((3, 9, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
+        child((4, 7, 0), &INITIATOR).is(Image(ImageField::Initiator)),
+        child((6, 1, 0), &SLICES).is(Image(ImageField::Slice)),
+        child((6, 2, 0), &SSL).is(Image(ImageField::SslVerify)),
+        child((6, 2, 0), &COOKIES).is(Image(ImageField::Cookies)),
+        child((6, 2, 0), &READAHEAD).is(Image(ImageField::Readahead)),
+        child((6, 2, 0), &TIMEOUT).is(Image(ImageField::Timeout)),
+        child((7, 0, 0), &IDENTITY).is(Image(ImageField::Identity)),
+        child((9, 8, 0), &KNOWN_HOSTS).is(Image(ImageField::KnownHosts)),
+        child((7, 10, 0), &NBD_RECONNECT).is(Image(ImageField::ReconnectDelay)),
+        child((4, 4, 0), &RESERVATIONS).is(Image(ImageField::Reservations)),
         DATA_STORE_CHILD,
         child((5, 0, 0), &PRIVATE_DATA),
     ]);
 
 static VOLUME: ElementSpec = ElementSpec::new("source")
     .attributes(&[
-        attribute("pool", (1, 0, 5), Text),
-        attribute("volume", (1, 0, 5), Text),
-        attribute("mode", (1, 1, 1), Words(&["host", "direct"])),
-        attribute("startupPolicy", (0, 9, 7), Words(STARTUP_POLICIES)),
+        attribute("pool", (1, 0, 5), Text).is(Image(ImageField::Pool)),
+        attribute("volume", (1, 0, 5), Text).is(Image(ImageField::Volume)),
+        attribute("mode", (1, 1, 1), Words(VolumeMode::WORDS)).is(Image(ImageField::VolumeMode)),
+        attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
-    .children(LOCAL_CHILDREN);
+    .children(VOLUME_CHILDREN);
 
 static NVME: ElementSpec = ElementSpec::new("source")
     .attributes(&[
         attribute("type", (6, 0, 0), Words(&["pci"])),
-        attribute("managed", (6, 0, 0), YES_NO),
-        attribute("namespace", (6, 0, 0), AnyBase),
+        attribute("managed", (6, 0, 0), YES_NO).is(Image(ImageField::Managed)),
+        attribute("namespace", (6, 0, 0), AnyBase).is(Image(ImageField::Namespace)),
         attribute("index", (6, 0, 0), Unsigned32),
     ])
     .children(&[
-        child((6, 0, 0), &ADDRESS),
-        child((6, 0, 0), &ENCRYPTION),
-        child((6, 1, 0), &SLICES),
+        child((6, 0, 0), &ADDRESS).is(Image(ImageField::SourceAddress)),
+        child((6, 0, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
+        child((6, 1, 0), &SLICES).is(Image(ImageField::Slice)),
         child((6, 0, 0), &SECLABEL).many(),
         child((6, 0, 0), &PRIVATE_DATA),
     ]);
@@ -142,7 +144,7 @@ static VHOST_USER: ElementSpec = ElementSpec::new("source")
 
 static VHOST_VDPA: ElementSpec = ElementSpec::new("source")
     .attributes(&[
-        attribute("dev", (9, 8, 0), Text),
+        attribute("dev", (9, 8, 0), Text).is(Image(ImageField::Path)),
         attribute("index", (9, 8, 0), Unsigned32),
     ])
     .children(COMMON_CHILDREN);
@@ -153,25 +155,33 @@ static CTL: ElementSpec = ElementSpec::new("source").unjudged();
 /// The `<source>` of a disk whose type nobody knows.
 static OF_UNKNOWN_TYPE: ElementSpec = ElementSpec::new("source").unjudged();
 
-const STARTUP_POLICIES: &[&str] = &["mandatory", "requisite", "optional"];
-
 const LOCAL_CHILDREN: &[ChildSpec] = &[
     child((0, 9, 9), &SECLABEL).many(),
-    child((3, 9, 0), &ENCRYPTION),
-    child((6, 1, 0), &SLICES),
-    child((4, 4, 0), &RESERVATIONS),
+    child((3, 9, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
+    child((6, 1, 0), &SLICES).is(Image(ImageField::Slice)),
+    child((4, 4, 0), &RESERVATIONS).is(Image(ImageField::Reservations)),
+    DATA_STORE_CHILD,
+    child((5, 0, 0), &PRIVATE_DATA),
+];
+
+const VOLUME_CHILDREN: &[ChildSpec] = &[
+    child((3, 9, 0), &AUTH).is(Image(ImageField::Authentication)),
+    child((0, 9, 9), &SECLABEL).many(),
+    child((3, 9, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
+    child((6, 1, 0), &SLICES).is(Image(ImageField::Slice)),
+    child((4, 4, 0), &RESERVATIONS).is(Image(ImageField::Reservations)),
     DATA_STORE_CHILD,
     child((5, 0, 0), &PRIVATE_DATA),
 ];
 
 const COMMON_CHILDREN: &[ChildSpec] = &[
     child((0, 9, 9), &SECLABEL).many(),
-    child((3, 9, 0), &ENCRYPTION),
-    child((6, 1, 0), &SLICES),
+    child((3, 9, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
+    child((6, 1, 0), &SLICES).is(Image(ImageField::Slice)),
     child((5, 0, 0), &PRIVATE_DATA),
 ];
 
-const DATA_STORE_CHILD: ChildSpec = child((10, 10, 0), &DATA_STORE);
+const DATA_STORE_CHILD: ChildSpec = child((10, 10, 0), &DATA_STORE).is(Image(ImageField::DataFile));
 
 /// libvirt `<dataStore>`: the data file of a qcow2 image, with a source of its own.
 static DATA_STORE: ElementSpec = ElementSpec::new("dataStore")
@@ -189,16 +199,13 @@ static DATA_STORE: ElementSpec = ElementSpec::new("dataStore")
     ]);
 
 /// As in a `<backingStore>`, but not the format of an image in the chain.
-static DATA_STORE_FORMAT: ElementSpec = ElementSpec {
-    attributes: &[attribute(
+static DATA_STORE_FORMAT: ElementSpec = ElementSpec::new("format")
+    .attributes(&[attribute(
         "type",
         (10, 10, 0),
         super::Value::WordsAnd(vmdisk_model::Format::WORDS, &["aio"]),
-    )],
-    ..FORMAT_LIKE
-};
-
-const FORMAT_LIKE: ElementSpec = ElementSpec::new("format").children(FORMAT.children);
+    )])
+    .children(&[child((10, 10, 0), &super::disk::METADATA_CACHE)]);
 
 pub(super) static AUTH: ElementSpec = ElementSpec::new("auth")
     .attributes(&[
@@ -215,12 +222,8 @@ static SECRET: ElementSpec = ElementSpec::new("secret").attributes(&[
 
 pub(super) static ENCRYPTION: ElementSpec = ElementSpec::new("encryption")
     .attributes(&[
-        attribute(
-            "format",
-            (0, 7, 1),
-            Words(&["default", "qcow", "luks", "luks2", "luks-any"]),
-        ),
-        attribute("engine", (8, 0, 0), Words(&["qemu", "librbd"])),
+        attribute("format", (0, 7, 1), Words(EncryptionFormat::WORDS)),
+        attribute("engine", (8, 0, 0), Words(EncryptionEngine::WORDS)),
     ])
     .children(&[
         child((0, 7, 1), &SECRET).many(),
@@ -240,7 +243,7 @@ static IVGEN: ElementSpec = ElementSpec::new("ivgen").attributes(&[
     attribute("hash", (2, 1, 0), Text),
 ]);
 
-static SECLABEL: ElementSpec = ElementSpec::new("seclabel")
+pub(super) static SECLABEL: ElementSpec = ElementSpec::new("seclabel")
     .attributes(&[
         attribute("model", (0, 9, 9), Text),
         attribute("relabel", (0, 9, 9), YES_NO),
@@ -250,7 +253,7 @@ static SECLABEL: ElementSpec = ElementSpec::new("seclabel")
 
 static LABEL: ElementSpec = ElementSpec::new("label").content(Text);
 
-static SLICES: ElementSpec =
+pub(super) static SLICES: ElementSpec =
     ElementSpec::new("slices").children(&[child((6, 1, 0), &SLICE).many()]);
 
 static SLICE: ElementSpec = ElementSpec::new("slice").attributes(&[
@@ -259,7 +262,7 @@ static SLICE: ElementSpec = ElementSpec::new("slice").attributes(&[
     attribute("size", (6, 1, 0), Unsigned64),
 ]);
 
-static RESERVATIONS: ElementSpec = ElementSpec::new("reservations")
+pub(super) static RESERVATIONS: ElementSpec = ElementSpec::new("reservations")
     .attributes(&[
         attribute("managed", (4, 4, 0), YES_NO),
         attribute("enabled", (4, 4, 0), YES_NO),
@@ -294,7 +297,7 @@ static NBD_RECONNECT: ElementSpec =
 static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
     attribute("name", (0, 8, 7), Text),
     attribute("port", (0, 8, 7), Unsigned32),
-    attribute("transport", (0, 10, 2), Words(&["tcp", "rdma", "unix"])),
+    attribute("transport", (0, 10, 2), Words(NetworkTransport::WORDS)),
     attribute("socket", (0, 10, 2), Text),
 ]);
 
@@ -304,7 +307,7 @@ static SNAPSHOT: ElementSpec =
 static CONFIG: ElementSpec =
     ElementSpec::new("config").attributes(&[attribute("file", (1, 2, 11), Text)]);
 
-static INITIATOR: ElementSpec = ElementSpec::new("initiator").children(&[child((4, 7, 0), &IQN)]);
+pub(super) static INITIATOR: ElementSpec = ElementSpec::new("initiator").children(&[child((4, 7, 0), &IQN)]);
 
 static IQN: ElementSpec = ElementSpec::new("iqn").attributes(&[attribute("name", (4, 7, 0), Text)]);
 

@@ -1,10 +1,11 @@
 //! Models of every kind that XML can carry.
 //!
 //! Left out is what no XML says: how storage is made; an empty path (libvirt takes it for none); an
-//! iothread without an element whose number libvirt would not count to; a top image on a protocol that
-//! is not modelled (it reads as `BackendSource::Other`).
+//! iothread without an element whose number libvirt would not count to; secrets that only QEMU has.
 // Not every test uses every strategy.
 #![allow(dead_code)]
+
+pub(crate) mod image;
 
 use std::collections::BTreeSet;
 
@@ -24,7 +25,7 @@ pub(crate) fn nasty() -> impl Strategy<Value = String> {
     vec(select(NASTY), 1..12).prop_map(String::from_iter)
 }
 
-fn number() -> impl Strategy<Value = u32> {
+pub(crate) fn number() -> impl Strategy<Value = u32> {
     prop_oneof![0..20_u32, any::<u32>()]
 }
 
@@ -44,7 +45,7 @@ fn mapping() -> impl Strategy<Value = Vec<IoThreadQueues>> {
     vec(row, 0..3)
 }
 
-const OTHER_ADDRESSES: &[&str] = &["ccw", "usb", "virtio-mmio", "spapr-vio", "unassigned"];
+const OTHER_ADDRESSES: &[&str] = &["ccw", "usb", "isa", "spapr-vio", "dimm"];
 
 fn address() -> impl Strategy<Value = Address> {
     let pci = (
@@ -73,6 +74,14 @@ fn address() -> impl Strategy<Value = Address> {
                 unit,
             })
         ),
+        (number(), nasty()).prop_map(|(bus, port)| Address::Usb(UsbAddress { bus, port })),
+        (number(), number(), number()).prop_map(|(cssid, ssid, devno)| Address::Ccw(CcwAddress {
+            cssid,
+            ssid,
+            devno
+        })),
+        number().prop_map(Address::SpaprVio),
+        select(vec![Address::VirtioMmio, Address::Unassigned]),
         select(OTHER_ADDRESSES).prop_map(|word| Address::Other(word.to_owned())),
     ]
 }
@@ -96,8 +105,24 @@ fn frontend() -> impl Strategy<Value = Frontend> {
         of(select(ReadErrorPolicy::ALL)),
     );
     let names = (of(nasty()), of(nasty()), of(nasty()), of(nasty()));
-    (identity, queues, blocks, policies, names).prop_map(
-        |(identity, queues, blocks, policies, names)| {
+    let passed_through = (of(select(Switch::ALL)), of(select(Sgio::ALL)));
+    let switches = (
+        of(select(Switch::ALL)),
+        of(select(Switch::ALL)),
+        of(select(Switch::ALL)),
+        of(select(Tray::ALL)),
+        of(nasty()),
+        of(number()),
+    );
+    let more = (
+        passed_through,
+        switches,
+        virtio(),
+        of(geometry()),
+        statistics(),
+    );
+    (identity, queues, blocks, policies, names, more).prop_map(
+        |(identity, queues, blocks, policies, names, more)| {
             let (device, target, bus, model, rotation_rate, removable, boot_order, address, alias) =
                 identity;
             Frontend {
@@ -105,6 +130,17 @@ fn frontend() -> impl Strategy<Value = Frontend> {
                 target: Some(target),
                 bus,
                 model,
+                rawio: more.0.0,
+                sgio: more.0.1,
+                ioeventfd: more.1.0,
+                event_idx: more.1.1,
+                dpofua: more.1.2,
+                tray: more.1.3,
+                loadparm: more.1.4,
+                acpi_index: more.1.5,
+                virtio: more.2,
+                geometry: more.3,
+                statistics: more.4,
                 queues: queues.0,
                 queue_size: queues.1,
                 iothread: queues.2.map(IoThreadId),
@@ -126,6 +162,56 @@ fn frontend() -> impl Strategy<Value = Frontend> {
             }
         },
     )
+}
+
+fn virtio() -> impl Strategy<Value = VirtioOptions> {
+    vec(of(select(Switch::ALL)), 4).prop_map(|switches| VirtioOptions {
+        iommu: switches[0],
+        ats: switches[1],
+        packed: switches[2],
+        page_per_vq: switches[3],
+    })
+}
+
+fn geometry() -> impl Strategy<Value = Geometry> {
+    (
+        of(number()),
+        of(number()),
+        of(number()),
+        of(select(GeometryTranslation::ALL)),
+    )
+        .prop_map(|(cylinders, heads, sectors, translation)| Geometry {
+            cylinders,
+            heads,
+            sectors,
+            translation,
+        })
+}
+
+fn statistics() -> impl Strategy<Value = Statistics> {
+    let histogram =
+        (of(nasty()), vec(big_number(), 0..3)).prop_map(|(request, bin_starts)| LatencyHistogram {
+            request,
+            bin_starts,
+        });
+    (vec(number(), 0..3), vec(histogram, 0..2)).prop_map(|(intervals, histograms)| Statistics {
+        intervals,
+        histograms,
+    })
+}
+
+fn blkiotune() -> impl Strategy<Value = Blkiotune> {
+    let device = (of(nasty()), vec(of(number()), 3), vec(of(big_number()), 2)).prop_map(
+        |(path, small, large)| BlkioDevice {
+            path,
+            weight: small[0],
+            read_iops_sec: small[1],
+            write_iops_sec: small[2],
+            read_bytes_sec: large[0],
+            write_bytes_sec: large[1],
+        },
+    );
+    (of(number()), vec(device, 0..3)).prop_map(|(weight, devices)| Blkiotune { weight, devices })
 }
 
 fn limits() -> impl Strategy<Value = IotuneLimits> {
@@ -153,50 +239,7 @@ fn iotune() -> impl Strategy<Value = Iotune> {
     )
 }
 
-fn protocol() -> impl Strategy<Value = Protocol> {
-    prop_oneof![
-        nasty().prop_map(|path| Protocol::File { path }),
-        nasty().prop_map(|path| Protocol::HostDevice {
-            path: DevicePath(path)
-        }),
-    ]
-}
-
-const OTHER_SOURCES: &[&str] = &["dir", "network", "volume", "nvme", "vhostvdpa", "ctl"];
-
-fn backing() -> impl Strategy<Value = Backing> {
-    let below = prop_oneof![
-        3 => protocol(),
-        1 => select(OTHER_SOURCES).prop_map(|word| Protocol::Other(word.to_owned())),
-    ];
-    let chain = vec((of(select(Format::ALL)), below), 0..4);
-    (chain, any::<bool>()).prop_map(|(chain, is_terminated)| {
-        let end = if is_terminated {
-            Backing::Terminated
-        } else {
-            Backing::Unspecified
-        };
-        chain.into_iter().fold(end, |backing, (format, protocol)| {
-            Backing::Image(Box::new(Image {
-                format,
-                protocol,
-                backing,
-                creation: None,
-            }))
-        })
-    })
-}
-
 fn source() -> impl Strategy<Value = BackendSource> {
-    let image =
-        (of(select(Format::ALL)), protocol(), backing()).prop_map(|(format, protocol, backing)| {
-            BackendSource::Image(Image {
-                format,
-                protocol,
-                backing,
-                creation: None,
-            })
-        });
     let socket = (nasty(), of(select(Switch::ALL)), of(number())).prop_map(
         |(path, reconnect, reconnect_timeout)| {
             BackendSource::VhostUser(VhostUserSocket {
@@ -206,13 +249,8 @@ fn source() -> impl Strategy<Value = BackendSource> {
             })
         },
     );
-    let other = (select(OTHER_SOURCES), of(select(Format::ALL))).prop_map(|(word, format)| {
-        BackendSource::Other(OtherSource {
-            source_type: word.to_owned(),
-            format,
-        })
-    });
-    prop_oneof![6 => image, 1 => socket, 1 => other, 1 => Just(BackendSource::Empty)]
+    let image = image::image().prop_map(BackendSource::from);
+    prop_oneof![6 => image, 1 => socket, 1 => Just(BackendSource::Empty)]
 }
 
 fn backend() -> impl Strategy<Value = Backend> {
@@ -224,33 +262,55 @@ fn backend() -> impl Strategy<Value = Backend> {
         of(select(Switch::ALL)),
         of(select(Switch::ALL)),
     );
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (source(), modes, of(size()), of(iotune()), flags).prop_map(
-        |(source, modes, metadata_cache_size, iotune, flags)| Backend {
-            source,
-            cache: modes.0,
-            aio: modes.1,
-            discard: modes.2,
-            detect_zeroes: modes.3,
-            copy_on_read: modes.4,
-            discard_no_unref: modes.5,
-            metadata_cache_size,
-            iotune,
-            is_read_only: flags.0,
-            is_shareable: flags.1,
-            is_transient: flags.2,
-        },
+    let flags = (
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        of(select(Switch::ALL)),
+        of(select(Snapshot::ALL)),
+        vec(nasty(), 0..3),
+        of(select(StartupPolicy::ALL)),
+    );
+    (
+        source().boxed(),
+        modes.boxed(),
+        of(size()),
+        of(iotune()),
+        flags,
     )
+        .prop_map(
+            |(source, modes, metadata_cache_size, iotune, flags)| Backend {
+                startup_policy: flags.6.filter(|_| image::may_be_missing(&source)),
+                source,
+                cache: modes.0,
+                aio: modes.1,
+                discard: modes.2,
+                detect_zeroes: modes.3,
+                copy_on_read: modes.4,
+                discard_no_unref: modes.5,
+                metadata_cache_size,
+                iotune,
+                is_read_only: flags.0,
+                is_shareable: flags.1,
+                is_transient: flags.2,
+                // An attribute of the same element.
+                share_backing: flags.3.filter(|_| flags.2),
+                snapshot: flags.4,
+                throttle_filters: flags.5,
+            },
+        )
 }
 
-pub(crate) fn disk() -> impl Strategy<Value = Disk> {
-    (frontend(), backend()).prop_map(|(mut frontend, backend)| {
-        // Only a drive with removable media may be empty.
-        if backend.source == BackendSource::Empty {
-            frontend.device = Some(Device::Cdrom);
-        }
-        Disk { frontend, backend }
-    })
+pub(crate) fn disk() -> BoxedStrategy<Disk> {
+    (frontend().boxed(), backend().boxed())
+        .prop_map(|(mut frontend, backend)| {
+            // Only a drive with removable media may be empty.
+            if backend.source == BackendSource::Empty {
+                frontend.device = Some(Device::Cdrom);
+            }
+            Disk { frontend, backend }
+        })
+        .boxed()
 }
 
 fn controller() -> impl Strategy<Value = Controller> {
@@ -261,6 +321,15 @@ fn controller() -> impl Strategy<Value = Controller> {
         of(number()),
         of(number()),
     );
+    let more = (
+        of(select(Switch::ALL)),
+        virtio(),
+        of(number()),
+        of(number()),
+        of(nasty()),
+        of(nasty()),
+        of(number()),
+    );
     (
         select(ControllerType::ALL),
         of(select(ScsiControllerModel::ALL)),
@@ -268,9 +337,18 @@ fn controller() -> impl Strategy<Value = Controller> {
         numbers,
         mapping(),
         of(address()),
+        more,
     )
         .prop_map(
-            |(controller_type, scsi_model, other_model, numbers, iothread_mapping, address)| {
+            |(
+                controller_type,
+                scsi_model,
+                other_model,
+                numbers,
+                iothread_mapping,
+                address,
+                more,
+            )| {
                 let is_scsi = controller_type == ControllerType::Scsi;
                 Controller {
                     controller_type,
@@ -280,6 +358,13 @@ fn controller() -> impl Strategy<Value = Controller> {
                     queues: numbers.1,
                     cmd_per_lun: numbers.2,
                     max_sectors: numbers.3,
+                    ioeventfd: more.0,
+                    virtio: more.1,
+                    ports: more.2.filter(|_| !is_scsi),
+                    start_port: more.3,
+                    serial: more.4,
+                    alias: more.5,
+                    acpi_index: more.6,
                     iothread: numbers.4.map(IoThreadId),
                     iothread_mapping,
                     address,
@@ -289,15 +374,23 @@ fn controller() -> impl Strategy<Value = Controller> {
 }
 
 fn iothreads() -> impl Strategy<Value = Vec<IoThread>> {
-    let listed = btree_map(1..30_u32, (of(number()), of(number())), 0..4);
+    let polling = vec(of(big_number()), 3).prop_map(|numbers| Polling {
+        max: numbers[0],
+        grow: numbers[1],
+        shrink: numbers[2],
+    });
+    let listed = btree_map(1..30_u32, (of(number()), of(number()), polling), 0..4);
     (listed, 0..4_usize).prop_map(|(listed, counted)| {
         let taken: BTreeSet<u32> = listed.keys().copied().collect();
-        let with_element = listed.into_iter().map(|(id, (min, max))| IoThread {
-            id: IoThreadId(id),
-            is_listed: true,
-            thread_pool_min: min,
-            thread_pool_max: max,
-        });
+        let with_element = listed
+            .into_iter()
+            .map(|(id, (min, max, polling))| IoThread {
+                id: IoThreadId(id),
+                is_listed: true,
+                thread_pool_min: min,
+                thread_pool_max: max,
+                polling,
+            });
         let free = (1..).filter(|id| !taken.contains(id)).take(counted);
         let without = free.map(|id| IoThread::new(IoThreadId(id)));
         with_element.chain(without).collect()
@@ -338,6 +431,19 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
         of(size()),
         of(nasty()),
     );
+    let default_iothread =
+        (of(number()), of(number())).prop_map(|(thread_pool_min, thread_pool_max)| {
+            DefaultIoThread {
+                thread_pool_min,
+                thread_pool_max,
+            }
+        });
+    let tunes = (
+        vec(select(BootDevice::ALL), 0..3),
+        of(blkiotune()),
+        vec(iotune(), 0..3),
+        of(default_iothread),
+    );
     (
         any::<bool>(),
         machine,
@@ -345,9 +451,10 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
         iothreads(),
         vec(controller(), 0..3),
         vec(disk(), 0..4),
+        tunes,
     )
         .prop_map(
-            |(is_whole, machine, memory_backing, iothreads, controllers, disks)| {
+            |(is_whole, machine, memory_backing, iothreads, controllers, disks, tunes)| {
                 if !is_whole {
                     return Domain {
                         scope: Scope::DisksOnly,
@@ -366,6 +473,10 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
                     vcpus: machine.4,
                     memory: machine.5,
                     memory_backing,
+                    boot_devices: tunes.0,
+                    blkiotune: tunes.1,
+                    throttle_groups: tunes.2,
+                    default_iothread: tunes.3,
                     iothreads,
                     controllers,
                     disks,

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::{BlockDevice, Fact};
 use vmdisk_model::{
-    Architecture, BackendSource, Bytes, Device, DiskField, Image, Protocol, TargetBus,
+    Architecture, BackendSource, Bytes, Device, DiskField, HostStorage, Image, TargetBus,
 };
 
 use super::host::Direct;
@@ -111,9 +111,9 @@ impl Planner<'_> {
                 whose: device.name().into_owned(),
             })
         };
-        match &image.protocol {
-            Protocol::HostDevice { .. } => of_device(self.device_below(spec, image)?),
-            Protocol::File { path } => {
+        match image.protocol.on_host() {
+            Some(HostStorage::Device(_)) => of_device(self.device_below(spec, image)?),
+            Some(HostStorage::File(path)) => {
                 if let Direct::Works {
                     alignment: Some(offset @ 4096..),
                     ..
@@ -132,7 +132,7 @@ impl Planner<'_> {
                     .filter_map(of_device)
                     .max_by_key(|below| (below.logical, below.physical))
             }
-            Protocol::Other(_) => None,
+            None => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The cache mode: whether the host's page cache lies between the guest and its storage.
 
-use vmdisk_model::{AioMode, BackendSource, Backing, CacheMode, DiskField, Image, Protocol};
+use vmdisk_model::{AioMode, BackendSource, Backing, CacheMode, DiskField, HostStorage, Image};
 
 use super::host::Direct;
 use super::planner::{Chosen, Planner};
@@ -30,18 +30,18 @@ fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Cache
         let reason = "native AIO needs it";
         return Chosen::by_default(CacheMode::None, reason).instead_of("native-without-direct");
     }
-    let works = match (planner.host.direct_io(image), &image.protocol) {
+    let works = match (planner.host.direct_io(image), image.protocol.on_host()) {
         (Direct::Fails { because, rule, .. }, _) => {
             let mut chosen = Chosen::by_fact(CacheMode::Writeback, because);
             chosen.rule = rule;
             return chosen;
         }
         (Direct::Works { because, .. }, _) => because,
-        (Direct::Unknown { .. }, Protocol::HostDevice { .. }) => {
+        (Direct::Unknown { .. }, Some(HostStorage::Device(_))) => {
             let reason = "block devices do direct I/O, and two caches would hold the same data";
             return Chosen::by_default(CacheMode::None, reason);
         }
-        (Direct::Unknown { why }, Protocol::File { .. } | Protocol::Other(_)) => {
+        (Direct::Unknown { why }, Some(HostStorage::File(_)) | None) => {
             let reason = format!(
                 "it is not known whether direct I/O works there: {why}; writeback works everywhere"
             );

@@ -2,8 +2,8 @@
 
 use vmdisk_facts::{BlockDevice, BlockKind, Capability, Fact};
 use vmdisk_model::{
-    BackendSource, Bytes, Creation, DetectZeroes, Device, Discard, DiskField, Format, Image,
-    Protocol, Qcow2Preallocation, Switch, TargetBus,
+    BackendSource, Bytes, Creation, DetectZeroes, Device, Discard, DiskField, Format, HostStorage,
+    Image, Qcow2Preallocation, Switch, TargetBus,
 };
 
 use super::aio::is_allocated;
@@ -153,8 +153,8 @@ fn choose(
     if let Some(Creation::ThinVolume(_)) = image.creation {
         return thin("a thin volume");
     }
-    match &image.protocol {
-        Protocol::File { path } => {
+    match image.protocol.on_host() {
+        Some(HostStorage::File(path)) => {
             if is_allocated(planner, image) {
                 let reason = "every block is allocated, and a discard would give it away";
                 return Chosen::by_default(Discard::Ignore, reason);
@@ -172,10 +172,8 @@ fn choose(
                 "it is not known whether the file is sparse, and a discard would make it so";
             Chosen::by_default(Discard::Ignore, reason)
         }
-        Protocol::HostDevice { .. } => on_device(planner, image, spec),
-        Protocol::Other(_) => {
-            Chosen::by_default(Discard::Ignore, "nothing is known of the storage")
-        }
+        Some(HostStorage::Device(_)) => on_device(planner, image, spec),
+        None => Chosen::by_default(Discard::Ignore, "nothing is known of the storage"),
     }
 }
 

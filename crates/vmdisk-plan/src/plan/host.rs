@@ -4,7 +4,7 @@ use vmdisk_facts::{
     BlockDevice, BlockKind, Buffered, Capability, DirectIo, Fact, FsKind, HostIndex, Target,
     Verdict, Version,
 };
-use vmdisk_model::{Bytes, Image, LogicalVolumeName, Protocol};
+use vmdisk_model::{Bytes, HostStorage, Image, LogicalVolumeName, Protocol};
 
 /// What `O_DIRECT` comes to for an image.
 pub(crate) enum Direct {
@@ -182,9 +182,9 @@ impl<'a> Host<'a> {
 
     /// The block device that an image lies on, if it is one and the facts describe it.
     pub(crate) fn device(&self, image: &Image) -> Option<&'a BlockDevice> {
-        match &image.protocol {
-            Protocol::HostDevice { path } => self.index.block_device(&path.0).known(),
-            Protocol::File { .. } | Protocol::Other(_) => None,
+        match image.protocol.on_host() {
+            Some(HostStorage::Device(path)) => self.index.block_device(&path.0).known(),
+            Some(HostStorage::File(_)) | None => None,
         }
     }
 

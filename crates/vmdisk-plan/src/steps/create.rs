@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use vmdisk_model::{
-    Backing, Bytes, Creation, Format, Image, LogicalVolumeName, Protocol, Qcow2Creation,
-    ThinCreation,
+    Bytes, Creation, Format, Image, LogicalVolumeName, Protocol, Qcow2Creation, ThinCreation,
 };
 
 use super::{Condition, Step};
@@ -314,10 +313,5 @@ pub(crate) fn backing_image(path: &str, format: Format) -> Image {
             path: path.to_owned(),
         }
     };
-    Image {
-        format: Some(format),
-        protocol,
-        backing: Backing::Unspecified,
-        creation: None,
-    }
+    Image::new(Some(format), protocol)
 }

@@ -60,6 +60,51 @@ impl Writer<'_> {
     }
 }
 
+impl Writer<'_> {
+    /// Writes the filters that hold requests back to the limits of the guest's throttle groups, the first
+    /// one lowest, and hands back the name of the topmost node.
+    pub(crate) fn write_throttle_filters(
+        &mut self,
+        nth: usize,
+        groups: &[String],
+        names: NodeNames<'_>,
+        options: NodeOptions,
+        is_writable: bool,
+        below: String,
+    ) -> String {
+        let at = FieldPath::Disk(nth, DiskField::ThrottleFilters);
+        let mut top = below;
+        for (filter, group) in groups.iter().enumerate() {
+            let Some(id) = self.throttle_limits.get(group.as_str()).cloned() else {
+                let known = self.throttle_limits.keys().copied();
+                let near = vmdisk_source::nearest(group, known);
+                let message = format!("there is no throttle group '{group}' in this guest");
+                match near {
+                    Some(near) => {
+                        self.problem_with_help(at, message, &format!("did you mean '{near}'?"));
+                    }
+                    None => self.problem(at, message),
+                }
+                continue;
+            };
+            let name = names.throttle_filter(filter);
+            let node = JsonObject::new()
+                .with("driver", "throttle")
+                .with("node-name", name.as_str())
+                .with("throttle-group", id)
+                .with("file", top.as_str());
+            let node = if self.is_libvirt_style() {
+                node
+            } else {
+                finished(node, options, is_writable)
+            };
+            self.blockdev(node, at);
+            top = name;
+        }
+        top
+    }
+}
+
 /// A filter with the options of the chain: a filter that does not say `discard` swallows discards,
 /// and one that may write refuses to sit on a read-only node.
 fn finished(mut node: JsonObject, options: NodeOptions, is_writable: bool) -> JsonObject {

@@ -2,15 +2,17 @@
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
-    Backing, Bytes, DetectZeroes, DiskField, FieldPath, Format, ImageField, Switch,
+    Backing, DetectZeroes, DiskField, EncryptionFormat, FieldPath, Format, ImageField, Protocol,
+    Switch,
 };
 
 use super::Layer;
+use super::image::is_encrypted_for_qemu;
 use crate::json::{Json, JsonObject};
 use crate::writer::Writer;
 
 /// QEMU's driver for a format, or why there is none.
-fn driver(format: Format) -> Result<&'static str, &'static str> {
+pub(crate) fn driver(format: Format) -> Result<&'static str, &'static str> {
     match format {
         Format::Raw
         | Format::Qcow2
@@ -19,13 +21,13 @@ fn driver(format: Format) -> Result<&'static str, &'static str> {
         | Format::Vmdk
         | Format::Vdi
         | Format::Vpc
+        | Format::Luks
         | Format::Bochs
         | Format::Cloop
         | Format::Dmg => Ok(format.as_wire()),
         Format::Vhd => Ok("vhdx"),
         Format::Ploop => Ok("parallels"),
-        Format::Fat => Err("a directory shown as a FAT file system cannot be written yet"),
-        Format::Luks => Err("a LUKS container needs a secret, which cannot be written yet"),
+        Format::Fat => Err("only a directory is shown as a FAT file system"),
         Format::Iso | Format::Cow | Format::Dir => Err("QEMU has no driver of this name"),
     }
 }
@@ -33,33 +35,42 @@ fn driver(format: Format) -> Result<&'static str, &'static str> {
 impl Writer<'_> {
     /// The format node of one image. There is one for raw images too, so that every disk has the
     /// same shape; a format that is not said is raw, because probing lets a guest choose.
-    pub(crate) fn format_node(
+    pub(super) fn format_node(
         &mut self,
         layer: &Layer<'_>,
-        format: Option<Format>,
         backing: &Backing,
+        data_file: Option<String>,
     ) -> JsonObject {
-        let format = format.unwrap_or(Format::Raw);
+        let format = layer.image.format.unwrap_or(Format::Raw);
         let at = layer.at(ImageField::Format);
-        let driver = driver(format).unwrap_or_else(|reason| {
-            self.problem(at, format!("format '{format}': {reason}"));
-            format.as_wire()
-        });
+        let is_directory = matches!(layer.image.protocol, Protocol::Directory { .. });
+        let driver = if format == Format::Fat && is_directory {
+            // The protocol node makes the file system.
+            "raw"
+        } else if format == Format::Raw && is_encrypted_for_qemu(layer.image) {
+            "luks"
+        } else {
+            driver(format).unwrap_or_else(|reason| {
+                self.problem(at, format!("format '{format}': {reason}"));
+                format.as_wire()
+            })
+        };
         let mut node = JsonObject::new()
             .with("driver", driver)
-            .with("node-name", layer.names.format(layer.depth))
-            .with("file", layer.names.protocol(layer.depth));
+            .with("node-name", layer.names.format())
+            .with("file", layer.storage());
+        self.decryption(layer, driver, &mut node);
+        if let Some(data_file) = data_file {
+            if format == Format::Qcow2 {
+                node.push("data-file", data_file);
+            } else {
+                let message = "only qcow2 images have their data elsewhere";
+                self.problem(layer.at(ImageField::DataFile), message);
+            }
+        }
         match backing {
             Backing::Image(_) if format.has_backing() => {
-                let below = layer.depth + 1;
-                node.push(
-                    "backing",
-                    if layer.has_format_node_below {
-                        layer.names.format(below)
-                    } else {
-                        layer.names.protocol(below)
-                    },
-                );
+                node.push_some("backing", layer.below.clone());
             }
             Backing::Image(_) => self.no_backing(layer, format),
             Backing::Terminated if format.has_backing() => node.push("backing", Json::Null),
@@ -75,56 +86,98 @@ impl Writer<'_> {
             layer.detect_zeroes.map(DetectZeroes::as_wire),
         );
         node.push("read-only", !layer.is_writable);
+        self.check_qcow2_options(layer, format);
+        if format == Format::Qcow2 {
+            self.qcow2_options(layer, &mut node);
+        }
         node
     }
 
-    fn no_backing(&mut self, layer: &Layer<'_>, format: Format) {
+    /// Adds what QEMU needs to decrypt an image.
+    fn decryption(&mut self, layer: &Layer<'_>, driver: &str, node: &mut JsonObject) {
+        let at = layer.at(ImageField::Encryption);
+        if !is_encrypted_for_qemu(layer.image) {
+            if driver == "luks" {
+                self.problem_with_help(
+                    layer.at(ImageField::Format),
+                    "a LUKS container needs a secret",
+                    "write `<encryption format='luks'>` with a `<secret>` in the source",
+                );
+            }
+            return;
+        }
+        let format = layer
+            .image
+            .encryption
+            .as_ref()
+            .and_then(|encryption| encryption.format);
+        match format {
+            Some(EncryptionFormat::Luks) => {}
+            Some(EncryptionFormat::Luks2 | EncryptionFormat::LuksAny) => {
+                self.problem(at, "QEMU itself decrypts LUKS version 1 only");
+            }
+            Some(EncryptionFormat::Default | EncryptionFormat::Qcow) | None => {
+                self.problem(at, "QEMU no longer uses old encrypted images in guests");
+            }
+        }
+        let mut secrets = self.encryption_secrets(layer).into_iter();
+        let (Some(secret), None) = (secrets.next(), secrets.next()) else {
+            self.problem(at, "QEMU takes exactly one secret for an image");
+            return;
+        };
+        match driver {
+            "luks" => node.push("key-secret", secret),
+            "qcow2" => {
+                let encrypt = JsonObject::new()
+                    .with("format", "luks")
+                    .with("key-secret", secret);
+                node.push("encrypt", encrypt);
+            }
+            _ => self.problem(at, "only raw and qcow2 images are encrypted"),
+        }
+    }
+
+    /// Notes a backing image where there can be none.
+    pub(super) fn no_backing(&mut self, layer: &Layer<'_>, format: Format) {
         self.problem(
             layer.at(ImageField::Format),
             format!("an image of format '{format}' has no backing image"),
         );
     }
 
-    /// Notes a backing image below a raw one, whose node is not there to refuse it.
-    pub(crate) fn check_raw_backing(&mut self, layer: &Layer<'_>, backing: &Backing) {
-        match backing {
-            Backing::Image(_) => self.no_backing(layer, Format::Raw),
-            Backing::Terminated | Backing::Unspecified => {}
+    /// Notes options of qcow2 on another format.
+    pub(super) fn check_qcow2_options(&mut self, layer: &Layer<'_>, format: Format) {
+        if format == Format::Qcow2 {
+            return;
+        }
+        let cache = match layer.depth {
+            0 => FieldPath::Disk(layer.nth, DiskField::MetadataCacheSize),
+            _ => layer.at(ImageField::MetadataCacheSize),
+        };
+        let no_unref = FieldPath::Disk(layer.nth, DiskField::DiscardNoUnref);
+        for (at, is_set) in [
+            (cache, layer.metadata_cache_size.is_some()),
+            (no_unref, layer.discard_no_unref.is_some()),
+        ] {
+            if is_set {
+                self.problem(at, "only qcow2 images have this option");
+            }
         }
     }
 
     /// Adds the options that only qcow2 has.
-    pub(crate) fn qcow2_options(
-        &mut self,
-        nth: usize,
-        node: &mut JsonObject,
-        format: Option<Format>,
-        metadata_cache_size: Option<Bytes>,
-        discard_no_unref: Option<Switch>,
-    ) {
-        let at = |field| FieldPath::Disk(nth, field);
-        if format != Some(Format::Qcow2) {
-            for (field, is_set) in [
-                (DiskField::MetadataCacheSize, metadata_cache_size.is_some()),
-                (DiskField::DiscardNoUnref, discard_no_unref.is_some()),
-            ] {
-                if is_set {
-                    self.problem(at(field), "only qcow2 images have this option");
-                }
-            }
-            return;
-        }
-        node.push_some("cache-size", metadata_cache_size.map(|size| size.0));
-        if discard_no_unref.is_some() {
+    fn qcow2_options(&mut self, layer: &Layer<'_>, node: &mut JsonObject) {
+        node.push_some("cache-size", layer.metadata_cache_size.map(|size| size.0));
+        if layer.discard_no_unref.is_some() {
             self.require(
                 Capability::DiscardNoUnref,
-                at(DiskField::DiscardNoUnref),
+                FieldPath::Disk(layer.nth, DiskField::DiscardNoUnref),
                 "discard-no-unref",
             );
         }
         node.push_some(
             "discard-no-unref",
-            discard_no_unref.map(|on| on == Switch::On),
+            layer.discard_no_unref.map(|on| on == Switch::On),
         );
     }
 }

@@ -2,15 +2,21 @@
 
 pub(crate) mod filter;
 pub(crate) mod format;
+mod image;
+mod network;
 mod one_node;
 pub(crate) mod protocol;
 pub(crate) mod read;
+mod read_network;
+mod url;
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
-    AioMode, Backend, BackendSource, Backing, CacheSwitches, DetectZeroes, Device, Discard, Disk,
-    DiskField, FieldPath, Format, Image, ImageField, Switch,
+    Backend, BackendSource, CacheSwitches, DetectZeroes, Device, Discard, Disk, DiskField,
+    FieldPath, Image, Switch,
 };
+
+pub(crate) use image::Layer;
 
 use crate::json::JsonObject;
 use crate::names::{DEEPEST, NodeNames};
@@ -86,14 +92,26 @@ impl<'a> Writer<'a> {
             discard_no_unref,
             metadata_cache_size,
             iotune,
+            throttle_filters,
+            // What a snapshot of the guest does with it is nothing that QEMU is told before.
+            snapshot: _,
             // Read through `is_writable`.
             is_read_only: _,
             // The device's `share-rw`.
             is_shareable: _,
             is_transient,
+            // Of a transient disk, which is refused or libvirt's business.
+            share_backing: _,
+            // What becomes of a disk without its source is decided before QEMU starts.
+            startup_policy: _,
         } = backend;
         let at = |field| FieldPath::Disk(nth, field);
-        if *is_transient {
+        if *is_transient && self.is_libvirt_style() {
+            self.leave_out(
+                at(DiskField::Transient),
+                "libvirt makes the overlay of a transient disk at each start",
+            );
+        } else if *is_transient {
             self.problem_with_help(
                 at(DiskField::Transient),
                 "a transient disk is an overlay that is made at each start, which no option of QEMU does for -blockdev",
@@ -104,14 +122,6 @@ impl<'a> Writer<'a> {
             BackendSource::Image(image) => image,
             BackendSource::Empty => {
                 self.empty_drive(nth, disk);
-                return None;
-            }
-            BackendSource::Other(other) => {
-                let message = format!(
-                    "a source of type '{}' cannot be written yet",
-                    other.source_type
-                );
-                self.problem(at(DiskField::SourceType), message);
                 return None;
             }
             // Has no nodes: the daemon does the I/O.
@@ -128,61 +138,42 @@ impl<'a> Writer<'a> {
             self.problem(at(DiskField::Source), message);
             return None;
         }
-        let mut top = names.format(0);
         let detect_zeroes = written_detect_zeroes(backend);
         let is_for_every_layer =
             !self.is_libvirt_style() || self.can(Capability::LibvirtDetectZeroesEveryLayer);
+        let device = disk.frontend.effective_device();
+        // The data file of an image has libvirt's next number.
+        let mut serials = Vec::with_capacity(chain.len());
+        let mut serial = 0;
+        for image in &chain {
+            serials.push(serial);
+            serial += 1 + usize::from(image.data_file.is_some());
+        }
+        let mut below: Option<String> = None;
         for (depth, image) in chain.iter().enumerate().rev() {
             let layer = Layer {
                 nth,
                 depth,
-                names,
+                image,
+                is_data: false,
+                names: names.image(depth, serials[depth]),
                 options,
                 is_writable: is_writable && depth == 0,
-                is_optical: disk.frontend.effective_device() == Device::Cdrom,
+                is_optical: device == Device::Cdrom,
+                is_floppy: device == Device::Floppy,
                 aio: *aio,
                 detect_zeroes: detect_zeroes.filter(|_| depth == 0 || is_for_every_layer),
-                has_format_node: self.needs_format_node(image),
-                has_format_node_below: match &image.backing {
-                    Backing::Image(below) => self.needs_format_node(below),
-                    Backing::Unspecified | Backing::Terminated => false,
+                metadata_cache_size: match depth {
+                    0 => *metadata_cache_size,
+                    _ => image.metadata_cache_size,
                 },
+                discard_no_unref: discard_no_unref.filter(|_| depth == 0),
+                has_format_node: self.needs_format_node(image),
+                below: below.take(),
             };
-            let Image {
-                format,
-                protocol,
-                backing,
-                // How the storage is made goes to a script, not to a guest.
-                creation: _,
-            } = image;
-            self.write_protocol(&layer, protocol);
-            if !layer.has_format_node {
-                if depth == 0 {
-                    top = names.protocol(0);
-                    let mut unused = JsonObject::new();
-                    self.qcow2_options(
-                        nth,
-                        &mut unused,
-                        *format,
-                        *metadata_cache_size,
-                        *discard_no_unref,
-                    );
-                }
-                self.check_raw_backing(&layer, backing);
-                continue;
-            }
-            let mut node = self.format_node(&layer, *format, backing);
-            if depth == 0 {
-                self.qcow2_options(
-                    nth,
-                    &mut node,
-                    *format,
-                    *metadata_cache_size,
-                    *discard_no_unref,
-                );
-            }
-            self.blockdev(node, FieldPath::Image(nth, depth, ImageField::Format));
+            below = Some(self.write_image(&layer));
         }
+        let mut top = below?;
         if *copy_on_read == Some(Switch::On) {
             top = self.write_copy_on_read(nth, names, options, is_writable, &top);
         }
@@ -195,17 +186,30 @@ impl<'a> Writer<'a> {
             let group = self.write_throttle_group(nth, stem, iotune);
             top = self.write_throttle(nth, names, options, is_writable, &group, &top);
         }
+        if iotune.is_some() && !throttle_filters.is_empty() {
+            self.problem(
+                at(DiskField::ThrottleFilters),
+                "a disk has either limits of its own or the guest's groups as filters, not both",
+            );
+        }
+        top = self.write_throttle_filters(nth, throttle_filters, names, options, is_writable, top);
         Some(top)
     }
 
-    /// True unless the image is raw and libvirt would leave out its format node: with a QEMU that
-    /// keeps protocol nodes out of backing file strings it does (`qemuBlockStorageSourceNeedsFormatLayer`).
-    fn needs_format_node(&self, image: &Image) -> bool {
-        let is_raw = matches!(image.format, Some(Format::Raw) | None);
-        !(is_raw
-            && self.is_libvirt_style()
-            && self.can(Capability::BackingMaskProtocol)
-            && self.can(Capability::LibvirtDropsRawLayer))
+    /// True for a disk whose overlay shares what is below with other guests: libvirt makes the overlay and
+    /// plugs the disk in before the guest's CPUs run.
+    pub(crate) fn is_plugged_in_later(&mut self, nth: usize, disk: &Disk) -> bool {
+        let backend = &disk.backend;
+        let is_later = self.is_libvirt_style()
+            && backend.is_transient
+            && backend.share_backing == Some(Switch::On);
+        if is_later {
+            self.leave_out(
+                FieldPath::Disk(nth, DiskField::ShareBacking),
+                "libvirt plugs the disk in after the start, on an overlay that it makes",
+            );
+        }
+        is_later
     }
 
     fn empty_drive(&mut self, nth: usize, disk: &Disk) {
@@ -220,9 +224,13 @@ impl<'a> Writer<'a> {
             discard_no_unref,
             metadata_cache_size,
             iotune,
+            throttle_filters,
+            snapshot: _,
             is_read_only: _,
             is_shareable: _,
             is_transient: _,
+            share_backing: _,
+            startup_policy: _,
         } = &disk.backend;
         let at = |field| FieldPath::Disk(nth, field);
         match disk.frontend.effective_device() {
@@ -243,6 +251,7 @@ impl<'a> Writer<'a> {
             (DiskField::DiscardNoUnref, discard_no_unref.is_some()),
             (DiskField::MetadataCacheSize, metadata_cache_size.is_some()),
             (DiskField::Iotune, iotune.is_some()),
+            (DiskField::ThrottleFilters, !throttle_filters.is_empty()),
         ] {
             if is_set {
                 self.leave_out(
@@ -251,30 +260,5 @@ impl<'a> Writer<'a> {
                 );
             }
         }
-    }
-}
-
-/// One image of a chain and what is known about all of them.
-pub(crate) struct Layer<'a> {
-    pub(crate) nth: usize,
-    /// 0 is the top image.
-    pub(crate) depth: usize,
-    pub(crate) names: NodeNames<'a>,
-    pub(crate) options: NodeOptions,
-    /// True for the top image of a disk that the guest may write.
-    pub(crate) is_writable: bool,
-    /// True in a CD drive.
-    pub(crate) is_optical: bool,
-    pub(crate) aio: Option<AioMode>,
-    pub(crate) detect_zeroes: Option<DetectZeroes>,
-    /// False for a raw image where libvirt leaves the node out.
-    pub(crate) has_format_node: bool,
-    /// The same of the image below.
-    pub(crate) has_format_node_below: bool,
-}
-
-impl Layer<'_> {
-    fn at(&self, field: ImageField) -> FieldPath {
-        FieldPath::Image(self.nth, self.depth, field)
     }
 }

@@ -1,9 +1,9 @@
-//! The node that opens a file or device.
+//! The node that opens a file, a device or a connection, and the one that cuts a part out of it.
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
     AioMode, DetectZeroes, DevicePath, DevicePathKind, Discard, DiskField, FieldPath, ImageField,
-    Protocol,
+    NvmeSource, PciAddress, Protocol, Slice,
 };
 
 use super::{Layer, NodeOptions};
@@ -12,37 +12,33 @@ use crate::writer::Writer;
 
 impl Writer<'_> {
     /// Writes the protocol node of one image.
-    pub(crate) fn write_protocol(&mut self, layer: &Layer<'_>, protocol: &Protocol) {
-        let at = layer.at(ImageField::Source);
-        let (driver, path) = match protocol {
-            Protocol::File { path } => ("file", path),
-            Protocol::HostDevice { path } if layer.is_optical && is_optical_drive(path) => {
-                ("host_cdrom", &path.0)
-            }
-            Protocol::HostDevice { path } => ("host_device", &path.0),
-            Protocol::Other(word) => {
-                self.problem(
-                    at,
-                    format!("a source of type '{word}' cannot be written yet"),
-                );
-                return;
-            }
-        };
-        if path.is_empty() {
-            self.problem(layer.at(ImageField::Path), "the path is empty");
+    pub(crate) fn write_protocol(&mut self, layer: &Layer<'_>) {
+        let Some(mut node) = self.protocol_node(layer) else {
             return;
-        }
-        let mut node = JsonObject::new()
-            .with("driver", driver)
-            .with("node-name", layer.names.protocol(layer.depth))
-            .with("filename", path.as_str());
-        node.push_some("aio", layer.aio.map(AioMode::as_wire));
-        if layer.aio == Some(AioMode::IoUring) && layer.depth == 0 {
-            let at = FieldPath::Disk(layer.nth, DiskField::Aio);
-            self.require(Capability::AioIoUring, at, "aio=io_uring");
-        }
+        };
+        // Behind the driver.
+        node.insert(1, "node-name", layer.names.protocol());
+        let is_lower = layer.has_format_node || layer.image.slice.is_some();
+        self.finish_storage(layer, node, is_lower);
+    }
+
+    /// Writes the node that cuts the image out of its storage.
+    pub(super) fn write_slice(&mut self, layer: &Layer<'_>, slice: Slice) {
+        let Slice { offset, size } = slice;
+        let node = JsonObject::new()
+            .with("driver", "raw")
+            .with("node-name", layer.names.slice())
+            .with("file", layer.names.protocol())
+            .with("offset", offset)
+            .with("size", size);
+        self.finish_storage(layer, node, layer.has_format_node);
+    }
+
+    /// Adds the options that hold for every node, and writes the node.
+    fn finish_storage(&mut self, layer: &Layer<'_>, mut node: JsonObject, is_lower: bool) {
+        let at = layer.at(ImageField::Source);
         if self.is_libvirt_style() {
-            libvirt_protocol_options(layer, &mut node);
+            libvirt_options(layer, is_lower, &mut node);
             self.blockdev(node, at);
             return;
         }
@@ -56,13 +52,122 @@ impl Writer<'_> {
         }
         self.blockdev(node, at);
     }
+
+    /// The driver of an image's storage and its own members; `None` after a problem.
+    fn protocol_node(&mut self, layer: &Layer<'_>) -> Option<JsonObject> {
+        let node = match &layer.image.protocol {
+            Protocol::File { path } => self.file_node(layer, "file", path)?,
+            Protocol::HostDevice { path } if layer.is_optical && is_optical_drive(path) => {
+                self.file_node(layer, "host_cdrom", &path.0)?
+            }
+            Protocol::HostDevice { path } => self.file_node(layer, "host_device", &path.0)?,
+            Protocol::Directory { path } => JsonObject::new()
+                .with("driver", "vvfat")
+                .with("dir", self.path(layer, path)?)
+                .with("floppy", layer.is_floppy)
+                .with("rw", false),
+            Protocol::VhostVdpa { path } => JsonObject::new()
+                .with("driver", "virtio-blk-vhost-vdpa")
+                .with("path", self.path(layer, path)?),
+            Protocol::Nvme(source) => self.nvme_node(layer, source),
+            Protocol::Network(source) => self.network_node(layer, source)?,
+            Protocol::Volume(source) => {
+                self.problem_with_help(
+                    layer.at(ImageField::Volume),
+                    format!(
+                        "where volume '{}' of pool '{}' is, only libvirt knows",
+                        source.volume, source.pool
+                    ),
+                    "give the pool's XML beside the guest's",
+                );
+                return None;
+            }
+            Protocol::Other(word) => {
+                let message = format!("a source of type '{word}' cannot be written");
+                self.problem(layer.at(ImageField::Source), message);
+                return None;
+            }
+        };
+        self.check_file_options(layer);
+        Some(node)
+    }
+
+    fn path(&mut self, layer: &Layer<'_>, path: &str) -> Option<String> {
+        if path.is_empty() {
+            self.problem(layer.at(ImageField::Path), "the path is empty");
+            return None;
+        }
+        Some(path.to_owned())
+    }
+
+    fn file_node(&mut self, layer: &Layer<'_>, driver: &str, path: &str) -> Option<JsonObject> {
+        let mut node = JsonObject::new()
+            .with("driver", driver)
+            .with("filename", self.path(layer, path)?);
+        node.push_some("aio", layer.aio.map(AioMode::as_wire));
+        if layer.aio == Some(AioMode::IoUring) && layer.depth == 0 {
+            let at = FieldPath::Disk(layer.nth, DiskField::Aio);
+            self.require(Capability::AioIoUring, at, "aio=io_uring");
+        }
+        node.push_some("pr-manager", self.reservations(layer));
+        Some(node)
+    }
+
+    fn nvme_node(&mut self, layer: &Layer<'_>, source: &NvmeSource) -> JsonObject {
+        let NvmeSource {
+            address:
+                PciAddress {
+                    domain,
+                    bus,
+                    slot,
+                    function,
+                    ..
+                },
+            namespace,
+            managed,
+        } = source;
+        if !self.is_libvirt_style()
+            && managed.is_none_or(|managed| managed == vmdisk_model::Switch::On)
+        {
+            self.leave_out(
+                layer.at(ImageField::Managed),
+                "libvirt takes the controller from the host's driver; bind it to vfio-pci before the start",
+            );
+        }
+        let device = format!("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}");
+        JsonObject::new()
+            .with("driver", "nvme")
+            .with("device", device)
+            .with("namespace", *namespace)
+    }
+
+    /// Notes what only the drivers of files and devices have.
+    fn check_file_options(&mut self, layer: &Layer<'_>) {
+        match &layer.image.protocol {
+            Protocol::File { .. } | Protocol::HostDevice { .. } => return,
+            Protocol::Directory { .. }
+            | Protocol::VhostVdpa { .. }
+            | Protocol::Nvme(_)
+            | Protocol::Network(_)
+            | Protocol::Volume(_)
+            | Protocol::Other(_) => {}
+        }
+        if layer.aio.is_some() && layer.depth == 0 && !layer.is_data {
+            let message = "only files and block devices have a choice of how requests are made";
+            self.leave_out(FieldPath::Disk(layer.nth, DiskField::Aio), message);
+        }
+        if layer.image.reservations.is_some() {
+            let message = "only block devices have persistent reservations";
+            self.problem(layer.at(ImageField::Reservations), message);
+        }
+    }
 }
 
-/// The options of a protocol node as libvirt writes them: under a format node it may always be
+/// The options of a node as libvirt writes them: under another node of the image it may always be
 /// opened either way and always discards; on its own it says what the disk says.
-fn libvirt_protocol_options(layer: &Layer<'_>, node: &mut JsonObject) {
+fn libvirt_options(layer: &Layer<'_>, is_lower: bool, node: &mut JsonObject) {
     let NodeOptions { cache, discard } = layer.options;
-    if layer.has_format_node {
+    if is_lower {
         node.push("auto-read-only", true);
         let discard = Some(Discard::Unmap);
         NodeOptions { cache, discard }.push_to(node);

@@ -2,11 +2,12 @@
 
 use vmdisk_model::{
     AioMode, Backend, BackendSource, Backing, Bytes, DetectZeroes, DevicePath, Discard, DiskField,
-    FieldPath, Format, Image, ImageField, OtherSource, Protocol, Switch,
+    Encryption, EncryptionFormat, FieldPath, Format, Image, ImageField, NetworkProtocol,
+    NvmeSource, PciAddress, Protocol, Slice, Switch,
 };
 use vmdisk_source::ProblemKind;
 
-use crate::reader::{NodeAt, Reader, switch_of};
+use crate::reader::{NodeAt, Reader, number_of, switch_of};
 use crate::syntax::properties::{Kind, Property};
 
 /// What a node says, or has from the node that it is written in.
@@ -50,17 +51,6 @@ fn format_of(driver: &str) -> Option<Format> {
         "raw" | "qcow2" | "qcow" | "qed" | "vmdk" | "vdi" | "vpc" | "luks" | "bochs" | "cloop"
         | "dmg" => Format::from_wire(driver),
         _ => None,
-    }
-}
-
-/// libvirt's word for the kind of source that a protocol is.
-fn source_type(driver: &str) -> &str {
-    match driver {
-        "nbd" | "rbd" | "iscsi" | "ssh" | "http" | "https" | "ftp" | "ftps" | "tftp"
-        | "gluster" | "sheepdog" | "vxhs" | "nfs" => "network",
-        "vvfat" | "fat" => "dir",
-        "virtio-blk-vhost-vdpa" => "vhostvdpa",
-        other => other,
     }
 }
 
@@ -175,14 +165,52 @@ impl<'a> Reader<'a> {
     ) -> Option<NodeAt<'a>> {
         self.owners
             .insert(node.option, FieldPath::Disk(nth, DiskField::Disk));
+        let mut throttles: Vec<(usize, &'a Property, bool)> = Vec::new();
+        let image = self.walk_filters(nth, &mut node, backend, &mut throttles);
+        self.read_throttles(nth, backend, &throttles);
+        image.then_some(node)
+    }
+
+    /// Settles what the throttle nodes of a disk are, from the top down: limits of its own, or filters
+    /// of the guest's groups where they are several or called so.
+    fn read_throttles(
+        &mut self,
+        nth: usize,
+        backend: &mut Backend,
+        throttles: &[(usize, &'a Property, bool)],
+    ) {
+        if let [(option, group, false)] = throttles {
+            self.record_option(FieldPath::Disk(nth, DiskField::Iotune), *option);
+            backend.iotune = self.read_throttle_group(nth, group);
+            return;
+        }
+        for (option, group, _) in throttles.iter().rev() {
+            self.record_option(FieldPath::Disk(nth, DiskField::ThrottleFilters), *option);
+            let name = self.filter_group(nth, group);
+            backend.throttle_filters.push(name);
+        }
+    }
+
+    /// Goes through filters down to the first image; false if there is none.
+    fn walk_filters(
+        &mut self,
+        nth: usize,
+        node: &mut NodeAt<'a>,
+        backend: &mut Backend,
+        throttles: &mut Vec<(usize, &'a Property, bool)>,
+    ) -> bool {
         // No graph has more nodes than there are; a ring would have no end.
         for _ in 0..=self.options.len() {
             match node.view.peek("driver").map(|driver| driver.value.as_str()) {
                 Some("throttle") => {
+                    let name = node.view.peek("node-name");
+                    let is_libvirts = name.is_some_and(|name| {
+                        let name = name.value.as_str();
+                        name.starts_with("libvirt-") && name.ends_with("-filter")
+                    });
                     if let Some(group) = node.view.get("throttle-group") {
-                        let at = FieldPath::Disk(nth, DiskField::Iotune);
-                        self.record_option(at, node.option);
-                        backend.iotune = self.read_throttle_group(nth, group);
+                        let is_of_guest = group.value.as_str().starts_with("limits-");
+                        throttles.push((node.option, group, is_libvirts || is_of_guest));
                     }
                 }
                 Some("copy-on-read") => {
@@ -197,7 +225,7 @@ impl<'a> Reader<'a> {
                         self.keep(at, driver.value.as_str(), driver.span);
                     }
                 }
-                Some(_) | None => return Some(node),
+                Some(_) | None => return true,
             }
             for key in [
                 "driver",
@@ -211,9 +239,12 @@ impl<'a> Reader<'a> {
             ] {
                 node.view.get(key);
             }
-            node = self.child(nth, &node, "file")?;
+            let Some(child) = self.child(nth, node, "file") else {
+                return false;
+            };
+            *node = child;
         }
-        None
+        false
     }
 
     fn read_top(
@@ -222,19 +253,8 @@ impl<'a> Reader<'a> {
         node: NodeAt<'a>,
         backend: &mut Backend,
     ) -> BackendSource {
-        let image = self.read_image(chain, 0, node, NodeSwitches::default(), backend);
-        match image {
-            Some(Image {
-                format,
-                protocol: Protocol::Other(source_type),
-                ..
-            }) => BackendSource::Other(OtherSource {
-                source_type,
-                format,
-            }),
-            Some(image) => BackendSource::Image(image),
-            None => BackendSource::Empty,
-        }
+        self.read_image(chain, 0, node, NodeSwitches::default(), backend)
+            .map_or(BackendSource::Empty, BackendSource::from)
     }
 
     /// What a node says of itself, and what it has from its parent.
@@ -321,13 +341,9 @@ impl<'a> Reader<'a> {
         let names_protocol = driver.is_some_and(|driver| driver.key == "driver");
         if format.is_none() && (!is_drive || names_protocol) {
             // A protocol node without a format above it: the bytes are the disk.
-            let protocol = self.read_protocol(chain, depth, &node, switches, backend);
-            return Some(Image {
-                format: Some(Format::Raw),
-                protocol: protocol?,
-                backing: Backing::Unspecified,
-                creation: None,
-            });
+            let image = self.read_protocol(chain, depth, &node, switches, backend)?;
+            let format = Some(plain_format(&image.protocol));
+            return Some(Image { format, ..image });
         }
         if let Some(driver) = driver {
             driver.is_used.set(true);
@@ -349,7 +365,8 @@ impl<'a> Reader<'a> {
         } else {
             NodeSwitches::default()
         };
-        let protocol = match below {
+        let slice = slice_of(&node);
+        let image = match below {
             Some(below) => {
                 below.view.get("node-name");
                 let switches = self.switches(nth, depth, &below, handed);
@@ -359,12 +376,97 @@ impl<'a> Reader<'a> {
             None => None,
         };
         let backing = self.read_backing(chain, depth, &node, switches, backend);
+        let data_file = self.read_data_file(nth, &node);
+        let mut image = image?;
+        image.slice = slice.or(image.slice);
+        image.data_file = data_file;
+        if depth > 0
+            && let Some(property) = node.view.get("cache-size")
+        {
+            let at = FieldPath::Image(nth, depth, ImageField::MetadataCacheSize);
+            image.metadata_cache_size = self.number(at, property).map(Bytes);
+        }
+        let format = match format {
+            Some(Format::Raw) => Some(plain_format(&image.protocol)),
+            other => other,
+        };
+        let (format, encryption) = self.read_encryption(nth, depth, &node, format);
+        image.encryption = encryption.or(image.encryption);
         Some(Image {
             format,
-            protocol: protocol?,
             backing,
-            creation: None,
+            ..image
         })
+    }
+
+    /// Reads what a format node decrypts; a LUKS container is a raw image that is encrypted.
+    fn read_encryption(
+        &mut self,
+        nth: usize,
+        depth: usize,
+        node: &NodeAt<'a>,
+        format: Option<Format>,
+    ) -> (Option<Format>, Option<Encryption>) {
+        let at = FieldPath::Image(nth, depth, ImageField::Encryption);
+        let (key, encryption_format) = match format {
+            Some(Format::Luks) => ("key-secret", EncryptionFormat::Luks),
+            Some(Format::Qcow2 | Format::Qcow) => {
+                let format = match node.view.text("encrypt.format") {
+                    Some("luks") => EncryptionFormat::Luks,
+                    Some(_) => EncryptionFormat::Qcow,
+                    None => return (format, None),
+                };
+                ("encrypt.key-secret", format)
+            }
+            _ => return (format, None),
+        };
+        let Some(property) = node.view.get(key) else {
+            return (format, None);
+        };
+        self.record(at, property);
+        let mut secret = self.read_secret(property.value.as_str());
+        secret.secret_type = Some("passphrase".to_owned());
+        let encryption = Encryption {
+            format: Some(encryption_format),
+            secrets: vec![secret],
+            ..Encryption::default()
+        };
+        let format = match format {
+            Some(Format::Luks) => Some(Format::Raw),
+            other => other,
+        };
+        (format, Some(encryption))
+    }
+
+    /// Reads the file that has the data of a qcow2 image; it is no image of the chain.
+    fn read_data_file(&mut self, nth: usize, node: &NodeAt<'a>) -> Option<Box<Image>> {
+        let mut node = self.child(nth, node, "data-file")?;
+        let mut slice = None;
+        // A format node, and one that cuts a part out.
+        for _ in 0..2 {
+            for key in DATA_KEYS {
+                node.view.get(key);
+            }
+            if node
+                .view
+                .peek("driver")
+                .is_none_or(|it| it.value.as_str() != "raw")
+            {
+                break;
+            }
+            node.view.get("driver");
+            slice = slice_of(&node).or(slice);
+            node = self.child(nth, &node, "file")?;
+        }
+        for key in DATA_KEYS {
+            node.view.get(key);
+        }
+        let driver = node.view.text("driver")?;
+        let name = node.view.get("filename").map(|it| it.value.as_str());
+        let mut image = self.source_of(&node, driver, name);
+        image.format = Some(plain_format(&image.protocol));
+        image.slice = slice.or(image.slice);
+        Some(Box::new(image))
     }
 
     fn is_drive(&self, option: usize) -> bool {
@@ -429,7 +531,7 @@ impl<'a> Reader<'a> {
         node: &NodeAt<'a>,
         switches: NodeSwitches,
         backend: &mut Backend,
-    ) -> Option<Protocol> {
+    ) -> Option<Image> {
         let property = node
             .view
             .get("file")
@@ -457,8 +559,8 @@ impl<'a> Reader<'a> {
         node: &NodeAt<'a>,
         switches: NodeSwitches,
         backend: &mut Backend,
-    ) -> Option<Protocol> {
-        let name = node.view.get("filename");
+    ) -> Option<Image> {
+        let name = node.view.peek("filename");
         let path = name.map(|property| (property, property.value.as_str()));
         let driver = match node.view.text("driver") {
             Some(driver) => driver,
@@ -467,20 +569,27 @@ impl<'a> Reader<'a> {
         if driver == "raw" {
             // A raw node below a format node, such as one that cuts a window out of a file.
             let below = self.child(chain.nth, node, "file")?;
-            let at = FieldPath::Image(chain.nth, depth, ImageField::Source);
-            let span = self.options[node.option].span;
-            self.keep(at, "raw", span);
+            let slice = slice_of(node);
+            if let (Some(_), Some(property)) = (slice, node.view.peek("size")) {
+                let at = FieldPath::Image(chain.nth, depth, ImageField::Slice);
+                self.record(at, property);
+            }
+            if slice.is_none() {
+                let at = FieldPath::Image(chain.nth, depth, ImageField::Source);
+                let span = self.options[node.option].span;
+                self.keep(at, "raw", span);
+            }
             below.view.get("node-name");
             let below_switches = self.switches(chain.nth, depth, &below, NodeSwitches::default());
-            if depth > 0
-                || below
-                    .view
-                    .peek("driver")
-                    .is_some_and(|it| it.value.as_str() == "raw")
+            if below
+                .view
+                .peek("driver")
+                .is_some_and(|it| it.value.as_str() == "raw")
             {
                 return None;
             }
-            return self.read_protocol(chain, depth, &below, below_switches, backend);
+            let image = self.read_protocol(chain, depth, &below, below_switches, backend)?;
+            return Some(Image { slice, ..image });
         }
         Some(self.protocol(chain, depth, node, switches, backend, driver, path))
     }
@@ -498,7 +607,7 @@ impl<'a> Reader<'a> {
         backend: &mut Backend,
         driver: &str,
         path: Option<(&'a Property, &str)>,
-    ) -> Protocol {
+    ) -> Image {
         let nth = chain.nth;
         self.record_option(
             FieldPath::Image(nth, depth, ImageField::Source),
@@ -538,23 +647,203 @@ impl<'a> Reader<'a> {
         if let Some((property, _)) = path {
             self.record(path_at, property);
         }
-        match (driver, path) {
-            ("file", Some((_, path))) => Protocol::File {
-                path: path.to_owned(),
-            },
-            ("host_device" | "host_cdrom", Some((_, path))) => Protocol::HostDevice {
-                path: DevicePath::new(path),
-            },
-            ("file" | "host_device" | "host_cdrom", None) => {
-                let span = self.options[node.option].span;
-                let message = "the node does not say which file it opens";
-                self.problem(ProblemKind::MissingValue, path_at, span, message)
-                    .help = Some("write filename".to_owned());
-                Protocol::Other(driver.to_owned())
+        let image = self.source_of(node, driver, path.map(|(_, path)| path));
+        let is_nameless = matches!(
+            &image.protocol,
+            Protocol::Other(word) if matches!(word.as_str(), "file" | "host_device" | "host_cdrom")
+        );
+        if is_nameless {
+            let span = self.options[node.option].span;
+            let message = "the node does not say which file it opens";
+            self.problem(ProblemKind::MissingValue, path_at, span, message)
+                .help = Some("write filename".to_owned());
+            return image;
+        }
+        for (key, field) in PLACES {
+            if let Some(property) = node.view.peek(key) {
+                self.record(FieldPath::Image(nth, depth, *field), property);
             }
-            (other, _) => Protocol::Other(source_type(other).to_owned()),
+        }
+        image
+    }
+
+    /// What a protocol node opens, apart from where that is written.
+    fn source_of(&mut self, node: &NodeAt<'a>, driver: &str, path: Option<&str>) -> Image {
+        let view = &node.view;
+        let is_drive = self.is_drive(node.option);
+        let other = || Image::new(None, Protocol::Other(driver.to_owned()));
+        let take_name = || {
+            if !is_drive || view.peek("filename").is_some() {
+                view.get("filename");
+            }
+        };
+        match (driver, path) {
+            ("file", Some(path)) => {
+                take_name();
+                let path = path.to_owned();
+                Image::new(None, Protocol::File { path })
+            }
+            ("host_device" | "host_cdrom", Some(path)) => {
+                take_name();
+                let path = DevicePath::new(path);
+                let mut image = Image::new(None, Protocol::HostDevice { path });
+                if let Some(id) = view.text("pr-manager") {
+                    image.reservations = Some(self.read_reservations(id));
+                }
+                image
+            }
+            ("file" | "host_device" | "host_cdrom", None) => other(),
+            ("vvfat" | "fat", name) => {
+                let by_name = name.filter(|_| is_drive).and_then(|name| {
+                    let path = name.strip_prefix("fat:")?;
+                    let path = path.strip_prefix("floppy:").unwrap_or(path);
+                    // One that may be written to is not what libvirt has.
+                    (!path.starts_with("rw:")).then_some(path)
+                });
+                let Some(path) = by_name.or_else(|| view.text("dir")) else {
+                    return other();
+                };
+                for key in ["floppy", "rw"] {
+                    let is_default = view.peek(key).is_some_and(|it| {
+                        key == "floppy" || switch_of(it.value.as_str()) == Some(Switch::Off)
+                    });
+                    if is_default {
+                        view.get(key);
+                    }
+                }
+                let path = path.to_owned();
+                Image::new(None, Protocol::Directory { path })
+            }
+            ("virtio-blk-vhost-vdpa", _) => match view.text("path") {
+                Some(path) => Image::new(
+                    None,
+                    Protocol::VhostVdpa {
+                        path: path.to_owned(),
+                    },
+                ),
+                None => other(),
+            },
+            ("nvme", name) => {
+                let by_name = name.filter(|_| is_drive).and_then(|name| {
+                    let (device, namespace) = name.strip_prefix("nvme://")?.split_once('/')?;
+                    nvme_at(device, number_of(namespace)?)
+                });
+                by_name
+                    .or_else(|| nvme_of(node))
+                    .map_or_else(other, |source| Image::new(None, Protocol::Nvme(source)))
+            }
+            (word, path) => {
+                // The name of a -drive, unless it is a member of the driver.
+                let by_name = path
+                    .filter(|_| is_drive)
+                    .and_then(super::read_network::from_name);
+                let image = by_name.or_else(|| {
+                    let protocol = NetworkProtocol::from_wire(word)?;
+                    self.read_network(view, protocol)
+                });
+                image.unwrap_or_else(other)
+            }
         }
     }
+}
+
+/// Options of a data file's nodes that follow those of the image.
+const DATA_KEYS: [&str; 9] = [
+    "node-name",
+    "read-only",
+    "auto-read-only",
+    "discard",
+    "detect-zeroes",
+    "cache.direct",
+    "cache.no-flush",
+    "aio",
+    "locking",
+];
+
+/// Members of protocol nodes and the fields that they are.
+const PLACES: &[(&str, ImageField)] = &[
+    ("dir", ImageField::Path),
+    ("path", ImageField::Path),
+    ("export", ImageField::NetworkName),
+    ("target", ImageField::NetworkName),
+    ("image", ImageField::NetworkName),
+    ("url", ImageField::NetworkName),
+    ("server.host", ImageField::Hosts),
+    ("portal", ImageField::Hosts),
+    ("snapshot", ImageField::Snapshot),
+    ("conf", ImageField::ConfigFile),
+    ("initiator-name", ImageField::Initiator),
+    ("tls-creds", ImageField::Tls),
+    ("tls-hostname", ImageField::TlsHostname),
+    ("sslverify", ImageField::SslVerify),
+    ("readahead", ImageField::Readahead),
+    ("timeout", ImageField::Timeout),
+    ("reconnect-delay", ImageField::ReconnectDelay),
+    ("user", ImageField::Authentication),
+    ("username", ImageField::Authentication),
+    ("device", ImageField::SourceAddress),
+    ("namespace", ImageField::Namespace),
+    ("pr-manager", ImageField::Reservations),
+];
+
+/// The format of an image whose format node changes nothing.
+const fn plain_format(protocol: &Protocol) -> Format {
+    match protocol {
+        // libvirt's word for a file system that is made of a directory.
+        Protocol::Directory { .. } => Format::Fat,
+        Protocol::File { .. }
+        | Protocol::HostDevice { .. }
+        | Protocol::Network(_)
+        | Protocol::Volume(_)
+        | Protocol::Nvme(_)
+        | Protocol::VhostVdpa { .. }
+        | Protocol::Other(_) => Format::Raw,
+    }
+}
+
+/// The part of its file that a raw node is.
+fn slice_of(node: &NodeAt<'_>) -> Option<Slice> {
+    let number = |key: &str| number_of(node.view.peek(key)?.value.as_str());
+    let size = number("size")?;
+    let offset = match node.view.peek("offset") {
+        Some(_) => number("offset")?,
+        None => 0,
+    };
+    node.view.get("size");
+    node.view.get("offset");
+    Some(Slice { offset, size })
+}
+
+fn nvme_of(node: &NodeAt<'_>) -> Option<NvmeSource> {
+    let device = node.view.peek("device")?.value.as_str();
+    let namespace = number_of(node.view.peek("namespace")?.value.as_str())?;
+    let source = nvme_at(device, namespace)?;
+    node.view.get("device");
+    node.view.get("namespace");
+    Some(source)
+}
+
+/// A controller by its place as the host names it, such as `0000:01:00.0`.
+fn nvme_at(device: &str, namespace: u64) -> Option<NvmeSource> {
+    let hex = |text: &str| u32::from_str_radix(text, 16).ok();
+    let (rest, function) = device.rsplit_once('.')?;
+    let (rest, slot) = rest.rsplit_once(':')?;
+    let (domain, bus) = match rest.split_once(':') {
+        Some((domain, bus)) => (hex(domain)?, bus),
+        None => (0, rest),
+    };
+    let address = PciAddress {
+        domain,
+        bus: hex(bus)?,
+        slot: hex(slot)?,
+        function: hex(function)?,
+        ..PciAddress::default()
+    };
+    Some(NvmeSource {
+        address,
+        namespace,
+        managed: None,
+    })
 }
 
 fn discard_of(word: &str) -> Option<Discard> {

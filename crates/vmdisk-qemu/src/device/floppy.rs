@@ -1,6 +1,6 @@
 //! Floppy drives and their controller.
 
-use vmdisk_model::{ControllerType, DiskField};
+use vmdisk_model::{Address, ControllerType, DiskField, FieldPath, TargetBus};
 
 use super::DiskDevice;
 use super::property::DeviceModel;
@@ -8,8 +8,7 @@ use crate::argument::QemuOption;
 use crate::board::Board;
 use crate::json::JsonObject;
 use crate::key_value::KeyValue;
-use crate::options::Style;
-use crate::placement::PlannedController;
+use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;
 
 /// The bus of the controller that `pc` brings along.
@@ -21,6 +20,7 @@ impl Writer<'_> {
         &mut self,
         index: u32,
         planned: &PlannedController,
+        plan: &Plan,
     ) -> String {
         if index > 0 {
             self.problem(
@@ -30,12 +30,19 @@ impl Writer<'_> {
             return String::new();
         }
         match self.machine.board {
-            Board::I440fx => BUILT_IN_BUS.to_owned(),
+            Board::I440fx => {
+                if self.is_libvirt_style() {
+                    self.global_floppy_boot_order(plan);
+                }
+                BUILT_IN_BUS.to_owned()
+            }
             Board::Q35 => {
                 let id = self.ids.take("fdc0");
                 let mut object = JsonObject::new().with("driver", "isa-fdc");
                 // libvirt leaves the drives to find the only controller there is.
-                if !self.is_libvirt_style() {
+                if self.is_libvirt_style() {
+                    self.floppy_boot_order(&mut object, plan);
+                } else {
                     object.push("id", id.as_str());
                 }
                 self.device(object, planned.origin);
@@ -57,6 +64,39 @@ impl Writer<'_> {
         }
     }
 
+    /// Adds the boot order of the drives to their controller.
+    fn floppy_boot_order(&self, object: &mut JsonObject, plan: &Plan) {
+        for (property, order, _) in self.floppy_orders(plan) {
+            object.push(property, order);
+        }
+    }
+
+    /// Writes the boot order of the drives for the controller that the board brings along.
+    fn global_floppy_boot_order(&mut self, plan: &Plan) {
+        for (property, order, nth) in self.floppy_orders(plan) {
+            let global = KeyValue::first(format!("isa-fdc.{property}={order}"));
+            let at = FieldPath::Disk(nth, DiskField::BootOrder);
+            self.push_pairs(QemuOption::Global, global, at);
+        }
+    }
+
+    /// The boot order of each drive that has one, with the controller's property for it and the number of
+    /// the disk.
+    fn floppy_orders(&self, plan: &Plan) -> Vec<(&'static str, u32, usize)> {
+        let mut orders = Vec::new();
+        for (nth, disk) in self.domain.disks.iter().enumerate() {
+            let place = plan.places[nth];
+            let place = place.filter(|_| disk.frontend.effective_bus() == TargetBus::Fdc);
+            let property = match place.map(|place| place.unit) {
+                Some(0) => "bootindexA",
+                Some(1) => "bootindexB",
+                Some(_) | None => continue,
+            };
+            orders.extend(self.boot_index(nth).map(|order| (property, order, nth)));
+        }
+        orders
+    }
+
     /// Writes a floppy drive.
     pub(crate) fn write_floppy(&mut self, device: &DiskDevice<'_>) {
         let Some(place) = device.place else {
@@ -75,15 +115,15 @@ impl Writer<'_> {
                 return;
             }
         };
-        if let Some(order) = device.disk.frontend.boot_order {
-            let property = format!("bootindex{letter}");
-            let global = match self.style {
-                Style::Readable => KeyValue::default()
-                    .with("driver", "isa-fdc")
-                    .with("property", property)
-                    .with("value", order.to_string()),
-                Style::Libvirt => KeyValue::first(format!("isa-fdc.{property}={order}")),
-            };
+        // libvirt says it with the controller.
+        if let Some(order) = self
+            .boot_index(device.nth)
+            .filter(|_| !self.is_libvirt_style())
+        {
+            let global = KeyValue::default()
+                .with("driver", "isa-fdc")
+                .with("property", format!("bootindex{letter}"))
+                .with("value", order.to_string());
             self.push_pairs(QemuOption::Global, global, device.at(DiskField::BootOrder));
         }
         let mut object = self.begin_device("floppy", device);
@@ -101,6 +141,21 @@ impl Writer<'_> {
 impl crate::reader::Reader<'_> {
     /// Reads the boot order of floppy drives, which is the controller's.
     pub(crate) fn read_floppy_boot_order(&mut self) {
+        for (_, device) in self.of_name("device") {
+            let driver = device.peek("driver").map(|driver| driver.value.as_str());
+            if driver != Some("isa-fdc") {
+                continue;
+            }
+            for (unit, property) in [(0, "bootindexA"), (1, "bootindexB")] {
+                if let Some(nth) = self.floppy_in(unit)
+                    && let Some(order) = device.get(property)
+                {
+                    let at = FieldPath::Disk(nth, DiskField::BootOrder);
+                    let order = self.number32(at, order);
+                    self.domain.disks[nth].frontend.boot_order = order;
+                }
+            }
+        }
         for (option, global) in self.of_name("global") {
             let word = |key: &str| global.peek(key).map(|property| property.value.as_str());
             let whole = word("property").filter(|_| word("driver") == Some("isa-fdc"));
@@ -110,17 +165,9 @@ impl crate::reader::Reader<'_> {
                     None => global.peek(&format!("isa-fdc.{property}")),
                 };
                 let Some(order) = order else { continue };
-                let found = self.domain.disks.iter().position(|disk| {
-                    let frontend = &disk.frontend;
-                    let place = match &frontend.address {
-                        Some(vmdisk_model::Address::Drive(place)) => Some(place.unit),
-                        Some(vmdisk_model::Address::Pci(_) | vmdisk_model::Address::Other(_))
-                        | None => None,
-                    };
-                    frontend.bus == Some(vmdisk_model::TargetBus::Fdc) && place == Some(unit)
-                });
+                let found = self.floppy_in(unit);
                 if let Some(nth) = found {
-                    let at = vmdisk_model::FieldPath::Disk(nth, DiskField::BootOrder);
+                    let at = FieldPath::Disk(nth, DiskField::BootOrder);
                     let order = self.number32(at, order);
                     self.domain.disks[nth].frontend.boot_order = order;
                     for key in ["driver", "property", "value"] {
@@ -128,9 +175,30 @@ impl crate::reader::Reader<'_> {
                     }
                     global.get(&format!("isa-fdc.{property}"));
                     self.owners
-                        .insert(option, vmdisk_model::FieldPath::Disk(nth, DiskField::Disk));
+                        .insert(option, FieldPath::Disk(nth, DiskField::Disk));
                 }
             }
         }
+    }
+
+    /// The disk in a unit of the floppy controller.
+    fn floppy_in(&self, unit: u32) -> Option<usize> {
+        self.domain.disks.iter().position(|disk| {
+            let frontend = &disk.frontend;
+            let place = match &frontend.address {
+                Some(Address::Drive(place)) => Some(place.unit),
+                Some(
+                    Address::Pci(_)
+                    | Address::Usb(_)
+                    | Address::Ccw(_)
+                    | Address::VirtioMmio
+                    | Address::SpaprVio(_)
+                    | Address::Unassigned
+                    | Address::Other(_),
+                )
+                | None => None,
+            };
+            frontend.bus == Some(vmdisk_model::TargetBus::Fdc) && place == Some(unit)
+        })
     }
 }

@@ -36,6 +36,8 @@ impl Writer<'_> {
         let address = written.and_then(|controller| controller.address.as_ref());
         let at = self.controller_field(planned, ControllerField::Address);
         self.pci_place(&mut object, address, at);
+        let acpi_index = written.and_then(|controller| controller.acpi_index);
+        object.push_some("acpi-index", acpi_index);
         self.device(object, planned.origin);
         id
     }
@@ -93,15 +95,18 @@ impl Writer<'_> {
         };
         let at = device.at(DiskField::Address);
         let mut object = self.begin_device(model.name(), device);
+        // libvirt writes places that no controller has, and QEMU says so.
         if device.disk.frontend.effective_bus() == TargetBus::Sata {
             // Each port is a bus of one unit.
-            if place.unit > 5 || place.bus != 0 || place.target != 0 {
+            let is_there = place.unit <= 5 && place.bus == 0 && place.target == 0;
+            if !is_there && !self.is_libvirt_style() {
                 self.problem(at, "a SATA disk has bus 0, target 0 and a unit from 0 to 5");
             }
             let controller = device.controller(ControllerType::Sata);
             object.push("bus", format!("{controller}.{}", place.unit));
         } else {
-            if place.unit > 1 || place.bus > 1 || place.target != 0 {
+            let is_there = place.unit <= 1 && place.bus <= 1 && place.target == 0;
+            if !is_there && !self.is_libvirt_style() {
                 self.problem(
                     at,
                     "an IDE disk has a bus and a unit from 0 to 1, and target 0",

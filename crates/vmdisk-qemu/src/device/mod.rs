@@ -7,19 +7,20 @@ pub(crate) mod property;
 pub(crate) mod read;
 pub(crate) mod read_controller;
 pub(crate) mod scsi;
+pub(crate) mod sd;
 pub(crate) mod usb;
 pub(crate) mod vhost_user_blk;
 pub(crate) mod virtio;
 
 use vmdisk_model::{
     BackendSource, Controller, ControllerField, ControllerType, Device, Disk, DiskField,
-    DriveAddress, FieldPath, ScsiControllerModel, TargetBus,
+    DriveAddress, FieldPath, ScsiControllerModel, TargetBus, VirtioOptions, target_number,
 };
 
 use crate::json::JsonObject;
 use crate::names::is_identifier;
 use crate::options::Style;
-use crate::placement::{Plan, PlannedController, target_index};
+use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;
 
 /// A disk on its way to becoming a device.
@@ -67,8 +68,12 @@ impl Writer<'_> {
                 ControllerType::Scsi => self.write_scsi_controller(index, &planned, written),
                 ControllerType::Sata => self.write_sata_controller(index, &planned, written),
                 ControllerType::Ide => self.check_ide_controller(index, &planned),
-                ControllerType::Fdc => self.write_floppy_controller(index, &planned),
-                ControllerType::Usb => self.write_usb_controller(index, &planned, written),
+                ControllerType::Fdc => self.write_floppy_controller(index, &planned, plan),
+                ControllerType::Usb => {
+                    let id = self.write_usb_controller(index, &planned, written);
+                    self.write_usb_companions(index, &id, plan);
+                    id
+                }
                 ControllerType::Nvme => self.write_nvme_controller(index, &planned, written, plan),
             };
             if let Some(planned) = plan.controllers.get_mut(&(kind, index)) {
@@ -88,10 +93,25 @@ impl Writer<'_> {
             queues,
             cmd_per_lun,
             max_sectors,
+            ioeventfd,
+            virtio,
             iothread,
             iothread_mapping,
+            // Of USB controllers.
+            ports: _,
+            start_port: _,
+            // Of NVMe controllers.
+            serial: _,
             address: _,
+            alias: _,
+            acpi_index: _,
         } = controller;
+        let VirtioOptions {
+            iommu,
+            ats,
+            packed,
+            page_per_vq,
+        } = virtio;
         if *controller_type == ControllerType::Scsi && planned.scsi_model.is_virtio() {
             return;
         }
@@ -102,6 +122,11 @@ impl Writer<'_> {
             (ControllerField::Queues, queues.is_some()),
             (ControllerField::CmdPerLun, cmd_per_lun.is_some()),
             (ControllerField::MaxSectors, max_sectors.is_some()),
+            (ControllerField::IoEventFd, ioeventfd.is_some()),
+            (ControllerField::Iommu, iommu.is_some()),
+            (ControllerField::Ats, ats.is_some()),
+            (ControllerField::Packed, packed.is_some()),
+            (ControllerField::PagePerVq, page_per_vq.is_some()),
             (ControllerField::IoThread, iothread.is_some()),
             (
                 ControllerField::IoThreadMapping,
@@ -141,11 +166,8 @@ impl Writer<'_> {
             (TargetBus::Usb, Device::Disk | Device::Cdrom) => self.write_usb_disk(device),
             (TargetBus::Fdc, Device::Floppy) => self.write_floppy(device),
             (TargetBus::Nvme, Device::Disk) => self.write_nvme_namespace(device),
-            (TargetBus::Sd, _) => self.problem_with_help(
-                device.at(DiskField::TargetBus),
-                "an SD card sits in a slot of the board, which only -drive if=sd reaches",
-                "use another bus",
-            ),
+            // Written before its nodes, which it has none of.
+            (TargetBus::Sd, _) => self.write_sd_card(device.nth, device.disk),
             (TargetBus::Xen | TargetBus::Uml, _) => self.problem(
                 device.at(DiskField::TargetBus),
                 format!("QEMU has no bus '{bus}'"),
@@ -216,7 +238,7 @@ fn libvirt_alias(device: &DiskDevice<'_>) -> String {
         }
         Some(_) | None => {
             let target = frontend.target.as_deref().unwrap_or_default();
-            let number = target_index(target).map_or(device.nth, |number| number as usize);
+            let number = target_number(target).map_or(device.nth, |number| number as usize);
             format!("{bus}-disk{number}")
         }
     }

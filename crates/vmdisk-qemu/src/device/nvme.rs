@@ -36,6 +36,8 @@ impl<'a> Writer<'a> {
         let address = written.and_then(|controller| controller.address.as_ref());
         let at = self.controller_field(planned, ControllerField::Address);
         self.pci_place(&mut object, address, at);
+        let acpi_index = written.and_then(|controller| controller.acpi_index);
+        object.push_some("acpi-index", acpi_index);
         if let Some(serial) = self.nvme_serial(index, planned, plan) {
             object.push("serial", serial);
             self.device(object, planned.origin);
@@ -50,7 +52,17 @@ impl<'a> Writer<'a> {
         planned: &PlannedController,
         plan: &Plan,
     ) -> Option<&'a str> {
-        let mut found: Option<&'a str> = None;
+        let written = planned
+            .written
+            .and_then(|nth| self.domain.controllers[nth].serial.as_deref());
+        if let Some(serial) = written
+            && serial.len() > LONGEST_SERIAL
+        {
+            let at = self.controller_field(planned, ControllerField::Serial);
+            let message = format!("an NVMe serial number has at most {LONGEST_SERIAL} bytes");
+            self.problem(at, message);
+        }
+        let mut found: Option<&'a str> = written;
         for nth in plan.namespaces.get(&index).into_iter().flatten().copied() {
             let Some(serial) = self.domain.disks[nth].frontend.serial.as_deref() else {
                 continue;
@@ -76,7 +88,7 @@ impl<'a> Writer<'a> {
             self.problem_with_help(
                 planned.origin,
                 "an NVMe controller does not start without a serial number",
-                "give one of its disks a serial",
+                "give it, or one of its disks, a serial",
             );
         }
         found

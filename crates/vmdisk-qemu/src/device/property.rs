@@ -1,10 +1,15 @@
 //! The properties of a disk's device: which model has which, and under which name.
 
 use vmdisk_facts::Capability;
-use vmdisk_model::{DiskField, ErrorPolicy, Frontend, ReadErrorPolicy, Switch};
+use vmdisk_model::{
+    DiskField, ErrorPolicy, Frontend, Geometry, ReadErrorPolicy, Sgio, Statistics, Switch, Tray,
+    VirtioOptions,
+};
 
 use super::DiskDevice;
+use super::virtio::VirtioField;
 use crate::blockdev::written_cache;
+use crate::board::Transport;
 use crate::json::{Json, JsonObject};
 use crate::object::iothread::{iothread_id, vq_mapping};
 use crate::options::Style;
@@ -32,6 +37,19 @@ const QUEUES: Properties = &[
     (DiskField::Queues, "num-queues"),
     (DiskField::QueueSize, "queue-size"),
 ];
+const VIRTIO: Properties = &[
+    (DiskField::Iommu, "iommu_platform"),
+    (DiskField::Ats, "ats"),
+    (DiskField::Packed, "packed"),
+    (DiskField::PagePerVq, "page-per-vq"),
+    (DiskField::EventIdx, "event_idx"),
+    (DiskField::AcpiIndex, "acpi-index"),
+];
+const IOEVENTFD: Properties = &[(DiskField::IoEventFd, "ioeventfd")];
+const CHS: Properties = &[(DiskField::Geometry, "cyls")];
+const TRANSLATION: Properties = &[(DiskField::GeometryTranslation, "bios-chs-trans")];
+const DPOFUA: Properties = &[(DiskField::DpoFua, "dpofua")];
+const LOADPARM: Properties = &[(DiskField::LoadParm, "loadparm")];
 const IOTHREADS: Properties = &[
     (DiskField::IoThread, "iothread"),
     (DiskField::IoThreadMapping, "iothread-vq-mapping"),
@@ -42,6 +60,7 @@ const BLOCK: Properties = &[
     (DiskField::PhysicalBlockSize, "physical_block_size"),
     (DiskField::DiscardGranularity, "discard_granularity"),
     (DiskField::Cache, "write-cache"),
+    (DiskField::Statistics, "stats-intervals"),
 ];
 const SHARE: Properties = &[(DiskField::Shareable, "share-rw")];
 const ERRORS: Properties = &[
@@ -105,14 +124,27 @@ impl DeviceModel {
     /// The properties of a model; `device-list-properties` of QEMU 5.2 to 11.1 agree on them.
     const fn properties(self) -> &'static [Properties] {
         match self {
-            DeviceModel::VirtioBlk => &[QUEUES, IOTHREADS, BLOCK, ERRORS, SERIAL, BOOT],
-            DeviceModel::VhostUserBlk => &[QUEUES, BOOT],
-            DeviceModel::ScsiHd => &[
-                BLOCK, ERRORS, SERIAL, WWN, SCSI_MODEL, ROTATION, REMOVABLE, BOOT,
+            DeviceModel::VirtioBlk => &[
+                VIRTIO, IOEVENTFD, QUEUES, IOTHREADS, BLOCK, CHS, ERRORS, SERIAL, BOOT, LOADPARM,
             ],
-            DeviceModel::ScsiCd => &[BLOCK, ERRORS, SERIAL, WWN, SCSI_MODEL, BOOT],
+            DeviceModel::VhostUserBlk => &[VIRTIO, QUEUES, BOOT, LOADPARM],
+            DeviceModel::ScsiHd => &[
+                BLOCK, CHS, ERRORS, SERIAL, WWN, SCSI_MODEL, ROTATION, REMOVABLE, DPOFUA, BOOT,
+                LOADPARM,
+            ],
+            DeviceModel::ScsiCd => &[BLOCK, ERRORS, SERIAL, WWN, SCSI_MODEL, BOOT, LOADPARM],
             DeviceModel::ScsiBlock => &[SHARE, ERRORS, ROTATION, BOOT],
-            DeviceModel::IdeHd => &[BLOCK, ERRORS, SERIAL, WWN, IDE_MODEL, ROTATION, BOOT],
+            DeviceModel::IdeHd => &[
+                BLOCK,
+                CHS,
+                TRANSLATION,
+                ERRORS,
+                SERIAL,
+                WWN,
+                IDE_MODEL,
+                ROTATION,
+                BOOT,
+            ],
             DeviceModel::IdeCd => &[BLOCK, ERRORS, SERIAL, WWN, IDE_MODEL, BOOT],
             DeviceModel::UsbStorage => &[BLOCK, ERRORS, SERIAL, REMOVABLE, BOOT],
             DeviceModel::Floppy => &[BLOCK],
@@ -188,10 +220,17 @@ impl Writer<'_> {
             target: _,
             bus: _,
             model: virtio_model,
+            rawio,
+            sgio,
+            ioeventfd,
+            event_idx,
+            virtio,
+            statistics,
             queues,
             queue_size,
             iothread,
             iothread_mapping,
+            geometry,
             logical_block_size,
             physical_block_size,
             discard_granularity,
@@ -203,12 +242,42 @@ impl Writer<'_> {
             product,
             rotation_rate,
             removable,
-            boot_order,
+            tray,
+            dpofua,
+            // Read through `boot_index`, which knows the firmware's order too.
+            boot_order: _,
+            loadparm,
             // The device's place and id, which stand before its properties.
             address: _,
             alias: _,
+            acpi_index,
         } = &device.disk.frontend;
+        let VirtioOptions {
+            iommu,
+            ats,
+            packed,
+            page_per_vq,
+        } = *virtio;
+        if model.spelling(DiskField::Iommu) != Spelling::Nowhere {
+            let transport = self.transport(device.disk.frontend.address.as_ref());
+            self.check_transport(transport, virtio, *ioeventfd, *acpi_index, |field| {
+                device.at(match field {
+                    VirtioField::Ats => DiskField::Ats,
+                    VirtioField::PagePerVq => DiskField::PagePerVq,
+                    VirtioField::AcpiIndex => DiskField::AcpiIndex,
+                    VirtioField::IoEventFd => DiskField::IoEventFd,
+                })
+            });
+        }
         self.check_queues(device, model);
+        self.check_passed_through(device, *rawio, *sgio);
+        if *tray == Some(Tray::Open) {
+            let message = "QEMU starts with every tray closed; it is opened over QMP";
+            self.leave_out(device.at(DiskField::Tray), message);
+        }
+        let intervals = self.statistics(device, statistics);
+        let loadparm = self.loadparm(device, loadparm.as_deref());
+        let translation = geometry.and_then(|geometry| geometry.translation);
         let (logical, physical) =
             self.block_sizes(device, model, *logical_block_size, *physical_block_size);
         let backend = &device.disk.backend;
@@ -228,6 +297,13 @@ impl Writer<'_> {
                 DiskField::Shareable,
                 backend.is_shareable.then_some(Json::Bool(true)),
             ),
+            (DiskField::Iommu, switch(iommu)),
+            (DiskField::Ats, switch(ats)),
+            (DiskField::Packed, switch(packed)),
+            (DiskField::PagePerVq, switch(page_per_vq)),
+            (DiskField::IoEventFd, switch(*ioeventfd)),
+            (DiskField::EventIdx, switch(*event_idx)),
+            (DiskField::AcpiIndex, number(*acpi_index)),
             (DiskField::Queues, number(*queues)),
             (DiskField::QueueSize, number(*queue_size)),
             (
@@ -238,7 +314,8 @@ impl Writer<'_> {
                 DiskField::IoThreadMapping,
                 (!iothread_mapping.is_empty()).then(|| vq_mapping(iothread_mapping)),
             ),
-            (DiskField::BootOrder, number(*boot_order)),
+            (DiskField::BootOrder, number(self.boot_index(device.nth))),
+            (DiskField::LoadParm, loadparm),
             (DiskField::LogicalBlockSize, number(logical)),
             (DiskField::PhysicalBlockSize, number(physical)),
             (DiskField::DiscardGranularity, number(*discard_granularity)),
@@ -247,6 +324,8 @@ impl Writer<'_> {
             (DiskField::Vendor, text(vendor)),
             (DiskField::Product, text(product)),
             (DiskField::Removable, switch(*removable)),
+            (DiskField::DpoFua, switch(*dpofua)),
+            (DiskField::Statistics, intervals),
             (DiskField::Cache, write_cache.map(Json::from)),
             (DiskField::Serial, text(&serial)),
             (
@@ -258,9 +337,18 @@ impl Writer<'_> {
                 read_error_word(*read_error_policy, *error_policy).map(Json::from),
             ),
         ];
+        let translation = translation.map(|translation| translation.as_wire().into());
+        let geometry = geometry.map(|_| Json::Null);
+        let values = values.into_iter().chain([
+            (DiskField::Geometry, geometry),
+            (DiskField::GeometryTranslation, translation),
+        ]);
         for (field, value) in values {
             let Some(value) = value else { continue };
             match model.spelling(field) {
+                Spelling::Property(_) if field == DiskField::Geometry => {
+                    cylinders_heads_sectors(object, device);
+                }
                 Spelling::Property(name) => object.push(name, value),
                 Spelling::Elsewhere => {}
                 Spelling::Nowhere => {
@@ -285,6 +373,61 @@ impl Writer<'_> {
                 self.problem(at, "a disk has either one iothread or a mapping, not both");
             }
         }
+    }
+
+    /// Notes what is asked for a unit that is passed through and is not QEMU's to do.
+    fn check_passed_through(
+        &mut self,
+        device: &DiskDevice<'_>,
+        rawio: Option<Switch>,
+        sgio: Option<Sgio>,
+    ) {
+        if rawio == Some(Switch::On) {
+            self.leave_out(
+                device.at(DiskField::RawIo),
+                "raw I/O is a right of the process (CAP_SYS_RAWIO), which whoever starts QEMU gives it",
+            );
+        }
+        if sgio == Some(Sgio::Unfiltered) {
+            self.problem(
+                device.at(DiskField::Sgio),
+                "no kernel of today passes SCSI commands on unfiltered",
+            );
+        }
+    }
+
+    /// The intervals over which averages are kept.
+    fn statistics(&mut self, device: &DiskDevice<'_>, statistics: &Statistics) -> Option<Json> {
+        let Statistics {
+            intervals,
+            histograms,
+        } = statistics;
+        let at = device.at(DiskField::Statistics);
+        if !histograms.is_empty() {
+            self.leave_out(
+                at,
+                "histograms of latencies are set over QMP, after the start",
+            );
+        }
+        if intervals.is_empty() {
+            return None;
+        }
+        self.require(Capability::StatsIntervals, at, "an interval of statistics");
+        let intervals: Vec<Json> = intervals
+            .iter()
+            .map(|interval| (*interval).into())
+            .collect();
+        Some(intervals.into())
+    }
+
+    /// What the boot loader of an IBM Z is told.
+    fn loadparm(&mut self, device: &DiskDevice<'_>, loadparm: Option<&str>) -> Option<Json> {
+        let loadparm = loadparm?;
+        if self.machine.board.transport() != Transport::Ccw {
+            let message = "only the boot loader of an IBM Z is told something";
+            self.problem(device.at(DiskField::LoadParm), message);
+        }
+        Some(loadparm.into())
     }
 
     /// Notes numbers of queues and requests that QEMU does not survive, or that no guest could use.
@@ -376,6 +519,22 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// Adds the cylinders, heads and sectors of a disk.
+fn cylinders_heads_sectors(object: &mut JsonObject, device: &DiskDevice<'_>) {
+    let Some(geometry) = device.disk.frontend.geometry else {
+        return;
+    };
+    let Geometry {
+        cylinders,
+        heads,
+        sectors,
+        translation: _, // a property of its own
+    } = geometry;
+    object.push_some("cyls", cylinders);
+    object.push_some("heads", heads);
+    object.push_some("secs", sectors);
 }
 
 /// QEMU's word for what a failed write does.

@@ -2,8 +2,8 @@
 
 use vmdisk_model::{
     Address, BackendSource, CacheMode, CacheSwitches, Device, Disk, DiskField, ErrorPolicy,
-    FieldPath, Frontend, IoThreadQueues, ReadErrorPolicy, Switch, TargetBus, VhostUserSocket,
-    VirtioModel,
+    FieldPath, Frontend, Geometry, GeometryTranslation, IoThreadQueues, ReadErrorPolicy, Switch,
+    TargetBus, VhostUserSocket, VirtioModel, VirtioOptions, target_number,
 };
 use vmdisk_source::ProblemKind;
 
@@ -223,7 +223,8 @@ impl<'a> Reader<'a> {
             Spelling::Property(name) => properties.get(name),
             Spelling::Elsewhere | Spelling::Nowhere => None,
         };
-        let numbers: [(DiskField, &mut Option<u32>); 7] = [
+        let numbers: [(DiskField, &mut Option<u32>); 8] = [
+            (DiskField::AcpiIndex, &mut frontend.acpi_index),
             (DiskField::Queues, &mut frontend.queues),
             (DiskField::QueueSize, &mut frontend.queue_size),
             (
@@ -246,7 +247,8 @@ impl<'a> Reader<'a> {
                 *slot = self.number32(at(field), property);
             }
         }
-        let texts: [(DiskField, &mut Option<String>); 3] = [
+        let texts: [(DiskField, &mut Option<String>); 4] = [
+            (DiskField::LoadParm, &mut frontend.loadparm),
             (DiskField::Serial, &mut frontend.serial),
             (DiskField::Vendor, &mut frontend.vendor),
             (DiskField::Product, &mut frontend.product),
@@ -256,6 +258,13 @@ impl<'a> Reader<'a> {
                 self.record(at(field), property);
                 *slot = Some(property.value.as_str().to_owned());
             }
+        }
+        self.read_switches(nth, properties, model, frontend);
+        if model.spelling(DiskField::Geometry) != Spelling::Nowhere {
+            self.read_geometry(nth, properties, model, frontend);
+        }
+        if model.spelling(DiskField::Statistics) != Spelling::Nowhere {
+            self.read_intervals(nth, properties, frontend);
         }
         // What the guest builds its by-id names from: the serial number, or what libvirt makes up.
         if let Some(id) = properties.peek("device_id") {
@@ -315,6 +324,83 @@ impl<'a> Reader<'a> {
             self.switch(at(DiskField::Cache), property)
         });
         self.settle_cache(nth, nodes, write_cache);
+    }
+
+    /// The properties that are on or off and nothing else.
+    fn read_switches(
+        &mut self,
+        nth: usize,
+        properties: &'a Properties,
+        model: DeviceModel,
+        frontend: &mut Frontend,
+    ) {
+        let VirtioOptions {
+            iommu,
+            ats,
+            packed,
+            page_per_vq,
+        } = &mut frontend.virtio;
+        let switches: [(DiskField, &mut Option<Switch>); 7] = [
+            (DiskField::Iommu, iommu),
+            (DiskField::Ats, ats),
+            (DiskField::Packed, packed),
+            (DiskField::PagePerVq, page_per_vq),
+            (DiskField::IoEventFd, &mut frontend.ioeventfd),
+            (DiskField::EventIdx, &mut frontend.event_idx),
+            (DiskField::DpoFua, &mut frontend.dpofua),
+        ];
+        for (field, slot) in switches {
+            let Spelling::Property(name) = model.spelling(field) else {
+                continue;
+            };
+            if let Some(property) = properties.get(name) {
+                *slot = self.switch(FieldPath::Disk(nth, field), property);
+            }
+        }
+    }
+
+    /// Cylinders, heads and sectors.
+    fn read_geometry(
+        &mut self,
+        nth: usize,
+        properties: &'a Properties,
+        model: DeviceModel,
+        frontend: &mut Frontend,
+    ) {
+        let at = |field| FieldPath::Disk(nth, field);
+        let mut geometry = Geometry::default();
+        let numbers: [(&str, &mut Option<u32>); 3] = [
+            ("cyls", &mut geometry.cylinders),
+            ("heads", &mut geometry.heads),
+            ("secs", &mut geometry.sectors),
+        ];
+        for (key, slot) in numbers {
+            if let Some(property) = properties.get(key) {
+                *slot = self.number32(at(DiskField::Geometry), property);
+            }
+        }
+        if let Spelling::Property(name) = model.spelling(DiskField::GeometryTranslation)
+            && let Some(property) = properties.get(name)
+        {
+            let read = GeometryTranslation::from_wire;
+            let at = at(DiskField::GeometryTranslation);
+            geometry.translation = self.word(at, property, GeometryTranslation::WORDS, read);
+        }
+        frontend.geometry = (geometry != Geometry::default()).then_some(geometry);
+    }
+
+    /// The intervals of statistics.
+    fn read_intervals(&mut self, nth: usize, properties: &'a Properties, frontend: &mut Frontend) {
+        let at = FieldPath::Disk(nth, DiskField::Statistics);
+        for row in 0_usize.. {
+            let Some(property) = properties.get(&format!("stats-intervals.{row}")) else {
+                break;
+            };
+            frontend
+                .statistics
+                .intervals
+                .extend(self.number32(at, property));
+        }
     }
 
     /// The cache mode that the switches of device and nodes come to.
@@ -454,14 +540,15 @@ fn libvirt_number(bus: TargetBus, id: &str, address: Option<&Address>) -> Option
         return None;
     };
     let number = match bus {
-        // The unit that a narrow bus keeps for itself has no number.
         TargetBus::Scsi => {
             let unit = if place.target > 0 {
                 place.target
             } else {
                 place.unit
             };
-            place.controller * 15 + if unit > 7 { unit - 1 } else { unit }
+            // A place that no name stands for has no number.
+            (unit < 7).then_some(())?;
+            place.controller.checked_mul(7)? + unit
         }
         TargetBus::Sata => place.controller * 6 + place.unit,
         TargetBus::Ide => place.controller * 4 + place.bus * 2 + place.unit,
@@ -493,7 +580,7 @@ fn is_target(bus: TargetBus, text: &str) -> bool {
         | TargetBus::Fdc
         | TargetBus::Sd
         | TargetBus::Xen
-        | TargetBus::Uml => crate::placement::target_index(text).is_some(),
+        | TargetBus::Uml => target_number(text).is_some(),
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use vmdisk_model::{
-    Address, Controller, ControllerField, ControllerType, DiskField, DriveAddress, FieldPath,
-    Frontend, PciAddress, ScsiControllerModel, Switch, TargetBus,
+    Address, CcwAddress, Controller, ControllerField, ControllerType, DiskField, DriveAddress,
+    FieldPath, Frontend, PciAddress, ScsiControllerModel, Switch, TargetBus, UsbAddress,
+    VirtioOptions,
 };
 
 use super::property::DeviceModel;
@@ -25,7 +26,7 @@ pub(crate) struct Buses<'a> {
     /// Serial numbers of NVMe controllers, which their namespaces share.
     serials: HashMap<&'a str, &'a str>,
     /// SCSI devices on USB, by id.
-    bridges: HashSet<&'a str>,
+    bridges: HashMap<&'a str, &'a Properties>,
     /// Numbers of further PCI buses, by the id of their port or bridge.
     pci: HashMap<&'a str, u32>,
     /// Places on SCSI controllers that are taken: controller, channel, target, unit.
@@ -90,7 +91,7 @@ impl<'a> Reader<'a> {
             let id = properties.peek("id").map(|id| id.value.as_str());
             match (driver, id) {
                 (Some("usb-bot" | "usb-uas"), Some(id)) => {
-                    self.buses.bridges.insert(id);
+                    self.buses.bridges.insert(id, properties);
                 }
                 (
                     Some("pcie-root-port" | "pcie-pci-bridge" | "pci-bridge" | "ioh3420"),
@@ -166,7 +167,7 @@ impl<'a> Reader<'a> {
         self.owners.insert(option, at(ControllerField::Controller));
         self.slots.controller.insert(nth, option);
         self.record_option(at(ControllerField::Controller), option);
-        for key in ["id", "serial", "firstport", "p2", "p3", "ports", "streams"] {
+        for key in ["id", "serial", "p3", "streams"] {
             // The serial number is that of the disks.
             properties.get(key);
         }
@@ -202,6 +203,28 @@ impl<'a> Reader<'a> {
                     *slot = self.number32(at(field), property);
                 }
             }
+            let VirtioOptions {
+                iommu,
+                ats,
+                packed,
+                page_per_vq,
+            } = &mut controller.virtio;
+            let switches: [(ControllerField, &str, &mut Option<Switch>); 5] = [
+                (ControllerField::Iommu, "iommu_platform", iommu),
+                (ControllerField::Ats, "ats", ats),
+                (ControllerField::Packed, "packed", packed),
+                (ControllerField::PagePerVq, "page-per-vq", page_per_vq),
+                (
+                    ControllerField::IoEventFd,
+                    "ioeventfd",
+                    &mut controller.ioeventfd,
+                ),
+            ];
+            for (field, key, slot) in switches {
+                if let Some(property) = properties.get(key) {
+                    *slot = self.switch(at(field), property);
+                }
+            }
             if let Some(property) = properties.get("iothread") {
                 self.record(at(ControllerField::IoThread), property);
                 controller.iothread = Some(self.iothread(property.value.as_str()));
@@ -209,16 +232,46 @@ impl<'a> Reader<'a> {
             controller.iothread_mapping =
                 self.read_vq_mapping(properties, at(ControllerField::IoThreadMapping));
         }
-        controller.address = self.read_pci(properties, at(ControllerField::Address));
+        let numbers: [(ControllerField, &str, &mut Option<u32>); 3] = [
+            (ControllerField::Ports, "p2", &mut controller.ports),
+            (
+                ControllerField::StartPort,
+                "firstport",
+                &mut controller.start_port,
+            ),
+            (
+                ControllerField::AcpiIndex,
+                "acpi-index",
+                &mut controller.acpi_index,
+            ),
+        ];
+        for (field, key, slot) in numbers {
+            if let Some(property) = properties.get(key) {
+                *slot = self.number32(at(field), property);
+            }
+        }
+        if let Some(register) = properties
+            .get("reg")
+            .filter(|_| kind == ControllerType::Scsi)
+        {
+            let register = self.number32(at(ControllerField::Address), register);
+            controller.address = register.map(Address::SpaprVio);
+        } else {
+            controller.address = self.read_pci(properties, at(ControllerField::Address));
+        }
         self.domain.controllers.push(controller);
     }
 
-    /// A place on a PCI bus.
+    /// A place on a PCI bus, or on a channel of an IBM Z.
     pub(crate) fn read_pci(
         &mut self,
         properties: &'a Properties,
         at: FieldPath,
     ) -> Option<Address> {
+        if let Some(property) = properties.get("devno") {
+            self.record(at, property);
+            return channel(property.value.as_str()).map(Address::Ccw);
+        }
         let bus = properties.get("bus");
         let addr = properties.get("addr");
         let is_multifunction = properties.get("multifunction");
@@ -276,7 +329,9 @@ impl<'a> Reader<'a> {
                 return TargetBus::Virtio;
             }
             DeviceModel::ScsiHd | DeviceModel::ScsiCd | DeviceModel::ScsiBlock => {
-                if name.is_some_and(|name| self.buses.bridges.contains(device_of(name))) {
+                let bridge = name.and_then(|name| self.buses.bridges.get(device_of(name)));
+                if let Some(bridge) = bridge.copied() {
+                    frontend.address = self.usb_place(bridge, at);
                     for key in ["bus", "lun", "scsi-id", "channel"] {
                         properties.get(key);
                     }
@@ -294,7 +349,8 @@ impl<'a> Reader<'a> {
             }
             DeviceModel::UsbStorage => {
                 properties.get("bus");
-                None
+                frontend.address = self.usb_place(properties, at);
+                return driver.bus;
             }
             DeviceModel::Floppy => {
                 properties.get("bus");
@@ -332,6 +388,18 @@ impl<'a> Reader<'a> {
         }
         frontend.address = place.map(Address::Drive);
         driver.bus
+    }
+
+    /// A port of a USB controller.
+    fn usb_place(&mut self, properties: &'a Properties, at: FieldPath) -> Option<Address> {
+        let port = properties.get("port")?;
+        self.record(at, port);
+        let bus = properties.peek("bus").map(|bus| bus.value.as_str());
+        let found = bus.and_then(|bus| self.buses.controllers.get(device_of(bus)));
+        Some(Address::Usb(UsbAddress {
+            bus: found.map_or(0, |(_, index)| *index),
+            port: port.value.as_str().to_owned(),
+        }))
     }
 
     /// A place on a SCSI controller; what is not said is counted as QEMU counts it
@@ -482,6 +550,19 @@ impl<'a> Reader<'a> {
             unit,
         }
     }
+}
+
+/// Reads `fe.0.0001`.
+fn channel(text: &str) -> Option<CcwAddress> {
+    let mut parts = text
+        .split('.')
+        .map(|part| u32::from_str_radix(part, 16).ok());
+    let address = CcwAddress {
+        cssid: parts.next()??,
+        ssid: parts.next()??,
+        devno: parts.next()??,
+    };
+    parts.next().is_none().then_some(address)
 }
 
 /// The device that a bus belongs to: its name without the number at the end.

@@ -2,12 +2,14 @@
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
-    BackendSource, Controller, ControllerField, ControllerType, Device, DiskField, DriveAddress,
-    FieldPath, Format, Image, Protocol, ScsiControllerModel, VirtioModel,
+    Address, BackendSource, Controller, ControllerField, ControllerType, Device, DiskField,
+    DriveAddress, FieldPath, Format, NetworkProtocol, Protocol, ScsiControllerModel, Switch,
+    VirtioModel, VirtioOptions,
 };
 
 use super::DiskDevice;
 use super::property::DeviceModel;
+use super::virtio::VirtioField;
 use crate::json::JsonObject;
 use crate::object::iothread::{iothread_id, vq_mapping};
 use crate::options::Style;
@@ -63,14 +65,37 @@ impl Writer<'_> {
             .with("driver", driver)
             .with("id", id.as_str());
         match (simple, planned.scsi_model) {
-            // On the hypervisor's own bus, which has no addresses here.
-            (Ok(_), ScsiControllerModel::Ibmvscsi) => {}
+            // On the hypervisor's own bus.
+            (Ok(_), ScsiControllerModel::Ibmvscsi) => {
+                if let Some(Address::SpaprVio(register)) = address {
+                    object.push("reg", *register);
+                }
+            }
             (Ok(_), _) => self.pci_place(&mut object, address, place_at),
             (Err(_), _) => self.virtio_place(&mut object, transport, address, place_at),
         }
         if let (Err(_), Some(controller)) = (simple, written) {
+            let Controller {
+                virtio,
+                ioeventfd,
+                acpi_index,
+                ..
+            } = controller;
+            self.check_transport(transport, virtio, *ioeventfd, *acpi_index, |field| {
+                FieldPath::Controller(
+                    planned.written.unwrap_or_default(),
+                    match field {
+                        VirtioField::Ats => ControllerField::Ats,
+                        VirtioField::PagePerVq => ControllerField::PagePerVq,
+                        VirtioField::AcpiIndex => ControllerField::AcpiIndex,
+                        VirtioField::IoEventFd => ControllerField::IoEventFd,
+                    },
+                )
+            });
             self.virtio_scsi_properties(&mut object, planned, controller);
         }
+        let acpi_index = written.and_then(|controller| controller.acpi_index);
+        object.push_some("acpi-index", acpi_index);
         self.device(object, planned.origin);
         id
     }
@@ -89,9 +114,17 @@ impl Writer<'_> {
             queues,
             cmd_per_lun,
             max_sectors,
+            ioeventfd,
+            virtio,
             iothread,
             iothread_mapping,
+            // Of other kinds of controller.
+            ports: _,
+            start_port: _,
+            serial: _,
             address: _,
+            alias: _,
+            acpi_index: _,
         } = controller;
         let at = |writer: &Self, field| writer.controller_field(planned, field);
         if let Some(queues) = queues
@@ -101,6 +134,7 @@ impl Writer<'_> {
             let message = format!("{queues} queues: QEMU takes 1 to {MOST_QUEUES}");
             self.problem(at, message);
         }
+        virtio_options(object, virtio);
         object.push_some("iothread", iothread.map(iothread_id));
         object.push_some("num_queues", *queues);
         if !iothread_mapping.is_empty() {
@@ -120,6 +154,7 @@ impl Writer<'_> {
         }
         object.push_some("cmd_per_lun", *cmd_per_lun);
         object.push_some("max_sectors", *max_sectors);
+        object.push_some("ioeventfd", ioeventfd.map(|switch| switch == Switch::On));
     }
 
     /// The path of a controller's field, or of the disk that the controller is there for.
@@ -207,18 +242,18 @@ impl Writer<'_> {
     /// Notes what keeps the host's logical unit from being passed through.
     fn check_passthrough(&mut self, device: &DiskDevice<'_>) {
         let backend = &device.disk.backend;
-        if let BackendSource::Image(Image {
-            format,
-            protocol,
-            backing: _,
-            creation: _,
-        }) = &backend.source
-        {
-            let is_device = match protocol {
+        if let BackendSource::Image(image) = &backend.source {
+            let format = image.format;
+            let is_device = match &image.protocol {
                 Protocol::HostDevice { .. } => true,
-                Protocol::File { .. } => false,
-                // Noted as a protocol that cannot be written.
-                Protocol::Other(_) => true,
+                // The unit of an iSCSI target takes commands as well.
+                Protocol::Network(source) => source.protocol == NetworkProtocol::Iscsi,
+                Protocol::File { .. }
+                | Protocol::Directory { .. }
+                | Protocol::VhostVdpa { .. }
+                | Protocol::Nvme(_) => false,
+                // Noted as a source that cannot be written.
+                Protocol::Volume(_) | Protocol::Other(_) => true,
             };
             if !is_device || format.is_some_and(|format| format != Format::Raw) {
                 self.problem(
@@ -229,6 +264,11 @@ impl Writer<'_> {
         }
         for (field, is_set, what) in [
             (DiskField::Iotune, backend.iotune.is_some(), "limits"),
+            (
+                DiskField::ThrottleFilters,
+                !backend.throttle_filters.is_empty(),
+                "limits",
+            ),
             (
                 DiskField::CopyOnRead,
                 backend.copy_on_read == Some(vmdisk_model::Switch::On),
@@ -249,4 +289,19 @@ impl Writer<'_> {
             );
         }
     }
+}
+
+/// Adds the options that all virtio devices have.
+fn virtio_options(object: &mut JsonObject, options: &VirtioOptions) {
+    let VirtioOptions {
+        iommu,
+        ats,
+        packed,
+        page_per_vq,
+    } = options;
+    let is_on = |switch: &Option<Switch>| switch.map(|switch| switch == Switch::On);
+    object.push_some("iommu_platform", is_on(iommu));
+    object.push_some("ats", is_on(ats));
+    object.push_some("packed", is_on(packed));
+    object.push_some("page-per-vq", is_on(page_per_vq));
 }

@@ -1,12 +1,14 @@
 //! USB storage, and USB controllers.
 
-use vmdisk_model::{Controller, ControllerField, ControllerType, Device, DiskField};
+use vmdisk_model::{
+    Address, Controller, ControllerField, ControllerType, Device, DiskField, FieldPath,
+};
 
 use super::DiskDevice;
 use super::property::DeviceModel;
 use crate::board::Board;
 use crate::json::JsonObject;
-use crate::placement::PlannedController;
+use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;
 
 /// QEMU's device for one of libvirt's models of a USB controller.
@@ -89,23 +91,66 @@ impl Writer<'_> {
         let mut object = JsonObject::new()
             .with("driver", driver)
             .with("id", id.as_str());
+        if let Some(ports) = written.and_then(|controller| controller.ports) {
+            if matches!(driver, "qemu-xhci" | "nec-usb-xhci") {
+                // Each port is one of USB 2 and one of USB 3.
+                object.push("p2", ports);
+                object.push("p3", ports);
+            } else {
+                let at = self.controller_field(planned, ControllerField::Ports);
+                self.problem(at, "only xHCI controllers have as many ports as one likes");
+            }
+        }
         let address = written.and_then(|controller| controller.address.as_ref());
         let at = self.controller_field(planned, ControllerField::Address);
         self.pci_place(&mut object, address, at);
+        let acpi_index = written.and_then(|controller| controller.acpi_index);
+        object.push_some("acpi-index", acpi_index);
         self.device(object, planned.origin);
         id
+    }
+
+    /// Writes the UHCI halves of an EHCI controller.
+    pub(crate) fn write_usb_companions(&mut self, index: u32, master: &str, plan: &Plan) {
+        for nth in plan.companions.get(&index).into_iter().flatten().copied() {
+            let controller = &self.domain.controllers[nth];
+            let model = controller.other_model.as_deref().unwrap_or_default();
+            let at = |field| FieldPath::Controller(nth, field);
+            let mut object = JsonObject::new()
+                .with("driver", model.replacen("ich9-", "ich9-usb-", 1))
+                .with("masterbus", format!("{master}.0"))
+                .with("firstport", controller.start_port.unwrap_or_default());
+            let address = controller.address.as_ref();
+            self.pci_place(&mut object, address, at(ControllerField::Address));
+            object.push_some("acpi-index", controller.acpi_index);
+            self.device(object, at(ControllerField::Controller));
+        }
     }
 
     /// Writes a disk or CD drive on USB.
     pub(crate) fn write_usb_disk(&mut self, device: &DiskDevice<'_>) {
         let bus = format!("{}.0", device.controller(ControllerType::Usb));
+        let port = match &device.disk.frontend.address {
+            Some(Address::Usb(address)) => Some(address.port.as_str()),
+            Some(
+                Address::Pci(_)
+                | Address::Drive(_)
+                | Address::Ccw(_)
+                | Address::VirtioMmio
+                | Address::SpaprVio(_)
+                | Address::Unassigned
+                | Address::Other(_),
+            )
+            | None => None,
+        };
         if device.disk.frontend.effective_device() == Device::Cdrom {
             // `usb-storage` is always a disk; the bridge takes any SCSI device.
             let bridge = self.ids.take(&format!("{}-bridge", device.stem));
-            let bot = JsonObject::new()
+            let mut bot = JsonObject::new()
                 .with("driver", "usb-bot")
                 .with("id", bridge.as_str())
                 .with("bus", bus);
+            bot.push_some("port", port);
             self.device(bot, device.at(DiskField::TargetBus));
             let mut object = self.begin_device("scsi-cd", device);
             object.push("bus", format!("{bridge}.0"));
@@ -116,6 +161,7 @@ impl Writer<'_> {
         }
         let mut object = self.begin_device("usb-storage", device);
         object.push("bus", bus);
+        object.push_some("port", port);
         object.push_some("drive", device.node.as_deref());
         if self.is_libvirt_style() && device.disk.frontend.removable.is_none() {
             object.push("removable", false);

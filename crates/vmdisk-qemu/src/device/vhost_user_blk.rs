@@ -133,10 +133,15 @@ impl Writer<'_> {
             discard_no_unref,
             metadata_cache_size,
             iotune,
+            throttle_filters,
+            snapshot: _,
             is_read_only,
             is_shareable,
             // Noted with the other backends.
             is_transient: _,
+            share_backing: _,
+            // Of sources that may be missing, which is told before the start.
+            startup_policy: _,
         } = &device.disk.backend;
         for (field, is_set) in [
             // Of the switches `write-cache` alone is the device's, which has none.
@@ -148,6 +153,7 @@ impl Writer<'_> {
             (DiskField::DiscardNoUnref, discard_no_unref.is_some()),
             (DiskField::MetadataCacheSize, metadata_cache_size.is_some()),
             (DiskField::Iotune, iotune.is_some()),
+            (DiskField::ThrottleFilters, !throttle_filters.is_empty()),
             (DiskField::ReadOnly, *is_read_only),
             (DiskField::Shareable, *is_shareable),
         ] {

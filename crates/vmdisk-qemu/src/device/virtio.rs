@@ -1,6 +1,6 @@
 //! virtio-blk, and what all virtio devices share: their transport and their standard.
 
-use vmdisk_model::{Address, DiskField, FieldPath, VirtioModel};
+use vmdisk_model::{Address, CcwAddress, DiskField, FieldPath, Switch, VirtioModel, VirtioOptions};
 
 use super::DiskDevice;
 use super::property::DeviceModel;
@@ -8,14 +8,31 @@ use crate::board::Transport;
 use crate::json::JsonObject;
 use crate::writer::Writer;
 
+/// An option that depends on how a virtio device is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VirtioField {
+    Ats,
+    PagePerVq,
+    AcpiIndex,
+    IoEventFd,
+}
+
 impl Writer<'_> {
     /// How a virtio device is reached: as its address has it, else as the board does.
     pub(crate) fn transport(&self, address: Option<&Address>) -> Transport {
         match address {
             Some(Address::Pci(_)) => Transport::Pci,
+            Some(Address::Ccw(_)) => Transport::Ccw,
+            Some(Address::VirtioMmio) => Transport::Mmio,
             Some(Address::Other(word)) if word == "ccw" => Transport::Ccw,
-            Some(Address::Other(word)) if word == "virtio-mmio" => Transport::Mmio,
-            Some(Address::Other(_) | Address::Drive(_)) | None => self.machine.board.transport(),
+            Some(
+                Address::Other(_)
+                | Address::Drive(_)
+                | Address::Usb(_)
+                | Address::SpaprVio(_)
+                | Address::Unassigned,
+            )
+            | None => self.machine.board.transport(),
         }
     }
 
@@ -48,6 +65,22 @@ impl Writer<'_> {
     ) {
         match (transport, address) {
             (Transport::Pci, address) => self.pci_place(object, address, at),
+            (Transport::Ccw, Some(Address::Ccw(CcwAddress { cssid, ssid, devno }))) => {
+                object.push("devno", format!("{cssid:x}.{ssid:x}.{devno:04x}"));
+            }
+            // The board finds a free transport.
+            (Transport::Mmio, Some(Address::VirtioMmio)) => {}
+            (
+                Transport::Ccw | Transport::Mmio,
+                Some(Address::Usb(_) | Address::SpaprVio(_) | Address::Unassigned),
+            )
+            | (Transport::Ccw, Some(Address::VirtioMmio))
+            | (Transport::Mmio, Some(Address::Ccw(_))) => {
+                self.problem(
+                    at,
+                    "a virtio device cannot have an address of this type here",
+                );
+            }
             (Transport::Ccw | Transport::Mmio, Some(Address::Other(word))) => self.leave_out(
                 at,
                 format!("the address of type '{word}' is not written: QEMU chooses the place"),
@@ -57,6 +90,37 @@ impl Writer<'_> {
             }
             // A PCI address makes the transport PCI.
             (Transport::Ccw | Transport::Mmio, Some(Address::Pci(_)) | None) => {}
+        }
+    }
+
+    /// Notes options that a virtio device has on PCI only, or not on a slot of the board.
+    pub(crate) fn check_transport(
+        &mut self,
+        transport: Transport,
+        options: &VirtioOptions,
+        ioeventfd: Option<Switch>,
+        acpi_index: Option<u32>,
+        at: impl Fn(VirtioField) -> FieldPath,
+    ) {
+        let VirtioOptions {
+            iommu: _,
+            ats,
+            packed: _,
+            page_per_vq,
+        } = options;
+        let is_pci = transport == Transport::Pci;
+        for (field, is_refused) in [
+            (VirtioField::Ats, ats.is_some() && !is_pci),
+            (VirtioField::PagePerVq, page_per_vq.is_some() && !is_pci),
+            (VirtioField::AcpiIndex, acpi_index.is_some() && !is_pci),
+            (
+                VirtioField::IoEventFd,
+                ioeventfd.is_some() && transport == Transport::Mmio,
+            ),
+        ] {
+            if is_refused {
+                self.problem(at(field), "a virtio device has this option on PCI only");
+            }
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
-    ControllerField, DiskField, FieldPath, IoThread, IoThreadField, IoThreadId, IoThreadQueues,
-    Scope,
+    ControllerField, DefaultIoThread, DiskField, DomainField, FieldPath, IoThread, IoThreadField,
+    IoThreadId, IoThreadQueues, Polling, Scope,
 };
 
 use crate::json::{Json, JsonObject};
@@ -34,6 +34,7 @@ impl Writer<'_> {
     /// Writes the guest's iothreads; for bare disks also those that they speak of.
     pub(crate) fn write_iothreads(&mut self) {
         let domain = self.domain;
+        self.write_main_loop();
         let mut written = BTreeSet::new();
         for (nth, thread) in domain.iothreads.iter().enumerate() {
             let IoThread {
@@ -41,6 +42,7 @@ impl Writer<'_> {
                 is_listed: _,
                 thread_pool_min,
                 thread_pool_max,
+                polling,
             } = *thread;
             let at = FieldPath::IoThread(nth, IoThreadField::IoThread);
             if !written.insert(id) {
@@ -57,6 +59,10 @@ impl Writer<'_> {
             }
             object.push_some("thread-pool-min", thread_pool_min);
             object.push_some("thread-pool-max", thread_pool_max);
+            let Polling { max, grow, shrink } = polling;
+            object.push_some("poll-max-ns", max);
+            object.push_some("poll-grow", grow);
+            object.push_some("poll-shrink", shrink);
             self.object(object, at);
         }
         for (id, at) in self.spoken_of() {
@@ -73,6 +79,32 @@ impl Writer<'_> {
                 }
             }
         }
+    }
+
+    /// Writes the size of the main loop's thread pool.
+    fn write_main_loop(&mut self) {
+        let Some(DefaultIoThread {
+            thread_pool_min,
+            thread_pool_max,
+        }) = self.domain.default_iothread
+        else {
+            return;
+        };
+        if thread_pool_min.or(thread_pool_max).is_none() {
+            return;
+        }
+        let at = FieldPath::Domain(DomainField::DefaultIoThread);
+        self.require(
+            Capability::IothreadThreadPool,
+            at,
+            "the size of a thread pool",
+        );
+        let mut object = JsonObject::new()
+            .with("qom-type", "main-loop")
+            .with("id", "main-loop");
+        object.push_some("thread-pool-min", thread_pool_min);
+        object.push_some("thread-pool-max", thread_pool_max);
+        self.object(object, at);
     }
 
     /// The iothreads that disks and controllers speak of, and where.

@@ -1,8 +1,8 @@
 //! Reads iothreads, throttle groups and the guest's memory.
 
 use vmdisk_model::{
-    Bytes, DiskField, DomainField, FieldPath, HugePages, IoThread, IoThreadField, Iotune,
-    IotuneLimits, MemoryAccess, MemorySource,
+    Bytes, DefaultIoThread, DiskField, DomainField, FieldPath, HugePages, IoThread, IoThreadField,
+    Iotune, IotuneLimits, LimitField, MemoryAccess, MemorySource, Polling,
 };
 use vmdisk_source::ProblemKind;
 
@@ -31,10 +31,98 @@ impl<'a> Reader<'a> {
             };
             let thread_pool_min = pool("thread-pool-min");
             let thread_pool_max = pool("thread-pool-max");
+            let mut poll = |key: &str| {
+                let property = properties.get(key)?;
+                self.number(at(IoThreadField::Polling), property)
+            };
+            let polling = Polling {
+                max: poll("poll-max-ns"),
+                grow: poll("poll-grow"),
+                shrink: poll("poll-shrink"),
+            };
             self.domain.iothreads.push(IoThread {
                 thread_pool_min,
                 thread_pool_max,
+                polling,
                 ..IoThread::new(number)
+            });
+        }
+        self.read_main_loop();
+    }
+
+    /// Reads the size of the main loop's thread pool.
+    fn read_main_loop(&mut self) {
+        for (option, properties) in self.of_name("object") {
+            let kind = properties.peek("qom-type").map(|kind| kind.value.as_str());
+            if kind != Some("main-loop") {
+                continue;
+            }
+            let at = FieldPath::Domain(DomainField::DefaultIoThread);
+            self.record_option(at, option);
+            let mut pool = |key: &str| {
+                let property = properties.get(key)?;
+                self.number32(at, property)
+            };
+            self.domain.default_iothread = Some(DefaultIoThread {
+                thread_pool_min: pool("thread-pool-min"),
+                thread_pool_max: pool("thread-pool-max"),
+            });
+        }
+    }
+
+    /// The name of the guest's group that a filter names by its object.
+    pub(crate) fn filter_group(&mut self, nth: usize, id: &'a Property) -> String {
+        let word = id.value.as_str();
+        if !self.objects.contains_key(word) {
+            let at = FieldPath::Disk(nth, DiskField::ThrottleFilters);
+            let message = format!("no throttle group is called `{word}`");
+            self.problem(ProblemKind::MissingValue, at, id.span, message)
+                .help = Some("write its -object throttle-group".to_owned());
+        }
+        self.group_name(word)
+    }
+
+    /// The name of a group: its id, without what libvirt and our writer put in front.
+    fn group_name(&mut self, id: &'a str) -> String {
+        if let Some(name) = self.filter_groups.get(id) {
+            return name.clone();
+        }
+        let short = ["limits-", "throttle-"]
+            .iter()
+            .find_map(|start| id.strip_prefix(start))
+            .filter(|short| !short.is_empty())
+            .unwrap_or(id);
+        let is_taken = self.filter_groups.values().any(|name| name == short);
+        let name = if is_taken { id } else { short }.to_owned();
+        self.filter_groups.insert(id, name.clone());
+        name
+    }
+
+    /// Reads the guest's own throttle groups: those that disks name as filters, and those that no disk
+    /// names.
+    pub(crate) fn read_throttle_limits(&mut self) {
+        for (option, properties) in self.of_name("object") {
+            let kind = properties.peek("qom-type").map(|kind| kind.value.as_str());
+            let Some(id) = properties
+                .peek("id")
+                .filter(|_| kind == Some("throttle-group"))
+            else {
+                continue;
+            };
+            if self.owners.contains_key(&option) {
+                // The limits of one disk, or of several that have them as their own.
+                continue;
+            }
+            let name = self.group_name(id.value.as_str());
+            let nth = self.domain.throttle_groups.len();
+            let at = FieldPath::ThrottleGroup(nth, LimitField::Limits);
+            self.owners.insert(option, at);
+            self.record_option(at, option);
+            self.record(FieldPath::ThrottleGroup(nth, LimitField::Group), id);
+            let limits = limits_of(properties);
+            self.domain.throttle_groups.push(Iotune {
+                group: Some(name),
+                ..limits.unwrap_or_default()
             });
         }
     }
@@ -53,13 +141,7 @@ impl<'a> Reader<'a> {
         self.owners
             .entry(option)
             .or_insert(FieldPath::Disk(nth, DiskField::Iotune));
-        properties.get("qom-type");
-        properties.get("id");
-        let iotune = iotune_of(|limit| {
-            properties
-                .get(&format!("limits.{limit}"))
-                .or_else(|| properties.get(&format!("x-{limit}")))
-        });
+        let iotune = limits_of(properties);
         // The name that the writer makes of a disk's own limits is no group of several.
         let group = (!id.starts_with("throttle-")).then(|| {
             let name = id.strip_prefix("group-").unwrap_or(id);
@@ -133,6 +215,17 @@ impl<'a> Reader<'a> {
             }
         }))
     }
+}
+
+/// The limits that a throttle group's object has.
+fn limits_of(properties: &Properties) -> Option<Iotune> {
+    properties.get("qom-type");
+    properties.get("id");
+    iotune_of(|limit| {
+        properties
+            .get(&format!("limits.{limit}"))
+            .or_else(|| properties.get(&format!("x-{limit}")))
+    })
 }
 
 /// The limits of a throttle group, by QEMU's names; `None` if there are none.

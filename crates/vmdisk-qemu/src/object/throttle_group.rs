@@ -1,12 +1,13 @@
 //! `-object throttle-group`: limits that one disk has or several share.
 
 use vmdisk_facts::Capability;
-use vmdisk_model::{DiskField, FieldPath, Iotune, IotuneLimits};
+use vmdisk_model::{DiskField, FieldPath, Iotune, IotuneLimits, LimitField};
 
 use crate::argument::QemuOption;
 use crate::json::JsonObject;
 use crate::key_value::KeyValue;
 use crate::names::is_identifier;
+use crate::options::Style;
 use crate::writer::{SharedThrottle, Writer};
 
 /// The limits that are set, under the names of QEMU's `ThrottleLimits`.
@@ -88,6 +89,43 @@ impl<'a> Writer<'a> {
             };
             self.throttle_groups.insert(name, shared);
         }
+        self.write_limits(&id, iotune, at);
+        id
+    }
+
+    /// Writes the guest's own groups, which disks name as their filters. libvirt writes them all; here
+    /// those that nobody names are no loss either.
+    pub(crate) fn write_throttle_limits(&mut self) {
+        let domain = self.domain;
+        for (nth, group) in domain.throttle_groups.iter().enumerate() {
+            let at = FieldPath::ThrottleGroup(nth, LimitField::Limits);
+            let Some(name) = group.group.as_deref() else {
+                let message = "a throttle group without a name is nobody's";
+                self.problem(at, message);
+                continue;
+            };
+            if self.throttle_limits.contains_key(name) {
+                let message = format!("there are two throttle groups called '{name}'");
+                self.problem(FieldPath::ThrottleGroup(nth, LimitField::Group), message);
+                continue;
+            }
+            let id = match self.style {
+                Style::Readable => format!("limits-{name}"),
+                Style::Libvirt => format!("throttle-{name}"),
+            };
+            let id = if is_identifier(&id) {
+                id
+            } else {
+                format!("unnamed-limits-{nth}")
+            };
+            let id = self.ids.take(&id);
+            self.write_limits(&id, group, at);
+            self.throttle_limits.insert(name, id);
+        }
+    }
+
+    /// Writes the object that has these limits.
+    fn write_limits(&mut self, id: &str, iotune: &Iotune, at: FieldPath) {
         let limits = limits(iotune);
         if self.can(Capability::ObjectJson) {
             let mut members = JsonObject::new();
@@ -96,17 +134,16 @@ impl<'a> Writer<'a> {
             }
             let object = JsonObject::new()
                 .with("qom-type", "throttle-group")
-                .with("id", id.as_str())
+                .with("id", id)
                 .with("limits", members);
             self.object(object, at);
         } else {
             // Before JSON each limit was a property of its own, under a name marked as unstable.
-            let mut pairs = KeyValue::first("throttle-group").with("id", id.as_str());
+            let mut pairs = KeyValue::first("throttle-group").with("id", id);
             for (name, value) in limits {
                 pairs = pairs.with(format!("x-{name}"), value.to_string());
             }
             self.push_pairs(QemuOption::Object, pairs, at);
         }
-        id
     }
 }

@@ -4,6 +4,7 @@
 // A test may look at files and print; the crate may not.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stderr)]
 
+mod guests;
 #[path = "../normal/mod.rs"]
 mod normal;
 mod reading;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_qemu::{read, write};
+use vmdisk_source::{Problem, ProblemKind};
 
 use crate::normal;
 use crate::support::*;
@@ -38,15 +39,9 @@ fn renumbered(options: &[String]) -> Vec<String> {
 
 /// Guests that come out differently, and why.
 const DIFFERENT: &[(&str, &str)] = &[
-    ("disk-blockio", "libvirt writes an IDE unit that no bus has"),
     (
-        "disk-ide-split",
-        "libvirt writes an IDE unit that no bus has",
-    ),
-    ("disk-serial", "an SD card is read, and cannot be written"),
-    (
-        "disk-snapshot",
-        "libvirt writes an IDE unit that no bus has",
+        "disk-serial",
+        "libvirt puts a backslash before a space, which is then part of the serial number",
     ),
     (
         "disk-source-fd",
@@ -142,7 +137,18 @@ fn libvirts_guests_come_back_from_a_command_line() {
             continue;
         };
         let document = read(&line.to_shell()).unwrap_or_else(|failure| panic!("{name}: {failure}"));
-        assert_eq!(document.problems, [], "{name}");
+        // A secret that only libvirt knows is still to be given, and libvirt has slices that no QEMU takes.
+        let others = document.problems.iter().filter(|problem| {
+            !matches!(
+                problem.kind,
+                ProblemKind::SecretMissing | ProblemKind::WindowUnaligned
+            )
+        });
+        assert_eq!(
+            others.collect::<Vec<_>>(),
+            Vec::<&Problem<_>>::new(),
+            "{name}"
+        );
         assert!(
             normal::shares_memory(&document.domain, &xml.domain),
             "{name}"

@@ -95,11 +95,17 @@ pub(crate) const DRIVERS: &[&str] = &[
     "qemu-xhci",
     "nec-usb-xhci",
     "ich9-usb-ehci1",
+    "ich9-usb-uhci1",
+    "ich9-usb-uhci2",
+    "ich9-usb-uhci3",
+    "usb-ehci",
+    "pci-ohci",
+    "piix4-usb-uhci",
+    "vt82c686b-usb-uhci",
 ];
 
-/// One option with what both sides can be held to: libvirt chooses PCI slots and USB ports, and makes
-/// `bootindex` of `<os><boot>`, which the model does not have.
-pub(crate) fn comparable(option: &str, value: &str) -> Option<String> {
+/// One option with what both sides can be held to, without the members that are ignored.
+fn comparable(option: &str, value: &str, ignored: &[&str]) -> Option<String> {
     if option == "-blockdev" {
         // Host devices and firmware have nodes too.
         let is_of_disk = !value.contains("-backend\"") && !value.contains("libvirt-pflash");
@@ -111,8 +117,15 @@ pub(crate) fn comparable(option: &str, value: &str) -> Option<String> {
             .then(|| format!("{option} {value}"));
     }
     if option == "-object" {
+        let kinds = ["iothread", "main-loop", "throttle-group"];
+        return kinds
+            .iter()
+            .any(|kind| value.contains(&format!("\"qom-type\":\"{kind}\"")))
+            .then(|| format!("{option} {value}"));
+    }
+    if option == "-global" {
         return value
-            .contains("\"qom-type\":\"iothread\"")
+            .contains("isa-fdc")
             .then(|| format!("{option} {value}"));
     }
     if option != "-device" {
@@ -127,18 +140,10 @@ pub(crate) fn comparable(option: &str, value: &str) -> Option<String> {
     let kept: Vec<&str> = split_members(members)
         .into_iter()
         .filter(|member| {
-            let dropped: &[&str] = if is_pci {
-                &[
-                    "\"bus\":",
-                    "\"addr\":",
-                    "\"multifunction\":",
-                    "\"port\":",
-                    "\"bootindex",
-                ]
-            } else {
-                &["\"bootindex"]
-            };
-            !dropped.iter().any(|key| member.starts_with(key))
+            let is_place = |key: &str| PLACES.contains(&key);
+            !ignored
+                .iter()
+                .any(|key| member.starts_with(key) && (is_pci || !is_place(key)))
         })
         .collect();
     Some(format!("-device {{{}}}", kept.join(",")))
@@ -167,9 +172,22 @@ pub(crate) fn split_members(text: &str) -> Vec<&str> {
     members
 }
 
-pub(crate) fn comparable_line(words: &[String]) -> Vec<String> {
+/// The options of a command line that both sides can be held to.
+pub(crate) fn options_of(words: &[String], ignored: &[&str]) -> Vec<String> {
     words
         .windows(2)
-        .filter_map(|pair| comparable(&pair[0], &pair[1]))
+        .filter_map(|pair| comparable(&pair[0], &pair[1], ignored))
+        .collect()
+}
+
+/// Where a device sits on PCI or USB, which libvirt chooses where it is not written.
+pub(crate) const PLACES: &[&str] = &["\"bus\":", "\"addr\":", "\"multifunction\":", "\"port\":"];
+
+/// The options of a command line without the places on PCI and without `bootindex`.
+pub(crate) fn comparable_line(words: &[String]) -> Vec<String> {
+    let ignored: Vec<&str> = PLACES.iter().copied().chain(["\"bootindex"]).collect();
+    options_of(words, &ignored)
+        .into_iter()
+        .filter(|option| !option.starts_with("-global"))
         .collect()
 }

@@ -1,5 +1,7 @@
 //! What a guest comes to once it has been a command line: the list of what does not come back as it was.
 
+mod image;
+
 use vmdisk_model::*;
 
 /// The guest as a command line can say it, given the guest `as_written` that it was written from.
@@ -34,6 +36,17 @@ pub(crate) fn normal(domain: &Domain, as_written: &Domain) -> Domain {
     }
     // libvirt writes them in small letters with dashes.
     domain.uuid = None;
+    // What the firmware looks for has become an order of devices, and shares are the cgroup's.
+    if !as_written.boot_devices.is_empty() {
+        for disk in &mut domain.disks {
+            disk.frontend.boot_order = None;
+        }
+    }
+    domain.boot_devices.clear();
+    domain.blkiotune = None;
+    domain.default_iothread = domain
+        .default_iothread
+        .filter(|thread| *thread != DefaultIoThread::default());
     for (disk, as_written) in domain.disks.iter_mut().zip(&as_written.disks) {
         normal_disk(disk, as_written);
     }
@@ -57,9 +70,18 @@ fn normal_disk(disk: &mut Disk, as_written: &Disk) {
     (frontend.target, frontend.alias) = (None, None);
     frontend.model = frontend.model.filter(|model| *model != VirtioModel::Virtio);
     // Every disk has a place; QEMU chooses those of other kinds.
-    if matches!(written.address, Some(Address::Other(_)) | None) {
+    if matches!(
+        written.address,
+        Some(Address::Other(_) | Address::VirtioMmio) | None
+    ) {
         frontend.address = None;
     }
+    // Rights of the process, and what is done over QMP after the start.
+    (frontend.rawio, frontend.sgio, frontend.tray) = (None, None, None);
+    frontend.statistics.histograms.clear();
+    frontend.geometry = frontend
+        .geometry
+        .filter(|geometry| *geometry != Geometry::default());
     // A failed read does what a failed write does, and QEMU wants both sector sizes.
     if written.read_error_policy.is_none() {
         frontend.read_error_policy = None;
@@ -82,11 +104,13 @@ fn normal_disk(disk: &mut Disk, as_written: &Disk) {
     frontend.removable = frontend.removable.filter(on);
     let backend = &mut disk.backend;
     backend.copy_on_read = backend.copy_on_read.filter(on);
+    // What a snapshot of the guest does is libvirt's, and so is looking for a source.
+    (backend.snapshot, backend.startup_policy) = (None, None);
     // The write cache of a unit that is passed through is the unit's, and that of a drive without a
     // medium all that is left of its mode.
     let has_mode = match as_written.backend.source {
         BackendSource::Image(_) => written.effective_device() != Device::Lun,
-        BackendSource::Empty | BackendSource::VhostUser(_) | BackendSource::Other(_) => false,
+        BackendSource::Empty | BackendSource::VhostUser(_) => false,
     };
     backend.cache = has_mode.then(|| backend.effective_cache());
     if as_written.backend.source == BackendSource::Empty {
@@ -108,17 +132,9 @@ fn normal_disk(disk: &mut Disk, as_written: &Disk) {
         backend.is_read_only = false;
     }
     if let BackendSource::Image(image) = &mut backend.source {
-        normal_image(image);
-    }
-}
-
-fn normal_image(image: &mut Image) {
-    let format = *image.format.get_or_insert(Format::Raw);
-    image.creation = None;
-    match &mut image.backing {
-        Backing::Image(below) => normal_image(below),
-        Backing::Terminated if !format.has_backing() => image.backing = Backing::Unspecified,
-        Backing::Terminated | Backing::Unspecified => {}
+        // Only files and block devices have a choice of how requests are made.
+        backend.aio = backend.aio.filter(|_| image.protocol.on_host().is_some());
+        image::normal(image);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Command lines as they are written, for targets old and new.
 
+mod frontend;
 mod refusal;
 mod target;
 

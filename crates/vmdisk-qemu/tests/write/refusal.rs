@@ -111,16 +111,6 @@ fn what_cannot_be_written_is_refused_at_its_field() {
                 disk.backend.source = BackendSource::Empty;
             },
         ),
-        (
-            F::SourceType,
-            "a source of type 'network' cannot be written yet",
-            |disk| {
-                disk.backend.source = BackendSource::Other(OtherSource {
-                    source_type: "network".to_owned(),
-                    format: None,
-                });
-            },
-        ),
         (F::Transient, "a transient disk is an overlay", |disk| {
             disk.backend.is_transient = true;
         }),
@@ -145,8 +135,9 @@ fn what_cannot_be_written_is_refused_at_its_field() {
         (F::TargetBus, "QEMU has no bus 'xen'", |disk| {
             disk.frontend.bus = Some(TargetBus::Xen);
         }),
-        (F::TargetBus, "only -drive if=sd reaches", |disk| {
+        (F::Wwn, "an SD card does not have this option", |disk| {
             disk.frontend.bus = Some(TargetBus::Sd);
+            disk.frontend.wwn = Some("5000c500155f0cc5".to_owned());
         }),
         (
             F::TargetBus,
@@ -177,13 +168,8 @@ fn all_problems_are_told_at_once() {
     first.frontend.queues = Some(2000);
     first.backend.is_transient = true;
     let mut second = virtio("vdb");
-    second.backend.source = Image {
-        format: Some(Format::Luks),
-        protocol: Protocol::Other("rbd".to_owned()),
-        backing: Backing::Unspecified,
-        creation: None,
-    }
-    .into();
+    second.backend.source =
+        Image::new(Some(Format::Luks), Protocol::Other("rbd".to_owned())).into();
     let found = problems(&disks([first, second]), "qemu=10.0");
     let paths: Vec<FieldPath> = found.iter().map(|problem| problem.at).collect();
     assert_eq!(

@@ -1,7 +1,7 @@
 //! `btrfs-cow-image`
 
 use vmdisk_facts::{Btrfs, Fact, FsKind, HostIndex};
-use vmdisk_model::{Bytes, Disk, FieldPath, Format, Image, ImageField, Protocol};
+use vmdisk_model::{Bytes, Disk, FieldPath, Format, HostStorage, Image, ImageField};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Missing, Report, Severity};
@@ -148,9 +148,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// The path of an image that a guest fills bit by bit.
 fn grows_apart<'a>(disk: &Disk, image: &'a Image) -> Option<&'a str> {
     let is_meant = matches!(image.format, None | Some(Format::Raw | Format::Qcow2));
-    match &image.protocol {
-        Protocol::File { path } if is_meant && disk.is_writable() => Some(path),
-        Protocol::File { .. } | Protocol::HostDevice { .. } | Protocol::Other(_) => None,
+    match image.protocol.on_host() {
+        Some(HostStorage::File(path)) if is_meant && disk.is_writable() => Some(path),
+        Some(HostStorage::File(_) | HostStorage::Device(_)) | None => None,
     }
 }
 

@@ -173,7 +173,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// Whether a guest keeps data there: no drive for media, not empty, and writable.
 fn is_data_disk(disk: &Disk) -> bool {
     let has_source = match &disk.backend.source {
-        BackendSource::Image(_) | BackendSource::Other(_) => true,
+        BackendSource::Image(_) => true,
         BackendSource::VhostUser(_) | BackendSource::Empty => false,
     };
     // libvirt refuses read-only IDE and SATA disks, which is another matter.

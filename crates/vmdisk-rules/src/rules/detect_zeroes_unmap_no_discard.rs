@@ -74,7 +74,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && disk.backend.discard != Some(Discard::Unmap);
         let format = match &disk.backend.source {
             BackendSource::Image(image) => image.format,
-            BackendSource::Other(other) => other.format,
             // libvirt refuses the option for the one, and there is nothing to write in the other.
             BackendSource::VhostUser(_) | BackendSource::Empty => continue,
         };

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::{BlockKind, Fact, HostIndex};
 use vmdisk_model::{
-    Bytes, Change, Device, Discard, Disk, DiskField, FieldPath, Format, Image, Protocol,
+    Bytes, Change, Device, Discard, Disk, DiskField, FieldPath, Format, HostStorage, Image,
 };
 
 use crate::rule::declare_rule;
@@ -169,9 +169,9 @@ fn is_meant(disk: &Disk) -> bool {
 }
 
 fn grows(context: &Context<'_>, image: &Image) -> Result<Option<Grows>, Missing> {
-    match &image.protocol {
-        Protocol::HostDevice { path } => device_grows(context, &path.0),
-        Protocol::File { path } => match image.format {
+    match image.protocol.on_host() {
+        Some(HostStorage::Device(path)) => device_grows(context, &path.0),
+        Some(HostStorage::File(path)) => match image.format {
             Some(Format::Qcow2) => Ok(qcow2_grows(context.host, path)),
             Some(Format::Raw) | None => raw_file_grows(context, path),
             Some(
@@ -192,7 +192,7 @@ fn grows(context: &Context<'_>, image: &Image) -> Result<Option<Grows>, Missing>
                 | Format::Dir,
             ) => Ok(None),
         },
-        Protocol::Other(_) => Ok(None),
+        None => Ok(None),
     }
 }
 

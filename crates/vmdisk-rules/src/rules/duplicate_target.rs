@@ -127,6 +127,5 @@ fn source(disk: &Disk) -> Option<&str> {
     match &disk.backend.source {
         BackendSource::Image(image) => image.host_path(),
         BackendSource::VhostUser(_) | BackendSource::Empty => Some("<null>"),
-        BackendSource::Other(_) => None,
     }
 }

@@ -94,6 +94,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let (Some(written), Some(path)) = (image.format, image.host_path()) else {
                 continue;
             };
+            if !image.is_headed_by_its_format() {
+                continue;
+            }
             let at = FieldPath::Image(index, depth, ImageField::Format);
             let Some(header) = report.require(at, host::header_format(context, path)) else {
                 // One missing fact is enough to say about one disk.

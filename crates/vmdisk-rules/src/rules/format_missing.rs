@@ -107,6 +107,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         // What is not known of the header makes the finding milder, and keeps nothing back.
         let header = image
             .host_path()
+            .filter(|_| image.is_headed_by_its_format())
             .and_then(|path| host::header_format(context, path).ok())
             .flatten();
         match header {

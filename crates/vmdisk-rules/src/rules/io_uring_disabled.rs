@@ -1,7 +1,7 @@
 //! `io-uring-disabled`
 
 use vmdisk_facts::{Answer, Basis, Capability, HostIndex};
-use vmdisk_model::{AioMode, Change, Disk, DiskField, FieldPath, Image, Protocol};
+use vmdisk_model::{AioMode, Change, Disk, DiskField, FieldPath, HostStorage, Image};
 
 use crate::rule::declare_rule;
 use crate::{Confidence, Context, Evidence, Fix, Group, Missing, Report, Severity};
@@ -147,10 +147,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// libvirt writes `io` for files and devices only, and drops it for everything else.
 const fn is_opened_by_path(image: &Image) -> bool {
-    match image.protocol {
-        Protocol::File { .. } | Protocol::HostDevice { .. } => true,
-        Protocol::Other(_) => false,
-    }
+    image.protocol.on_host().is_some()
 }
 
 /// Why QEMU gets no ring; `None` if it gets one.
@@ -215,10 +212,8 @@ fn what_happens(context: &Context<'_>) -> (Severity, Confidence, String) {
 
 /// What to take instead: Linux AIO for a device past the page cache, threads for everything else.
 fn better(disk: &Disk, image: &Image) -> AioMode {
-    match image.protocol {
-        Protocol::HostDevice { .. } if disk.backend.is_direct() => AioMode::Native,
-        Protocol::HostDevice { .. } | Protocol::File { .. } | Protocol::Other(_) => {
-            AioMode::Threads
-        }
+    match image.protocol.on_host() {
+        Some(HostStorage::Device(_)) if disk.backend.is_direct() => AioMode::Native,
+        Some(HostStorage::Device(_) | HostStorage::File(_)) | None => AioMode::Threads,
     }
 }

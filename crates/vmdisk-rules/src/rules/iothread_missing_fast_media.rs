@@ -140,7 +140,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             FieldPath::Disk(..)
             | FieldPath::Domain(_)
             | FieldPath::Image(..)
-            | FieldPath::IoThread(..) => format!("`{}`", disk.name()),
+            | FieldPath::IoThread(..)
+            | FieldPath::Iotune(..)
+            | FieldPath::ThrottleGroup(..) => format!("`{}`", disk.name()),
         };
         let finding = report.finding(
             at,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex};
-use vmdisk_model::{Device, Disk, FieldPath, Image, ImageField, Protocol};
+use vmdisk_model::{Device, Disk, FieldPath, HostStorage, Image, ImageField};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Missing, Report, Severity};
@@ -95,9 +95,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 fn is_device(image: &Image) -> bool {
-    match &image.protocol {
-        Protocol::HostDevice { .. } => true,
-        Protocol::File { .. } | Protocol::Other(_) => false,
+    match image.protocol.on_host() {
+        Some(HostStorage::Device(_)) => true,
+        Some(HostStorage::File(_)) | None => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `source-missing`
 
-use vmdisk_model::{Device, FieldPath, ImageField};
+use vmdisk_model::{Device, FieldPath, ImageField, StartupPolicy};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Missing, Report, Severity, host};
@@ -103,6 +103,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 },
             );
             finding.label("not there when the facts were collected");
+            if depth == 0 && disk.backend.startup_policy == Some(StartupPolicy::Optional) {
+                finding
+                    .severity(Severity::Warning)
+                    .note(
+                        "startupPolicy='optional' is written: libvirt starts the guest without it",
+                    )
+                    .help("make it or correct the path, if the guest is to have it");
+                continue;
+            }
             match disk.frontend.effective_device() {
                 Device::Disk | Device::Lun => finding
                     .note("libvirt says `Cannot access storage file`, and the guest does not start")

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::{BlockDevice, Fact, HostIndex};
 use vmdisk_model::{
-    Change, Device, DevicePath, DevicePathKind, Disk, FieldPath, ImageField, Protocol,
+    Change, Device, DevicePath, DevicePathKind, Disk, FieldPath, HostStorage, ImageField,
 };
 
 use crate::rule::declare_rule;
@@ -81,12 +81,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Device::Cdrom => continue,
         }
         for (depth, image) in image.chain().enumerate() {
-            match &image.protocol {
-                Protocol::HostDevice { path } if is_unstable(path) => {
+            match image.protocol.on_host() {
+                Some(HostStorage::Device(path)) if is_unstable(path) => {
                     let at = FieldPath::Image(index, depth, ImageField::Path);
                     report_unstable(context, report, at, disk, &path.0);
                 }
-                Protocol::HostDevice { .. } | Protocol::File { .. } | Protocol::Other(_) => {}
+                Some(HostStorage::Device(_) | HostStorage::File(_)) | None => {}
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use vmdisk_model::{
     BackendSource, Change, Disk, DiskField, DomainField, FieldPath, MemoryAccess, MemoryBacking,
-    MemorySource,
+    MemorySource, Protocol,
 };
 
 use crate::rule::declare_rule;
@@ -157,8 +157,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn source_type(disk: &Disk) -> Option<&'static str> {
     match &disk.backend.source {
         BackendSource::VhostUser(_) => Some("vhostuser"),
-        BackendSource::Other(other) if other.source_type == "vhostvdpa" => Some("vhostvdpa"),
-        BackendSource::Image(_) | BackendSource::Empty | BackendSource::Other(_) => None,
+        BackendSource::Image(image) => match image.protocol {
+            Protocol::VhostVdpa { .. } => image.protocol.source_type(),
+            Protocol::File { .. }
+            | Protocol::HostDevice { .. }
+            | Protocol::Directory { .. }
+            | Protocol::Network(_)
+            | Protocol::Volume(_)
+            | Protocol::Nvme(_)
+            | Protocol::Other(_) => None,
+        },
+        BackendSource::Empty => None,
     }
 }
 

@@ -1,7 +1,8 @@
 //! Configurations without names.
 
 use vmdisk_model::{
-    Backend, BackendSource, Backing, DevicePath, Disk, Domain, Frontend, Image, Protocol,
+    Backend, BackendSource, Backing, Controller, DevicePath, Disk, Domain, Frontend, Image,
+    NetworkSource, Protocol, Secret, SecretReference,
 };
 
 use super::{Level, Redactor};
@@ -15,6 +16,19 @@ impl Redactor {
         for Disk { frontend, backend } in &mut domain.disks {
             self.frontend(frontend);
             self.backend(backend);
+        }
+        for controller in &mut domain.controllers {
+            self.controller(controller);
+        }
+        for group in &mut domain.throttle_groups {
+            group.group = group.group.take().map(|group| self.name(&group));
+        }
+        for device in domain
+            .blkiotune
+            .iter_mut()
+            .flat_map(|tune| &mut tune.devices)
+        {
+            device.path = device.path.take().map(|path| self.path(&path));
         }
         domain
     }
@@ -33,44 +47,144 @@ impl Redactor {
             37.. => 40,
         };
         short(&mut frontend.serial, "serial", digits);
+        // What a boot loader is told may name a system.
+        short(&mut frontend.loadparm, "loadparm", 8);
         // Sixteen digits, of which libvirt wants no other number.
         short(&mut frontend.wwn, "wwn", 16);
         short(&mut frontend.vendor, "vendor", 8);
         short(&mut frontend.product, "product", 12);
-        frontend.alias = frontend
-            .alias
-            .take()
-            .map(|alias| match alias.strip_prefix("ua-") {
-                Some(own) => format!("ua-{}", self.name(own)),
-                None => alias,
-            });
+        self.alias(&mut frontend.alias);
+    }
+
+    /// A name that somebody gave a device; the others are libvirt's.
+    fn alias(&self, alias: &mut Option<String>) {
+        *alias = alias.take().map(|alias| match alias.strip_prefix("ua-") {
+            Some(own) => format!("ua-{}", self.name(own)),
+            None => alias,
+        });
+    }
+
+    fn controller(&self, controller: &mut Controller) {
+        if self.level() == Level::Full {
+            return;
+        }
+        let serial = controller.serial.take();
+        controller.serial = serial.map(|serial| self.digits("serial", &serial, 12));
+        self.alias(&mut controller.alias);
     }
 
     fn backend(&self, backend: &mut Backend) {
         if let Some(iotune) = &mut backend.iotune {
             iotune.group = iotune.group.take().map(|group| self.name(&group));
         }
+        for group in &mut backend.throttle_filters {
+            *group = self.name(group);
+        }
         match &mut backend.source {
             BackendSource::Image(image) => self.image(image),
             BackendSource::VhostUser(socket) => socket.path = self.path(&socket.path),
-            BackendSource::Empty | BackendSource::Other(_) => {}
+            BackendSource::Empty => {}
         }
     }
 
     fn image(&self, top: &mut Image) {
         let mut next = Some(top);
         while let Some(image) = next {
-            match &mut image.protocol {
-                Protocol::File { path } => *path = self.path(path),
-                Protocol::HostDevice { path } => *path = DevicePath(self.path(&path.0)),
-                Protocol::Other(_) => {}
-            }
-            // How storage is to be made names groups and pools, and is no part of a configuration.
-            image.creation = None;
+            self.storage(image);
             next = match &mut image.backing {
                 Backing::Image(below) => Some(below),
                 Backing::Unspecified | Backing::Terminated => None,
             };
+        }
+    }
+
+    /// What an image opens; the images below it are the caller's.
+    fn storage(&self, image: &mut Image) {
+        match &mut image.protocol {
+            Protocol::File { path }
+            | Protocol::Directory { path }
+            | Protocol::VhostVdpa { path } => *path = self.path(path),
+            Protocol::HostDevice { path } => *path = DevicePath(self.path(&path.0)),
+            Protocol::Network(source) => self.network(source),
+            Protocol::Volume(source) => {
+                source.pool = self.name(&source.pool);
+                source.volume = self.name(&source.volume);
+            }
+            // A place on a bus names nobody.
+            Protocol::Nvme(_) | Protocol::Other(_) => {}
+        }
+        let name = |text: &mut Option<String>| *text = text.take().map(|text| self.name(&text));
+        name(&mut image.fd_group);
+        if let Some(login) = &mut image.authentication {
+            name(&mut login.username);
+            if let Some(secret) = &mut login.secret {
+                self.secret(secret);
+            }
+        }
+        if let Some(encryption) = &mut image.encryption {
+            for secret in &mut encryption.secrets {
+                self.secret(secret);
+            }
+        }
+        if let Some(reservations) = &mut image.reservations {
+            reservations.socket = reservations.socket.take().map(|path| self.path(&path));
+        }
+        if let Some(data_file) = &mut image.data_file {
+            // A data file has none of its own.
+            self.storage(data_file);
+        }
+        // How storage is to be made names groups and pools, and is no part of a configuration.
+        image.creation = None;
+    }
+
+    fn network(&self, source: &mut NetworkSource) {
+        let name = |text: &mut Option<String>| *text = text.take().map(|text| self.name(&text));
+        let path = |text: &mut Option<String>| *text = text.take().map(|text| self.path(&text));
+        let NetworkSource {
+            protocol: _,
+            name: called,
+            query,
+            hosts,
+            snapshot,
+            config_file,
+            initiator,
+            tls: _,
+            tls_hostname,
+            ssl_verify: _,
+            cookies,
+            readahead: _,
+            timeout: _,
+            reconnect_delay: _,
+            identity,
+            known_hosts,
+        } = source;
+        for text in [called, query, snapshot, initiator, tls_hostname] {
+            name(text);
+        }
+        path(config_file);
+        path(known_hosts);
+        for host in hosts {
+            name(&mut host.name);
+            path(&mut host.socket);
+        }
+        for cookie in cookies {
+            cookie.name = self.name(&cookie.name);
+            cookie.value = self.name(&cookie.value);
+        }
+        if let Some(identity) = identity {
+            name(&mut identity.user);
+            name(&mut identity.group);
+            name(&mut identity.username);
+            path(&mut identity.keyfile);
+            path(&mut identity.agent_socket);
+        }
+    }
+
+    fn secret(&self, secret: &mut Secret) {
+        match &mut secret.reference {
+            SecretReference::Uuid(uuid) => *uuid = self.uuid(uuid),
+            SecretReference::Usage(name) | SecretReference::Object(name) => *name = self.name(name),
+            SecretReference::File { path, .. } => *path = self.path(path),
         }
     }
 

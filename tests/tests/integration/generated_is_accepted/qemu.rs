@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use vmdisk::model::{BackendSource, Backing, Domain, Image, Protocol};
+use vmdisk::model::{BackendSource, Backing, Domain, Image};
 use vmdisk::plan::{BackendSpec, HugePagesSpec, Spec};
 use vmdisk_qmp::Launch;
 use vmdisk_tests::{QemuBuild, has_program, on_each_qemu, real};
@@ -90,11 +90,9 @@ fn assert_as_meant(name: &str, domain: &Domain, nodes: &Map<String, Value>) -> u
         let mut below: Option<&Image> = Some(image);
         let mut is_top = true;
         while let Some(image) = below {
-            let path = match &image.protocol {
-                Protocol::File { path } => path.as_str(),
-                Protocol::HostDevice { path } => path.0.as_str(),
-                Protocol::Other(other) => panic!("{name}: {other:?}"),
-            };
+            let path = image
+                .host_path()
+                .unwrap_or_else(|| panic!("{name}: {:?}", image.protocol));
             let format = image
                 .format
                 .map(|format| format.to_string())

@@ -1,0 +1,130 @@
+//! What libvirt would fill in, for `--resolved`, and what it would refuse.
+
+use std::fmt::Write;
+
+use vmdisk::model::{Domain, FieldPath};
+use vmdisk::{Conflict, ConflictKind, Decision, Document, Resolved, breadcrumb, resolve};
+use vmdisk_source::LineIndex;
+
+use crate::lint::inputs::Input;
+use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::sanitize::line;
+use crate::stop::Stop;
+
+/// The guest as libvirt would define it; or, if libvirt would refuse it for want of a place, why.
+pub(super) fn resolved(document: &Document, input: &Input) -> Result<Resolved, Stop> {
+    let resolved = resolve(document);
+    let messages: Vec<Message> = resolved
+        .conflicts
+        .iter()
+        .map(|conflict| message(document, &resolved, input, conflict))
+        .collect();
+    if messages.is_empty() {
+        Ok(resolved)
+    } else {
+        Err(Stop(messages))
+    }
+}
+
+fn message(
+    document: &Document,
+    resolved: &Resolved,
+    input: &Input,
+    conflict: &Conflict,
+) -> Message {
+    let Conflict { at, with, kind } = conflict;
+    let owner = |at: FieldPath| match at.disk().and_then(|nth| resolved.domain.disks.get(nth)) {
+        Some(disk) => format!("disk {}", line(disk.name())),
+        None => owner_of(&resolved.domain, at),
+    };
+    let (title, help) = match kind {
+        ConflictKind::NameWithoutNumber => (
+            format!(
+                "{} has no address, and its name has no number that libvirt could make one of",
+                owner(*at)
+            ),
+            "call it after its bus, such as vdb or sdb, or give it an address",
+        ),
+        ConflictKind::SameAddress => (
+            format!(
+                "{} sits where {} sits, and libvirt looks for no other place",
+                owner(*at),
+                with.map_or_else(|| "another disk".to_owned(), owner)
+            ),
+            "give one of them another name or another address",
+        ),
+        ConflictKind::SameController {
+            controller_type,
+            index,
+        } => (
+            format!("there are two {controller_type} controllers with index {index}"),
+            "give one of them another index",
+        ),
+    };
+    Message {
+        help: Some(help.to_owned()),
+        ..Message::error(title)
+    }
+    .at(MessagePlace {
+        path: input.path(),
+        quoted: Some(MessageText {
+            lines: LineIndex::new(&document.text),
+            text: document.text.clone(),
+            span: document.place(*at).span,
+            label: None,
+            related: Vec::new(),
+        }),
+    })
+}
+
+/// What was filled in: a line for each with its reason, or how many there are.
+pub(super) fn told(resolved: &Resolved, explain: bool) -> String {
+    let decisions = &resolved.decisions;
+    if !explain {
+        return match decisions.len() {
+            0 => "nothing was left open\n".to_owned(),
+            1 => "libvirt would fill in one thing; --explain says why\n".to_owned(),
+            count => format!("libvirt would fill in {count} things; --explain says why\n"),
+        };
+    }
+    let mut out = String::new();
+    // By disk, the controllers last; within each in the order of the decisions.
+    let mut sorted: Vec<&Decision> = decisions.iter().collect();
+    sorted.sort_by_key(|decision| decision.at.disk().unwrap_or(usize::MAX));
+    for decision in sorted {
+        let Decision { at, value, reason } = decision;
+        let what = match at {
+            FieldPath::Controller(_, field) => {
+                format!("{} › {}", owner_of(&resolved.domain, *at), field.label())
+            }
+            FieldPath::Domain(_)
+            | FieldPath::Disk(..)
+            | FieldPath::Image(..)
+            | FieldPath::IoThread(..)
+            | FieldPath::Iotune(..)
+            | FieldPath::ThrottleGroup(..) => breadcrumb(&resolved.domain, *at),
+        };
+        let _ = writeln!(out, "{}: {}: {reason}", line(&what), line(value));
+    }
+    out
+}
+
+/// A controller by its kind and number.
+fn owner_of(domain: &Domain, at: FieldPath) -> String {
+    let controller = match at {
+        FieldPath::Controller(nth, _) => domain.controllers.get(nth),
+        FieldPath::Domain(_)
+        | FieldPath::Disk(..)
+        | FieldPath::Image(..)
+        | FieldPath::IoThread(..)
+        | FieldPath::Iotune(..)
+        | FieldPath::ThrottleGroup(..) => None,
+    };
+    match controller {
+        Some(controller) => {
+            let index = controller.index.unwrap_or_default();
+            format!("{} controller {index}", controller.controller_type)
+        }
+        None => "the guest".to_owned(),
+    }
+}

@@ -1,0 +1,67 @@
+//! Pools and volumes beside the guests whose disks are on them.
+
+use crate::Place;
+
+const POOL: &str = "<pool type='dir'><name>images</name><target><path>/srv</path></target></pool>";
+
+const GUEST: &str = "<domain type='kvm'><name>a</name><devices>
+  <disk type='volume'><driver name='qemu' type='qcow2'/>
+    <source pool='images' volume='a.qcow2'/><target dev='vda' bus='virtio'/></disk>
+  <disk type='file'><driver name='qemu' type='qcow2'/>
+    <source file='/srv/a.qcow2'/><target dev='vdb' bus='virtio'/></disk>
+</devices></domain>";
+
+#[test]
+fn a_disk_on_a_volume_is_judged_by_what_its_pool_makes_of_it() {
+    let place = Place::with(&[("a.xml", GUEST), ("pool.xml", POOL)]);
+    let alone = place.run(&["lint", "a.xml", "--format", "concise"]);
+    assert!(!alone.stdout.contains("duplicate-disk-source"), "{alone:?}");
+    let beside = place.run(&["lint", "a.xml", "pool.xml", "--format", "concise"]);
+    assert!(
+        beside.stdout.contains("duplicate-disk-source"),
+        "{beside:?}"
+    );
+}
+
+#[test]
+fn a_volume_that_libvirt_takes_for_no_disk_is_told() {
+    let pool = POOL.replace("type='dir'", "type='gluster'");
+    let place = Place::with(&[("a.xml", GUEST), ("pool.xml", &pool)]);
+    let run = place.run(&["lint", "a.xml", "pool.xml"]);
+    assert!(
+        run.stdout
+            .contains("libvirt takes no volume of a pool of type 'gluster' for a disk"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn a_command_line_opens_what_the_pool_says() {
+    let place = Place::with(&[("a.xml", GUEST), ("pool.xml", POOL)]);
+    let alone = place.run(&["convert", "a.xml", "--to", "qemu"]);
+    assert_eq!(alone.code, 2, "{alone:?}");
+    assert!(alone.stderr.contains("give the pool's XML"), "{alone:?}");
+    let beside = place.run(&["convert", "a.xml", "--to", "qemu", "--storage", "pool.xml"]);
+    assert_eq!(beside.code, 0, "{beside:?}");
+    assert!(beside.stdout.contains(r#""filename":"/srv/a.qcow2""#));
+}
+
+#[test]
+fn a_snapshot_is_read_with_its_guest() {
+    let snapshot = format!(
+        "<domainsnapshot><name>before</name><disks>
+           <disk name='vda' snapshot='externel'/><disk name='vdz' snapshot='no'/>
+         </disks>{GUEST}</domainsnapshot>"
+    );
+    let place = Place::with(&[("a.xml", &snapshot)]);
+    let run = place.run(&["lint", "a.xml"]);
+    assert!(run.stdout.contains("did you mean `external`?"), "{run:?}");
+    assert!(
+        run.stdout.contains("the guest has no disk `vdz`"),
+        "{run:?}"
+    );
+    assert!(
+        run.stderr.contains("2 disks") || run.stdout.contains("vda"),
+        "{run:?}"
+    );
+}

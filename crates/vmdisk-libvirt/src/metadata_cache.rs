@@ -1,0 +1,54 @@
+//! `<metadata_cache>`: how much of a qcow2 image's metadata is kept in memory.
+
+use vmdisk_model::{Bytes, DiskField, FieldPath, ImageField};
+
+use crate::driver::{read_scaled, write_scaled};
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+/// Where the element stands, and where the one in it.
+pub(crate) type Paths = [&'static str; 2];
+
+/// Reads a cache in a driver element, or in the format of a backing store.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    parent: &mut Element<'_, '_>,
+    [path, size_path]: Paths,
+    kept: &mut KeptInside,
+) -> Option<Bytes> {
+    let node = parent.child("metadata_cache")?;
+    let mut cache = reader.open_child(parent, node, parent.whose);
+    let whose = parent.whose;
+    let at = match whose.depth {
+        0 => FieldPath::Disk(whose.index, DiskField::MetadataCacheSize),
+        depth => FieldPath::Image(whose.index, depth, ImageField::MetadataCacheSize),
+    };
+    let size = cache.child("max_size").and_then(|node| {
+        let mut element = reader.open_child(&cache, node, cache.whose);
+        let (size, text) = read_scaled(reader, &mut element, "bytes", at);
+        let mut parts = reader.close(element);
+        parts.text = text;
+        kept.note(KeptAt::deep(size_path, whose.depth), parts);
+        size
+    });
+    kept.note(KeptAt::deep(path, whose.depth), reader.close(cache));
+    size
+}
+
+/// Writes a cache, if there is one.
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    size: Option<Bytes>,
+    [path, size_path]: Paths,
+    depth: usize,
+    kept: &'k KeptInside,
+) {
+    if size.is_some() || kept.has_within(path, depth) {
+        writer.start("metadata_cache", kept.at(KeptAt::deep(path, depth)));
+        let at = KeptAt::deep(size_path, depth);
+        write_scaled(writer, "max_size", size, kept, at);
+        writer.end();
+    }
+}

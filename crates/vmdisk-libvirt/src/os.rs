@@ -1,0 +1,72 @@
+//! `<os>`: the machine, and what its firmware looks for.
+
+use vmdisk_model::{Architecture, BootDevice, Domain, MachineType};
+
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+const AT: KeptAt = KeptAt::path("os");
+const TYPE: KeptAt = KeptAt::path("os/type");
+const BOOT: &str = "os/boot";
+
+/// Reads the machine and the order of its firmware.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    element: &mut Element<'_, '_>,
+    domain: &mut Domain,
+    kept: &mut KeptInside,
+) {
+    let Some(node) = element.child("os") else {
+        return;
+    };
+    let mut os = reader.open_child(element, node, element.whose);
+    if let Some(node) = os.child("type") {
+        let mut os_type = reader.open_child(&os, node, os.whose);
+        domain.architecture = os_type.take("arch", Architecture::from_wire);
+        domain.machine = os_type.take_text("machine").map(MachineType);
+        let text = os_type.content();
+        let mut parts = reader.close(os_type);
+        parts.text = Some(text).filter(|text| text != "hvm");
+        kept.note(TYPE, parts);
+    }
+    for node in os.children("boot") {
+        let device = crate::tree::attribute(node, "dev").and_then(BootDevice::from_wire);
+        let Some(device) = device else {
+            os.give_back(node);
+            continue;
+        };
+        let mut boot = reader.open_child(&os, node, os.whose);
+        boot.take_text("dev");
+        kept.note(
+            KeptAt::nth(BOOT, domain.boot_devices.len()),
+            reader.close(boot),
+        );
+        domain.boot_devices.push(device);
+    }
+    kept.note(AT, reader.close(os));
+}
+
+/// Writes the machine and the order of its firmware.
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    architecture: Option<Architecture>,
+    machine: Option<&MachineType>,
+    boot_devices: &[BootDevice],
+    kept: &'k KeptInside,
+) {
+    writer.start("os", kept.at(AT));
+    let parts = kept.at(TYPE);
+    writer.start("type", parts);
+    writer.optional("arch", architecture);
+    writer.optional("machine", machine);
+    let text = parts.text.clone().unwrap_or_else(|| "hvm".to_owned());
+    writer.end_with_text(Some(text));
+    for (nth, device) in boot_devices.iter().enumerate() {
+        writer.start("boot", kept.at(KeptAt::nth(BOOT, nth)));
+        writer.attribute("dev", device);
+        writer.end();
+    }
+    writer.end();
+}

@@ -1,0 +1,50 @@
+//! `<poll>` of an iothread.
+
+use vmdisk_model::Polling;
+
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::value::unsigned64;
+use crate::writer::Writer;
+
+const AT: &str = "iothreadids/iothread/poll";
+
+/// Reads how the nth iothread polls.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    thread: &mut Element<'_, '_>,
+    nth: usize,
+    kept: &mut KeptInside,
+) -> Polling {
+    let Some(node) = thread.child("poll") else {
+        return Polling::default();
+    };
+    let mut element = reader.open_child(thread, node, thread.whose);
+    let polling = Polling {
+        max: element.take("max", unsigned64),
+        grow: element.take("grow", unsigned64),
+        shrink: element.take("shrink", unsigned64),
+    };
+    kept.note(KeptAt::nth(AT, nth), reader.close(element));
+    polling
+}
+
+/// Writes how the nth iothread polls.
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    polling: &Polling,
+    nth: usize,
+    kept: &'k KeptInside,
+) {
+    let parts = kept.at(KeptAt::nth(AT, nth));
+    if *polling == Polling::default() && parts.is_empty() {
+        return;
+    }
+    let Polling { max, grow, shrink } = polling;
+    writer.start("poll", parts);
+    writer.optional("max", *max);
+    writer.optional("grow", *grow);
+    writer.optional("shrink", *shrink);
+    writer.end();
+}

@@ -1,0 +1,80 @@
+//! What libvirt fills in of a disk itself.
+
+use vmdisk_model::{
+    BackendSource, Device, Disk, DiskField, FieldPath, Format, ImageField, Protocol, Snapshot,
+    TargetBus,
+};
+
+use super::Resolved;
+use crate::kept::KeptAt;
+
+const DRIVER: KeptAt = KeptAt::path("driver");
+
+const RAW: &str = "no format is written, and libvirt never looks into the image";
+
+/// Fills in device, bus, format, read-only and snapshot of every disk.
+pub(super) fn resolve(resolved: &mut Resolved) {
+    for nth in 0..resolved.domain.disks.len() {
+        let at = |field| FieldPath::Disk(nth, field);
+        let Disk { frontend, backend } = &mut resolved.domain.disks[nth];
+        let mut decided: Vec<(FieldPath, String, &'static str)> = Vec::new();
+        let device = *frontend.device.get_or_insert_with(|| {
+            let reason = "a disk unless something else is written";
+            decided.push((at(DiskField::Device), Device::Disk.to_string(), reason));
+            Device::Disk
+        });
+        if frontend.bus.is_none() {
+            let target = frontend.target.as_deref().unwrap_or_default();
+            let bus = TargetBus::default_for(device, target);
+            let reason = match (device, TargetBus::of_target_name(target)) {
+                (Device::Floppy, _) => "a floppy drive hangs on the floppy controller",
+                (_, Some(_)) => "the target's name stands for it",
+                (_, None) => "the target's name stands for no bus",
+            };
+            frontend.bus = Some(bus);
+            decided.push((at(DiskField::TargetBus), bus.to_string(), reason));
+        }
+        if device == Device::Cdrom && !backend.is_read_only {
+            backend.is_read_only = true;
+            let reason = "a CD drive is read-only";
+            decided.push((at(DiskField::ReadOnly), "yes".to_owned(), reason));
+        }
+        let mut is_without_format = false;
+        match &mut backend.source {
+            BackendSource::Image(image) => {
+                // Of a volume libvirt asks the pool when the guest starts.
+                let is_volume = matches!(image.protocol, Protocol::Volume(_));
+                if image.format.is_none() && !is_volume {
+                    image.format = Some(Format::Raw);
+                    let at = FieldPath::Image(nth, 0, ImageField::Format);
+                    decided.push((at, Format::Raw.to_string(), RAW));
+                }
+            }
+            BackendSource::Empty => is_without_format = true,
+            BackendSource::VhostUser(_) => {
+                is_without_format = true;
+                if backend.snapshot.is_none() {
+                    backend.snapshot = Some(Snapshot::No);
+                    let reason = "nobody but its daemon can copy the disk";
+                    decided.push((at(DiskField::Snapshot), Snapshot::No.to_string(), reason));
+                }
+            }
+        }
+        resolved.decisions.extend(
+            decided
+                .into_iter()
+                .map(|(at, value, reason)| super::Decision { at, value, reason }),
+        );
+        let is_kept = resolved
+            .kept
+            .disk(nth)
+            .at(DRIVER)
+            .position("type")
+            .is_some();
+        if is_without_format && !is_kept {
+            resolved.keep_attribute(nth, DRIVER, "type", Format::Raw.as_wire());
+            let at = FieldPath::Image(nth, 0, ImageField::Format);
+            resolved.decide(at, Format::Raw, RAW);
+        }
+    }
+}

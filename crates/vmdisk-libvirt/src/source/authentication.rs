@@ -1,0 +1,78 @@
+//! `<auth>`: logging in to the server that has an image.
+
+use vmdisk_model::{Authentication, FieldPath, Image, ImageField};
+use vmdisk_source::ProblemKind;
+
+use super::secret;
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+const AT: &str = "source/auth";
+const SECRET: &str = "source/auth/secret";
+
+/// Where it stood before libvirt 3.9: in the disk.
+pub(super) const OLD: &str = "auth";
+
+/// Reads an `<auth>`.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    parent: &mut Element<'_, '_>,
+    depth: usize,
+    kept: &mut KeptInside,
+) -> Option<Authentication> {
+    let node = parent.child("auth")?;
+    let mut element = reader.open_child(parent, node, parent.whose);
+    let secret = secret::read(reader, &mut element, (SECRET, depth), 1, kept).pop();
+    let username = element.take_text("username");
+    kept.note(KeptAt::deep(AT, depth), reader.close(element));
+    Some(Authentication { username, secret })
+}
+
+/// Reads the `<auth>` of a disk that stands outside its source.
+pub(super) fn read_in_old_place(
+    reader: &mut Reader<'_>,
+    disk: &mut Element<'_, '_>,
+    image: &mut Image,
+    kept: &mut KeptInside,
+) {
+    let Some(child) = disk.children.iter().find(|child| child.name == "auth") else {
+        return;
+    };
+    let range = child.node.range().into();
+    let at = FieldPath::Image(disk.whose.index, 0, ImageField::Authentication);
+    if image.authentication.is_some() {
+        let message =
+            "`<auth>` stands in the disk and in its source; libvirt takes only one".to_owned();
+        reader.problem(ProblemKind::Duplicate, at, range, message);
+        return;
+    }
+    image.authentication = read(reader, disk, 0, kept);
+    kept.note_old_place(OLD);
+}
+
+/// Writes an `<auth>` that stood in the disk there.
+pub(super) fn write_in_old_place<'k>(writer: &mut Writer<'k>, image: &Image, kept: &'k KeptInside) {
+    if kept.is_in_old_place(0, OLD) {
+        write(writer, image.authentication.as_ref(), 0, kept);
+    }
+}
+
+/// Writes an `<auth>`.
+pub(super) fn write<'k>(
+    writer: &mut Writer<'k>,
+    authentication: Option<&Authentication>,
+    depth: usize,
+    kept: &'k KeptInside,
+) {
+    let Some(Authentication { username, secret }) = authentication else {
+        return;
+    };
+    writer.start("auth", kept.at(KeptAt::deep(AT, depth)));
+    writer.optional("username", username.as_ref());
+    if let Some(secret) = secret {
+        secret::write(writer, secret, KeptAt::deep(SECRET, depth), kept);
+    }
+    writer.end();
+}

@@ -1,0 +1,74 @@
+//! `<dataStore>`: the file in which a qcow2 image has its data.
+
+use vmdisk_model::{Format, Image, Protocol};
+use vmdisk_source::ProblemKind;
+
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+const AT: &str = "source/dataStore";
+const FORMAT: &str = "source/dataStore/format";
+
+/// The depth under which what is kept of a data store is found, beside those of the chain.
+const fn depth_of_data(depth: usize) -> usize {
+    depth + usize::MAX / 2
+}
+
+/// Reads a data store. It is no image of the chain, so that nothing in it is noted as one.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    source: &mut Element<'_, '_>,
+    depth: usize,
+    kept: &mut KeptInside,
+) -> Option<Box<Image>> {
+    if depth >= depth_of_data(0) {
+        // libvirt takes none in another; it is kept.
+        return None;
+    }
+    let node = source.child("dataStore")?;
+    let mut element = reader.open_child(source, node, source.whose);
+    let image = reader.unrecorded(|reader| {
+        let source_type = element.peek("type").unwrap_or("file").to_owned();
+        let inner = depth_of_data(depth);
+        let image = super::read_image(reader, &mut element, inner, &mut None, kept);
+        let mut image = image.unwrap_or_else(|| {
+            let attribute = super::main_attribute(&source_type);
+            let message =
+                format!("the data store has no source: `<source {attribute}=…>` is missing");
+            let (at, tag) = (element.at, element.tag);
+            reader.problem(ProblemKind::MissingValue, at, tag, message);
+            Image::new(None, Protocol::Other(source_type))
+        });
+        element.take_text("type");
+        if let Some(node) = element.child("format") {
+            let mut format = reader.open_child(&element, node, element.whose);
+            image.format = format.take("type", Format::from_wire);
+            kept.note(KeptAt::deep(FORMAT, depth), reader.close(format));
+        }
+        kept.note(KeptAt::deep(AT, depth), reader.close(element));
+        image
+    });
+    Some(Box::new(image))
+}
+
+/// Writes a data store.
+pub(super) fn write<'k>(
+    writer: &mut Writer<'k>,
+    data_file: Option<&Image>,
+    depth: usize,
+    kept: &'k KeptInside,
+) {
+    let Some(image) = data_file else { return };
+    writer.start("dataStore", kept.at(KeptAt::deep(AT, depth)));
+    writer.attribute("type", super::type_of(&image.protocol));
+    let parts = kept.at(KeptAt::deep(FORMAT, depth));
+    if image.format.is_some() || !parts.is_empty() {
+        writer.start("format", parts);
+        writer.optional("type", image.format);
+        writer.end();
+    }
+    super::write_image(writer, image, depth_of_data(depth), None, kept);
+    writer.end();
+}

@@ -1,0 +1,141 @@
+//! `<encryption>`: how an image is encrypted.
+
+use vmdisk_model::{
+    Encryption, EncryptionCipher, EncryptionEngine, EncryptionFormat, EncryptionVector, FieldPath,
+    Image, ImageField,
+};
+use vmdisk_source::ProblemKind;
+
+use super::secret;
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::value::unsigned32;
+use crate::writer::Writer;
+
+const AT: &str = "source/encryption";
+const SECRET: &str = "source/encryption/secret";
+const CIPHER: &str = "source/encryption/cipher";
+const IVGEN: &str = "source/encryption/ivgen";
+
+/// Where it stood before libvirt 3.9: in the disk.
+pub(super) const OLD: &str = "encryption";
+
+/// Reads an `<encryption>`.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    parent: &mut Element<'_, '_>,
+    depth: usize,
+    kept: &mut KeptInside,
+) -> Option<Encryption> {
+    let node = parent.child("encryption")?;
+    let mut element = reader.open_child(parent, node, parent.whose);
+    let secrets = secret::read(reader, &mut element, (SECRET, depth), usize::MAX, kept);
+    let format = element.take("format", EncryptionFormat::from_wire);
+    let engine = element.take("engine", EncryptionEngine::from_wire);
+    let cipher = element.child("cipher").map(|node| {
+        let mut inner = reader.open_child(&element, node, element.whose);
+        let cipher = EncryptionCipher {
+            name: inner.take_text("name"),
+            size: inner.take("size", unsigned32),
+            mode: inner.take_text("mode"),
+            hash: inner.take_text("hash"),
+        };
+        kept.note(KeptAt::deep(CIPHER, depth), reader.close(inner));
+        cipher
+    });
+    let ivgen = element.child("ivgen").map(|node| {
+        let mut inner = reader.open_child(&element, node, element.whose);
+        let ivgen = EncryptionVector {
+            name: inner.take_text("name"),
+            hash: inner.take_text("hash"),
+        };
+        kept.note(KeptAt::deep(IVGEN, depth), reader.close(inner));
+        ivgen
+    });
+    kept.note(KeptAt::deep(AT, depth), reader.close(element));
+    Some(Encryption {
+        format,
+        engine,
+        secrets,
+        cipher,
+        ivgen,
+    })
+}
+
+/// Reads the `<encryption>` of a disk that stands outside its source.
+pub(super) fn read_in_old_place(
+    reader: &mut Reader<'_>,
+    disk: &mut Element<'_, '_>,
+    image: &mut Image,
+    kept: &mut KeptInside,
+) {
+    let found = disk.children.iter().find(|child| child.name == OLD);
+    let Some(range) = found.map(|child| child.node.range().into()) else {
+        return;
+    };
+    let at = FieldPath::Image(disk.whose.index, 0, ImageField::Encryption);
+    if image.encryption.is_some() {
+        let message = "`<encryption>` stands in the disk and in its source; libvirt takes only one"
+            .to_owned();
+        reader.problem(ProblemKind::Duplicate, at, range, message);
+        return;
+    }
+    image.encryption = read(reader, disk, 0, kept);
+    kept.note_old_place(OLD);
+}
+
+/// Writes an `<encryption>` that stood in the disk there.
+pub(super) fn write_in_old_place<'k>(writer: &mut Writer<'k>, image: &Image, kept: &'k KeptInside) {
+    if kept.is_in_old_place(0, OLD) {
+        write(writer, image.encryption.as_ref(), 0, kept);
+    }
+}
+
+/// Writes an `<encryption>`.
+pub(super) fn write<'k>(
+    writer: &mut Writer<'k>,
+    encryption: Option<&Encryption>,
+    depth: usize,
+    kept: &'k KeptInside,
+) {
+    let Some(encryption) = encryption else { return };
+    let Encryption {
+        format,
+        engine,
+        secrets,
+        cipher,
+        ivgen,
+    } = encryption;
+    writer.start("encryption", kept.at(KeptAt::deep(AT, depth)));
+    writer.optional("format", *format);
+    writer.optional("engine", *engine);
+    for (nth, secret) in secrets.iter().enumerate() {
+        let place = KeptAt {
+            nth,
+            ..KeptAt::deep(SECRET, depth)
+        };
+        secret::write(writer, secret, place, kept);
+    }
+    if let Some(cipher) = cipher {
+        let EncryptionCipher {
+            name,
+            size,
+            mode,
+            hash,
+        } = cipher;
+        writer.start("cipher", kept.at(KeptAt::deep(CIPHER, depth)));
+        writer.optional("name", name.as_ref());
+        writer.optional("size", *size);
+        writer.optional("mode", mode.as_ref());
+        writer.optional("hash", hash.as_ref());
+        writer.end();
+    }
+    if let Some(EncryptionVector { name, hash }) = ivgen {
+        writer.start("ivgen", kept.at(KeptAt::deep(IVGEN, depth)));
+        writer.optional("name", name.as_ref());
+        writer.optional("hash", hash.as_ref());
+        writer.end();
+    }
+    writer.end();
+}

@@ -1,0 +1,291 @@
+//! `<source>`: where the bytes of an image are, or which daemon serves the disk.
+
+pub(crate) mod authentication;
+mod data_store;
+pub(crate) mod encryption;
+mod network;
+mod nvme;
+mod reservations;
+mod secret;
+mod slices;
+mod vhost_user;
+mod volume;
+
+use vmdisk_model::{
+    Backend, BackendSource, Device, DevicePath, DiskField, FieldPath, Format, Image, Protocol,
+    StartupPolicy,
+};
+use vmdisk_source::ProblemKind;
+
+use crate::backing_store;
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+const AT: &str = "source";
+
+/// Reads what a disk opens, and the rest of the backend that stands around it; the format is read with
+/// the driver element.
+pub(crate) fn read<'t>(
+    reader: &mut Reader<'t>,
+    disk: &mut Element<'t, '_>,
+    device: Device,
+    kept: &mut KeptInside,
+) -> Backend {
+    let mut startup_policy = None;
+    let source = match disk.peek("type").unwrap_or("file") {
+        "vhostuser" => vhost_user::read(reader, disk, kept).map(BackendSource::VhostUser),
+        _ => read_image(reader, disk, 0, &mut startup_policy, kept).map(|mut image| {
+            authentication::read_in_old_place(reader, disk, &mut image, kept);
+            encryption::read_in_old_place(reader, disk, &mut image, kept);
+            image.backing = backing_store::read(reader, disk, kept);
+            BackendSource::Image(Box::new(image))
+        }),
+    };
+    if source.is_some() {
+        disk.take_text("type");
+    } else {
+        report_missing(reader, disk, device);
+    }
+    let mut backend = Backend::new(source.unwrap_or(BackendSource::Empty));
+    backend.startup_policy = startup_policy;
+    backend
+}
+
+fn report_missing(reader: &mut Reader<'_>, disk: &Element<'_, '_>, device: Device) {
+    let may_be_empty = match device {
+        Device::Cdrom | Device::Floppy => true,
+        Device::Disk | Device::Lun => false,
+    };
+    let source_type = disk.peek("type").unwrap_or("file");
+    // An empty drive is of no concern, but a daemon's socket must be named whatever the device.
+    if !may_be_empty || source_type == "vhostuser" {
+        let at = FieldPath::Disk(disk.whose.index, DiskField::Source);
+        let span = reader.map.place(at).map_or(disk.tag, |place| place.span);
+        let attribute = main_attribute(source_type);
+        let message = format!("the disk has no source: `<source {attribute}=…>` is missing");
+        reader.problem(ProblemKind::MissingValue, at, span, message);
+    }
+}
+
+/// The attribute without which a source of this type names nothing.
+pub(crate) fn main_attribute(source_type: &str) -> &'static str {
+    match source_type {
+        "block" | "vhostvdpa" => "dev",
+        "dir" => "dir",
+        "network" => "protocol",
+        "nvme" => "namespace",
+        "vhostuser" => "path",
+        "volume" => "pool",
+        _ => "file",
+    }
+}
+
+/// Reads the `<source>` of a disk, backing store or data store as an image without a format; `None` if it
+/// names nothing.
+///
+/// The caller takes the `type` of the parent if it gets something.
+pub(crate) fn read_image(
+    reader: &mut Reader<'_>,
+    parent: &mut Element<'_, '_>,
+    depth: usize,
+    startup_policy: &mut Option<StartupPolicy>,
+    kept: &mut KeptInside,
+) -> Option<Image> {
+    let source_type = parent.peek("type").unwrap_or("file").to_owned();
+    let is_known = matches!(
+        source_type.as_str(),
+        "file" | "block" | "dir" | "network" | "volume" | "nvme" | "vhostvdpa"
+    );
+    let Some(node) = parent.child(AT) else {
+        return (!is_known).then(|| Image::new(None, Protocol::Other(source_type)));
+    };
+    let mut source = reader.open_child(parent, node, parent.whose);
+    // libvirt takes an empty path for none at all.
+    let path = |path: &str| (!path.is_empty()).then(|| path.to_owned());
+    let protocol = match source_type.as_str() {
+        "file" => source
+            .take("file", path)
+            .map(|path| Protocol::File { path }),
+        "block" => source.take("dev", path).map(|path| Protocol::HostDevice {
+            path: DevicePath::new(path),
+        }),
+        "dir" => source
+            .take("dir", path)
+            .map(|path| Protocol::Directory { path }),
+        "network" => network::read(reader, &mut source, depth, kept)
+            .map(|network| Protocol::Network(Box::new(network))),
+        "volume" => volume::read(reader, &mut source).map(Protocol::Volume),
+        "nvme" => nvme::read(reader, &mut source, depth, kept).map(Protocol::Nvme),
+        "vhostvdpa" => source
+            .take("dev", path)
+            .map(|path| Protocol::VhostVdpa { path }),
+        _ => Some(Protocol::Other(source_type)),
+    };
+    let image = protocol.map(|protocol| {
+        let mut image = Image::new(None, protocol);
+        if is_known {
+            image.fd_group = source.take_text("fdgroup");
+            *startup_policy = source.take("startupPolicy", StartupPolicy::from_wire);
+            image.slice = slices::read(reader, &mut source, depth, kept);
+            image.authentication = authentication::read(reader, &mut source, depth, kept);
+            image.encryption = encryption::read(reader, &mut source, depth, kept);
+            image.reservations = reservations::read(reader, &mut source, depth, kept);
+            image.data_file = data_store::read(reader, &mut source, depth, kept);
+        }
+        image
+    });
+    kept.note(KeptAt::deep(AT, depth), reader.close(source));
+    image
+}
+
+/// The word for `disk/@type`, `backingStore/@type` or `dataStore/@type`.
+pub(crate) fn type_of(protocol: &Protocol) -> &str {
+    match protocol {
+        Protocol::Other(word) => word,
+        Protocol::File { .. }
+        | Protocol::HostDevice { .. }
+        | Protocol::Directory { .. }
+        | Protocol::Network(_)
+        | Protocol::Volume(_)
+        | Protocol::Nvme(_)
+        | Protocol::VhostVdpa { .. } => protocol.source_type().unwrap_or("file"),
+    }
+}
+
+/// The word for `disk/@type`, and the format, which stands on the driver element.
+pub(crate) fn type_and_format(source: &BackendSource) -> (&str, Option<Format>) {
+    match source {
+        BackendSource::Image(image) => (type_of(&image.protocol), image.format),
+        BackendSource::VhostUser(_) => ("vhostuser", None),
+        BackendSource::Empty => ("file", None),
+    }
+}
+
+/// Writes the `<source>` of a disk, with the images below it.
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k KeptInside) {
+    match &backend.source {
+        BackendSource::Image(image) => {
+            authentication::write_in_old_place(writer, image, kept);
+            write_image(writer, image, 0, backend.startup_policy, kept);
+            backing_store::write(writer, &image.backing, kept);
+        }
+        BackendSource::VhostUser(socket) => vhost_user::write(writer, socket, kept),
+        BackendSource::Empty => {
+            let parts = kept.at(KeptAt::path(AT));
+            if !parts.is_empty() {
+                writer.start(AT, parts);
+                writer.end();
+            }
+        }
+    }
+}
+
+/// Writes what of a disk's image is not in its `<source>`, behind everything else, as libvirt does.
+pub(crate) fn write_behind<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k KeptInside) {
+    if let BackendSource::Image(image) = &backend.source {
+        encryption::write_in_old_place(writer, image, kept);
+    }
+}
+
+/// Writes the `<source>` of an image; format and backing are the caller's.
+pub(crate) fn write_image<'k>(
+    writer: &mut Writer<'k>,
+    image: &Image,
+    depth: usize,
+    startup_policy: Option<StartupPolicy>,
+    kept: &'k KeptInside,
+) {
+    let Image {
+        format: _, // on the driver element, or an element of its own
+        protocol,
+        backing: _, // an element of its own
+        slice,
+        data_file,
+        encryption,
+        authentication,
+        reservations,
+        fd_group,
+        metadata_cache_size: _, // with the format
+        creation: _,            // no running guest knows how its storage was made
+    } = image;
+    writer.start(AT, kept.at(KeptAt::deep(AT, depth)));
+    match protocol {
+        Protocol::File { path } => writer.attribute("file", path),
+        Protocol::HostDevice { path } => writer.attribute("dev", &path.0),
+        Protocol::Directory { path } => writer.attribute("dir", path),
+        Protocol::VhostVdpa { path } => writer.attribute("dev", path),
+        Protocol::Network(network) => network::write_attributes(writer, network),
+        Protocol::Volume(source) => volume::write(writer, source),
+        Protocol::Nvme(source) => nvme::write_attributes(writer, source),
+        // All of it has been kept.
+        Protocol::Other(_) => {}
+    }
+    writer.optional("fdgroup", fd_group.as_ref());
+    writer.optional("startupPolicy", startup_policy);
+    match protocol {
+        Protocol::Network(network) => network::write_children(writer, network, depth, kept),
+        Protocol::Nvme(source) => nvme::write_children(writer, source, depth, kept),
+        Protocol::File { .. }
+        | Protocol::HostDevice { .. }
+        | Protocol::Directory { .. }
+        | Protocol::VhostVdpa { .. }
+        | Protocol::Volume(_)
+        | Protocol::Other(_) => {}
+    }
+    slices::write(writer, *slice, depth, kept);
+    if !kept.is_in_old_place(depth, authentication::OLD) {
+        authentication::write(writer, authentication.as_ref(), depth, kept);
+    }
+    if !kept.is_in_old_place(depth, encryption::OLD) {
+        encryption::write(writer, encryption.as_ref(), depth, kept);
+    }
+    reservations::write(writer, reservations.as_ref(), depth, kept);
+    data_store::write(writer, data_file.as_deref(), depth, kept);
+    writer.end();
+}
+
+/// Reads one attribute of an inner element, such as `<config file='…'/>`.
+fn read_attribute<T>(
+    reader: &mut Reader<'_>,
+    source: &mut Element<'_, '_>,
+    (at, attribute): (KeptAt, &str),
+    kept: &mut KeptInside,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Option<T> {
+    let node = source.child(name_of(at.path))?;
+    let mut element = reader.open_child(source, node, source.whose);
+    let value = element.take(attribute, parse);
+    kept.note(at, reader.close(element));
+    value
+}
+
+/// Writes an inner element with one attribute.
+fn write_attribute<'k>(
+    writer: &mut Writer<'k>,
+    (at, attribute): (KeptAt, &str),
+    value: Option<impl std::fmt::Display>,
+    kept: &'k KeptInside,
+) {
+    let parts = kept.at(at);
+    if value.is_some() || !parts.is_empty() {
+        writer.start(name_of(at.path), parts);
+        writer.optional(attribute, value);
+        writer.end();
+    }
+}
+
+/// The name of the element at the end of a path.
+fn name_of(path: &'static str) -> &'static str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A text as it is.
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "the shape that every parser of an attribute has"
+)]
+fn text(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}

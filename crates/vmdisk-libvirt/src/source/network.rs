@@ -1,0 +1,260 @@
+//! `<source protocol='…'>`: storage on a network.
+
+use vmdisk_model::{
+    Bytes, Cookie, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport,
+};
+
+use super::{read_attribute, text, write_attribute};
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::value::{unsigned32, unsigned64};
+use crate::vocabulary::{switch_from_yes_no, switch_to_yes_no};
+use crate::writer::Writer;
+
+const HOST: &str = "source/host";
+const COOKIES: &str = "source/cookies";
+const COOKIE: &str = "source/cookies/cookie";
+const IDENTITY: &str = "source/identity";
+const INITIATOR: &str = "source/initiator";
+
+/// The inner elements with one attribute.
+struct Leaves {
+    snapshot: (KeptAt, &'static str),
+    config_file: (KeptAt, &'static str),
+    ssl_verify: (KeptAt, &'static str),
+    readahead: (KeptAt, &'static str),
+    timeout: (KeptAt, &'static str),
+    reconnect_delay: (KeptAt, &'static str),
+    known_hosts: (KeptAt, &'static str),
+    initiator: (KeptAt, &'static str),
+}
+
+const fn leaves(depth: usize) -> Leaves {
+    Leaves {
+        snapshot: (KeptAt::deep("source/snapshot", depth), "name"),
+        config_file: (KeptAt::deep("source/config", depth), "file"),
+        ssl_verify: (KeptAt::deep("source/ssl", depth), "verify"),
+        readahead: (KeptAt::deep("source/readahead", depth), "size"),
+        timeout: (KeptAt::deep("source/timeout", depth), "seconds"),
+        reconnect_delay: (KeptAt::deep("source/reconnect", depth), "delay"),
+        known_hosts: (KeptAt::deep("source/knownHosts", depth), "path"),
+        initiator: (KeptAt::deep("source/initiator/iqn", depth), "name"),
+    }
+}
+
+/// Reads storage on a network; `None` if its protocol is not known.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    source: &mut Element<'_, '_>,
+    depth: usize,
+    kept: &mut KeptInside,
+) -> Option<NetworkSource> {
+    let protocol = source.take("protocol", NetworkProtocol::from_wire)?;
+    let mut network = NetworkSource::new(protocol, source.take_text("name"), Vec::new());
+    network.query = source.take_text("query");
+    network.tls = source.take("tls", switch_from_yes_no);
+    network.tls_hostname = source.take_text("tlsHostname");
+    for node in source.children("host") {
+        let mut host = reader.open_child(source, node, source.whose);
+        let at = KeptAt {
+            nth: network.hosts.len(),
+            ..KeptAt::deep(HOST, depth)
+        };
+        network.hosts.push(NetworkHost {
+            name: host.take_text("name"),
+            port: host.take("port", unsigned32),
+            transport: host.take("transport", NetworkTransport::from_wire),
+            socket: host.take_text("socket"),
+        });
+        kept.note(at, reader.close(host));
+    }
+    let Leaves {
+        snapshot,
+        config_file,
+        ssl_verify,
+        readahead,
+        timeout,
+        reconnect_delay,
+        known_hosts,
+        initiator,
+    } = leaves(depth);
+    network.snapshot = read_attribute(reader, source, snapshot, kept, text);
+    network.config_file = read_attribute(reader, source, config_file, kept, text);
+    if let Some(node) = source.child("initiator") {
+        let mut element = reader.open_child(source, node, source.whose);
+        network.initiator = read_attribute(reader, &mut element, initiator, kept, text);
+        kept.note(KeptAt::deep(INITIATOR, depth), reader.close(element));
+    }
+    network.ssl_verify = read_attribute(reader, source, ssl_verify, kept, switch_from_yes_no);
+    network.cookies = read_cookies(reader, source, depth, kept);
+    network.readahead = read_attribute(reader, source, readahead, kept, unsigned64).map(Bytes);
+    network.timeout = read_attribute(reader, source, timeout, kept, unsigned64);
+    network.identity = read_identity(reader, source, depth, kept);
+    network.known_hosts = read_attribute(reader, source, known_hosts, kept, text);
+    network.reconnect_delay = read_attribute(reader, source, reconnect_delay, kept, unsigned32);
+    Some(network)
+}
+
+fn read_cookies(
+    reader: &mut Reader<'_>,
+    source: &mut Element<'_, '_>,
+    depth: usize,
+    kept: &mut KeptInside,
+) -> Vec<Cookie> {
+    let Some(node) = source.child("cookies") else {
+        return Vec::new();
+    };
+    let mut element = reader.open_child(source, node, source.whose);
+    let mut cookies = Vec::new();
+    for node in element.children("cookie") {
+        if crate::tree::attribute(node, "name").is_none() {
+            element.give_back(node);
+            continue;
+        }
+        let mut cookie = reader.open_child(&element, node, element.whose);
+        let at = KeptAt {
+            nth: cookies.len(),
+            ..KeptAt::deep(COOKIE, depth)
+        };
+        cookies.push(Cookie {
+            name: cookie.take_text("name").unwrap_or_default(),
+            value: cookie.content(),
+        });
+        kept.note(at, reader.close(cookie));
+    }
+    kept.note(KeptAt::deep(COOKIES, depth), reader.close(element));
+    cookies
+}
+
+fn read_identity(
+    reader: &mut Reader<'_>,
+    source: &mut Element<'_, '_>,
+    depth: usize,
+    kept: &mut KeptInside,
+) -> Option<NetworkIdentity> {
+    let node = source.child("identity")?;
+    let mut element = reader.open_child(source, node, source.whose);
+    let identity = NetworkIdentity {
+        user: element.take_text("user"),
+        group: element.take_text("group"),
+        username: element.take_text("username"),
+        keyfile: element.take_text("keyfile"),
+        agent_socket: element.take_text("agentsock"),
+    };
+    kept.note(KeptAt::deep(IDENTITY, depth), reader.close(element));
+    Some(identity)
+}
+
+/// Writes the attributes of a source on a network.
+pub(super) fn write_attributes(writer: &mut Writer<'_>, network: &NetworkSource) {
+    writer.attribute("protocol", network.protocol);
+    writer.optional("name", network.name.as_ref());
+    writer.optional("query", network.query.as_ref());
+    writer.optional("tls", network.tls.map(switch_to_yes_no));
+    writer.optional("tlsHostname", network.tls_hostname.as_ref());
+}
+
+/// Writes the inner elements of a source on a network.
+pub(super) fn write_children<'k>(
+    writer: &mut Writer<'k>,
+    network: &NetworkSource,
+    depth: usize,
+    kept: &'k KeptInside,
+) {
+    let NetworkSource {
+        protocol: _, // an attribute, as the name and those named `_` below
+        name: _,
+        query: _,
+        hosts,
+        snapshot,
+        config_file,
+        initiator,
+        tls: _,
+        tls_hostname: _,
+        ssl_verify,
+        cookies,
+        readahead,
+        timeout,
+        reconnect_delay,
+        identity,
+        known_hosts,
+    } = network;
+    let at = leaves(depth);
+    for (nth, host) in hosts.iter().enumerate() {
+        let NetworkHost {
+            name,
+            port,
+            transport,
+            socket,
+        } = host;
+        let place = KeptAt {
+            nth,
+            ..KeptAt::deep(HOST, depth)
+        };
+        writer.start("host", kept.at(place));
+        writer.optional("name", name.as_ref());
+        writer.optional("port", *port);
+        writer.optional("transport", *transport);
+        writer.optional("socket", socket.as_ref());
+        writer.end();
+    }
+    write_attribute(writer, at.snapshot, snapshot.as_ref(), kept);
+    write_attribute(writer, at.config_file, config_file.as_ref(), kept);
+    if initiator.is_some() || kept.has_within(INITIATOR, depth) {
+        writer.start("initiator", kept.at(KeptAt::deep(INITIATOR, depth)));
+        write_attribute(writer, at.initiator, initiator.as_ref(), kept);
+        writer.end();
+    }
+    write_attribute(
+        writer,
+        at.ssl_verify,
+        ssl_verify.map(switch_to_yes_no),
+        kept,
+    );
+    write_cookies(writer, cookies, depth, kept);
+    let readahead = readahead.map(|size| size.0);
+    write_attribute(writer, at.readahead, readahead, kept);
+    write_attribute(writer, at.timeout, *timeout, kept);
+    if let Some(identity) = identity {
+        let NetworkIdentity {
+            user,
+            group,
+            username,
+            keyfile,
+            agent_socket,
+        } = identity;
+        writer.start("identity", kept.at(KeptAt::deep(IDENTITY, depth)));
+        writer.optional("user", user.as_ref());
+        writer.optional("group", group.as_ref());
+        writer.optional("username", username.as_ref());
+        writer.optional("keyfile", keyfile.as_ref());
+        writer.optional("agentsock", agent_socket.as_ref());
+        writer.end();
+    }
+    write_attribute(writer, at.known_hosts, known_hosts.as_ref(), kept);
+    write_attribute(writer, at.reconnect_delay, *reconnect_delay, kept);
+}
+
+fn write_cookies<'k>(
+    writer: &mut Writer<'k>,
+    cookies: &[Cookie],
+    depth: usize,
+    kept: &'k KeptInside,
+) {
+    if cookies.is_empty() && !kept.has_within(COOKIES, depth) {
+        return;
+    }
+    writer.start("cookies", kept.at(KeptAt::deep(COOKIES, depth)));
+    for (nth, cookie) in cookies.iter().enumerate() {
+        let Cookie { name, value } = cookie;
+        let place = KeptAt {
+            nth,
+            ..KeptAt::deep(COOKIE, depth)
+        };
+        writer.start("cookie", kept.at(place));
+        writer.attribute("name", name);
+        writer.end_with_text(Some(value.clone()));
+    }
+    writer.end();
+}

@@ -1,0 +1,64 @@
+//! `<secret>`: a reference to a secret that libvirt keeps.
+
+use vmdisk_model::{Secret, SecretReference};
+
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+/// Reads the secrets in an element; one that refers to nothing is kept as it was written.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    parent: &mut Element<'_, '_>,
+    (path, depth): (&'static str, usize),
+    most: usize,
+    kept: &mut KeptInside,
+) -> Vec<Secret> {
+    let mut secrets = Vec::new();
+    for node in parent.children("secret") {
+        let has = |name| crate::tree::attribute(node, name).is_some();
+        if secrets.len() == most || !(has("uuid") || has("usage")) {
+            parent.give_back(node);
+            continue;
+        }
+        let mut secret = reader.open_child(parent, node, parent.whose);
+        let reference = match secret.take_text("uuid") {
+            Some(uuid) => SecretReference::Uuid(uuid),
+            None => SecretReference::Usage(secret.take_text("usage").unwrap_or_default()),
+        };
+        let secret_type = secret.take_text("type");
+        let at = KeptAt {
+            nth: secrets.len(),
+            ..KeptAt::deep(path, depth)
+        };
+        kept.note(at, reader.close(secret));
+        secrets.push(Secret {
+            secret_type,
+            reference,
+        });
+    }
+    secrets
+}
+
+/// Writes a secret. What only QEMU knows becomes the usage under which libvirt is to be given it.
+pub(super) fn write<'k>(
+    writer: &mut Writer<'k>,
+    secret: &Secret,
+    at: KeptAt,
+    kept: &'k KeptInside,
+) {
+    let Secret {
+        secret_type,
+        reference,
+    } = secret;
+    writer.start("secret", kept.at(at));
+    writer.optional("type", secret_type.as_ref());
+    match reference {
+        SecretReference::Uuid(uuid) => writer.attribute("uuid", uuid),
+        SecretReference::Usage(usage) => writer.attribute("usage", usage),
+        SecretReference::File { path, .. } => writer.attribute("usage", path),
+        SecretReference::Object(id) => writer.attribute("usage", id),
+    }
+    writer.end();
+}

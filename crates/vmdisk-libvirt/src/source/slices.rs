@@ -1,0 +1,64 @@
+//! `<slices>`: the part of some storage that an image is.
+
+use vmdisk_model::Slice;
+
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::value::unsigned64;
+use crate::writer::Writer;
+
+const AT: &str = "source/slices";
+const SLICE: &str = "source/slices/slice";
+
+/// Reads the first slice of type `storage`, which is the only one that libvirt looks at.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    source: &mut Element<'_, '_>,
+    depth: usize,
+    kept: &mut KeptInside,
+) -> Option<Slice> {
+    let node = source.child("slices")?;
+    let mut element = reader.open_child(source, node, source.whose);
+    let mut slice = None;
+    for node in element.children("slice") {
+        let number = |name| crate::tree::attribute(node, name).and_then(unsigned64);
+        let is_storage = crate::tree::attribute(node, "type") == Some("storage");
+        let (Some(offset), Some(size), true, None) =
+            (number("offset"), number("size"), is_storage, slice)
+        else {
+            element.give_back(node);
+            continue;
+        };
+        let mut inner = reader.open_child(&element, node, element.whose);
+        for name in ["type", "offset", "size"] {
+            inner.take_text(name);
+        }
+        kept.note(KeptAt::deep(SLICE, depth), reader.close(inner));
+        slice = Some(Slice { offset, size });
+    }
+    kept.note(KeptAt::deep(AT, depth), reader.close(element));
+    slice
+}
+
+/// Writes a slice.
+pub(super) fn write<'k>(
+    writer: &mut Writer<'k>,
+    slice: Option<Slice>,
+    depth: usize,
+    kept: &'k KeptInside,
+) {
+    let parts = kept.at(KeptAt::deep(AT, depth));
+    if slice.is_none() && parts.is_empty() {
+        return;
+    }
+    writer.start("slices", parts);
+    if let Some(Slice { offset, size }) = slice {
+        writer.start("slice", kept.at(KeptAt::deep(SLICE, depth)));
+        writer.attribute("type", "storage");
+        writer.attribute("offset", offset);
+        writer.attribute("size", size);
+        writer.end();
+    }
+    writer.end();
+}

@@ -1,0 +1,54 @@
+//! `<source type='unix'>`: the socket of a `VhostUserBackend`.
+
+use vmdisk_model::VhostUserSocket;
+
+use super::AT;
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::value::unsigned32;
+use crate::vocabulary::{switch_from_yes_no, switch_to_yes_no};
+use crate::writer::Writer;
+
+const RECONNECT: KeptAt = KeptAt::path("source/reconnect");
+
+/// Reads the socket of a disk that is served by a daemon.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    disk: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> Option<VhostUserSocket> {
+    let node = disk.child(AT)?;
+    let mut source = reader.open_child(disk, node, disk.whose);
+    source.take("type", |word| (word == "unix").then_some(()));
+    let path = source.take("path", |path| (!path.is_empty()).then(|| path.to_owned()));
+    let mut socket = path.map(VhostUserSocket::new);
+    if let (Some(socket), Some(node)) = (&mut socket, source.child("reconnect")) {
+        let mut reconnect = reader.open_child(&source, node, source.whose);
+        socket.reconnect = reconnect.take("enabled", switch_from_yes_no);
+        socket.reconnect_timeout = reconnect.take("timeout", unsigned32);
+        kept.note(RECONNECT, reader.close(reconnect));
+    }
+    kept.note(KeptAt::path(AT), reader.close(source));
+    socket
+}
+
+/// Writes the `<source>` of a disk that is served by a daemon.
+pub(super) fn write<'k>(writer: &mut Writer<'k>, socket: &VhostUserSocket, kept: &'k KeptInside) {
+    let VhostUserSocket {
+        path,
+        reconnect,
+        reconnect_timeout,
+    } = socket;
+    writer.start(AT, kept.at(KeptAt::path(AT)));
+    writer.attribute("type", "unix");
+    writer.attribute("path", path);
+    let parts = kept.at(RECONNECT);
+    if reconnect.is_some() || reconnect_timeout.is_some() || !parts.is_empty() {
+        writer.start("reconnect", parts);
+        writer.optional("enabled", reconnect.map(switch_to_yes_no));
+        writer.optional("timeout", *reconnect_timeout);
+        writer.end();
+    }
+    writer.end();
+}

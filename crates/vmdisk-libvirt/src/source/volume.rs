@@ -1,0 +1,36 @@
+//! `<source pool='…' volume='…'>`: a volume of a storage pool.
+
+use vmdisk_model::{VolumeMode, VolumeSource};
+use vmdisk_source::ProblemKind;
+
+use crate::element::Element;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+/// Reads a volume; `None` if one of its two names is missing.
+pub(super) fn read(reader: &mut Reader<'_>, source: &mut Element<'_, '_>) -> Option<VolumeSource> {
+    let is_named = |name| source.peek(name).is_some_and(|text| !text.is_empty());
+    match (is_named("pool"), is_named("volume")) {
+        (true, true) => Some(VolumeSource {
+            pool: source.take_text("pool")?,
+            volume: source.take_text("volume")?,
+            mode: source.take("mode", VolumeMode::from_wire),
+        }),
+        (false, false) => None,
+        (has_pool, _) => {
+            let missing = if has_pool { "volume" } else { "pool" };
+            let message = format!("`{missing}` is missing: a volume is named with its pool");
+            let (at, tag) = (source.at, source.tag);
+            reader.problem(ProblemKind::MissingValue, at, tag, message);
+            None
+        }
+    }
+}
+
+/// Writes the attributes of a volume.
+pub(super) fn write(writer: &mut Writer<'_>, source: &VolumeSource) {
+    let VolumeSource { pool, volume, mode } = source;
+    writer.attribute("pool", pool);
+    writer.attribute("volume", volume);
+    writer.optional("mode", *mode);
+}

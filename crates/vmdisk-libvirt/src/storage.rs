@@ -1,0 +1,239 @@
+//! `<pool>` and `<volume>`: where the volumes are that disks speak of.
+
+use roxmltree::Node;
+use vmdisk_model::{
+    BackendSource, Domain, DomainField, FieldPath, Format, Image, ImageField, NetworkHost,
+    PoolType, Protocol, StoragePool, StorageVolume, VolumeNotLocated, VolumeSource, VolumeType,
+};
+use vmdisk_source::ProblemKind;
+
+use crate::element::Element;
+use crate::kept::KeptInside;
+use crate::reader::Reader;
+use crate::source::{authentication, encryption};
+use crate::value::unsigned32;
+use crate::vocabulary::{POOL, STORAGE_VOLUME, Whose};
+
+const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
+
+/// What a document about storage says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StorageItem {
+    /// A pool.
+    Pool(StoragePool),
+    /// A volume.
+    Volume(StorageVolume),
+}
+
+/// Pools and volumes that are known beside a guest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Storage {
+    /// The pools.
+    pub pools: Vec<StoragePool>,
+    /// The volumes; their documents do not name their pools.
+    pub volumes: Vec<StorageVolume>,
+}
+
+/// A disk on a volume that was not found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlocated {
+    /// The field that names the volume or the pool.
+    pub at: FieldPath,
+    /// Why; `None` if nothing is known of the pool.
+    pub why: Option<VolumeNotLocated>,
+}
+
+impl Storage {
+    /// Adds what a document says.
+    pub fn add(&mut self, item: StorageItem) {
+        match item {
+            StorageItem::Pool(pool) => self.pools.push(pool),
+            StorageItem::Volume(volume) => self.volumes.push(volume),
+        }
+    }
+
+    /// Puts in the place of each volume what libvirt opens for it, and hands back those that are not
+    /// found.
+    ///
+    /// ```
+    /// use vmdisk_libvirt::{Storage, read};
+    /// let pool = read("<pool type='dir'><name>images</name><target><path>/srv</path></target></pool>")?;
+    /// let mut storage = Storage::default();
+    /// storage.add(pool.storage.expect("it is a pool"));
+    /// let mut document = read("<disk type='volume'><source pool='images' volume='a.qcow2'/>
+    ///   <target dev='vda'/></disk>")?;
+    /// assert_eq!(storage.locate(&mut document.domain), []);
+    /// let image = document.domain.disks[0].backend.image().expect("it is one");
+    /// assert_eq!(image.host_path(), Some("/srv/a.qcow2"));
+    /// # Ok::<(), vmdisk_libvirt::ReadFailure>(())
+    /// ```
+    pub fn locate(&self, domain: &mut Domain) -> Vec<Unlocated> {
+        let mut unlocated = Vec::new();
+        for (nth, disk) in domain.disks.iter_mut().enumerate() {
+            let BackendSource::Image(top) = &mut disk.backend.source else {
+                continue;
+            };
+            let mut next = Some(&mut **top);
+            let mut depth = 0;
+            while let Some(image) = next {
+                if let Err((field, why)) = self.locate_image(image) {
+                    let at = FieldPath::Image(nth, depth, field);
+                    unlocated.push(Unlocated { at, why });
+                }
+                depth += 1;
+                next = match &mut image.backing {
+                    vmdisk_model::Backing::Image(below) => Some(below),
+                    vmdisk_model::Backing::Unspecified | vmdisk_model::Backing::Terminated => None,
+                };
+            }
+        }
+        unlocated
+    }
+
+    fn locate_image(
+        &self,
+        image: &mut Image,
+    ) -> Result<(), (ImageField, Option<VolumeNotLocated>)> {
+        let Protocol::Volume(source) = &image.protocol else {
+            return Ok(());
+        };
+        let named = |pool: &&StoragePool| pool.name.as_ref() == Some(&source.pool);
+        let pool = self
+            .pools
+            .iter()
+            .find(named)
+            .ok_or((ImageField::Pool, None))?;
+        let volume = self.volume(pool, source);
+        let located = pool.locate(source, volume).map_err(|why| {
+            let field = match why {
+                VolumeNotLocated::PoolTypeRefused(_) => ImageField::Pool,
+                VolumeNotLocated::ModeRefused(_) => ImageField::VolumeMode,
+                VolumeNotLocated::VolumeTypeRefused(_)
+                | VolumeNotLocated::NameRefused
+                | VolumeNotLocated::NotSaid => ImageField::Volume,
+            };
+            (field, Some(why))
+        })?;
+        // libvirt opens a volume without a written format raw, and a directory as a FAT file system.
+        if image.format.is_none() && matches!(located.protocol, Protocol::Directory { .. }) {
+            image.format = Some(Format::Fat);
+        }
+        image.protocol = located.protocol;
+        if located.authentication.is_some() {
+            image.authentication = located.authentication;
+        }
+        Ok(())
+    }
+
+    /// The volume of this name that lies in the pool, as far as paths tell.
+    fn volume(&self, pool: &StoragePool, source: &VolumeSource) -> Option<&StorageVolume> {
+        let is_inside = |volume: &&StorageVolume| match (&volume.path, &pool.target_path) {
+            (Some(path), Some(target)) => path.starts_with(target.as_str()),
+            (Some(_), None) | (None, _) => true,
+        };
+        let mut named = self
+            .volumes
+            .iter()
+            .filter(|volume| volume.name.as_ref() == Some(&source.volume));
+        named.find(is_inside)
+    }
+}
+
+/// Reads a `<pool>`; `None` if its type is not known.
+pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> Option<StorageItem> {
+    let mut element = reader.open(node, &POOL, [None; 2], ROOT, Whose::default());
+    let pool_type = element.take("type", PoolType::from_wire);
+    if pool_type.is_none() && element.peek("type").is_none() {
+        let message = "the pool has no type: `<pool type=…>` is missing".to_owned();
+        reader.problem(ProblemKind::MissingValue, ROOT, element.tag, message);
+    }
+    let mut pool = StoragePool::new(pool_type.unwrap_or(PoolType::Dir));
+    pool.name = text_of(reader, &mut element, "name");
+    // A pool is not written back, and what is said of logging in is read as of a disk.
+    let kept = &mut KeptInside::default();
+    if let Some(node) = element.child("source") {
+        let mut source = reader.open_child(&element, node, Whose::default());
+        pool.source_name = text_of(reader, &mut source, "name");
+        for node in source.children("host") {
+            let mut host = reader.open_child(&source, node, Whose::default());
+            pool.hosts.push(NetworkHost {
+                name: host.take_text("name"),
+                port: host.take("port", unsigned32),
+                ..NetworkHost::default()
+            });
+            reader.close(host);
+        }
+        for node in source.children("device") {
+            let mut device = reader.open_child(&source, node, Whose::default());
+            pool.devices.extend(device.take_text("path"));
+            reader.close(device);
+        }
+        if let Some(node) = source.child("dir") {
+            let mut directory = reader.open_child(&source, node, Whose::default());
+            pool.directory = directory.take_text("path");
+            reader.close(directory);
+        }
+        if let Some(node) = source.child("initiator") {
+            let mut initiator = reader.open_child(&source, node, Whose::default());
+            if let Some(node) = initiator.child("iqn") {
+                let mut iqn = reader.open_child(&initiator, node, Whose::default());
+                pool.initiator = iqn.take_text("name");
+                reader.close(iqn);
+            }
+            reader.close(initiator);
+        }
+        pool.authentication = authentication::read(reader, &mut source, 0, kept);
+        reader.close(source);
+    }
+    if let Some(node) = element.child("target") {
+        let mut target = reader.open_child(&element, node, Whose::default());
+        pool.target_path = text_of(reader, &mut target, "path");
+        reader.close(target);
+    }
+    // libvirt calls a pool without a name after what it is made of.
+    pool.name = pool.name.or_else(|| pool.source_name.clone());
+    reader.close(element);
+    pool_type.map(|_| StorageItem::Pool(pool))
+}
+
+/// Reads a `<volume>`.
+pub(crate) fn read_volume<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> StorageItem {
+    let mut element = reader.open(node, &STORAGE_VOLUME, [None; 2], ROOT, Whose::default());
+    let mut volume = StorageVolume {
+        volume_type: element.take("type", VolumeType::from_wire),
+        name: text_of(reader, &mut element, "name"),
+        ..StorageVolume::default()
+    };
+    if let Some(node) = element.child("target") {
+        let mut target = reader.open_child(&element, node, Whose::default());
+        volume.path = text_of(reader, &mut target, "path");
+        volume.format = format_of(reader, &mut target);
+        volume.encryption = encryption::read(reader, &mut target, 0, &mut KeptInside::default());
+        reader.close(target);
+    }
+    if let Some(node) = element.child("backingStore") {
+        let mut backing = reader.open_child(&element, node, Whose::default());
+        volume.backing_path = text_of(reader, &mut backing, "path");
+        volume.backing_format = format_of(reader, &mut backing);
+        reader.close(backing);
+    }
+    reader.close(element);
+    StorageItem::Volume(volume)
+}
+
+/// The text of an inner element, if there is any.
+fn text_of(reader: &mut Reader<'_>, parent: &mut Element<'_, '_>, name: &str) -> Option<String> {
+    let node = parent.child(name)?;
+    let element = reader.open_child(parent, node, Whose::default());
+    let text = element.content();
+    reader.close(element);
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn format_of(reader: &mut Reader<'_>, parent: &mut Element<'_, '_>) -> Option<Format> {
+    let node = parent.child("format")?;
+    let mut element = reader.open_child(parent, node, Whose::default());
+    let format = element.take("type", Format::from_wire);
+    reader.close(element);
+    format
+}

@@ -1,0 +1,48 @@
+//! `<throttlefilters>`: the groups whose limits a disk shares.
+
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+const AT: KeptAt = KeptAt::path("throttlefilters");
+const FILTER: &str = "throttlefilters/throttlefilter";
+
+/// Reads the names of the groups; a filter without one is kept as it was written.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    disk: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> Vec<String> {
+    let mut groups = Vec::new();
+    let Some(node) = disk.child("throttlefilters") else {
+        return groups;
+    };
+    let mut element = reader.open_child(disk, node, disk.whose);
+    for node in element.children("throttlefilter") {
+        if crate::tree::attribute(node, "group").is_none_or(str::is_empty) {
+            element.give_back(node);
+            continue;
+        }
+        let mut filter = reader.open_child(&element, node, element.whose);
+        let group = filter.take_text("group").unwrap_or_default();
+        kept.note(KeptAt::nth(FILTER, groups.len()), reader.close(filter));
+        groups.push(group);
+    }
+    kept.note(AT, reader.close(element));
+    groups
+}
+
+/// Writes the filters.
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, groups: &[String], kept: &'k KeptInside) {
+    if groups.is_empty() && kept.at(AT).is_empty() {
+        return;
+    }
+    writer.start("throttlefilters", kept.at(AT));
+    for (nth, group) in groups.iter().enumerate() {
+        writer.start("throttlefilter", kept.at(KeptAt::nth(FILTER, nth)));
+        writer.attribute("group", group);
+        writer.end();
+    }
+    writer.end();
+}

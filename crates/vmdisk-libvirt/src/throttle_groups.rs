@@ -1,0 +1,52 @@
+//! `<throttlegroups>`: groups of limits that disks share.
+
+use vmdisk_model::Iotune;
+
+use crate::element::Element;
+use crate::iotune;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::vocabulary::Whose;
+use crate::writer::Writer;
+
+const AT: KeptAt = KeptAt::path("throttlegroups");
+const GROUP: &str = "throttlegroups/throttlegroup";
+
+/// Reads the groups of a guest.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    domain: &mut Element<'_, '_>,
+    kept: &mut KeptInside,
+) -> Vec<Iotune> {
+    let mut groups = Vec::new();
+    let Some(node) = domain.child("throttlegroups") else {
+        return groups;
+    };
+    let mut element = reader.open_child(domain, node, domain.whose);
+    for node in element.children("throttlegroup") {
+        let nth = groups.len();
+        let whose = Whose {
+            index: nth,
+            depth: 0,
+        };
+        let mut group = reader.open_child(&element, node, whose);
+        groups.push(iotune::read_limits(reader, &mut group, nth, kept));
+        kept.note(KeptAt::nth(GROUP, nth), reader.close(group));
+    }
+    kept.note(AT, reader.close(element));
+    groups
+}
+
+/// Writes the groups of a guest.
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, groups: &[Iotune], kept: &'k KeptInside) {
+    if groups.is_empty() && kept.at(AT).is_empty() {
+        return;
+    }
+    writer.start("throttlegroups", kept.at(AT));
+    for (nth, group) in groups.iter().enumerate() {
+        writer.start("throttlegroup", kept.at(KeptAt::nth(GROUP, nth)));
+        iotune::write_limits(writer, group, nth, kept);
+        writer.end();
+    }
+    writer.end();
+}

@@ -1,0 +1,281 @@
+//! Images of every kind that XML can carry.
+
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::select;
+use vmdisk_model::*;
+
+use super::{nasty, number, size};
+
+fn switch() -> impl Strategy<Value = Option<Switch>> {
+    of(select(Switch::ALL))
+}
+
+fn host() -> impl Strategy<Value = NetworkHost> {
+    (
+        of(nasty()),
+        of(number()),
+        of(select(NetworkTransport::ALL)),
+        of(nasty()),
+    )
+        .prop_map(|(name, port, transport, socket)| NetworkHost {
+            name,
+            port,
+            transport,
+            socket,
+        })
+}
+
+fn identity() -> impl Strategy<Value = NetworkIdentity> {
+    (
+        of(nasty()),
+        of(nasty()),
+        of(nasty()),
+        of(nasty()),
+        of(nasty()),
+    )
+        .prop_map(
+            |(user, group, username, keyfile, agent_socket)| NetworkIdentity {
+                user,
+                group,
+                username,
+                keyfile,
+                agent_socket,
+            },
+        )
+}
+
+fn network() -> impl Strategy<Value = NetworkSource> {
+    let texts = (
+        of(nasty()),
+        of(nasty()),
+        of(nasty()),
+        of(nasty()),
+        of(nasty()),
+        of(nasty()),
+        of(nasty()),
+    );
+    let cookie = (nasty(), nasty()).prop_map(|(name, value)| Cookie { name, value });
+    let numbers = (of(any::<u64>()), of(any::<u64>()), of(number()));
+    (
+        select(NetworkProtocol::ALL),
+        vec(host(), 0..3),
+        texts,
+        (switch(), switch()),
+        vec(cookie, 0..3),
+        numbers,
+        of(identity()),
+    )
+        .prop_map(
+            |(protocol, hosts, texts, switches, cookies, numbers, identity)| NetworkSource {
+                protocol,
+                name: texts.0,
+                query: texts.1,
+                hosts,
+                snapshot: texts.2,
+                config_file: texts.3,
+                initiator: texts.4,
+                tls: switches.0,
+                tls_hostname: texts.5,
+                ssl_verify: switches.1,
+                cookies,
+                readahead: numbers.0.map(Bytes),
+                timeout: numbers.1,
+                reconnect_delay: numbers.2,
+                identity,
+                known_hosts: texts.6,
+            },
+        )
+}
+
+fn nvme() -> impl Strategy<Value = NvmeSource> {
+    (number(), number(), number(), number(), number(), switch()).prop_map(
+        |(domain, bus, slot, function, namespace, managed)| NvmeSource {
+            address: PciAddress {
+                domain,
+                bus,
+                slot,
+                function,
+                ..PciAddress::default()
+            },
+            namespace: u64::from(namespace),
+            managed,
+        },
+    )
+}
+
+fn volume() -> impl Strategy<Value = VolumeSource> {
+    (nasty(), nasty(), of(select(VolumeMode::ALL))).prop_map(|(pool, volume, mode)| VolumeSource {
+        pool,
+        volume,
+        mode,
+    })
+}
+
+fn protocol() -> impl Strategy<Value = Protocol> {
+    prop_oneof![
+        3 => nasty().prop_map(|path| Protocol::File { path }),
+        3 => nasty().prop_map(|path| Protocol::HostDevice { path: DevicePath(path) }),
+        1 => nasty().prop_map(|path| Protocol::Directory { path }),
+        1 => nasty().prop_map(|path| Protocol::VhostVdpa { path }),
+        3 => network().prop_map(|network| Protocol::Network(Box::new(network))).boxed(),
+        1 => volume().prop_map(Protocol::Volume),
+        1 => nvme().prop_map(Protocol::Nvme),
+        1 => Just(Protocol::Other("ctl".to_owned())),
+    ]
+}
+
+fn secret() -> impl Strategy<Value = Secret> {
+    let reference = prop_oneof![
+        nasty().prop_map(SecretReference::Uuid),
+        nasty().prop_map(SecretReference::Usage),
+    ];
+    (of(nasty()), reference).prop_map(|(secret_type, reference)| Secret {
+        secret_type,
+        reference,
+    })
+}
+
+fn encryption() -> impl Strategy<Value = Encryption> {
+    let cipher = (of(nasty()), of(number()), of(nasty()), of(nasty())).prop_map(
+        |(name, size, mode, hash)| EncryptionCipher {
+            name,
+            size,
+            mode,
+            hash,
+        },
+    );
+    let ivgen = (of(nasty()), of(nasty())).prop_map(|(name, hash)| EncryptionVector { name, hash });
+    (
+        of(select(EncryptionFormat::ALL)),
+        of(select(EncryptionEngine::ALL)),
+        vec(secret(), 0..3),
+        of(cipher),
+        of(ivgen),
+    )
+        .prop_map(|(format, engine, secrets, cipher, ivgen)| Encryption {
+            format,
+            engine,
+            secrets,
+            cipher,
+            ivgen,
+        })
+}
+
+fn authentication() -> impl Strategy<Value = Authentication> {
+    (of(nasty()), of(secret())).prop_map(|(username, secret)| Authentication { username, secret })
+}
+
+fn reservations() -> impl Strategy<Value = Reservations> {
+    (switch(), of(nasty()), switch()).prop_map(|(managed, socket, migration)| Reservations {
+        managed,
+        socket,
+        migration,
+    })
+}
+
+/// What of an image the table of its kind of source has a place for.
+fn fitting(mut image: Image) -> Image {
+    let is_other = matches!(image.protocol, Protocol::Other(_));
+    let (may_log_in, may_reserve, may_have_data) = match image.protocol {
+        Protocol::File { .. } | Protocol::HostDevice { .. } => (false, true, true),
+        Protocol::Network(_) | Protocol::Volume(_) => (true, true, true),
+        Protocol::Directory { .. }
+        | Protocol::VhostVdpa { .. }
+        | Protocol::Nvme(_)
+        | Protocol::Other(_) => (false, false, false),
+    };
+    if !matches!(image.protocol, Protocol::File { .. }) {
+        image.fd_group = None;
+    }
+    if !may_log_in {
+        image.authentication = None;
+    }
+    if !may_reserve {
+        image.reservations = None;
+    }
+    if !may_have_data {
+        image.data_file = None;
+    }
+    if is_other {
+        (image.slice, image.encryption) = (None, None);
+    }
+    image
+}
+
+fn alone() -> BoxedStrategy<Image> {
+    let slice = (any::<u64>(), any::<u64>()).prop_map(|(offset, size)| Slice { offset, size });
+    (
+        of(select(Format::ALL)),
+        protocol(),
+        of(slice),
+        of(encryption()),
+        of(authentication()),
+        of(reservations()),
+        of(nasty()),
+    )
+        .prop_map(
+            |(format, protocol, slice, encryption, authentication, reservations, fd_group)| {
+                fitting(Image {
+                    slice,
+                    encryption,
+                    authentication,
+                    reservations,
+                    fd_group,
+                    ..Image::new(format, protocol)
+                })
+            },
+        )
+        .boxed()
+}
+
+fn with_data_file() -> BoxedStrategy<Image> {
+    (alone(), proptest::option::weighted(0.2, alone()))
+        .prop_map(|(image, data_file)| {
+            fitting(Image {
+                data_file: data_file.map(Box::new),
+                ..image
+            })
+        })
+        .boxed()
+}
+
+/// An image with the chain below it.
+pub(crate) fn image() -> BoxedStrategy<Image> {
+    let chain = vec((with_data_file(), of(size())), 0..4);
+    (with_data_file(), chain, any::<bool>())
+        .prop_map(|(top, chain, is_terminated)| {
+            let end = if is_terminated {
+                Backing::Terminated
+            } else {
+                Backing::Unspecified
+            };
+            let backing = chain
+                .into_iter()
+                .fold(end, |backing, (image, metadata_cache_size)| {
+                    Backing::Image(Box::new(Image {
+                        backing,
+                        metadata_cache_size,
+                        ..image
+                    }))
+                });
+            Image { backing, ..top }
+        })
+        .boxed()
+}
+
+/// True if `source/@startupPolicy` belongs to an image of this kind.
+pub(crate) fn may_be_missing(source: &BackendSource) -> bool {
+    match source {
+        BackendSource::Image(image) => match image.protocol {
+            Protocol::File { .. }
+            | Protocol::HostDevice { .. }
+            | Protocol::Directory { .. }
+            | Protocol::Network(_)
+            | Protocol::Volume(_) => true,
+            Protocol::VhostVdpa { .. } | Protocol::Nvme(_) | Protocol::Other(_) => false,
+        },
+        BackendSource::VhostUser(_) | BackendSource::Empty => false,
+    }
+}

@@ -1,0 +1,30 @@
+//! The cylinders, heads and sectors that a guest is told.
+
+use crate::wire_enum::wire_enum;
+
+wire_enum! {
+    /// How the firmware translates sectors into cylinders, heads and sectors; libvirt
+    /// `geometry/@trans`, QEMU `bios-chs-trans` of `ide-hd`. Default: QEMU guesses from the partition table.
+    pub enum GeometryTranslation {
+        /// QEMU guesses.
+        Auto = "auto",
+        /// The geometry as it is.
+        None = "none",
+        /// Logical block addressing.
+        Lba = "lba",
+    }
+}
+
+/// The cylinders, heads and sectors that a guest is told; libvirt `<geometry>` (0.10.0), QEMU `cyls`,
+/// `heads` and `secs`. Unset, QEMU guesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Geometry {
+    /// Cylinders.
+    pub cylinders: Option<u32>,
+    /// Heads.
+    pub heads: Option<u32>,
+    /// Sectors of a track.
+    pub sectors: Option<u32>,
+    /// Translation by the firmware; IDE only.
+    pub translation: Option<GeometryTranslation>,
+}

@@ -1,0 +1,207 @@
+//! Storage that is reached over a network.
+
+use crate::{Bytes, Switch, wire_enum::wire_enum};
+
+wire_enum! {
+    /// How storage on a network is spoken to; libvirt `source/@protocol`, QEMU driver of the same name.
+    pub enum NetworkProtocol {
+        /// Network block device.
+        Nbd = "nbd",
+        /// SCSI over TCP.
+        Iscsi = "iscsi",
+        /// Ceph block device.
+        Rbd = "rbd",
+        /// Sheepdog; QEMU removed it in 6.0, and libvirt refuses it.
+        Sheepdog = "sheepdog",
+        /// GlusterFS; QEMU removed it in 11.1.
+        Gluster = "gluster",
+        /// Veritas HyperScale; QEMU removed it in 5.1.
+        Vxhs = "vxhs",
+        /// NFS, spoken by QEMU itself (libvirt 7.0).
+        Nfs = "nfs",
+        /// A file on a web server.
+        Http = "http",
+        /// The same over TLS.
+        Https = "https",
+        /// A file on an FTP server.
+        Ftp = "ftp",
+        /// The same over TLS.
+        Ftps = "ftps",
+        /// A file on a TFTP server; QEMU removed it in 2.8.
+        Tftp = "tftp",
+        /// A file behind a secure shell.
+        Ssh = "ssh",
+    }
+}
+
+impl NetworkProtocol {
+    /// The port that libvirt writes where none is said (`virStorageSourceNetworkDefaultPort`); 0 where
+    /// the client library knows better.
+    pub const fn default_port(self) -> u32 {
+        match self {
+            NetworkProtocol::Nbd => 10809,
+            NetworkProtocol::Iscsi => 3260,
+            NetworkProtocol::Rbd | NetworkProtocol::Nfs => 0,
+            NetworkProtocol::Sheepdog => 7000,
+            NetworkProtocol::Gluster => 24007,
+            NetworkProtocol::Vxhs => 9999,
+            NetworkProtocol::Http => 80,
+            NetworkProtocol::Https => 443,
+            NetworkProtocol::Ftp => 21,
+            NetworkProtocol::Ftps => 990,
+            NetworkProtocol::Tftp => 69,
+            NetworkProtocol::Ssh => 22,
+        }
+    }
+
+    /// True for what QEMU reads with libcurl.
+    pub const fn is_curl(self) -> bool {
+        match self {
+            NetworkProtocol::Http
+            | NetworkProtocol::Https
+            | NetworkProtocol::Ftp
+            | NetworkProtocol::Ftps
+            | NetworkProtocol::Tftp => true,
+            NetworkProtocol::Nbd
+            | NetworkProtocol::Iscsi
+            | NetworkProtocol::Rbd
+            | NetworkProtocol::Sheepdog
+            | NetworkProtocol::Gluster
+            | NetworkProtocol::Vxhs
+            | NetworkProtocol::Nfs
+            | NetworkProtocol::Ssh => false,
+        }
+    }
+}
+
+wire_enum! {
+    /// What a connection runs over; libvirt `host/@transport`. Default: `tcp`.
+    pub enum NetworkTransport {
+        /// TCP.
+        Tcp = "tcp",
+        /// Remote direct memory access.
+        Rdma = "rdma",
+        /// A UNIX socket of this host.
+        Unix = "unix",
+    }
+}
+
+/// One server; libvirt `source/host`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkHost {
+    /// Name or address.
+    pub name: Option<String>,
+    /// Port; unset is the protocol's own.
+    pub port: Option<u32>,
+    /// What the connection runs over; unset is TCP.
+    pub transport: Option<NetworkTransport>,
+    /// Path of the UNIX socket.
+    pub socket: Option<String>,
+}
+
+impl NetworkHost {
+    /// A server by its name.
+    pub fn tcp(name: impl Into<String>, port: Option<u32>) -> Self {
+        NetworkHost {
+            name: Some(name.into()),
+            port,
+            ..NetworkHost::default()
+        }
+    }
+
+    /// A server behind a UNIX socket.
+    pub fn unix(socket: impl Into<String>) -> Self {
+        NetworkHost {
+            transport: Some(NetworkTransport::Unix),
+            socket: Some(socket.into()),
+            ..NetworkHost::default()
+        }
+    }
+}
+
+/// A cookie that is sent to a web server; its value may be a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cookie {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// As whom a server is spoken to; libvirt `source/identity`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkIdentity {
+    /// Owner of files on NFS, a name or `+` and a number (libvirt 7.0).
+    pub user: Option<String>,
+    /// Group of files on NFS (libvirt 7.0).
+    pub group: Option<String>,
+    /// Who logs in over ssh (libvirt 9.8).
+    pub username: Option<String>,
+    /// File with the private key for ssh (libvirt 9.8).
+    pub keyfile: Option<String>,
+    /// Socket of the ssh agent (libvirt 9.8).
+    pub agent_socket: Option<String>,
+}
+
+/// Storage that is reached over a network; libvirt `type='network'`.
+///
+/// Which members a protocol has is for rules to say; libvirt takes most of them for any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkSource {
+    /// How it is spoken to.
+    pub protocol: NetworkProtocol,
+    /// What it is called there: an export, `target/lun`, `pool/image`, `volume/path`, a path.
+    pub name: Option<String>,
+    /// What follows the `?` of a URL (libvirt 6.2).
+    pub query: Option<String>,
+    /// The servers.
+    pub hosts: Vec<NetworkHost>,
+    /// Snapshot of an rbd image (libvirt 1.2.11).
+    pub snapshot: Option<String>,
+    /// Configuration file of Ceph (libvirt 1.2.11).
+    pub config_file: Option<String>,
+    /// Name under which an iSCSI target is addressed (libvirt 4.7).
+    pub initiator: Option<String>,
+    /// Whether the connection is encrypted; nbd (libvirt 4.5), vxhs (3.8).
+    pub tls: Option<Switch>,
+    /// Name that the server's certificate must have; nbd (libvirt 8.2, QEMU 7.0).
+    pub tls_hostname: Option<String>,
+    /// Whether a server's certificate is verified; https and ftps (libvirt 6.2).
+    pub ssl_verify: Option<Switch>,
+    /// Cookies for a web server (libvirt 6.2).
+    pub cookies: Vec<Cookie>,
+    /// How much is read ahead; http and ftp (libvirt 6.2).
+    pub readahead: Option<Bytes>,
+    /// Seconds after which a request has failed; http and ftp (libvirt 6.2).
+    pub timeout: Option<u64>,
+    /// Seconds during which a lost connection is made anew before requests fail; nbd (libvirt 7.10).
+    pub reconnect_delay: Option<u32>,
+    /// As whom; nfs and ssh.
+    pub identity: Option<NetworkIdentity>,
+    /// File with the keys of known ssh servers (libvirt 9.8).
+    pub known_hosts: Option<String>,
+}
+
+impl NetworkSource {
+    /// A source with every option left open.
+    pub fn new(protocol: NetworkProtocol, name: Option<String>, hosts: Vec<NetworkHost>) -> Self {
+        NetworkSource {
+            protocol,
+            name,
+            query: None,
+            hosts,
+            snapshot: None,
+            config_file: None,
+            initiator: None,
+            tls: None,
+            tls_hostname: None,
+            ssl_verify: None,
+            cookies: Vec::new(),
+            readahead: None,
+            timeout: None,
+            reconnect_delay: None,
+            identity: None,
+            known_hosts: None,
+        }
+    }
+}

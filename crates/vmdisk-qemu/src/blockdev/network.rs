@@ -1,0 +1,423 @@
+//! Protocol nodes of storage on a network.
+
+use vmdisk_model::{
+    ImageField, NetworkHost, NetworkProtocol, NetworkSource, NetworkTransport, Switch,
+};
+
+use super::Layer;
+use super::url::Url;
+use crate::json::{Json, JsonObject};
+use crate::writer::Writer;
+
+impl Writer<'_> {
+    /// The members of the node that are the protocol's own; `None` after a problem.
+    pub(super) fn network_node(
+        &mut self,
+        layer: &Layer<'_>,
+        source: &NetworkSource,
+    ) -> Option<JsonObject> {
+        self.check_members(layer, source);
+        match source.protocol {
+            NetworkProtocol::Nbd => self.nbd_node(layer, source),
+            NetworkProtocol::Iscsi => self.iscsi_node(layer, source),
+            NetworkProtocol::Rbd => self.rbd_node(layer, source),
+            NetworkProtocol::Gluster => self.gluster_node(layer, source),
+            NetworkProtocol::Nfs => self.nfs_node(layer, source),
+            NetworkProtocol::Ssh => self.ssh_node(layer, source),
+            NetworkProtocol::Http
+            | NetworkProtocol::Https
+            | NetworkProtocol::Ftp
+            | NetworkProtocol::Ftps => self.curl_node(layer, source),
+            NetworkProtocol::Tftp => {
+                self.gone(layer, source.protocol, "2.8");
+                None
+            }
+            NetworkProtocol::Vxhs => {
+                self.gone(layer, source.protocol, "5.1");
+                None
+            }
+            NetworkProtocol::Sheepdog => {
+                self.gone(layer, source.protocol, "6.0");
+                None
+            }
+        }
+    }
+
+    fn gone(&mut self, layer: &Layer<'_>, protocol: NetworkProtocol, since: &str) {
+        self.problem(
+            layer.at(ImageField::NetworkProtocol),
+            format!("QEMU has no driver '{protocol}' since {since}"),
+        );
+    }
+
+    /// Notes what is said and belongs to another protocol.
+    fn check_members(&mut self, layer: &Layer<'_>, source: &NetworkSource) {
+        let NetworkSource {
+            protocol,
+            name: _,
+            query,
+            hosts: _,
+            snapshot,
+            config_file,
+            initiator,
+            tls,
+            tls_hostname,
+            ssl_verify,
+            cookies,
+            readahead,
+            timeout,
+            reconnect_delay,
+            identity,
+            known_hosts,
+        } = source;
+        let is_http = matches!(protocol, NetworkProtocol::Http | NetworkProtocol::Https);
+        let has_certificate = matches!(protocol, NetworkProtocol::Https | NetworkProtocol::Ftps);
+        let is = |own: NetworkProtocol| *protocol == own;
+        for (field, is_set, is_its_own) in [
+            (ImageField::Query, query.is_some(), is_http),
+            (
+                ImageField::Snapshot,
+                snapshot.is_some(),
+                is(NetworkProtocol::Rbd),
+            ),
+            (
+                ImageField::ConfigFile,
+                config_file.is_some(),
+                is(NetworkProtocol::Rbd),
+            ),
+            (
+                ImageField::Initiator,
+                initiator.is_some(),
+                is(NetworkProtocol::Iscsi),
+            ),
+            (
+                ImageField::Tls,
+                *tls == Some(Switch::On),
+                is(NetworkProtocol::Nbd),
+            ),
+            (
+                ImageField::TlsHostname,
+                tls_hostname.is_some(),
+                is(NetworkProtocol::Nbd),
+            ),
+            (ImageField::SslVerify, ssl_verify.is_some(), has_certificate),
+            (ImageField::Cookies, !cookies.is_empty(), is_http),
+            (
+                ImageField::Readahead,
+                readahead.is_some(),
+                protocol.is_curl(),
+            ),
+            (ImageField::Timeout, timeout.is_some(), protocol.is_curl()),
+            (
+                ImageField::ReconnectDelay,
+                reconnect_delay.is_some(),
+                is(NetworkProtocol::Nbd),
+            ),
+            (
+                ImageField::Identity,
+                identity.is_some(),
+                is(NetworkProtocol::Nfs) || is(NetworkProtocol::Ssh),
+            ),
+            (
+                ImageField::KnownHosts,
+                known_hosts.is_some(),
+                is(NetworkProtocol::Ssh),
+            ),
+        ] {
+            if is_set && !is_its_own {
+                let message = format!("'{protocol}' has nothing like it");
+                self.problem(layer.at(field), message);
+            }
+        }
+    }
+
+    /// The only server of a protocol that takes one.
+    fn one_host<'s>(
+        &mut self,
+        layer: &Layer<'_>,
+        source: &'s NetworkSource,
+    ) -> Option<&'s NetworkHost> {
+        let [host] = source.hosts.as_slice() else {
+            let (protocol, count) = (source.protocol, source.hosts.len());
+            let message = format!("'{protocol}' takes exactly one server, and there are {count}");
+            self.problem(layer.at(ImageField::Hosts), message);
+            return None;
+        };
+        Some(host)
+    }
+
+    /// Name and port of a server that is reached over TCP.
+    fn inet(
+        &mut self,
+        layer: &Layer<'_>,
+        protocol: NetworkProtocol,
+        host: &NetworkHost,
+    ) -> Option<(String, u32)> {
+        let NetworkHost {
+            name,
+            port,
+            transport,
+            socket: _,
+        } = host;
+        let is_tcp = matches!(transport, None | Some(NetworkTransport::Tcp));
+        let (true, Some(name)) = (is_tcp, name) else {
+            let message = format!("'{protocol}' takes the name of a server, spoken to over TCP");
+            self.problem(layer.at(ImageField::Hosts), message);
+            return None;
+        };
+        Some((name.clone(), port.unwrap_or(protocol.default_port())))
+    }
+
+    /// An `InetSocketAddress` without a type.
+    fn inet_object(
+        &mut self,
+        layer: &Layer<'_>,
+        protocol: NetworkProtocol,
+        host: &NetworkHost,
+    ) -> Option<JsonObject> {
+        let (name, port) = self.inet(layer, protocol, host)?;
+        Some(
+            JsonObject::new()
+                .with("host", name)
+                .with("port", port.to_string()),
+        )
+    }
+
+    /// A `SocketAddress`.
+    fn address(
+        &mut self,
+        layer: &Layer<'_>,
+        protocol: NetworkProtocol,
+        host: &NetworkHost,
+    ) -> Option<JsonObject> {
+        match (host.transport, &host.socket) {
+            (Some(NetworkTransport::Unix), Some(socket)) => Some(
+                JsonObject::new()
+                    .with("type", "unix")
+                    .with("path", socket.as_str()),
+            ),
+            (Some(NetworkTransport::Unix), None) => {
+                let message = "the path of the server's socket is missing";
+                self.problem(layer.at(ImageField::Hosts), message);
+                None
+            }
+            (None | Some(NetworkTransport::Tcp | NetworkTransport::Rdma), _) => {
+                let (name, port) = self.inet(layer, protocol, host)?;
+                Some(
+                    JsonObject::new()
+                        .with("type", "inet")
+                        .with("host", name)
+                        .with("port", port.to_string()),
+                )
+            }
+        }
+    }
+
+    fn needs_name<'s>(
+        &mut self,
+        layer: &Layer<'_>,
+        source: &'s NetworkSource,
+        shape: &str,
+    ) -> Option<&'s str> {
+        let name = source.name.as_deref().filter(|name| !name.is_empty());
+        if name.is_none() {
+            let protocol = source.protocol;
+            let message = format!("the name is missing: storage on '{protocol}' is called {shape}");
+            self.problem(layer.at(ImageField::NetworkName), message);
+        }
+        name
+    }
+
+    fn nbd_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
+        let host = self.one_host(layer, source)?;
+        let mut node = JsonObject::new()
+            .with("driver", "nbd")
+            .with("server", self.address(layer, source.protocol, host)?);
+        node.push_some("export", source.name.as_deref());
+        if source.tls == Some(Switch::On) {
+            node.push("tls-creds", self.tls_credentials(layer));
+        }
+        node.push_some("tls-hostname", source.tls_hostname.as_deref());
+        node.push_some("reconnect-delay", source.reconnect_delay);
+        Some(node)
+    }
+
+    fn iscsi_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
+        let host = self.one_host(layer, source)?;
+        let (host, port) = self.inet(layer, source.protocol, host)?;
+        let name = self.needs_name(layer, source, "target/unit")?;
+        let (target, unit) = name.split_once('/').unwrap_or((name, "0"));
+        let Ok(unit) = unit.parse::<u32>() else {
+            let message = format!("the unit of an iSCSI target is a number, not '{unit}'");
+            self.problem(layer.at(ImageField::NetworkName), message);
+            return None;
+        };
+        let portal = if host.contains(':') {
+            format!("[{host}]:{port}")
+        } else {
+            format!("{host}:{port}")
+        };
+        let mut node = JsonObject::new()
+            .with("driver", "iscsi")
+            .with("portal", portal)
+            .with("target", target)
+            .with("lun", unit)
+            .with("transport", "tcp");
+        if let Some((user, secret)) = self.login(layer) {
+            node.push_some("user", user);
+            node.push_some("password-secret", secret);
+        }
+        node.push_some("initiator-name", source.initiator.as_deref());
+        Some(node)
+    }
+
+    fn rbd_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
+        let name = self.needs_name(layer, source, "pool/image")?;
+        let Some((pool, image)) = name.split_once('/') else {
+            let message = format!("an rbd image is called pool/image, not '{name}'");
+            self.problem(layer.at(ImageField::NetworkName), message);
+            return None;
+        };
+        let (namespace, image) = match image.split_once('/') {
+            Some((namespace, image)) => (Some(namespace), image),
+            None => (None, image),
+        };
+        let mut servers: Vec<Json> = Vec::new();
+        for host in &source.hosts {
+            servers.push(self.inet_object(layer, source.protocol, host)?.into());
+        }
+        let mut node = JsonObject::new().with("driver", "rbd").with("pool", pool);
+        node.push_some("namespace", namespace);
+        node.push("image", image);
+        node.push_some("snapshot", source.snapshot.as_deref());
+        node.push_some("conf", source.config_file.as_deref());
+        if !servers.is_empty() {
+            node.push("server", servers);
+        }
+        node.push_some("encrypt", self.librbd_encryption(layer));
+        if let Some((user, secret)) = self.login(layer) {
+            node.push_some("user", user);
+            let modes: Vec<Json> = vec!["cephx".into(), "none".into()];
+            node.push("auth-client-required", modes);
+            node.push_some("key-secret", secret);
+        }
+        Some(node)
+    }
+
+    fn gluster_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
+        let name = self.needs_name(layer, source, "volume/path")?;
+        let Some((volume, path)) = name.split_once('/') else {
+            let message = format!("a file on gluster is called volume/path, not '{name}'");
+            self.problem(layer.at(ImageField::NetworkName), message);
+            return None;
+        };
+        let mut servers: Vec<Json> = Vec::new();
+        for host in &source.hosts {
+            servers.push(self.address(layer, source.protocol, host)?.into());
+        }
+        let mut node = JsonObject::new()
+            .with("driver", "gluster")
+            .with("volume", volume)
+            .with("path", path)
+            .with("server", servers);
+        if self.is_libvirt_style() {
+            // `gluster_debug_level` of qemu.conf.
+            node.push("debug", 4_u32);
+        }
+        Some(node)
+    }
+
+    fn nfs_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
+        let host = self.one_host(layer, source)?;
+        let path = self.needs_name(layer, source, "/path")?;
+        // The port is the client library's business.
+        let (host, _) = self.inet(layer, source.protocol, host)?;
+        let server = JsonObject::new().with("host", host).with("type", "inet");
+        let mut node = JsonObject::new()
+            .with("driver", "nfs")
+            .with("server", server)
+            .with("path", path);
+        let identity = source.identity.clone().unwrap_or_default();
+        for (key, owner) in [("user", identity.user), ("group", identity.group)] {
+            let Some(owner) = owner else { continue };
+            let number = owner.strip_prefix('+').unwrap_or(&owner).parse::<u32>();
+            match number {
+                Ok(number) => node.push(key, number),
+                Err(_) => self.problem_with_help(
+                    layer.at(ImageField::Identity),
+                    format!("the number of the {key} '{owner}' is not known here, and QEMU takes only numbers"),
+                    "write the number, as in `+1000`",
+                ),
+            }
+        }
+        Some(node)
+    }
+
+    fn ssh_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
+        let host = self.one_host(layer, source)?;
+        let path = self.needs_name(layer, source, "path")?;
+        let mut node = JsonObject::new().with("driver", "ssh").with("path", path);
+        node.push("server", self.inet_object(layer, source.protocol, host)?);
+        let identity = source.identity.clone().unwrap_or_default();
+        let mut user = identity.username;
+        if let Some(login) = &layer.image.authentication {
+            user = login.username.clone().or(user);
+            if login.secret.is_some() {
+                self.leave_out(
+                    layer.at(ImageField::Authentication),
+                    "QEMU logs in over ssh with the keys of an agent; libvirt starts nbdkit for passwords",
+                );
+            }
+        }
+        node.push_some("user", user);
+        for (field, is_set) in [
+            (
+                ImageField::Identity,
+                identity.keyfile.is_some() || identity.agent_socket.is_some(),
+            ),
+            (ImageField::KnownHosts, source.known_hosts.is_some()),
+        ] {
+            if is_set {
+                let message = "QEMU takes the keys of its user's agent and known_hosts; libvirt starts nbdkit for others";
+                self.leave_out(layer.at(field), message);
+            }
+        }
+        Some(node)
+    }
+
+    fn curl_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
+        let host = self.one_host(layer, source)?;
+        let (host, port) = self.inet(layer, source.protocol, host)?;
+        let url = Url {
+            scheme: source.protocol.as_wire(),
+            host: &host,
+            port,
+            path: source.name.as_deref().unwrap_or_default(),
+            query: source.query.as_deref(),
+        };
+        let mut node = JsonObject::new()
+            .with("driver", source.protocol.as_wire())
+            .with("url", url.to_string());
+        if let Some((user, secret)) = self.login(layer) {
+            node.push_some("username", user);
+            node.push_some("password-secret", secret);
+        }
+        node.push_some("sslverify", source.ssl_verify.map(|on| on == Switch::On));
+        if !source.cookies.is_empty() {
+            node.push("cookie-secret", self.cookies(layer));
+        }
+        node.push_some("readahead", source.readahead.map(|size| size.0));
+        node.push_some("timeout", source.timeout);
+        Some(node)
+    }
+
+    /// Who logs in, and the id of the secret with which.
+    fn login(&mut self, layer: &Layer<'_>) -> Option<(Option<String>, Option<String>)> {
+        let login = layer.image.authentication.as_ref()?;
+        let secret = login.secret.as_ref().map(|secret| {
+            let id = layer.names.login_secret();
+            self.secret(layer.at(ImageField::Authentication), secret, id)
+        });
+        Some((login.username.clone(), secret))
+    }
+}

@@ -1,0 +1,389 @@
+//! Reads protocol nodes of storage on a network.
+
+use vmdisk_model::{
+    Authentication, Bytes, Encryption, EncryptionEngine, EncryptionFormat, Image, NetworkHost,
+    NetworkIdentity, NetworkProtocol, NetworkSource, Protocol, Secret, Switch,
+};
+
+use super::url::WrittenUrl;
+use crate::reader::{Reader, number_of, switch_of};
+use crate::syntax::properties::{Kind, View};
+
+/// A value that has been taken.
+fn text(view: &View<'_>, key: &str) -> Option<String> {
+    view.text(key).map(str::to_owned)
+}
+
+/// A number that is one; another value stays what it is.
+fn number<T: TryFrom<u64>>(view: &View<'_>, key: &str) -> Option<T> {
+    let value = number_of(view.peek(key)?.value.as_str())?.try_into().ok()?;
+    view.get(key);
+    Some(value)
+}
+
+/// A number between quotes or not, as ports are written.
+fn port(view: &View<'_>) -> Option<u32> {
+    number(view, "port")
+}
+
+/// Takes a value that says what holds anyway.
+fn take_if(view: &View<'_>, key: &str, is_default: impl FnOnce(&str) -> bool) {
+    if view
+        .peek(key)
+        .is_some_and(|property| property.kind != Kind::Null && is_default(property.value.as_str()))
+    {
+        view.get(key);
+    }
+}
+
+/// A server as `SocketAddress` or `InetSocketAddress` has it.
+fn server(view: &View<'_>) -> Option<NetworkHost> {
+    match view.peek("type").map(|word| word.value.as_str()) {
+        Some("unix") => {
+            let host = NetworkHost::unix(text(view, "path").or_else(|| text(view, "socket"))?);
+            view.get("type");
+            Some(host)
+        }
+        Some("inet" | "tcp") | None => {
+            let name = text(view, "host")?;
+            view.get("type");
+            Some(NetworkHost::tcp(name, port(view)))
+        }
+        Some(_) => None,
+    }
+}
+
+/// The servers of a node: one, several, or the members of older syntax.
+fn servers(view: &View<'_>) -> Vec<NetworkHost> {
+    let mut hosts = Vec::new();
+    for nth in 0_usize.. {
+        let key = format!("server.{nth}");
+        if !view.has_within(&key) {
+            break;
+        }
+        hosts.extend(server(&view.inside(&key)));
+    }
+    if hosts.is_empty() && view.has_within("server") {
+        hosts.extend(server(&view.inside("server")));
+    }
+    if hosts.is_empty() && view.peek("host").is_some() {
+        hosts.extend(server(view));
+    }
+    hosts
+}
+
+impl Reader<'_> {
+    /// Reads a node whose driver speaks to a server; `None` if it names nothing.
+    pub(super) fn read_network(
+        &mut self,
+        view: &View<'_>,
+        protocol: NetworkProtocol,
+    ) -> Option<Image> {
+        match protocol {
+            NetworkProtocol::Nbd => self.read_nbd(view),
+            NetworkProtocol::Iscsi => self.read_iscsi(view),
+            NetworkProtocol::Rbd => self.read_rbd(view),
+            NetworkProtocol::Gluster => read_gluster(view),
+            NetworkProtocol::Nfs => read_nfs(view),
+            NetworkProtocol::Ssh => read_ssh(view),
+            NetworkProtocol::Http
+            | NetworkProtocol::Https
+            | NetworkProtocol::Ftp
+            | NetworkProtocol::Ftps
+            | NetworkProtocol::Tftp => self.read_curl(view, protocol),
+            NetworkProtocol::Sheepdog | NetworkProtocol::Vxhs => None,
+        }
+    }
+
+    fn secret_of(&mut self, id: Option<&str>, secret_type: &str) -> Option<Secret> {
+        let secret = self.read_secret(id?);
+        Some(Secret {
+            secret_type: Some(secret_type.to_owned()),
+            ..secret
+        })
+    }
+
+    fn read_nbd(&mut self, view: &View<'_>) -> Option<Image> {
+        let mut hosts = servers(view);
+        if hosts.is_empty() {
+            hosts.push(NetworkHost::unix(text(view, "path")?));
+        }
+        let mut source = NetworkSource::new(NetworkProtocol::Nbd, text(view, "export"), hosts);
+        if let Some(id) = view.text("tls-creds") {
+            self.read_tls(id);
+            source.tls = Some(Switch::On);
+        }
+        source.tls_hostname = text(view, "tls-hostname");
+        source.reconnect_delay = number(view, "reconnect-delay");
+        Some(image(source))
+    }
+
+    fn read_iscsi(&mut self, view: &View<'_>) -> Option<Image> {
+        let (portal, target) = (view.peek("portal")?, view.peek("target")?);
+        let written = WrittenUrl::parse(&format!("iscsi://{}", portal.value.as_str()))?;
+        let unit: u32 = number(view, "lun").unwrap_or(0);
+        let host = NetworkHost::tcp(written.host, written.port);
+        let name = format!("{}/{unit}", target.value.as_str());
+        let mut source = NetworkSource::new(NetworkProtocol::Iscsi, Some(name), vec![host]);
+        view.get("portal");
+        view.get("target");
+        take_if(view, "transport", |word| word == "tcp");
+        source.initiator = text(view, "initiator-name");
+        let username = text(view, "user");
+        let secret = self.secret_of(view.text("password-secret"), "iscsi");
+        let mut image = image(source);
+        image.authentication = login(username, secret);
+        Some(image)
+    }
+
+    fn read_rbd(&mut self, view: &View<'_>) -> Option<Image> {
+        let (pool, name) = (view.peek("pool")?, view.peek("image")?);
+        let namespace = view.text("namespace").map(|name| format!("{name}/"));
+        let name = format!(
+            "{}/{}{}",
+            pool.value.as_str(),
+            namespace.unwrap_or_default(),
+            name.value.as_str()
+        );
+        view.get("pool");
+        view.get("image");
+        let mut source = NetworkSource::new(NetworkProtocol::Rbd, Some(name), servers(view));
+        source.snapshot = text(view, "snapshot");
+        source.config_file = text(view, "conf");
+        let username = text(view, "user");
+        let secret = self.secret_of(view.text("key-secret"), "ceph");
+        take_if(view, "auth-client-required.0", |word| word == "cephx");
+        take_if(view, "auth-client-required.1", |word| word == "none");
+        let mut image = image(source);
+        image.authentication = login(username, secret);
+        image.encryption = self.read_librbd(&view.inside("encrypt"));
+        Some(image)
+    }
+
+    /// Reads what the Ceph library decrypts: an image, and around it those that it was cloned from.
+    fn read_librbd(&mut self, view: &View<'_>) -> Option<Encryption> {
+        let format = EncryptionFormat::from_wire(view.text("format")?);
+        let mut encryption = Encryption {
+            format,
+            engine: Some(EncryptionEngine::Librbd),
+            ..Encryption::default()
+        };
+        let mut view = view.clone();
+        // Each step goes into an object that was written inside the last.
+        while let Some(id) = view.text("key-secret") {
+            encryption
+                .secrets
+                .extend(self.secret_of(Some(id), "passphrase"));
+            view = view.inside("parent");
+            if view
+                .peek("format")
+                .and_then(|word| EncryptionFormat::from_wire(word.value.as_str()))
+                != format
+            {
+                break;
+            }
+            view.get("format");
+        }
+        Some(encryption)
+    }
+
+    fn read_curl(&mut self, view: &View<'_>, protocol: NetworkProtocol) -> Option<Image> {
+        let property = view.peek("url").or_else(|| view.peek("filename"))?;
+        let mut image = from_url(&WrittenUrl::parse(property.value.as_str())?)?;
+        property.is_used.set(true);
+        let secret = self.secret_of(view.text("password-secret"), "iscsi");
+        let username = text(view, "username");
+        if username.is_some() || secret.is_some() {
+            image.authentication = login(username, secret);
+        }
+        if let Protocol::Network(source) = &mut image.protocol {
+            if source.protocol != protocol {
+                return None;
+            }
+            source.ssl_verify = view
+                .peek("sslverify")
+                .and_then(|word| switch_of(word.value.as_str()));
+            if source.ssl_verify.is_some() {
+                view.get("sslverify");
+            }
+            source.readahead = number(view, "readahead").map(Bytes);
+            source.timeout = number(view, "timeout");
+        }
+        Some(image)
+    }
+}
+
+fn image(source: NetworkSource) -> Image {
+    Image::new(None, Protocol::Network(Box::new(source)))
+}
+
+fn login(username: Option<String>, secret: Option<Secret>) -> Option<Authentication> {
+    (username.is_some() || secret.is_some()).then_some(Authentication { username, secret })
+}
+
+fn read_gluster(view: &View<'_>) -> Option<Image> {
+    let (volume, path) = (view.peek("volume")?, view.peek("path")?);
+    let name = format!("{}/{}", volume.value.as_str(), path.value.as_str());
+    view.get("volume");
+    view.get("path");
+    // What libvirt and QEMU have without a word.
+    take_if(view, "debug", |level| level == "4");
+    let hosts = servers(view);
+    let source = NetworkSource::new(NetworkProtocol::Gluster, Some(name), hosts);
+    Some(image(source))
+}
+
+fn read_nfs(view: &View<'_>) -> Option<Image> {
+    let name = text(view, "path")?;
+    let mut source = NetworkSource::new(NetworkProtocol::Nfs, Some(name), servers(view));
+    let owner = |key: &str| number::<u32>(view, key).map(|number| format!("+{number}"));
+    let identity = NetworkIdentity {
+        user: owner("user"),
+        group: owner("group"),
+        ..NetworkIdentity::default()
+    };
+    source.identity = Some(identity).filter(|identity| *identity != NetworkIdentity::default());
+    Some(image(source))
+}
+
+fn read_ssh(view: &View<'_>) -> Option<Image> {
+    let name = text(view, "path")?;
+    let mut source = NetworkSource::new(NetworkProtocol::Ssh, Some(name), servers(view));
+    source.identity = text(view, "user").map(|username| NetworkIdentity {
+        username: Some(username),
+        ..NetworkIdentity::default()
+    });
+    Some(image(source))
+}
+
+/// The image that a name of QEMU's older syntax stands for, such as `nbd:host:10809`; `None` where it says
+/// what the model has no place for.
+pub(super) fn from_name(name: &str) -> Option<Image> {
+    if let Some(rest) = name.strip_prefix("nbd:")
+        && !rest.starts_with("//")
+    {
+        return from_old_nbd(rest);
+    }
+    if let Some(rest) = name.strip_prefix("rbd:") {
+        return from_old_rbd(rest);
+    }
+    from_url(&WrittenUrl::parse(name)?)
+}
+
+fn from_old_nbd(rest: &str) -> Option<Image> {
+    let (address, export) = match rest.split_once(":exportname=") {
+        Some((address, export)) => (address, Some(export.to_owned())),
+        None => (rest, None),
+    };
+    let host = match address.strip_prefix("unix:") {
+        Some(path) => NetworkHost::unix(path),
+        None => {
+            let written = WrittenUrl::parse(&format!("nbd://{address}"))?;
+            NetworkHost::tcp(written.host, Some(written.port?))
+        }
+    };
+    let source = NetworkSource::new(NetworkProtocol::Nbd, export, vec![host]);
+    Some(image(source))
+}
+
+/// `rbd:pool/image@snapshot:key=value:…`, in which a backslash makes a colon a part of a value.
+fn from_old_rbd(rest: &str) -> Option<Image> {
+    let mut parts: Vec<String> = vec![String::new()];
+    let mut letters = rest.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ':' => parts.push(String::new()),
+            '\\' => parts.last_mut()?.extend(letters.next()),
+            other => parts.last_mut()?.push(other),
+        }
+    }
+    let mut parts = parts.into_iter();
+    let name = parts.next()?;
+    let (name, snapshot) = match name.split_once('@') {
+        Some((name, snapshot)) => (name.to_owned(), Some(snapshot.to_owned())),
+        None => (name, None),
+    };
+    let mut source = NetworkSource::new(NetworkProtocol::Rbd, Some(name), Vec::new());
+    source.snapshot = snapshot;
+    let mut username = None;
+    for part in parts {
+        match part.split_once('=')? {
+            ("id", user) => username = Some(user.to_owned()),
+            ("conf", path) => source.config_file = Some(path.to_owned()),
+            ("mon_host", hosts) => {
+                for host in hosts.split([';', ',']) {
+                    let written = WrittenUrl::parse(&format!("rbd://{host}"))?;
+                    let host = NetworkHost::tcp(written.host, written.port);
+                    source.hosts.push(host);
+                }
+            }
+            ("auth_supported", "none") => {}
+            _ => return None,
+        }
+    }
+    let mut image = image(source);
+    image.authentication = login(username, None);
+    Some(image)
+}
+
+/// The image that a URL stands for.
+fn from_url(url: &WrittenUrl) -> Option<Image> {
+    let (scheme, transport) = match url.scheme.split_once('+') {
+        Some((scheme, transport)) => (scheme, Some(transport)),
+        None => (url.scheme.as_str(), None),
+    };
+    let protocol = NetworkProtocol::from_wire(scheme)?;
+    let path = url.path.strip_prefix('/').unwrap_or(&url.path);
+    let host = match transport {
+        Some("unix") => NetworkHost::unix(url.query_value("socket")?),
+        Some("tcp") | None => NetworkHost::tcp(url.host.as_str(), url.port),
+        Some(_) => return None,
+    };
+    let has_query = url.query.is_some() && transport != Some("unix");
+    let some = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+    let mut source = match protocol {
+        NetworkProtocol::Nbd if !has_query => NetworkSource::new(protocol, some(path), vec![host]),
+        NetworkProtocol::Iscsi | NetworkProtocol::Gluster if !has_query => {
+            NetworkSource::new(protocol, some(path), vec![host])
+        }
+        NetworkProtocol::Ssh | NetworkProtocol::Nfs if !has_query => {
+            NetworkSource::new(protocol, some(&url.path), vec![host])
+        }
+        NetworkProtocol::Http | NetworkProtocol::Https => {
+            let mut source = NetworkSource::new(protocol, some(path), vec![host]);
+            source.query.clone_from(&url.query);
+            source
+        }
+        NetworkProtocol::Ftp | NetworkProtocol::Ftps | NetworkProtocol::Tftp if !has_query => {
+            NetworkSource::new(protocol, some(path), vec![host])
+        }
+        NetworkProtocol::Nbd
+        | NetworkProtocol::Iscsi
+        | NetworkProtocol::Gluster
+        | NetworkProtocol::Ssh
+        | NetworkProtocol::Nfs
+        | NetworkProtocol::Ftp
+        | NetworkProtocol::Ftps
+        | NetworkProtocol::Tftp
+        | NetworkProtocol::Rbd
+        | NetworkProtocol::Sheepdog
+        | NetworkProtocol::Vxhs => return None,
+    };
+    let mut username = url.user.clone();
+    // A password is no part of any model.
+    if username
+        .as_deref()
+        .is_some_and(|user| user.contains([':', '%']))
+    {
+        return None;
+    }
+    if protocol == NetworkProtocol::Ssh {
+        source.identity = username.take().map(|username| NetworkIdentity {
+            username: Some(username),
+            ..NetworkIdentity::default()
+        });
+    }
+    let mut image = image(source);
+    image.authentication = login(username, None);
+    Some(image)
+}

@@ -1,0 +1,106 @@
+//! Which device the firmware tries first: by the devices' own order, else by the machine's.
+
+use vmdisk_model::{BootDevice, Device, Domain, DomainField, FieldPath, Scope};
+
+use crate::names::libvirt_order;
+use crate::options::Style;
+use crate::writer::Writer;
+
+/// The `bootindex` of each disk.
+///
+/// The order of the machine names kinds of device, and the first disk of a kind gets the number, as
+/// libvirt has it (`qemuProcessPrepareDeviceBootorder`); where nothing is said libvirt starts from the first
+/// disk (`virDomainDefBootOrderPostParse`).
+pub(crate) fn boot_indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
+    let own: Vec<Option<u32>> = domain
+        .disks
+        .iter()
+        .map(|disk| disk.frontend.boot_order)
+        .collect();
+    if own.iter().any(Option::is_some) {
+        return own;
+    }
+    let is_libvirts_default = domain.boot_devices.is_empty()
+        && domain.scope == Scope::WholeGuest
+        && match style {
+            Style::Libvirt => true,
+            Style::Readable => false,
+        };
+    let devices = if is_libvirts_default {
+        &[BootDevice::Disk][..]
+    } else {
+        &domain.boot_devices
+    };
+    let mut indexes = own;
+    let order = libvirt_order(&domain.disks);
+    for (number, device) in (1..).zip(devices) {
+        let is_meant = |kind: Device| match (device, kind) {
+            (BootDevice::Disk, Device::Disk | Device::Lun)
+            | (BootDevice::Cdrom, Device::Cdrom)
+            | (BootDevice::Floppy, Device::Floppy) => true,
+            (
+                BootDevice::Disk | BootDevice::Cdrom | BootDevice::Floppy | BootDevice::Network,
+                Device::Disk | Device::Lun | Device::Cdrom | Device::Floppy,
+            ) => false,
+        };
+        let first = order
+            .iter()
+            .find(|nth| is_meant(domain.disks[**nth].frontend.effective_device()));
+        if let Some(nth) = first {
+            // A kind that is named twice counts by its last place.
+            indexes[*nth] = Some(number);
+        }
+    }
+    indexes
+}
+
+impl Writer<'_> {
+    /// The place of a disk in the boot order.
+    pub(crate) fn boot_index(&self, nth: usize) -> Option<u32> {
+        self.boot_indexes.get(nth).copied().flatten()
+    }
+
+    /// Notes what of the machine's order is not about disks.
+    pub(crate) fn check_boot_devices(&mut self) {
+        if self.domain.boot_devices.contains(&BootDevice::Network) {
+            self.leave_out(
+                FieldPath::Domain(DomainField::BootDevices),
+                "the network card that the firmware tries is not one of the disks",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vmdisk_model::{BackendSource, Disk, Frontend, TargetBus};
+
+    fn indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
+        boot_indexes(domain, style)
+    }
+
+    #[test]
+    fn the_first_disk_of_a_kind_has_the_place_of_its_kind_unless_disks_have_places_of_their_own() {
+        let disk = |target: &str, device| {
+            let mut disk = Disk::new(Frontend::new(target, TargetBus::Sata), BackendSource::Empty);
+            disk.frontend.device = Some(device);
+            disk
+        };
+        let mut domain = Domain {
+            disks: vec![
+                disk("sdc", Device::Disk),
+                disk("sda", Device::Cdrom),
+                disk("sdb", Device::Disk),
+            ],
+            ..Domain::default()
+        };
+        assert_eq!(indexes(&domain, Style::Readable), [None, None, None]);
+        // libvirt has disks in the order of their names.
+        assert_eq!(indexes(&domain, Style::Libvirt), [None, None, Some(1)]);
+        domain.boot_devices = vec![BootDevice::Cdrom, BootDevice::Network, BootDevice::Disk];
+        assert_eq!(indexes(&domain, Style::Readable), [None, Some(1), Some(3)]);
+        domain.disks[0].frontend.boot_order = Some(7);
+        assert_eq!(indexes(&domain, Style::Libvirt), [Some(7), None, None]);
+    }
+}

@@ -1,0 +1,106 @@
+//! `-object pr-manager-helper` and `tls-creds-x509`: what nodes need beside them.
+
+use vmdisk_model::{Domain, ImageField, Reservations, Switch};
+
+use crate::blockdev::Layer;
+use crate::json::JsonObject;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+/// The id of the helper that libvirt starts for a guest.
+const MANAGED: &str = "pr-helper0";
+
+/// Where `qemu-pr-helper` listens if nobody says otherwise.
+const DEFAULT_SOCKET: &str = "/run/qemu-pr-helper.sock";
+
+impl Writer<'_> {
+    /// Writes the object through which persistent reservations are made; hands back its id.
+    pub(crate) fn reservations(&mut self, layer: &Layer<'_>) -> Option<String> {
+        let Reservations {
+            managed,
+            socket,
+            migration,
+        } = layer.image.reservations.as_ref()?;
+        let at = layer.at(ImageField::Reservations);
+        if migration.is_some() {
+            self.leave_out(
+                at,
+                "whether reservations move with the guest is libvirt's business",
+            );
+        }
+        let is_managed = *managed == Some(Switch::On) || (managed.is_none() && socket.is_none());
+        let (id, path) = match socket {
+            Some(path) if !is_managed => (layer.names.reservations(), path.clone()),
+            _ => (MANAGED.to_owned(), self.managed_socket()),
+        };
+        if is_managed && !self.is_libvirt_style() {
+            self.leave_out(
+                at,
+                format!("libvirt starts a helper for reservations; start qemu-pr-helper at {path}"),
+            );
+        }
+        if self.helpers.insert(id.clone()) {
+            let object = JsonObject::new()
+                .with("qom-type", "pr-manager-helper")
+                .with("id", id.as_str())
+                .with("path", path);
+            self.object(object, at);
+        }
+        Some(id)
+    }
+
+    fn managed_socket(&self) -> String {
+        if !self.is_libvirt_style() {
+            return DEFAULT_SOCKET.to_owned();
+        }
+        let Domain { name, .. } = self.domain;
+        let name = name.as_deref().unwrap_or_default();
+        format!("/var/lib/libvirt/qemu/domain--1-{name}/{MANAGED}.sock")
+    }
+
+    /// Writes the object with the certificates for an encrypted connection; hands back its id.
+    pub(crate) fn tls_credentials(&mut self, layer: &Layer<'_>) -> String {
+        let id = layer.names.tls();
+        let at = layer.at(ImageField::Tls);
+        // Where libvirt's `nbd_tls_x509_cert_dir` points on a host that has it.
+        let object = JsonObject::new()
+            .with("qom-type", "tls-creds-x509")
+            .with("id", id.as_str())
+            .with("dir", "/etc/pki/libvirt-nbd")
+            .with("endpoint", "client")
+            .with("verify-peer", true);
+        self.object(object, at);
+        id
+    }
+}
+
+impl Reader<'_> {
+    /// What an id of a reservation manager refers to.
+    pub(crate) fn read_reservations(&mut self, id: &str) -> Reservations {
+        let option = self.objects.get(id).copied();
+        let socket = option
+            .and_then(|option| self.properties(option))
+            .and_then(|properties| Some(properties.peek("path")?.value.as_str().to_owned()));
+        if let (Some(option), Some(_)) = (option, &socket) {
+            self.read_objects.insert(option);
+        }
+        if id == MANAGED {
+            return Reservations {
+                managed: Some(Switch::On),
+                ..Reservations::default()
+            };
+        }
+        Reservations {
+            managed: Some(Switch::Off),
+            socket,
+            migration: None,
+        }
+    }
+
+    /// Takes note of the certificates that a node speaks of.
+    pub(crate) fn read_tls(&mut self, id: &str) {
+        if let Some(option) = self.objects.get(id) {
+            self.read_objects.insert(*option);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! `-object secret`: secrets, by reference only.
+
+use vmdisk_model::{
+    EncryptionEngine, EncryptionFormat, FieldPath, ImageField, Secret, SecretReference,
+};
+
+use crate::blockdev::Layer;
+use crate::json::{Json, JsonObject};
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+/// Where libvirt keeps the secrets of the system, each in a file of its number, as base64.
+const LIBVIRT_SECRETS: &str = "/etc/libvirt/secrets/";
+
+/// True for a number as libvirt prints it, which names a file and nothing beside it.
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text
+            .bytes()
+            .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}
+
+impl Writer<'_> {
+    /// Writes the object of a secret, where it is known in which file the secret is; hands back its id.
+    pub(crate) fn secret(&mut self, at: FieldPath, secret: &Secret, id: String) -> String {
+        let Secret {
+            // Says which node uses it.
+            secret_type: _,
+            reference,
+        } = secret;
+        let (path, is_base64) = match reference {
+            SecretReference::Object(own) => {
+                self.leave_out(
+                    at,
+                    format!("the secret `{own}` is to be given with -object in front of this"),
+                );
+                return own.clone();
+            }
+            SecretReference::File { path, is_base64 } => (path.clone(), *is_base64),
+            SecretReference::Uuid(uuid) if is_uuid(uuid) => {
+                let path = format!("{LIBVIRT_SECRETS}{}.base64", uuid.to_ascii_lowercase());
+                (path, true)
+            }
+            SecretReference::Uuid(name) | SecretReference::Usage(name) => {
+                self.leave_out(
+                    at,
+                    format!(
+                        "only libvirt knows its secret `{name}`: put it into a file and give it with -object secret,id={id},file=…"
+                    ),
+                );
+                return id;
+            }
+        };
+        // libvirt hands the value over, encrypted with the key of the guest.
+        if !self.is_libvirt_style() || matches!(reference, SecretReference::File { .. }) {
+            let mut object = JsonObject::new()
+                .with("qom-type", "secret")
+                .with("id", id.as_str())
+                .with("file", path);
+            if is_base64 {
+                object.push("format", "base64");
+            }
+            self.object(object, at);
+        }
+        id
+    }
+
+    /// Notes the cookies of a web server, whose values are secrets; hands back the id of the secret that
+    /// is to hold them.
+    pub(crate) fn cookies(&mut self, layer: &Layer<'_>) -> String {
+        let id = layer.names.cookie_secret();
+        self.leave_out(
+            layer.at(ImageField::Cookies),
+            format!(
+                "cookies are secrets: put them into a file as `name=value; …` and give it with -object secret,id={id},file=…"
+            ),
+        );
+        id
+    }
+
+    /// The ids of the secrets of an encrypted image, the image's own first.
+    pub(crate) fn encryption_secrets(&mut self, layer: &Layer<'_>) -> Vec<String> {
+        let Some(encryption) = &layer.image.encryption else {
+            return Vec::new();
+        };
+        let at = layer.at(ImageField::Encryption);
+        if encryption.cipher.is_some() || encryption.ivgen.is_some() {
+            self.leave_out(at, "the image itself says how it is encrypted");
+        }
+        let secrets = encryption.secrets.iter().enumerate();
+        secrets
+            .map(|(nth, secret)| {
+                let id = layer.names.encryption_secret(nth, layer.engine());
+                self.secret(at, secret, id)
+            })
+            .collect()
+    }
+
+    /// What the node of an rbd image says about encryption that the Ceph library undoes: the secret of
+    /// the image, and around it those of the images that it was cloned from.
+    pub(crate) fn librbd_encryption(&mut self, layer: &Layer<'_>) -> Option<JsonObject> {
+        let encryption = layer.image.encryption.as_ref()?;
+        if layer.engine() != EncryptionEngine::Librbd {
+            return None;
+        }
+        let format = match encryption.format {
+            Some(
+                format @ (EncryptionFormat::Luks
+                | EncryptionFormat::Luks2
+                | EncryptionFormat::LuksAny),
+            ) => format,
+            Some(EncryptionFormat::Default | EncryptionFormat::Qcow) | None => {
+                let message = "librbd takes luks, luks2 or luks-any";
+                self.problem(layer.at(ImageField::Encryption), message);
+                return None;
+            }
+        };
+        let secrets = self.encryption_secrets(layer);
+        let mut outer: Option<JsonObject> = None;
+        for secret in secrets.into_iter().rev() {
+            let mut object = JsonObject::new()
+                .with("format", format.as_wire())
+                .with("key-secret", secret);
+            object.push_some("parent", outer.take().map(Json::Object));
+            outer = Some(object);
+        }
+        outer
+    }
+}
+
+impl Reader<'_> {
+    /// What an id in a node refers to.
+    pub(crate) fn read_secret(&mut self, id: &str) -> Secret {
+        let object = self.objects.get(id).copied();
+        let reference = object
+            .and_then(|option| self.properties(option))
+            .and_then(|properties| {
+                let path = properties.peek("file")?.value.as_str();
+                // Encrypted with another secret, the file is not the secret.
+                if properties.peek("keyid").is_some() {
+                    return None;
+                }
+                let is_base64 = properties
+                    .peek("format")
+                    .is_some_and(|format| format.value.as_str() == "base64");
+                let uuid = path
+                    .strip_prefix(LIBVIRT_SECRETS)
+                    .and_then(|name| name.strip_suffix(".base64"))
+                    .filter(|uuid| is_uuid(uuid) && is_base64);
+                Some(match uuid {
+                    Some(uuid) => SecretReference::Uuid(uuid.to_owned()),
+                    None => SecretReference::File {
+                        path: path.to_owned(),
+                        is_base64,
+                    },
+                })
+            });
+        if let (Some(option), Some(_)) = (object, &reference) {
+            // What the model says of it is all that there is.
+            self.read_objects.insert(option);
+        }
+        Secret {
+            secret_type: None,
+            reference: reference.unwrap_or_else(|| SecretReference::Object(id.to_owned())),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Pools and volumes beside a guest.
+
+use vmdisk_model::{Protocol, VolumeNotLocated};
+use vmdisk_source::{Problem, ProblemKind};
+
+pub use vmdisk_libvirt::{Storage, StorageItem, Unlocated};
+
+use crate::{Document, Source};
+
+impl Document {
+    /// The pool or volume that the text describes, if it is none of a guest.
+    pub fn storage(&self) -> Option<&StorageItem> {
+        match &self.source {
+            Source::LibvirtXml(document) => document.storage.as_ref(),
+            Source::QemuCommandLine(_) => None,
+        }
+    }
+
+    /// True if a disk is on a volume of a pool, which only libvirt can find.
+    pub fn has_volumes(&self) -> bool {
+        let images = self
+            .domain()
+            .disks
+            .iter()
+            .filter_map(|disk| disk.backend.image());
+        images
+            .flat_map(vmdisk_model::Image::chain)
+            .any(|image| matches!(image.protocol, Protocol::Volume(_)))
+    }
+
+    /// Puts in the place of each volume what libvirt opens for it, as far as its pool is known; what
+    /// libvirt refuses becomes a mistake of the document.
+    ///
+    /// The text stays as it is: [`write::document_xml`](crate::write::document_xml) writes what was found.
+    pub fn locate_volumes(&mut self, storage: &Storage) {
+        let Source::LibvirtXml(document) = &mut self.source else {
+            return;
+        };
+        for Unlocated { at, why } in storage.locate(&mut document.domain) {
+            let message = match why {
+                None | Some(VolumeNotLocated::NotSaid) => continue,
+                Some(VolumeNotLocated::PoolTypeRefused(pool_type)) => {
+                    format!("libvirt takes no volume of a pool of type '{pool_type}' for a disk")
+                }
+                Some(VolumeNotLocated::ModeRefused(pool_type)) => format!(
+                    "only volumes of iSCSI pools have a mode, and the pool is of type '{pool_type}'"
+                ),
+                Some(VolumeNotLocated::VolumeTypeRefused(volume_type)) => {
+                    format!("libvirt takes no volume of type '{volume_type}' for a disk")
+                }
+                Some(VolumeNotLocated::NameRefused) => {
+                    "a unit of an iSCSI target is called `unit:0:0:` and its number".to_owned()
+                }
+            };
+            let place = document.source_map.resolve(at);
+            document.problems.push(Problem {
+                kind: ProblemKind::InvalidValue,
+                at,
+                span: place.map_or_else(Default::default, |(_, place)| place.span),
+                message,
+                help: None,
+                fix: Vec::new(),
+            });
+        }
+        document.problems.sort_by_key(|problem| problem.span);
+    }
+}
