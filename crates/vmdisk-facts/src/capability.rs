@@ -268,6 +268,10 @@ capabilities! {
     HttpForceRange = "http-force-range", Qemu (11, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+https/force-range"), "QEMU QAPI docs";
     /// nbd `tls-hostname`.
     NbdTlsHostname = "nbd-tls-hostname", Qemu (7, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/tls-hostname"), "QEMU QAPI docs";
+    /// Images on FTP servers, when it was built in.
+    Ftp = "ftp", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+ftp"), "QEMU QAPI docs";
+    /// The TFTP driver.
+    Tftp = "tftp", Qemu (1, 6, 0) until (2, 8, 0), Probe::QmpSchema("blockdev-add/arg-type/+tftp"), "QEMU docs/about/removed-features";
     /// The sheepdog driver.
     Sheepdog = "sheepdog", Qemu (2, 9, 0) until (6, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+sheepdog"), "QEMU docs/about/removed-features";
     /// The vxhs driver.

@@ -228,11 +228,13 @@ fn is_too_old(context: &Context<'_>, row: &Row) -> bool {
 
 /// Whose field it is.
 fn user(domain: &Domain, at: FieldPath) -> String {
-    match at {
-        FieldPath::Disk(index, _) | FieldPath::Image(index, ..) => match domain.disks.get(index) {
+    if let Some(index) = at.disk() {
+        return match domain.disks.get(index) {
             Some(disk) => format!("`{}`", disk.name()),
             None => format!("disk {index}"),
-        },
+        };
+    }
+    match at {
         FieldPath::Controller(index, _) => match domain.controllers.get(index) {
             Some(controller) => match controller.index {
                 Some(number) => format!("{} controller {number}", controller.controller_type),
@@ -244,7 +246,11 @@ fn user(domain: &Domain, at: FieldPath) -> String {
             Some(iothread) => format!("iothread {}", iothread.id),
             None => format!("iothread {index}"),
         },
-        FieldPath::Domain(_) => "the guest".to_owned(),
+        FieldPath::ThrottleGroup(..) => "a throttle group".to_owned(),
+        FieldPath::Domain(_)
+        | FieldPath::Disk(..)
+        | FieldPath::Image(..)
+        | FieldPath::Iotune(..) => "the guest".to_owned(),
     }
 }
 

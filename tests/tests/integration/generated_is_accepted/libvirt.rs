@@ -135,6 +135,32 @@ const NEW_WORDS: &[(Capability, &str, &str)] = &[
          <target dev='nvme0n1' bus='nvme'/></disk>",
         "bus='nvme'",
     ),
+    (
+        Capability::LibvirtVhostVdpa,
+        "<disk type='vhostvdpa' device='disk'><driver name='qemu' type='raw' cache='none'/>\
+         <source dev='/dev/vhost-vdpa-0'/><target dev='vda' bus='virtio'/></disk>",
+        "type='vhostvdpa'",
+    ),
+    (
+        Capability::LibvirtDataStore,
+        "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/a.qcow2'>\
+         <dataStore type='file'><format type='raw'/><source file='/a.data'/></dataStore></source>\
+         <target dev='vda' bus='virtio'/></disk>",
+        "<dataStore",
+    ),
+    (
+        Capability::LibvirtStatistics,
+        "<disk type='file' device='disk'><driver name='qemu' type='raw'>\
+         <statistics><statistic interval='10'/></statistics></driver><source file='/a.img'/>\
+         <target dev='vda' bus='virtio'/></disk>",
+        "<statistic ",
+    ),
+    (
+        Capability::LibvirtThrottleFilters,
+        "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='/a.img'/>\
+         <target dev='vda' bus='virtio'/><throttlefilters><throttlefilter group='g'/></throttlefilters></disk>",
+        "<throttlefilter ",
+    ),
 ];
 
 #[test]
