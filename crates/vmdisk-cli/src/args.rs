@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Lint(Box<LintArgs>),
     /// Write the best disks for a purpose, and say why.
     Generate(Box<GenerateArgs>),
-    /// Turn libvirt XML into a QEMU command line, or the other way round.
+    /// Turn libvirt XML, a QEMU command line or a spec into one of the others.
     Convert(ConvertArgs),
     /// Collect what there is to know about this host.
     Facts(Box<FactsArgs>),
@@ -214,7 +214,7 @@ pub(crate) enum QemuFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// libvirt XML or a command line of QEMU, or - for standard input.
+    /// libvirt XML, a command line of QEMU or a spec, or - for standard input.
     #[arg(value_name = "FILE", default_value = "-")]
     pub(crate) file: PathBuf,
     /// What to write.
@@ -255,6 +255,8 @@ pub(crate) enum ConvertForm {
     DiskXml,
     /// A QEMU command line.
     Qemu,
+    /// A spec, which `vmdisk generate` takes.
+    Spec,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,10 +1,11 @@
 //! `vmdisk convert`.
 
 mod resolve;
+mod spec;
 
 use vmdisk::write::{self, QemuOptions, QemuStyle};
 use vmdisk::{Document, Loss, Resolved, Source, Storage};
-use vmdisk_source::LineIndex;
+use vmdisk_source::{LineIndex, Span};
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm};
 use crate::color::Colors;
@@ -40,6 +41,18 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     } else {
         read::file(&args.file)?
     };
+    if let Some(text) = spec::text_of(&bytes) {
+        if args.resolved {
+            return Err(Stop::new("a spec is planned, and not resolved")
+                .help("convert it to libvirt-xml first"));
+        }
+        let written = spec::written_from(args, &input, text)?;
+        deliver(io, args.output.as_deref(), &written.text)?;
+        for warning in &written.warnings {
+            io.say(&format!("{}\n", warning.render(colors.stderr)));
+        }
+        return Ok(Exit::Clean);
+    }
     let mut document = read::document(&input, &bytes)?;
     if !args.storage.is_empty() {
         let mut storage = Storage::default();
@@ -51,7 +64,8 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     let mut warnings = Vec::new();
     let stays_xml = match (&document.source, args.to) {
         (Source::LibvirtXml(_), ConvertForm::LibvirtXml | ConvertForm::DiskXml) => true,
-        (Source::LibvirtXml(_), ConvertForm::Qemu) | (Source::QemuCommandLine(_), _) => false,
+        (Source::LibvirtXml(_), ConvertForm::Qemu | ConvertForm::Spec)
+        | (Source::QemuCommandLine(_), _) => false,
     };
     if !stays_xml {
         warnings = left_behind(&document, &input)?;
@@ -60,7 +74,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         true => Some(resolve::resolved(&document, &input)?),
         false => None,
     };
-    let written = written(args, &document, resolved.as_ref())?;
+    let written = written(args, &document, &input, resolved.as_ref())?;
     deliver(io, args.output.as_deref(), &written.text)?;
     if let Some(resolved) = &resolved {
         io.say(&resolve::told(resolved, args.explain));
@@ -71,13 +85,23 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     Ok(Exit::Clean)
 }
 
-/// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
-fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop> {
-    let losses = vmdisk::losses(document);
-    let message = |loss: &Loss| {
-        let what = &loss.what;
-        let owner = document.breadcrumb(loss.at);
-        let message = if loss.is_grave {
+/// Something that is not carried over.
+struct Told<'a> {
+    owner: String,
+    what: &'a str,
+    is_grave: bool,
+    place: MessagePlace,
+}
+
+impl Told<'_> {
+    fn message(self) -> Message {
+        let Told {
+            owner,
+            what,
+            is_grave,
+            place,
+        } = self;
+        let message = if is_grave {
             Message {
                 help: Some(
                     "say it in a way that can be carried over, or convert the guest without this disk"
@@ -88,16 +112,35 @@ fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop>
         } else {
             Message::warning(format!("{owner}: {what} is not carried over"))
         };
-        message.at(MessagePlace {
-            path: input.path(),
-            quoted: Some(MessageText {
-                lines: LineIndex::new(&document.text),
-                text: document.text.clone(),
-                span: loss.place.span,
-                label: None,
-                related: Vec::new(),
-            }),
-        })
+        message.at(place)
+    }
+}
+
+/// A place in the text of a document.
+fn place_of(document: &Document, input: &Input, span: Span) -> MessagePlace {
+    MessagePlace {
+        path: input.path(),
+        quoted: Some(MessageText {
+            lines: LineIndex::new(&document.text),
+            text: document.text.clone(),
+            span,
+            label: None,
+            related: Vec::new(),
+        }),
+    }
+}
+
+/// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
+fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop> {
+    let losses = vmdisk::losses(document);
+    let message = |loss: &Loss| {
+        Told {
+            owner: document.breadcrumb(loss.at),
+            what: &loss.what,
+            is_grave: loss.is_grave,
+            place: place_of(document, input, loss.place.span),
+        }
+        .message()
     };
     let grave: Vec<Message> = losses
         .iter()
@@ -122,8 +165,10 @@ fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop>
 fn written(
     args: &ConvertArgs,
     document: &Document,
+    input: &Input,
     resolved: Option<&Resolved>,
 ) -> Result<Written, Stop> {
+    let domain = resolved.map_or_else(|| document.domain(), |resolved| &resolved.domain);
     let plain = |text: String| Written {
         text,
         warnings: Vec::new(),
@@ -143,6 +188,7 @@ fn written(
             }
             .map_err(unwritable)?,
         ),
+        ConvertForm::Spec => spec::written(domain, document, input)?,
         ConvertForm::Qemu => {
             let qemu = args.qemu.as_deref().map(crate::qemu::ask).transpose()?;
             let options = QemuOptions {
@@ -152,12 +198,7 @@ fn written(
                     ConvertStyle::Libvirt => QemuStyle::Libvirt,
                 },
             };
-            command_line(
-                resolved.map_or_else(|| document.domain(), |resolved| &resolved.domain),
-                &options,
-                GenerateForm::Qemu,
-                args.qemu_format,
-            )?
+            command_line(domain, &options, GenerateForm::Qemu, args.qemu_format)?
         }
     })
 }

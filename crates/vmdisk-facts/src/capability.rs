@@ -335,6 +335,8 @@ capabilities! {
     LibvirtTransient = "libvirt-transient", Libvirt (6, 9, 0), Probe::Trial, "libvirt formatdomain";
     /// `<throttlefilters>`.
     LibvirtThrottleFilters = "libvirt-throttle-filters", Libvirt (11, 2, 0), Probe::Trial, "libvirt formatdomain";
+    /// A CD drive on USB that is one, and not a disk with a CD in it.
+    LibvirtUsbCdrom = "libvirt-usb-cdrom", Libvirt (11, 5, 0), Probe::Trial, "libvirt NEWS 11.5.0; 11.3's expected command lines have usb-storage";
     /// `<statistics>`.
     LibvirtStatistics = "libvirt-statistics", Libvirt (11, 9, 0), Probe::Trial, "libvirt NEWS 11.9.0";
     /// NOCOW set on new directories of storage pools.

@@ -12,6 +12,7 @@
 
 mod strategies;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -396,6 +397,159 @@ fn libvirt_defines_what_is_written_as_it_was_meant() {
         assert_defined_as_meant(root.path(), &domain);
     }
     assert_undeclared_prefix_is_dropped(root.path());
+    assert_resolved_as_libvirt_does(root.path());
+}
+
+/// Guests with much left open, the same in every run: machines, names, buses, addresses, controllers.
+fn open_guests() -> Vec<String> {
+    let mut state = 20_u32;
+    let mut next = |below: u32| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state % below
+    };
+    let mut guests = Vec::new();
+    for nth in 0..40 {
+        let is_q35 = next(2) == 0;
+        let mut devices = String::new();
+        let mut names = BTreeSet::new();
+        for disk in 0..1 + next(6) {
+            let number = next(9) as usize;
+            let (prefix, bus) = match next(if is_q35 { 8 } else { 10 }) {
+                0 | 1 => ("sd", ""),
+                2 => ("sd", " bus='scsi'"),
+                3 | 4 => ("sd", " bus='sata'"),
+                5 => ("sd", " bus='usb'"),
+                6 => ("vd", " bus='scsi'"),
+                7 => ("vd", ""),
+                _ => ("hd", ""),
+            };
+            let number = if prefix == "hd" { number % 4 } else { number };
+            let name = target(prefix, number);
+            if !names.insert(name.clone()) {
+                continue;
+            }
+            let address = match next(6) {
+                0 if bus == " bus='scsi'" => {
+                    let controller = next(3);
+                    format!("<address type='drive' controller='{controller}' unit='{number}'/>")
+                }
+                _ => String::new(),
+            };
+            let driver = match next(3) {
+                0 => "<driver name='qemu'/>",
+                1 => "<driver name='qemu' type='qcow2'/>",
+                _ => "",
+            };
+            let device = match next(4) {
+                0 if bus != " bus='usb'" && prefix != "vd" => " device='cdrom'",
+                _ => "",
+            };
+            devices.push_str(&format!(
+                "<disk type='file'{device}>{driver}<source file='/srv/{nth}-{disk}'/>\
+                 <target dev='{name}'{bus}/>{address}</disk>"
+            ));
+        }
+        for _ in 0..next(3) {
+            let index = match next(3) {
+                0 => String::new(),
+                _ => format!(" index='{}'", next(3)),
+            };
+            let model = match next(3) {
+                0 => "",
+                1 => " model='virtio-scsi'",
+                _ => " model='lsisas1068'",
+            };
+            devices.push_str(&format!("<controller type='scsi'{index}{model}/>"));
+        }
+        if next(4) == 0 {
+            devices.push_str("<controller type='usb'/>");
+        }
+        let machine = if is_q35 { "q35" } else { "pc" };
+        guests.push(format!(
+            "<domain type='qemu'><name>open{nth}</name><memory>65536</memory>\
+             <os><type arch='x86_64' machine='{machine}'>hvm</type></os><devices>{devices}</devices></domain>"
+        ));
+    }
+    guests
+}
+
+/// What libvirt makes of each guest is what we make of it, and what it refuses we call a conflict.
+fn assert_resolved_as_libvirt_does(root: &Path) {
+    let (mut same, mut refused) = (0, 0);
+    for text in open_guests() {
+        let document = read(&text).unwrap();
+        let resolved = vmdisk_libvirt::resolve(&document.domain, &document.kept);
+        let file = root.join("open.xml");
+        std::fs::write(&file, &text).unwrap();
+        let name = document.domain.name.unwrap();
+        let output = Command::new("virsh")
+            .args(["--quiet", "-c"])
+            .arg(format!("qemu:///embed?root={}", root.display()))
+            .arg(format!(
+                "define {}; dumpxml --inactive {name}; undefine {name}",
+                file.display()
+            ))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(
+            resolved.conflicts.is_empty(),
+            output.status.success(),
+            "{:?}\n{}{text}",
+            resolved.conflicts,
+            text_of(&output)
+        );
+        if !output.status.success() {
+            refused += 1;
+            continue;
+        }
+        let end = said.find("</domain>").unwrap() + "</domain>".len();
+        let defined = read(&said[said.find("<domain").unwrap()..end]).unwrap();
+        assert_eq!(
+            outline(&resolved.domain),
+            outline(&defined.domain),
+            "{text}\n{said}"
+        );
+        same += 1;
+    }
+    println!("{same} guests are resolved as libvirt does it, {refused} are refused by both");
+    assert!(same > 15 && refused > 2, "{same} same, {refused} refused");
+}
+
+/// What is resolved of a guest, in an order of its own.
+fn outline(domain: &Domain) -> Vec<String> {
+    let disk = |disk: &Disk| {
+        let Frontend {
+            device,
+            target,
+            bus,
+            address,
+            ..
+        } = &disk.frontend;
+        let place = match address {
+            Some(Address::Drive(place)) => Some(*place),
+            _ => None,
+        };
+        let format = disk.backend.image().and_then(|image| image.format);
+        let is_read_only = disk.backend.is_read_only;
+        format!("{target:?} {device:?} {bus:?} {place:?} {format:?} {is_read_only}")
+    };
+    let controller = |controller: &Controller| {
+        let Controller {
+            controller_type,
+            index,
+            scsi_model,
+            other_model,
+            ..
+        } = controller;
+        format!("{controller_type} {index:?} {scsi_model:?} {other_model:?}")
+    };
+    let mut lines: Vec<String> = domain.disks.iter().map(disk).collect();
+    lines.extend(domain.controllers.iter().map(controller));
+    lines.sort();
+    lines
 }
 
 fn assert_defined_as_meant(root: &Path, domain: &Domain) {

@@ -1,8 +1,8 @@
 //! What rules ask about the place an image lives at, and the words for it.
 
 use vmdisk_facts::direct_io::Confidence as Basis;
-use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
-use vmdisk_model::{Disk, DiskField, FieldPath, HostStorage, Image};
+use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex, ImageHeader};
+use vmdisk_model::{Disk, DiskField, FieldPath, Format, HostStorage, Image};
 
 use crate::{Confidence, Context, Missing, Report};
 
@@ -142,4 +142,42 @@ pub(crate) fn header_format<'a>(
         .as_ref()
         .and_then(|header| header.format.as_str());
     Context::known(format, what)
+}
+
+/// What the first bytes of an image tell; `None` if there is nothing at the path.
+///
+/// # Errors
+/// If nobody looked at them.
+pub(crate) fn header<'a>(
+    context: &Context<'a>,
+    path: &str,
+) -> Result<Option<&'a ImageHeader>, Missing> {
+    let what = || format!("the header of {path}");
+    let host = context.host(what)?;
+    let Some(file) = host.file(path) else {
+        return Err(Missing::new(what(), "not collected"));
+    };
+    if file.is_missing() {
+        return Ok(None);
+    }
+    Context::known(file.image.as_ref(), what)
+}
+
+/// The header of the top image of a disk whose format is written as qcow2; `None` if it is something else.
+pub(crate) fn qcow2_header<'a>(
+    context: &Context<'a>,
+    image: &Image,
+) -> Option<Result<Option<&'a ImageHeader>, Missing>> {
+    let path = image.host_path()?;
+    let is_there = image.format == Some(Format::Qcow2) && image.is_headed_by_its_format();
+    is_there.then(|| {
+        let header = header(context, path)?;
+        let is_qcow2 = |header: &&ImageHeader| {
+            header
+                .format
+                .value()
+                .is_some_and(|format| format == "qcow2")
+        };
+        Ok(header.filter(is_qcow2))
+    })
 }

@@ -9,6 +9,7 @@ mod crowd;
 mod effect;
 mod guest;
 mod hostile;
+mod injection;
 mod matrix;
 mod qemu;
 mod storage;

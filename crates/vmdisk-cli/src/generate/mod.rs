@@ -1,7 +1,7 @@
 //! `vmdisk generate`.
 
 mod explain;
-mod spec;
+pub(crate) mod spec;
 pub(crate) mod write;
 
 use vmdisk::plan::{Spec, plan, script};

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use vmdisk::plan::{DiskSpec, GuestSpec, PlanError, Spec, SpecError, SpecPlace, SpecSegment};
+use vmdisk::plan::{
+    DiskSpec, GuestSpec, Plan, PlanError, Spec, SpecError, SpecPlace, SpecSegment, plan,
+};
+use vmdisk::{Facts, Target};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::args::GenerateArgs;
@@ -79,6 +82,23 @@ fn from_file(path: &Path, io: &mut Io<'_>) -> Result<(Spec, File), Stop> {
     };
     let text = String::from_utf8(bytes)
         .map_err(|_| Stop::new(format!("could not read {name}: a spec is UTF-8 text")))?;
+    from_text(name, text)
+}
+
+/// The plan of a spec by its text, where nothing is known of the host.
+pub(crate) fn planned(name: String, text: &str, target: &Target) -> Result<(Spec, Plan), Stop> {
+    let (spec, file) = from_text(name, text.to_owned())?;
+    let asked = Asked {
+        spec,
+        file: Some(file),
+        one_liners: &[],
+    };
+    let plan = plan(&asked.spec, &Facts::default(), target)
+        .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
+    Ok((asked.spec, plan))
+}
+
+fn from_text(name: String, text: String) -> Result<(Spec, File), Stop> {
     match Spec::from_yaml(&text) {
         Ok(spec) => {
             let disks = spec.disks.len();

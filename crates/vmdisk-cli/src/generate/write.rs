@@ -17,7 +17,7 @@ pub(crate) struct Written {
 }
 
 /// The guest, or its disks, in the form that was asked for; a script is no form of the guest.
-pub(super) fn guest(
+pub(crate) fn guest(
     plan: &Plan,
     target: Target,
     form: GenerateForm,

@@ -117,3 +117,51 @@ fn two_disks_in_one_place_are_refused_with_their_place() {
         "{run:?}"
     );
 }
+
+const SPEC: &str = "version: 1
+disks:
+- qcow2:
+    path: /srv/web1.qcow2
+  bus: virtio
+  target: vda
+  cache: none
+  io: native
+  discard: unmap
+";
+
+#[test]
+fn a_spec_goes_to_each_form_and_comes_back() {
+    let place = Place::with(&[("a.yaml", SPEC)]);
+    for form in ["disk-xml", "libvirt-xml", "qemu", "spec"] {
+        let there = place.run(&["convert", "a.yaml", "--to", form]);
+        assert_eq!(there.code, 0, "{form}: {there:?}");
+        let back = place.run_with_input(&["convert", "--to", "spec"], there.stdout.as_bytes());
+        assert_eq!(back.code, 0, "{form}: {back:?}");
+        let disks = back.stdout.split_once("disks:").expect("it has disks").1;
+        assert_eq!(disks, SPEC.split_once("disks:").unwrap().1, "{form}");
+    }
+}
+
+#[test]
+fn what_no_spec_says_is_told_or_refused() {
+    let text = CLEAN.replace("<driver name='qemu'", "<driver name='qemu' ioeventfd='on'");
+    let place = Place::with(&[("a.xml", &text)]);
+    let told = place.run(&["convert", "a.xml", "--to", "spec"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(
+        told.stderr
+            .contains("driver/@ioeventfd is not carried over"),
+        "{told:?}"
+    );
+    let far = "<disk type='network'><source protocol='nbd'><host name='h'/></source>\
+        <target dev='vda'/></disk>";
+    let place = Place::with(&[("a.xml", far)]);
+    let refused = place.run(&["convert", "a.xml", "--to", "spec"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+    assert!(
+        refused
+            .stderr
+            .contains("a source of type 'network' cannot be carried over"),
+        "{refused:?}"
+    );
+}

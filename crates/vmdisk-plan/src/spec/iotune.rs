@@ -104,4 +104,37 @@ impl IotuneSpec {
             group: group_name.clone(),
         }
     }
+
+    /// The limits of the model in the words of a spec.
+    pub fn of_model(iotune: &Iotune) -> Self {
+        let Iotune {
+            bytes,
+            iops,
+            size_iops,
+            group,
+        } = iotune;
+        let sized = |size: Option<u64>| size.map(Bytes);
+        IotuneSpec {
+            total_bytes_sec: sized(bytes.total),
+            read_bytes_sec: sized(bytes.read),
+            write_bytes_sec: sized(bytes.write),
+            total_bytes_sec_max: sized(bytes.total_max),
+            read_bytes_sec_max: sized(bytes.read_max),
+            write_bytes_sec_max: sized(bytes.write_max),
+            total_bytes_sec_max_length: bytes.total_max_length,
+            read_bytes_sec_max_length: bytes.read_max_length,
+            write_bytes_sec_max_length: bytes.write_max_length,
+            total_iops_sec: iops.total,
+            read_iops_sec: iops.read,
+            write_iops_sec: iops.write,
+            total_iops_sec_max: iops.total_max,
+            read_iops_sec_max: iops.read_max,
+            write_iops_sec_max: iops.write_max,
+            total_iops_sec_max_length: iops.total_max_length,
+            read_iops_sec_max_length: iops.read_max_length,
+            write_iops_sec_max_length: iops.write_max_length,
+            size_iops_sec: sized(*size_iops),
+            group_name: group.clone(),
+        }
+    }
 }

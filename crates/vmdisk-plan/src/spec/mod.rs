@@ -10,6 +10,7 @@ mod guest;
 mod iotune;
 mod locate;
 mod node;
+mod of_domain;
 mod one_liner;
 mod path;
 mod section;
@@ -29,6 +30,7 @@ pub use disk::{BusSpec, DiskSpec, IoThreadSpec, MediaSpec};
 pub use error::{SpecError, SpecPlace};
 pub use guest::{GuestSpec, GuestType, HugePagesSpec, IoThreadCount};
 pub use iotune::IotuneSpec;
+pub use of_domain::NotCarried;
 pub use path::{SpecPath, SpecSegment};
 
 pub(crate) use value::size_text;

@@ -1,5 +1,6 @@
 //! USB storage, and USB controllers.
 
+use vmdisk_facts::Capability;
 use vmdisk_model::{
     Address, Controller, ControllerField, ControllerType, Device, DiskField, FieldPath,
 };
@@ -143,7 +144,8 @@ impl Writer<'_> {
             )
             | None => None,
         };
-        if device.disk.frontend.effective_device() == Device::Cdrom {
+        let is_made_a_disk = self.is_libvirt_style() && !self.can(Capability::LibvirtUsbCdrom);
+        if device.disk.frontend.effective_device() == Device::Cdrom && !is_made_a_disk {
             // `usb-storage` is always a disk; the bridge takes any SCSI device.
             let bridge = self.ids.take(&format!("{}-bridge", device.stem));
             let mut bot = JsonObject::new()

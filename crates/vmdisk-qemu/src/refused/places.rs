@@ -41,7 +41,6 @@ type Slot<'a> = (&'a str, u64, u64);
 #[derive(Default)]
 struct Taken<'a> {
     ide: HashSet<(&'a str, u64)>,
-    ide_count: u64,
     scsi: HashSet<(&'a str, u64, u64, u64)>,
     namespaces: HashSet<(&'a str, u64)>,
     slots: HashSet<Slot<'a>>,
@@ -305,18 +304,10 @@ impl<'a> Reader<'a> {
             return;
         }
         let unit = number(device, "unit");
-        let Some(bus) = device.peek("bus") else {
-            taken.ide_count += 1;
-            if taken.ide_count > units * buses && unit.is_none() {
-                let message = format!(
-                    "the machine has {} places for such disks, and this is one more",
-                    units * buses
-                );
-                self.taken(option, span, message);
-            }
-            return;
-        };
-        let name = bus.value.as_str();
+        let bus = device.peek("bus");
+        // Without a bus QEMU takes the first one, whether or not it is full.
+        let name = bus.map_or("ide.0", |bus| bus.value.as_str());
+        let at = bus.map_or(span, |bus| bus.span);
         let Some((owner, port)) = name.rsplit_once('.') else {
             return;
         };
@@ -325,12 +316,7 @@ impl<'a> Reader<'a> {
         if let Ok(port) = port.parse::<u64>()
             && port >= buses
         {
-            self.out_of_range(
-                option,
-                bus.span,
-                format!("there is no bus `{name}`"),
-                buses - 1,
-            );
+            self.out_of_range(option, at, format!("there is no bus `{name}`"), buses - 1);
         } else if let Some((number, at)) = unit.filter(|(unit, _)| *unit >= units) {
             let plural = if units == 1 { "unit" } else { "units" };
             self.out_of_range(
@@ -343,11 +329,11 @@ impl<'a> Reader<'a> {
             let first_free = (0..units).find(|unit| !taken.ide.contains(&(name, *unit)));
             let place = unit.map(|(unit, _)| unit).or(first_free);
             if !place.is_some_and(|unit| taken.ide.insert((name, unit))) {
-                self.taken(
-                    option,
-                    bus.span,
-                    format!("another disk is at that place of `{name}`"),
-                );
+                let message = match bus {
+                    Some(_) => format!("another disk is at that place of `{name}`"),
+                    None => format!("without a bus the disk goes to `{name}`, which is full"),
+                };
+                self.taken(option, at, message);
             }
         }
     }

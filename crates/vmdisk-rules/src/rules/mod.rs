@@ -19,6 +19,7 @@ mod cache_implicit;
 mod cache_unsafe;
 mod cache_writethrough;
 mod chain_too_long;
+mod data_file_missing;
 mod detect_zeroes_unmap_no_discard;
 mod direct_on_one_node;
 mod discard_missing_thin;
@@ -33,6 +34,8 @@ mod format_mismatch;
 mod format_missing;
 mod guest_sector_512_on_4kn;
 mod hugepages_insufficient;
+mod image_empty;
+mod image_size_unaligned;
 mod invalid_value;
 mod io_native_on_buffered_dio;
 mod io_uring_disabled;
@@ -55,13 +58,19 @@ mod node_unused;
 mod node_used_twice;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
+mod overlay_smaller_than_backing;
 mod property_refused;
+mod qcow2_aes_encryption;
 mod qcow2_cache_refused;
 mod qcow2_corrupt_bit;
 mod qcow2_dirty_bit;
+mod qcow2_discard_corruption;
+mod qcow2_on_device_fragments;
+mod qcow2_v2_option;
 mod queue_count_refused;
 mod queue_size_refused;
 mod queues_gt_vcpus;
+mod read_only_filesystem;
 mod read_only_ide_disk;
 mod read_only_on_one_node;
 mod serial_too_long;
@@ -70,6 +79,7 @@ mod slice_unaligned;
 mod slot_taken;
 mod snapshot_ignored_by_blockdev;
 mod source_is_mounted;
+mod source_kind_mismatch;
 mod source_missing;
 mod target_bus_mismatch;
 mod tcg_instead_of_kvm;
@@ -112,6 +122,7 @@ pub static RULES: &[&Rule] = &[
     &cache_unsafe::RULE,
     &cache_writethrough::RULE,
     &chain_too_long::RULE,
+    &data_file_missing::RULE,
     &detect_zeroes_unmap_no_discard::RULE,
     &direct_on_one_node::RULE,
     &discard_missing_thin::RULE,
@@ -126,6 +137,8 @@ pub static RULES: &[&Rule] = &[
     &format_missing::RULE,
     &guest_sector_512_on_4kn::RULE,
     &hugepages_insufficient::RULE,
+    &image_empty::RULE,
+    &image_size_unaligned::RULE,
     &invalid_value::RULE,
     &io_native_on_buffered_dio::RULE,
     &io_uring_disabled::RULE,
@@ -148,13 +161,19 @@ pub static RULES: &[&Rule] = &[
     &node_used_twice::RULE,
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
+    &overlay_smaller_than_backing::RULE,
     &property_refused::RULE,
+    &qcow2_aes_encryption::RULE,
     &qcow2_cache_refused::RULE,
     &qcow2_corrupt_bit::RULE,
     &qcow2_dirty_bit::RULE,
+    &qcow2_discard_corruption::RULE,
+    &qcow2_on_device_fragments::RULE,
+    &qcow2_v2_option::RULE,
     &queue_count_refused::RULE,
     &queue_size_refused::RULE,
     &queues_gt_vcpus::RULE,
+    &read_only_filesystem::RULE,
     &read_only_ide_disk::RULE,
     &read_only_on_one_node::RULE,
     &serial_too_long::RULE,
@@ -163,6 +182,7 @@ pub static RULES: &[&Rule] = &[
     &slot_taken::RULE,
     &snapshot_ignored_by_blockdev::RULE,
     &source_is_mounted::RULE,
+    &source_kind_mismatch::RULE,
     &source_missing::RULE,
     &target_bus_mismatch::RULE,
     &tcg_instead_of_kvm::RULE,

@@ -11,7 +11,7 @@ declare_rule! {
     ///
     /// ## What it does
     /// Reports two disks at one SCSI target and unit, one IDE or SATA port, one NVMe namespace or one PCI slot; a
-    /// second device in a PCI Express root port; more IDE or SATA disks than the machine has ports; and more than
+    /// second device in a PCI Express root port; more IDE or SATA disks without a `bus` than its first bus has units, 1 on q35 and 2 on pc; and more than
     /// 30 devices on the PCI bus of a PC. On command lines.
     ///
     /// ## Why it matters

@@ -1,0 +1,84 @@
+//! Specs: a guest as somebody would ask for it.
+
+use vmdisk::model::Domain;
+use vmdisk::plan::{NotCarried, Spec};
+use vmdisk::{Document, breadcrumb, is_command_line};
+
+use crate::args::{ConvertArgs, ConvertForm, GenerateForm};
+use crate::convert::{Told, place_of};
+use crate::generate::spec::planned;
+use crate::generate::write::{self, Written};
+use crate::lint::inputs::Input;
+use crate::render::message::Message;
+use crate::stop::Stop;
+
+/// The text of a spec: what is neither XML nor a command line.
+pub(super) fn text_of(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let begins = text.trim_start_matches('\u{feff}').trim_start();
+    // A spec that is cut short is told so as a spec.
+    let has_disks = text.contains("disks:") || text.contains("\"disks\"");
+    (has_disks && !begins.starts_with('<') && !is_command_line(text)).then_some(text)
+}
+
+/// A guest in the form that was asked for, with everything that its spec leaves open chosen.
+pub(super) fn written_from(args: &ConvertArgs, input: &Input, text: &str) -> Result<Written, Stop> {
+    let target = args.target.clone().unwrap_or_default();
+    let (spec, plan) = planned(input.path(), text, &target)?;
+    let form = match args.to {
+        ConvertForm::LibvirtXml => Some(GenerateForm::LibvirtXml),
+        ConvertForm::DiskXml => Some(GenerateForm::DiskXml),
+        ConvertForm::Qemu => Some(GenerateForm::Qemu),
+        ConvertForm::Spec => None,
+    };
+    let guest = match form {
+        Some(form) => write::guest(&plan, target, form, args.qemu_format)?,
+        None => None,
+    };
+    let mut written = guest.unwrap_or_else(|| Written {
+        text: spec.to_yaml(),
+        warnings: Vec::new(),
+    });
+    if form.is_some() && !plan.steps.is_empty() {
+        written.warnings.push(Message {
+            help: Some("vmdisk generate --to script writes the steps".to_owned()),
+            ..Message::warning("some of the storage is to be made first")
+        });
+    }
+    Ok(written)
+}
+
+/// The spec that asks for the disks of a guest; or, if it would lack one, why.
+pub(super) fn written(
+    domain: &Domain,
+    document: &Document,
+    input: &Input,
+) -> Result<Written, Stop> {
+    let (spec, not_carried) = Spec::of_domain(domain);
+    let message = |one: &NotCarried| {
+        let NotCarried { at, what, is_grave } = one;
+        Told {
+            owner: breadcrumb(domain, *at),
+            what,
+            is_grave: *is_grave,
+            place: place_of(document, input, document.place(*at).span),
+        }
+        .message()
+    };
+    let is_grave = |one: &&NotCarried| one.is_grave;
+    let grave: Vec<Message> = not_carried.iter().filter(is_grave).map(message).collect();
+    if !grave.is_empty() {
+        return Err(Stop(grave));
+    }
+    let faults = spec.check();
+    if !faults.is_empty() {
+        let faults = faults
+            .iter()
+            .map(|fault| format!("no spec says this: {fault}"));
+        return Err(Stop(faults.map(Message::error).collect()));
+    }
+    Ok(Written {
+        text: spec.to_yaml(),
+        warnings: not_carried.iter().map(message).collect(),
+    })
+}

@@ -1,0 +1,533 @@
+//! From a guest that exists to the spec that asks for the same disks.
+
+use vmdisk_model::{
+    AioMode, Backend, BackendSource, Backing, Device, Discard, Disk, DiskField, Domain,
+    DomainField, DomainType, FieldPath, Format, Frontend, FrontendKind, HostStorage, Image,
+    ImageField, MemoryBacking, Scope, Statistics, Switch, TargetBus, VhostUserSocket,
+    VirtioOptions,
+};
+
+use super::{
+    BackendSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, GuestSpec, GuestType, HugePagesSpec,
+    IoThreadCount, IoThreadSpec, IotuneSpec, MediaSpec, Qcow2Spec, RawSpec, Spec, VhostUserBlkSpec,
+};
+
+/// Something of a guest that no spec says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotCarried {
+    /// The field.
+    pub at: FieldPath,
+    /// What it is: lower case, no full stop.
+    pub what: String,
+    /// True if the guest would lack a disk, or see other data.
+    pub is_grave: bool,
+}
+
+/// What is found while a spec is made.
+#[derive(Default)]
+struct Report(Vec<NotCarried>);
+
+impl Report {
+    fn leave(&mut self, at: FieldPath, what: impl Into<String>, is_grave: bool) {
+        let what = what.into();
+        self.0.push(NotCarried { at, what, is_grave });
+    }
+
+    /// Notes the fields of a disk that are set and that no spec has.
+    fn leave_set(&mut self, disk: usize, fields: &[(DiskField, bool)]) {
+        for (field, is_set) in fields {
+            if *is_set {
+                self.leave(FieldPath::Disk(disk, *field), field.label(), false);
+            }
+        }
+    }
+}
+
+impl Spec {
+    /// The spec that asks for the disks of a guest as they are, and what it cannot say.
+    ///
+    /// A spec leaves open what it does not name, and a plan chooses it; so what a guest leaves to libvirt
+    /// and QEMU is written as it comes out there, as far as a plan would choose otherwise.
+    ///
+    /// ```
+    /// use vmdisk_model::{Disk, Domain, Format, Frontend, Image, Scope, TargetBus};
+    /// use vmdisk_plan::Spec;
+    ///
+    /// let mut domain = Domain { scope: Scope::DisksOnly, ..Domain::default() };
+    /// let frontend = Frontend::new("vda", TargetBus::Virtio);
+    /// domain.disks.push(Disk::new(frontend, Image::file("/srv/web1.qcow2", Format::Qcow2)));
+    /// let (spec, not_carried) = Spec::of_domain(&domain);
+    /// assert_eq!(not_carried, []);
+    /// assert_eq!(spec.to_yaml(), "version: 1
+    /// disks:
+    /// - qcow2:
+    ///     path: /srv/web1.qcow2
+    ///   bus: virtio
+    ///   target: vda
+    ///   cache: writeback
+    ///   io: threads
+    ///   discard: ignore
+    /// ");
+    /// ```
+    pub fn of_domain(domain: &Domain) -> (Self, Vec<NotCarried>) {
+        let mut report = Report::default();
+        let guest = match domain.scope {
+            Scope::WholeGuest => Some(guest_of(domain, &mut report)),
+            Scope::DisksOnly => None,
+        };
+        let mut disks = Vec::with_capacity(domain.disks.len());
+        for (nth, disk) in domain.disks.iter().enumerate() {
+            disks.extend(disk_of(domain, nth, disk, &mut report));
+        }
+        let spec = Spec {
+            guest,
+            ..Spec::new(disks)
+        };
+        (spec, report.0)
+    }
+}
+
+fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
+    let Domain {
+        scope: _,
+        name,
+        uuid,
+        domain_type,
+        architecture,
+        machine,
+        vcpus,
+        memory,
+        memory_backing,
+        boot_devices,
+        blkiotune,
+        throttle_groups,
+        default_iothread,
+        iothreads: _, // counted by `iothreads_of`
+        controllers,
+        disks: _,
+    } = domain;
+    let at = FieldPath::Domain;
+    let guest_type = match domain_type {
+        Some(DomainType::Kvm) => Some(GuestType::Kvm),
+        Some(DomainType::Qemu) => Some(GuestType::Qemu),
+        Some(DomainType::Other(word)) => {
+            let what = format!("the type of guest '{word}'");
+            report.leave(at(DomainField::DomainType), what, false);
+            None
+        }
+        None => None,
+    };
+    let MemoryBacking {
+        huge_pages,
+        source,
+        access,
+        cell_access,
+    } = memory_backing;
+    let hugepages = huge_pages.as_ref().map(|pages| {
+        if pages.page_sizes.len() > 1 {
+            let what = "several sizes of huge pages";
+            report.leave(at(DomainField::HugePages), what, false);
+        }
+        match pages.page_sizes.first() {
+            Some(size) => HugePagesSpec::Size(*size),
+            None => HugePagesSpec::DefaultSize,
+        }
+    });
+    for (field, is_set, what) in [
+        (
+            DomainField::MemorySource,
+            source.is_some() || access.is_some(),
+            "the kind of memory, which follows from the disks,",
+        ),
+        (
+            DomainField::NumaCells,
+            !cell_access.is_empty(),
+            "NUMA cells",
+        ),
+        (
+            DomainField::BootDevices,
+            !boot_devices.is_empty(),
+            "what the firmware looks for; give disks a place in the boot order instead:",
+        ),
+        (DomainField::Blkiotune, blkiotune.is_some(), "blkiotune"),
+        (
+            DomainField::ThrottleGroups,
+            !throttle_groups.is_empty(),
+            "throttle groups",
+        ),
+        (
+            DomainField::DefaultIoThread,
+            default_iothread.is_some(),
+            "the threads of QEMU's main loop",
+        ),
+        (
+            DomainField::Devices,
+            !controllers.is_empty(),
+            "controllers, which follow from the disks,",
+        ),
+    ] {
+        if is_set {
+            report.leave(at(field), what, false);
+        }
+    }
+    let iothreads = iothreads_of(domain, report);
+    GuestSpec {
+        name: name.clone(),
+        uuid: uuid.clone(),
+        guest_type,
+        arch: *architecture,
+        machine: machine.as_ref().map(|machine| machine.0.clone()),
+        vcpus: *vcpus,
+        memory: *memory,
+        iothreads,
+        hugepages,
+    }
+}
+
+/// How many iothreads a plan is to make; it gives each disk one of those that are counted, so that they
+/// are not counted where a disk has none.
+fn iothreads_of(domain: &Domain, report: &mut Report) -> Option<IoThreadCount> {
+    let has_none = |disk: &&Disk| {
+        let may_have_one = match domain.frontend_kind(disk) {
+            FrontendKind::VirtioBlk | FrontendKind::VirtioScsi => true,
+            FrontendKind::VhostUserBlk
+            | FrontendKind::Scsi
+            | FrontendKind::Sata
+            | FrontendKind::Ide
+            | FrontendKind::Usb
+            | FrontendKind::Fdc
+            | FrontendKind::Nvme
+            | FrontendKind::Sd
+            | FrontendKind::Foreign => false,
+        };
+        may_have_one && iothread_of(domain, disk).is_none()
+    };
+    let count = domain.iothreads.len();
+    if count > 0 && domain.disks.iter().any(|disk| has_none(&disk)) {
+        let what = "that some disks have no iothread, although there are some,";
+        report.leave(FieldPath::Domain(DomainField::IoThreads), what, false);
+        return None;
+    }
+    Some(IoThreadCount::Number(
+        u32::try_from(count).unwrap_or(u32::MAX),
+    ))
+}
+
+/// The iothreads of a disk, which a SCSI disk has from its controller.
+fn iothread_of(domain: &Domain, disk: &Disk) -> Option<IoThreadSpec> {
+    let frontend = &disk.frontend;
+    let controller = domain
+        .scsi_controller_of(disk)
+        .filter(|_| frontend.effective_bus() == TargetBus::Scsi);
+    let (iothread, mapping) = match controller {
+        Some(controller) => (&controller.iothread, &controller.iothread_mapping),
+        None => (&frontend.iothread, &frontend.iothread_mapping),
+    };
+    match (iothread, mapping.as_slice()) {
+        (Some(id), []) => Some(IoThreadSpec::Number(id.0)),
+        (_, rows @ [_, ..]) => Some(IoThreadSpec::Several(
+            rows.iter().map(|row| row.iothread.0).collect(),
+        )),
+        (None, []) => None,
+    }
+}
+
+fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Option<DiskSpec> {
+    let at = |field| FieldPath::Disk(nth, field);
+    let Disk { frontend, backend } = disk;
+    let device = frontend.effective_device();
+    let backend_spec = backend_of(nth, disk, report)?;
+    let is_served = matches!(backend_spec, BackendSpec::VhostUserBlk(_));
+    let bus = match (frontend.effective_bus(), domain.frontend_kind(disk)) {
+        (TargetBus::Virtio, _) => BusSpec::Virtio,
+        (TargetBus::Scsi, FrontendKind::VirtioScsi) => BusSpec::VirtioScsi,
+        (TargetBus::Scsi, _) => BusSpec::Scsi,
+        (TargetBus::Sata, _) => BusSpec::Sata,
+        (TargetBus::Ide, _) => BusSpec::Ide,
+        (TargetBus::Usb, _) => BusSpec::Usb,
+        (TargetBus::Nvme, _) => BusSpec::Nvme,
+        (TargetBus::Fdc, _) => BusSpec::Fdc,
+        (TargetBus::Sd, _) => BusSpec::Sd,
+        (bus @ (TargetBus::Xen | TargetBus::Uml), _) => {
+            report.leave(
+                at(DiskField::TargetBus),
+                format!("a disk on bus '{bus}'"),
+                true,
+            );
+            return None;
+        }
+    };
+    let mut spec = DiskSpec::new(backend_spec);
+    spec.bus = Some(bus);
+    spec.media = match device {
+        Device::Disk | Device::Lun => None,
+        Device::Cdrom => Some(MediaSpec::Cdrom),
+        Device::Floppy => Some(MediaSpec::Floppy),
+    };
+    spec.iothread = iothread_of(domain, disk);
+    frontend_of(nth, frontend, &mut spec, report);
+    modes_of(nth, backend, &mut spec, report);
+    if !is_served {
+        // What nobody wrote is what a plan would choose otherwise.
+        spec.cache = Some(backend.effective_cache());
+        if device == Device::Disk {
+            spec.io = spec.io.or(Some(AioMode::Threads));
+            spec.discard = spec.discard.or(Some(Discard::Ignore));
+        }
+    }
+    Some(spec)
+}
+
+fn frontend_of(nth: usize, frontend: &Frontend, spec: &mut DiskSpec, report: &mut Report) {
+    let Frontend {
+        device: _, // in the spec's medium, or the device's access
+        target,
+        bus: _, // with the backend
+        model,
+        rawio,
+        sgio,
+        ioeventfd,
+        event_idx,
+        virtio,
+        statistics,
+        queues,
+        queue_size,
+        iothread: _, // by `iothread_of`, which also looks at the controller
+        iothread_mapping,
+        geometry,
+        logical_block_size,
+        physical_block_size,
+        discard_granularity,
+        error_policy,
+        read_error_policy,
+        serial,
+        wwn,
+        vendor,
+        product,
+        rotation_rate,
+        removable,
+        tray,
+        dpofua,
+        boot_order,
+        loadparm,
+        address,
+        alias,
+        acpi_index,
+    } = frontend;
+    let VirtioOptions {
+        iommu,
+        ats,
+        packed,
+        page_per_vq,
+    } = virtio;
+    let size = |size: &Option<u32>| size.map(|size| vmdisk_model::Bytes(size.into()));
+    spec.target.clone_from(target);
+    (spec.queues, spec.queue_size) = (*queues, *queue_size);
+    if iothread_mapping.iter().any(|row| !row.queues.is_empty()) {
+        let what = "which queue runs in which iothread";
+        report.leave(
+            FieldPath::Disk(nth, DiskField::IoThreadMapping),
+            what,
+            false,
+        );
+    }
+    spec.logical_block_size = size(logical_block_size);
+    spec.physical_block_size = size(physical_block_size);
+    spec.discard_granularity = size(discard_granularity);
+    (spec.error_policy, spec.read_error_policy) = (*error_policy, *read_error_policy);
+    spec.serial.clone_from(serial);
+    spec.wwn.clone_from(wwn);
+    spec.vendor.clone_from(vendor);
+    spec.product.clone_from(product);
+    spec.rotation_rate = *rotation_rate;
+    spec.removable = removable.map(|switch| switch == Switch::On);
+    spec.boot = *boot_order;
+    report.leave_set(
+        nth,
+        &[
+            (DiskField::Model, model.is_some()),
+            (DiskField::RawIo, rawio.is_some()),
+            (DiskField::Sgio, sgio.is_some()),
+            (DiskField::IoEventFd, ioeventfd.is_some()),
+            (DiskField::EventIdx, event_idx.is_some()),
+            (DiskField::Iommu, iommu.is_some()),
+            (DiskField::Ats, ats.is_some()),
+            (DiskField::Packed, packed.is_some()),
+            (DiskField::PagePerVq, page_per_vq.is_some()),
+            (DiskField::Statistics, *statistics != Statistics::default()),
+            (DiskField::Geometry, geometry.is_some()),
+            (DiskField::Tray, tray.is_some()),
+            (DiskField::DpoFua, dpofua.is_some()),
+            (DiskField::LoadParm, loadparm.is_some()),
+            (DiskField::Address, address.is_some()),
+            (DiskField::Alias, alias.is_some()),
+            (DiskField::AcpiIndex, acpi_index.is_some()),
+        ],
+    );
+}
+
+fn modes_of(nth: usize, backend: &Backend, spec: &mut DiskSpec, report: &mut Report) {
+    let Backend {
+        source: _, // with the backend
+        cache: _,  // as it comes out
+        aio,
+        discard,
+        detect_zeroes,
+        copy_on_read,
+        discard_no_unref,
+        metadata_cache_size,
+        iotune,
+        throttle_filters,
+        snapshot,
+        is_read_only,
+        is_shareable,
+        is_transient,
+        share_backing,
+        startup_policy,
+    } = backend;
+    let is_on = |switch: &Option<Switch>| switch.map(|switch| switch == Switch::On);
+    (spec.io, spec.discard) = (*aio, *discard);
+    spec.detect_zeroes = *detect_zeroes;
+    spec.copy_on_read = is_on(copy_on_read);
+    spec.discard_no_unref = is_on(discard_no_unref);
+    spec.metadata_cache_size = *metadata_cache_size;
+    spec.iotune = iotune.as_ref().map(IotuneSpec::of_model);
+    spec.readonly = is_read_only.then_some(true);
+    spec.shareable = is_shareable.then_some(true);
+    spec.transient = is_transient.then_some(true);
+    report.leave_set(
+        nth,
+        &[
+            (DiskField::ThrottleFilters, !throttle_filters.is_empty()),
+            (DiskField::Snapshot, snapshot.is_some()),
+            (DiskField::ShareBacking, share_backing.is_some()),
+            (DiskField::StartupPolicy, startup_policy.is_some()),
+        ],
+    );
+}
+
+/// What a disk is made of; `None` if no spec can say it.
+fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpec> {
+    let image = match &disk.backend.source {
+        BackendSource::Image(image) => image,
+        BackendSource::VhostUser(socket) => {
+            let VhostUserSocket {
+                path,
+                reconnect,
+                reconnect_timeout,
+            } = socket;
+            let spec = VhostUserBlkSpec {
+                socket: path.clone(),
+                reconnect: reconnect.map(|switch| switch == Switch::On),
+                reconnect_timeout: *reconnect_timeout,
+            };
+            return Some(spec.into());
+        }
+        BackendSource::Empty => {
+            let at = FieldPath::Disk(nth, DiskField::Source);
+            report.leave(at, "a drive without a medium", true);
+            return None;
+        }
+    };
+    let Image {
+        format,
+        protocol,
+        backing,
+        slice,
+        data_file,
+        encryption,
+        authentication: _, // of servers, which are refused
+        reservations,
+        fd_group,
+        metadata_cache_size: _, // of images below
+        creation: _,            // the image exists
+    } = &**image;
+    let at = |field| FieldPath::Image(nth, 0, field);
+    for (field, is_set, what) in [
+        (ImageField::Slice, slice.is_some(), "a part of a file"),
+        (
+            ImageField::DataFile,
+            data_file.is_some(),
+            "an image with its data elsewhere",
+        ),
+        (
+            ImageField::Encryption,
+            encryption.is_some(),
+            "an encrypted image",
+        ),
+        (
+            ImageField::FdGroup,
+            fd_group.is_some(),
+            "an image whose descriptors are passed in",
+        ),
+    ] {
+        if is_set {
+            report.leave(at(field), what, true);
+            return None;
+        }
+    }
+    if reservations.is_some() {
+        let what = "the helper for persistent reservations";
+        report.leave(at(ImageField::Reservations), what, false);
+    }
+    if let Backing::Image(_) = backing {
+        let what = "the images below, which are found by the image's own header,";
+        report.leave(FieldPath::Image(nth, 1, ImageField::Image), what, false);
+    }
+    let Some(storage) = protocol.on_host() else {
+        let what = format!(
+            "a source of type '{}'",
+            protocol.source_type().unwrap_or("unknown")
+        );
+        report.leave(at(ImageField::Source), what, true);
+        return None;
+    };
+    let format = format.unwrap_or(Format::Raw);
+    match (storage, format) {
+        (HostStorage::File(path), Format::Raw) => Some(
+            RawSpec {
+                path: path.to_owned(),
+                size: None,
+                preallocation: None,
+                nocow: None,
+            }
+            .into(),
+        ),
+        (HostStorage::File(path), Format::Qcow2) => Some(
+            Qcow2Spec {
+                path: path.to_owned(),
+                size: None,
+                preallocation: None,
+                cluster_size: None,
+                extended_l2: None,
+                lazy_refcounts: None,
+                backing: None,
+                nocow: None,
+            }
+            .into(),
+        ),
+        (HostStorage::Device(path), Format::Raw) => {
+            let is_lun = disk.frontend.effective_device() == Device::Lun;
+            Some(
+                DeviceSpec {
+                    path: path.0.clone(),
+                    access: is_lun.then_some(DeviceAccess::Lun),
+                }
+                .into(),
+            )
+        }
+        (HostStorage::File(_), other) => {
+            report.leave(
+                at(ImageField::Format),
+                format!("a file of format '{other}'"),
+                true,
+            );
+            None
+        }
+        (HostStorage::Device(_), other) => {
+            let what = format!("a device of format '{other}'");
+            report.leave(at(ImageField::Format), what, true);
+            None
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Formats, nodes and their options.
+
+use crate::row::{Refusing, row, try_rows};
+use vmdisk::facts::Version;
+
+#[test]
+fn images_that_qemu_refuses_are_reported() {
+    let rows = [
+        row(
+            "format-mismatch",
+            "-blockdev driver=qcow2,node-name=q0,file.driver=file,file.filename={a.raw} -device virtio-blk-pci,drive=q0,id=vda",
+            "Image is not in qcow2 format",
+            "-blockdev driver=raw,node-name=q0,file.driver=file,file.filename={a.raw} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "missing-value",
+            "-blockdev driver=qcow2,node-name=q0,filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "Parameter 'file' is missing",
+            "-blockdev driver=qcow2,node-name=q0,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "property-refused",
+            "-blockdev driver=raw,node-name=q0,aio=native,file.driver=file,file.filename={a.raw} -device virtio-blk-pci,drive=q0,id=vda",
+            "Parameter 'aio' is unexpected",
+            "-blockdev driver=raw,node-name=q0,file.driver=file,file.filename={a.raw},file.aio=threads -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "property-refused",
+            "-blockdev '{\"driver\":\"file\",\"node-name\":\"f0\",\"filename\":\"{a.raw}\",\"read-only\":\"on\"}' -device virtio-blk-pci,drive=f0,id=vda",
+            "Invalid parameter type for 'read-only', expected: boolean",
+            "-blockdev '{\"driver\":\"file\",\"node-name\":\"f0\",\"filename\":\"{a.raw}\",\"read-only\":true}' -device virtio-blk-pci,drive=f0,id=vda",
+        ),
+        row(
+            "property-refused",
+            "-blockdev driver=qcow2,node-name=q0,l2-cache-size=4M,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "Parameter 'l2-cache-size' expects",
+            "-blockdev driver=qcow2,node-name=q0,l2-cache-size=4194304,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "node-order",
+            "-blockdev driver=qcow2,node-name=q0,file=f0 -blockdev driver=file,node-name=f0,filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "Cannot find device=|node-name='f0'",
+            "-blockdev driver=file,node-name=f0,filename={a.qcow2} -blockdev driver=qcow2,node-name=q0,file=f0 -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "missing-value",
+            "-blockdev driver=qcow2,node-name=q0,file=nobody -device virtio-blk-pci,drive=q0,id=vda",
+            "Cannot find device=|nobody",
+            "",
+        ),
+        row(
+            "name-refused",
+            "-blockdev driver=file,node-name=abcdefghijklmnopqrstuvwxyz012345,filename={a.raw} -device virtio-blk-pci,drive=abcdefghijklmnopqrstuvwxyz012345,id=vda",
+            "Node name too long",
+            "-blockdev driver=file,node-name=abcdefghijklmnopqrstuvwxyz01234,filename={a.raw} -device virtio-blk-pci,drive=abcdefghijklmnopqrstuvwxyz01234,id=vda",
+        ),
+        row(
+            "name-refused",
+            "-blockdev driver=file,node-name=1a,filename={a.raw} -device virtio-blk-pci,drive=1a,id=vda",
+            "Invalid node",
+            "-blockdev driver=file,node-name=a1,filename={a.raw} -device virtio-blk-pci,drive=a1,id=vda",
+        ),
+        row(
+            "name-refused",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=file,node-name=f0,filename={b.raw} -device virtio-blk-pci,drive=f0,id=vda",
+            "Duplicate node",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,id=vda",
+        ),
+        row(
+            "name-refused",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,id=1x",
+            "Parameter 'id' expects an identifier",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,id=x1",
+        ),
+        row(
+            "name-refused",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,id=x -device virtio-scsi-pci,id=x",
+            "Duplicate ID 'x'|Duplicate device ID 'x'",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,id=x -device virtio-scsi-pci,id=y",
+        ),
+        row(
+            "qcow2-cache-refused",
+            "-blockdev driver=qcow2,node-name=q0,cache-size=1048576,l2-cache-size=2097152,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "l2-cache-size may not exceed cache-size",
+            "-blockdev driver=qcow2,node-name=q0,cache-size=2097152,l2-cache-size=1048576,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "qcow2-cache-refused",
+            "-blockdev driver=qcow2,node-name=q0,cache-size=2097152,l2-cache-size=1048576,refcount-cache-size=1048576,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "cache-size, l2-cache-size and refcount-cache-size may not be set at the same time",
+            "",
+        ),
+        row(
+            "qcow2-cache-refused",
+            "-blockdev driver=qcow2,node-name=q0,l2-cache-entry-size=1000,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "L2 cache entry size must be a power of two",
+            "-blockdev driver=qcow2,node-name=q0,l2-cache-entry-size=4096,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "qcow2-v2-option",
+            "-blockdev driver=qcow2,node-name=q0,discard-no-unref=on,file.driver=file,file.filename={v2.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "discard-no-unref",
+            "",
+        ),
+        row(
+            "backing-missing",
+            "-blockdev driver=qcow2,node-name=q0,file.driver=file,file.filename={gone.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "No such file or directory",
+            "",
+        ),
+        row(
+            "data-file-missing",
+            "-blockdev driver=qcow2,node-name=q0,file.driver=file,file.filename={split.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "No such file or directory",
+            "",
+        ),
+        row(
+            "encryption-secret-missing",
+            "-blockdev driver=luks,node-name=q0,file.driver=file,file.filename={key.luks} -device virtio-blk-pci,drive=q0,id=vda",
+            "Parameter 'key-secret' is required for cipher",
+            "-object secret,id=s,file={secret} -blockdev driver=luks,node-name=q0,key-secret=s,file.driver=file,file.filename={key.luks} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "encryption-secret-missing",
+            "-blockdev driver=luks,node-name=q0,key-secret=nobody,file.driver=file,file.filename={key.luks} -device virtio-blk-pci,drive=q0,id=vda",
+            "No secret with id 'nobody'",
+            "",
+        ),
+        row(
+            "encryption-secret-missing",
+            "-object secret,id=s,file={secret} -blockdev driver=qcow2,node-name=q0,encrypt.key-secret=s,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "Parameter 'encrypt.format' is missing",
+            "",
+        ),
+        row(
+            "qcow2-aes-encryption",
+            "-object secret,id=s,file={secret} -blockdev driver=qcow2,node-name=q0,encrypt.format=aes,encrypt.key-secret=s,file.driver=file,file.filename={aes.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "Use of AES-CBC encrypted qcow2 images is no longer supported in system emulators",
+            "",
+        ),
+        row(
+            "slice-unaligned",
+            "-blockdev driver=raw,node-name=r0,size=1000,file.driver=file,file.filename={a.raw} -device virtio-blk-pci,drive=r0,id=vda",
+            "Specified size is not multiple of 512",
+            "-blockdev driver=raw,node-name=r0,size=1024,file.driver=file,file.filename={a.raw} -device virtio-blk-pci,drive=r0,id=vda",
+        ),
+        row(
+            "drive-protocol-unknown",
+            "-drive file=backup:a.raw,format=raw,if=virtio",
+            "Unknown protocol 'backup'",
+            "-drive file={a.raw},format=raw,if=virtio",
+        ),
+        row(
+            "property-refused",
+            "-drive file={a.raw},format=raw,if=virtio,serial=abc",
+            "does not support the option 'serial'",
+            "-drive file={a.raw},format=raw,if=none,id=d0 -device virtio-blk-pci,drive=d0,serial=abc",
+        ),
+        row(
+            "property-refused",
+            "-object throttle-group,id=tg,limits.iops-total=100 -blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=throttle,node-name=t0,throttle-group=tg,file=f0 -device virtio-blk-pci,drive=t0,id=vda",
+            "limits",
+            "-object throttle-group,id=tg,x-iops-total=100 -blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=throttle,node-name=t0,throttle-group=tg,file=f0 -device virtio-blk-pci,drive=t0,id=vda",
+        ),
+        row(
+            "missing-value",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=throttle,node-name=t0,throttle-group=tg,file=f0 -device virtio-blk-pci,drive=t0,id=vda",
+            "Throttle group 'tg' does not exist",
+            "",
+        ),
+        row(
+            "throttle-limits-refused",
+            "-drive file={a.raw},format=raw,if=virtio,throttling.iops-total=100,throttling.iops-read=10",
+            "bps/iops/max total values and read/write values cannot be used at the same time",
+            "-drive file={a.raw},format=raw,if=virtio,throttling.iops-write=100,throttling.iops-read=10",
+        ),
+        row(
+            "throttle-limits-refused",
+            "-drive file={a.raw},format=raw,if=virtio,throttling.iops-total-max=100",
+            "bps_max/iops_max require corresponding bps/iops values",
+            "-drive file={a.raw},format=raw,if=virtio,throttling.iops-total=50,throttling.iops-total-max=100",
+        ),
+        row(
+            "throttle-limits-refused",
+            "-drive file={a.raw},format=raw,if=virtio,throttling.bps-total=200,throttling.bps-total-max=100",
+            "bps_max/iops_max cannot be lower than bps/iops",
+            "-drive file={a.raw},format=raw,if=virtio,throttling.bps-total=200,throttling.bps-total-max=300",
+        ),
+        row(
+            "throttle-limits-refused",
+            "-drive file={a.raw},format=raw,if=virtio,throttling.bps-total=200,throttling.bps-total-max-length=9",
+            "burst length",
+            "",
+        ),
+        row(
+            "missing-value",
+            "-blockdev driver=host_device,node-name=f0,filename=/dev/null,pr-manager=nobody -device virtio-blk-pci,drive=f0,id=vda",
+            "No persistent reservation manager with id 'nobody'",
+            "",
+        ),
+        row(
+            "property-refused",
+            "-chardev '{\"id\":\"c0\",\"backend\":{\"type\":\"null\",\"data\":{}}}'",
+            "",
+            "-chardev null,id=c0",
+        ),
+    ];
+    try_rows("images", &rows);
+}
+
+#[test]
+fn the_versions_that_refuse_are_those_of_the_table() {
+    let rows = [row(
+        "property-refused",
+        "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device scsi-disk,drive=f0,bus=s0.0",
+        "is not a valid device model name|'scsi-disk'",
+        "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0.0",
+    )
+    .by(Refusing::Since(Version(6, 0, 0)))];
+    try_rows("versions", &rows);
+}

@@ -1,0 +1,181 @@
+//! Buses, units and slots.
+
+use crate::row::{row, try_rows};
+
+#[test]
+fn places_that_qemu_refuses_are_reported() {
+    let mut rows = vec![
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device scsi-hd,drive=f0",
+            "No 'SCSI' bus found for device 'scsi-hd'",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci -device scsi-hd,drive=f0",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device usb-storage,drive=f0",
+            "No 'usb-bus' bus found for device 'usb-storage'",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device qemu-xhci -device usb-storage,drive=f0",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device nvme-ns,drive=f0",
+            "No 'nvme-bus' bus found for device 'nvme-ns'",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device nvme,id=n0,serial=a -device nvme-ns,drive=f0,bus=n0",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device floppy,drive=f0",
+            "No 'floppy-bus' bus found for device 'floppy'",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device isa-fdc -device floppy,drive=f0",
+        ),
+        row(
+            "bus-missing",
+            "-machine microvm -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0",
+            "No 'PCI' bus found for device 'virtio-blk-pci'",
+            "-machine microvm -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-device,drive=f0",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-device,drive=f0",
+            "No 'virtio-bus' bus found for device 'virtio-blk-device'",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=nope",
+            "Bus 'nope' not found",
+            "",
+        ),
+        row(
+            "bus-missing",
+            "-drive file={a.raw},format=raw,if=scsi",
+            "machine type does not support if=scsi",
+            "-drive file={a.raw},format=raw,if=virtio",
+        ),
+        row(
+            "invalid-value",
+            "-drive file={a.raw},format=raw,if=bogus",
+            "unsupported bus type 'bogus'",
+            "",
+        ),
+        row(
+            "unit-out-of-range",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0.0,lun=16384",
+            "bad scsi device lun: 16384",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0.0,lun=16383",
+        ),
+        row(
+            "unit-out-of-range",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0.0,scsi-id=300",
+            "bad scsi device id: 300",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0.0,scsi-id=255",
+        ),
+        row(
+            "unit-out-of-range",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0.0,channel=1",
+            "bad scsi channel id: 1",
+            "",
+        ),
+        row(
+            "unit-out-of-range",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device ide-hd,drive=f0,bus=ide.6",
+            "Bus 'ide.6' not found",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device ide-hd,drive=f0,bus=ide.5",
+        ),
+        row(
+            "unit-out-of-range",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device ide-hd,drive=f0,bus=ide.0,unit=1",
+            "Can't create IDE unit 1, bus supports only 1 units",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device ide-hd,drive=f0,bus=ide.0,unit=0",
+        ),
+        row(
+            "unit-out-of-range",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device ide-hd,drive=f0,bus=ide.0,unit=2",
+            "Can't create IDE unit 2, bus supports only 2 units",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device ide-hd,drive=f0,bus=ide.0,unit=1",
+        ),
+        row(
+            "unit-out-of-range",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device nvme,id=n0,serial=a -device nvme-ns,drive=f0,bus=n0,nsid=257",
+            "invalid namespace id",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device nvme,id=n0,serial=a -device nvme-ns,drive=f0,bus=n0,nsid=256",
+        ),
+        row(
+            "unit-out-of-range",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,addr=0x20",
+            "doesn't take value|addr",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,addr=0x1e",
+        ),
+        row(
+            "slot-taken",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=file,node-name=f1,filename={b.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0.0,scsi-id=0,lun=0 -device scsi-hd,drive=f1,bus=s0.0,scsi-id=0,lun=0",
+            "lun already used by",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=file,node-name=f1,filename={b.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0.0,scsi-id=0,lun=0 -device scsi-hd,drive=f1,bus=s0.0,scsi-id=0,lun=1",
+        ),
+        row(
+            "slot-taken",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=file,node-name=f1,filename={b.raw} -device ide-hd,drive=f0,bus=ide.0 -device ide-hd,drive=f1,bus=ide.0",
+            "Can't create IDE unit 1, bus supports only 1 units",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=file,node-name=f1,filename={b.raw} -device ide-hd,drive=f0,bus=ide.0 -device ide-hd,drive=f1,bus=ide.1",
+        ),
+        row(
+            "slot-taken",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=file,node-name=f1,filename={b.raw} -device nvme,id=n0,serial=a,drive=f0 -device nvme-ns,drive=f1,bus=n0,nsid=1",
+            "is already in use|already allocated",
+            "",
+        ),
+        row(
+            "slot-taken",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=pcie.0,addr=0x1f",
+            "not available for virtio-blk-pci",
+            "",
+        ),
+        row(
+            "slot-taken",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=file,node-name=f1,filename={b.raw} -device virtio-blk-pci,drive=f0,addr=0x5 -device virtio-blk-pci,drive=f1,addr=0x5",
+            "not available for virtio-blk-pci",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=file,node-name=f1,filename={b.raw} -device virtio-blk-pci,drive=f0,addr=0x5 -device virtio-blk-pci,drive=f1,addr=0x6",
+        ),
+    ];
+    for (machine, kind, most, says) in [
+        (
+            "q35",
+            "ide-hd",
+            1,
+            "Can't create IDE unit 1, bus supports only 1 units",
+        ),
+        ("pc", "ide-hd", 2, "is in use"),
+        (
+            "q35",
+            "virtio-blk-pci",
+            30,
+            "PCI: no slot/function available for virtio-blk-pci",
+        ),
+        (
+            "pc",
+            "virtio-blk-pci",
+            30,
+            "PCI: no slot/function available for virtio-blk-pci",
+        ),
+    ] {
+        rows.push(row(
+            "slot-taken",
+            crowd(machine, kind, most + 1),
+            says,
+            crowd(machine, kind, most),
+        ));
+    }
+    try_rows("places", &rows);
+}
+
+/// A machine with many disks of one kind.
+fn crowd(machine: &str, kind: &str, count: usize) -> &'static str {
+    let mut options = format!("-machine {machine}");
+    for nth in 0..count {
+        options += &format!(
+            " -blockdev driver=null-co,node-name=n{nth},size=1048576,read-zeroes=on -device {kind},drive=n{nth}"
+        );
+    }
+    Box::leak(options.into_boxed_str())
+}

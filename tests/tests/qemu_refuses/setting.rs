@@ -1,0 +1,139 @@
+//! The files that rows name, and what is known of them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use vmdisk::facts::Facts;
+use vmdisk_collect::{Request, collect};
+
+/// A folder with images, gone when the test is over.
+pub(crate) struct Setting {
+    folder: tempfile::TempDir,
+    facts: Facts,
+}
+
+/// Raw files by name and size.
+const RAW: &[(&str, u64)] = &[
+    ("a.raw", 16 << 20),
+    ("b.raw", 16 << 20),
+    ("odd.raw", 1_000_001),
+    ("empty.raw", 0),
+];
+
+/// Images that `qemu-img` makes: their name, and its arguments behind `create`.
+const IMAGES: &[(&str, &str)] = &[
+    ("a.qcow2", "-f qcow2 a.qcow2 16M"),
+    ("v2.qcow2", "-f qcow2 -o compat=0.10 v2.qcow2 16M"),
+    (
+        "gone.qcow2",
+        "-f qcow2 -F raw -b gone.raw -u gone.qcow2 16M",
+    ),
+    ("small.qcow2", "-f qcow2 -F raw -b a.raw small.qcow2 8M"),
+    (
+        "split.qcow2",
+        "-f qcow2 -o data_file=split.raw split.qcow2 16M",
+    ),
+    (
+        "key.luks",
+        "-f luks --object secret,id=s,data=abc -o key-secret=s key.luks 8M",
+    ),
+    (
+        "aes.qcow2",
+        "-f qcow2 --object secret,id=s,data=abc -o encrypt.format=aes,encrypt.key-secret=s aes.qcow2 16M",
+    ),
+];
+
+impl Setting {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(made()).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+        }
+        // Made and not copied: a hole stays a hole.
+        for (name, size) in RAW {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            file.set_len(*size).unwrap();
+        }
+        std::fs::create_dir(folder.path().join("folder")).unwrap();
+        let facts = collected(folder.path());
+        Setting { folder, facts }
+    }
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The options with the paths of files for their names: `{a.raw}`.
+    pub(crate) fn filled(&self, options: &str) -> String {
+        let folder = self.folder.path().to_str().unwrap();
+        let mut text = options.to_owned();
+        let names = RAW
+            .iter()
+            .map(|(name, _)| *name)
+            .chain(IMAGES.iter().map(|(name, _)| *name));
+        for name in names.chain(["missing.raw", "folder", "secret"]) {
+            text = text.replace(&format!("{{{name}}}"), &format!("{folder}/{name}"));
+        }
+        text
+    }
+}
+
+/// The files, made once for all tests of this program.
+fn made() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        // What is static is never dropped: the next run clears the folder away.
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("qemu-refuses");
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
+        std::fs::create_dir_all(&folder).unwrap();
+        let at = |name: &str| folder.join(name);
+        for (name, size) in RAW {
+            std::fs::File::create(at(name))
+                .unwrap()
+                .set_len(*size)
+                .unwrap();
+        }
+        std::fs::write(at("secret"), "abc").unwrap();
+        for (name, arguments) in IMAGES {
+            // On a busy machine qemu-img cannot measure how long a passphrase takes, and gives up.
+            let made = (0..10).any(|_| {
+                let output = Command::new("qemu-img")
+                    .args(["create", "-q"])
+                    .args(arguments.split(' '))
+                    .current_dir(&folder)
+                    .output()
+                    .unwrap_or_else(|error| panic!("qemu-img: {error}"));
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let is_busy = said.contains("Unable to get accurate CPU usage");
+                assert!(output.status.success() || is_busy, "{name}: {said}");
+                output.status.success()
+            });
+            assert!(made, "{name} could not be made");
+        }
+        // The image stays, and what holds its data goes.
+        std::fs::remove_file(at("split.raw")).unwrap();
+        folder
+    })
+}
+
+/// What the collector finds of the folder's files.
+fn collected(folder: &Path) -> Facts {
+    let mut request = Request::new("2026-11-20T00:00:00Z");
+    let names = RAW
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(IMAGES.iter().map(|(name, _)| *name));
+    for name in names.chain(["missing.raw", "folder"]) {
+        let path = folder.join(name);
+        request.paths.push(path.clone());
+        request.chains.push(path);
+    }
+    collect(&request)
+}
