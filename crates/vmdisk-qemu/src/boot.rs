@@ -32,23 +32,25 @@ pub(crate) fn boot_indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
         &domain.boot_devices
     };
     let mut indexes = own;
-    let order = libvirt_order(&domain.disks);
-    for (number, device) in (1..).zip(devices) {
-        let is_meant = |kind: Device| match (device, kind) {
-            (BootDevice::Disk, Device::Disk | Device::Lun)
-            | (BootDevice::Cdrom, Device::Cdrom)
-            | (BootDevice::Floppy, Device::Floppy) => true,
-            (
-                BootDevice::Disk | BootDevice::Cdrom | BootDevice::Floppy | BootDevice::Network,
-                Device::Disk | Device::Lun | Device::Cdrom | Device::Floppy,
-            ) => false,
+    let (mut first_disk, mut first_cd, mut first_floppy) = (None, None, None);
+    for nth in libvirt_order(&domain.disks) {
+        let first = match domain.disks[nth].frontend.effective_device() {
+            Device::Disk | Device::Lun => &mut first_disk,
+            Device::Cdrom => &mut first_cd,
+            Device::Floppy => &mut first_floppy,
         };
-        let first = order
-            .iter()
-            .find(|nth| is_meant(domain.disks[**nth].frontend.effective_device()));
+        first.get_or_insert(nth);
+    }
+    for (number, device) in (1..).zip(devices) {
+        let first = match device {
+            BootDevice::Disk => first_disk,
+            BootDevice::Cdrom => first_cd,
+            BootDevice::Floppy => first_floppy,
+            BootDevice::Network => None,
+        };
         if let Some(nth) = first {
             // A kind that is named twice counts by its last place.
-            indexes[*nth] = Some(number);
+            indexes[nth] = Some(number);
         }
     }
     indexes

@@ -84,6 +84,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
         iothread_numbers: HashSet::new(),
         buses: Buses::default(),
         filter_groups: HashMap::new(),
+        filter_names: HashSet::new(),
         targets: HashSet::new(),
         next_target: HashMap::new(),
         owners: BTreeMap::new(),

@@ -43,6 +43,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) buses: Buses<'a>,
     /// Names of the throttle groups that disks have as filters, by the id of the object.
     pub(crate) filter_groups: HashMap<&'a str, String>,
+    /// Those names.
+    pub(crate) filter_names: HashSet<String>,
     /// Names of targets that are given away.
     pub(crate) targets: HashSet<String>,
     /// Where to look for the next free name, by its beginning.

@@ -92,8 +92,9 @@ impl<'a> Reader<'a> {
             .find_map(|start| id.strip_prefix(start))
             .filter(|short| !short.is_empty())
             .unwrap_or(id);
-        let is_taken = self.filter_groups.values().any(|name| name == short);
+        let is_taken = self.filter_names.contains(short);
         let name = if is_taken { id } else { short }.to_owned();
+        self.filter_names.insert(name.clone());
         self.filter_groups.insert(id, name.clone());
         name
     }
