@@ -124,6 +124,10 @@ pub(crate) struct LintArgs {
     /// Print what --fix would change as a diff that `git apply` takes, and change nothing.
     #[arg(long, conflicts_with = "format", help_heading = "Fixes")]
     pub(crate) diff: bool,
+    /// Also start this QEMU, paused, with the machine and the disks of each file, and report what it says.
+    /// Empty images stand for the guest's own, of which none is opened. Without --qemu the rules ask it, too.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["fix", "diff"])]
+    pub(crate) try_qemu: Option<PathBuf>,
     /// What to call standard input.
     #[arg(long, value_name = "PATH")]
     pub(crate) stdin_filename: Option<PathBuf>,

@@ -21,13 +21,19 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Reads `--facts`, and asks the QEMU of `--qemu`.
-    pub(crate) fn prepare(args: &HostArgs, io: &mut Io<'_>, colors: Colors) -> Result<Self, Stop> {
+    /// Reads `--facts`, and asks the QEMU of `--qemu`, or else another one that is named.
+    pub(crate) fn prepare(
+        args: &HostArgs,
+        other_qemu: Option<&Path>,
+        io: &mut Io<'_>,
+        colors: Colors,
+    ) -> Result<Self, Stop> {
         let facts = match &args.facts {
             Some(path) => Some(read_facts(path, io, colors)?),
             None => None,
         };
-        let qemu = args.qemu.as_deref().map(crate::qemu::ask).transpose()?;
+        let qemu = args.qemu.as_deref().or(other_qemu);
+        let qemu = qemu.map(crate::qemu::ask).transpose()?;
         let asked = crate::qemu::target(args.target.as_ref(), qemu.as_ref())?;
         Ok(Host { facts, asked })
     }

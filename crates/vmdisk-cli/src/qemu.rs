@@ -23,14 +23,19 @@ pub(crate) fn ask(path: &Path) -> Result<Introspection, Stop> {
     if let Some(recording) = recording(&program)? {
         return Ok(recording);
     }
-    let key = cache::Key::of(&program);
+    ask_program(&program)
+}
+
+/// What a QEMU program says that it can do.
+pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
+    let key = cache::Key::of(program);
     if let Some(known) = key.as_ref().and_then(cache::Key::read) {
         return Ok(known);
     }
-    let introspection = vmdisk_qmp::introspect(&program, PATIENCE).map_err(|error| {
+    let introspection = vmdisk_qmp::introspect(program, PATIENCE).map_err(|error| {
         Stop::new(format!(
             "could not ask {} what it can do: {error}",
-            path.display()
+            program.display()
         ))
         .help("name a qemu-system program, or what `vmdisk capabilities --format recording` wrote of one")
     })?;

@@ -13,3 +13,4 @@ mod injection;
 mod matrix;
 mod qemu;
 mod storage;
+mod trial;

@@ -17,7 +17,7 @@ use crate::stop::Stop;
 
 /// Runs the command.
 pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let mut known = Host::prepare(&args.host, io, colors)?;
+    let mut known = Host::prepare(&args.host, None, io, colors)?;
     let asked = spec::of(args, io)?;
     if args.host.live {
         let wanted = wanted_facts(&asked.spec, &known.target());

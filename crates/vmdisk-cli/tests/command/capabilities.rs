@@ -11,6 +11,13 @@ const RECORDED: &str = include_str!("../../../../fixtures/capabilities/7.2.json"
 /// A program that answers as a QEMU 7.2 which has no schema, and dies when it is asked about NVMe namespaces.
 const FAKE: &str = r#"#!/bin/sh
 echo started >> "$0.log"
+case "$*" in
+  *boom*) kill -ABRT $$ ;;
+  *picky*) for word; do case "$word" in
+      *picky*) echo "fake: -device $word: I do not like this" >&2; echo "a hint" >&2; exit 1 ;;
+    esac; done ;;
+  *) echo "fake: warning: Machine type 'pc-q35-7.2' is deprecated" >&2 ;;
+esac
 number=0
 answer() { number=$((number + 1)); printf '{"return": %s, "id": %s}\n' "$1" "$number" >&0; }
 printf '{"QMP": {"version": {"qemu": {"major": 7, "minor": 2, "micro": 5}, "package": ""}}}\n' >&0
@@ -169,4 +176,85 @@ fn what_is_no_qemu_is_refused_with_a_reason() {
     let run = place.run(&["capabilities", "--format", "recording"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("--qemu PATH"), "{run:?}");
+}
+
+/// A guest with disks of these serial numbers.
+fn guest(serials: &[&str]) -> String {
+    let disks: String = serials
+        .iter()
+        .enumerate()
+        .map(|(number, serial)| {
+            format!(
+                "    <disk type='block' device='disk'>\n      <driver name='qemu' type='raw' cache='none'/>\n\
+                 \x20     <source dev='/dev/vg0/disk{number}'/>\n      <target dev='vd{}' bus='virtio'/>\n\
+                 \x20     <serial>{serial}</serial>\n    </disk>\n",
+                char::from(b'a' + u8::try_from(number).unwrap())
+            )
+        })
+        .collect();
+    format!(
+        "<domain type='kvm'>\n  <name>web1</name>\n  <os><type machine='pc-q35-7.2'>hvm</type></os>\n  <devices>\n{disks}  </devices>\n</domain>\n"
+    )
+}
+
+/// What a trial on the fake says, line by line.
+fn tried(serials: &[&str]) -> Vec<String> {
+    let place = fake();
+    place.write("guest.xml", guest(serials).as_bytes());
+    let arguments = [
+        "lint",
+        "--try-qemu",
+        "./qemu",
+        "--format",
+        "concise",
+        "guest.xml",
+    ];
+    let run = ask(&place, &arguments);
+    let lines = run
+        .stdout
+        .lines()
+        .filter(|line| line.contains("[refused-by-qemu]"));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn what_a_qemu_says_stands_where_its_option_came_from() {
+    assert_eq!(
+        tried(&["good"]),
+        [
+            "guest.xml:3:22: advice[refused-by-qemu]: QEMU 7.2.5 warns of the guest: Machine type 'pc-q35-7.2' is deprecated"
+        ]
+    );
+    // It stops at the first that it does not like; here all are found, at the element of each disk.
+    let found = tried(&["picky1", "good", "picky2"]);
+    assert_eq!(
+        found[1..],
+        [
+            "guest.xml:5:5: error[refused-by-qemu]: QEMU 7.2.5 refuses `vda`: I do not like this",
+            "guest.xml:17:5: error[refused-by-qemu]: QEMU 7.2.5 refuses `vdc`: I do not like this",
+        ]
+    );
+}
+
+#[test]
+fn a_qemu_that_dies_without_a_word_dies_of_the_disk_without_which_it_lives() {
+    let found = tried(&["good", "boom", "fine"]);
+    assert!(
+        found[1].starts_with("guest.xml:11:5: error[refused-by-qemu]: QEMU 7.2.5 refuses `vdb`: it ends (signal: 6 (SIGABRT)"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_trial_changes_nothing_and_goes_with_no_fixes() {
+    let place = fake();
+    place.write("guest.xml", guest(&["good"]).as_bytes());
+    for arguments in [
+        &["lint", "--try-qemu", "./qemu", "--fix", "guest.xml"][..],
+        &["lint", "--try-qemu", "./qemu", "--diff", "guest.xml"],
+        &["lint", "--try-qemu", "guest.xml", "guest.xml"],
+    ] {
+        assert_eq!(ask(&place, arguments).code, 2, "{arguments:?}");
+    }
+    assert_eq!(place.read("guest.xml"), guest(&["good"]));
 }

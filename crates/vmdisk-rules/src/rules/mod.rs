@@ -73,6 +73,7 @@ mod queues_gt_vcpus;
 mod read_only_filesystem;
 mod read_only_ide_disk;
 mod read_only_on_one_node;
+mod refused_by_qemu;
 mod serial_too_long;
 mod shareable_cached;
 mod slice_unaligned;
@@ -176,6 +177,7 @@ pub static RULES: &[&Rule] = &[
     &read_only_filesystem::RULE,
     &read_only_ide_disk::RULE,
     &read_only_on_one_node::RULE,
+    &refused_by_qemu::RULE,
     &serial_too_long::RULE,
     &shareable_cached::RULE,
     &slice_unaligned::RULE,
@@ -275,3 +277,6 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
 /// The check of a rule about allowances: they belong to the file and not to the disks, so whoever
 /// holds the file reports them.
 fn reported_with_the_allowances(_context: &Context<'_>, _report: &mut Report) {}
+
+/// The check of the rule about trials: whoever starts the QEMU reports what it says.
+fn reported_by_a_trial(_context: &Context<'_>, _report: &mut Report) {}
