@@ -238,10 +238,55 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 | ImageField::MetadataCacheSize => return false,
             }
         }
-        FieldPath::IoThread(..) | FieldPath::Iotune(..) | FieldPath::ThrottleGroup(..) => {
-            return false;
+        FieldPath::Iotune(nth, field) => {
+            let mut limits = domain.disks[nth].backend.iotune.take().unwrap_or_default();
+            let is_set = set_limit(&mut limits, field, value);
+            domain.disks[nth].backend.iotune = Some(limits);
+            return is_set;
         }
+        FieldPath::ThrottleGroup(nth, field) => {
+            return set_limit(&mut domain.throttle_groups[nth], field, value);
+        }
+        FieldPath::IoThread(..) => return false,
     }
+    true
+}
+
+/// Sets a limit; false for the element around them all.
+fn set_limit(limits: &mut Iotune, field: LimitField, value: &str) -> bool {
+    let Iotune {
+        bytes,
+        iops,
+        size_iops,
+        group,
+    } = limits;
+    let slot = match field {
+        LimitField::Limits => return false,
+        LimitField::Group => {
+            *group = Some(value.to_owned());
+            return true;
+        }
+        LimitField::SizeIops => size_iops,
+        LimitField::TotalBytes => &mut bytes.total,
+        LimitField::ReadBytes => &mut bytes.read,
+        LimitField::WriteBytes => &mut bytes.write,
+        LimitField::TotalBytesMax => &mut bytes.total_max,
+        LimitField::ReadBytesMax => &mut bytes.read_max,
+        LimitField::WriteBytesMax => &mut bytes.write_max,
+        LimitField::TotalBytesMaxLength => &mut bytes.total_max_length,
+        LimitField::ReadBytesMaxLength => &mut bytes.read_max_length,
+        LimitField::WriteBytesMaxLength => &mut bytes.write_max_length,
+        LimitField::TotalIops => &mut iops.total,
+        LimitField::ReadIops => &mut iops.read,
+        LimitField::WriteIops => &mut iops.write,
+        LimitField::TotalIopsMax => &mut iops.total_max,
+        LimitField::ReadIopsMax => &mut iops.read_max,
+        LimitField::WriteIopsMax => &mut iops.write_max,
+        LimitField::TotalIopsMaxLength => &mut iops.total_max_length,
+        LimitField::ReadIopsMaxLength => &mut iops.read_max_length,
+        LimitField::WriteIopsMaxLength => &mut iops.write_max_length,
+    };
+    *slot = value.parse().ok();
     true
 }
 
@@ -288,6 +333,8 @@ fn any_path() -> impl Strategy<Value = (Index, FieldPath)> {
         1 => (0..3_usize, select(ImageField::ALL)).prop_map(|(depth, field)| FieldPath::Image(0, depth, field)),
         1 => select(DomainField::ALL).prop_map(FieldPath::Domain),
         1 => select(ControllerField::ALL).prop_map(|field| FieldPath::Controller(0, field)),
+        1 => select(LimitField::ALL).prop_map(|field| FieldPath::Iotune(0, field)),
+        1 => select(LimitField::ALL).prop_map(|field| FieldPath::ThrottleGroup(0, field)),
     ];
     (any::<Index>(), field)
 }
@@ -304,6 +351,12 @@ fn numbered(domain: &Domain, (index, at): (Index, FieldPath)) -> Option<FieldPat
             Some(FieldPath::Controller(index.index(controllers), field))
         }
         FieldPath::Domain(_) if domain.scope == Scope::WholeGuest => Some(at),
+        FieldPath::Iotune(_, field) if disks > 0 => {
+            Some(FieldPath::Iotune(index.index(disks), field))
+        }
+        FieldPath::ThrottleGroup(_, field) if !domain.throttle_groups.is_empty() => Some(
+            FieldPath::ThrottleGroup(index.index(domain.throttle_groups.len()), field),
+        ),
         FieldPath::Disk(..)
         | FieldPath::Image(..)
         | FieldPath::Controller(..)
@@ -374,7 +427,7 @@ proptest! {
         let text = write_domain(&domain, &Kept::default()).unwrap();
         let document = read(&text).unwrap();
         let Some(at) = numbered(&domain, path) else { return Ok(()) };
-        // A disk or controller that is gone gives its number to the next.
+        // A disk, controller or group that is gone gives its number to the next.
         let is_numbered = matches!(
             at,
             FieldPath::Disk(_, DiskField::Disk)
@@ -383,6 +436,7 @@ proptest! {
                     _,
                     ControllerField::Controller | ControllerField::ControllerType,
                 )
+                | FieldPath::ThrottleGroup(_, LimitField::Limits)
         );
         if is_numbered {
             return Ok(());
@@ -391,6 +445,11 @@ proptest! {
         let value = place.span.slice(&text).unwrap().to_owned();
         let removed = match edits(&text, &document, &Change::remove(at)) {
             Err(CannotEdit::WholeDocument(_)) => return Ok(()),
+            // One element for each.
+            Err(CannotEdit::NotOneValue(
+                FieldPath::Domain(DomainField::BootDevices)
+                | FieldPath::Image(_, _, ImageField::Hosts),
+            )) => return Ok(()),
             removed => removed.unwrap(),
         };
         let without = apply_edits(&text, &removed).unwrap();

@@ -96,8 +96,8 @@ impl Domain {
 
     /// The device model that a disk's frontend comes to.
     ///
-    /// A SCSI disk without a written controller counts as [`FrontendKind::Scsi`]: libvirt adds one,
-    /// and on x86 that is the emulated LSI 53C895A (`qemuDomainGetSCSIControllerModel`).
+    /// A SCSI disk without a written controller, or on one without a model, is what libvirt makes of it
+    /// ([`ScsiControllerModel::libvirts_choice`]); where no architecture is written, that of a PC.
     pub fn frontend_kind(&self, disk: &Disk) -> FrontendKind {
         if matches!(disk.backend.source, BackendSource::VhostUser(_)) {
             return FrontendKind::VhostUserBlk;
@@ -105,11 +105,15 @@ impl Domain {
         match disk.frontend.effective_bus() {
             TargetBus::Virtio => FrontendKind::VirtioBlk,
             TargetBus::Scsi => {
-                let is_virtio = self
+                let written = self
                     .scsi_controller_of(disk)
                     .and_then(|controller| controller.scsi_model)
-                    .is_some_and(ScsiControllerModel::is_virtio);
-                if is_virtio {
+                    .filter(|model| *model != ScsiControllerModel::Auto);
+                let model = written.unwrap_or_else(|| {
+                    let architecture = self.architecture.unwrap_or(Architecture::X86_64);
+                    ScsiControllerModel::libvirts_choice(architecture, self.machine.as_ref())
+                });
+                if model.is_virtio() {
                     FrontendKind::VirtioScsi
                 } else {
                     FrontendKind::Scsi
@@ -148,5 +152,7 @@ mod tests {
         assert_eq!(domain.frontend_kind(&disk), FrontendKind::VirtioScsi);
         domain.controllers[0].index = Some(1);
         assert_eq!(domain.frontend_kind(&disk), FrontendKind::Scsi);
+        domain.architecture = Some(Architecture::Aarch64);
+        assert_eq!(domain.frontend_kind(&disk), FrontendKind::VirtioScsi);
     }
 }

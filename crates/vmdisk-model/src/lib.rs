@@ -85,9 +85,7 @@ pub use memory::{HugePages, MemoryAccess, MemoryBacking, MemorySource};
 pub use network::{
     Cookie, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport,
 };
-pub use pool::{
-    LocatedVolume, PoolType, StoragePool, StorageVolume, VolumeNotLocated, VolumeType,
-};
+pub use pool::{LocatedVolume, PoolType, StoragePool, StorageVolume, VolumeNotLocated, VolumeType};
 pub use size::{Bytes, SizeError};
 pub use statistics::{LatencyHistogram, Statistics};
 pub use virtio::VirtioOptions;

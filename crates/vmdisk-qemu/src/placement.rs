@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_model::{
     Address, ControllerField, ControllerType, Disk, DiskField, DomainField, DriveAddress,
-    FieldPath, Scope, ScsiControllerModel, TargetBus, target_number,
+    FieldPath, MachineType, Scope, ScsiControllerModel, TargetBus, target_number,
 };
 
 use crate::board::{Board, Machine};
@@ -49,20 +49,15 @@ pub(crate) const fn controller_type(bus: TargetBus) -> Option<ControllerType> {
     }
 }
 
-/// The model of a SCSI controller: as written, else libvirt's choice (`qemuDomainGetSCSIControllerModel`).
+/// The model of a SCSI controller: as written, else libvirt's choice.
 pub(crate) fn scsi_model(
     written: Option<ScsiControllerModel>,
     machine: &Machine,
 ) -> ScsiControllerModel {
     match written {
         Some(ScsiControllerModel::Auto) | None => {
-            if machine.board == Board::Pseries {
-                ScsiControllerModel::Ibmvscsi
-            } else if machine.is_x86() {
-                ScsiControllerModel::Lsilogic
-            } else {
-                ScsiControllerModel::VirtioScsi
-            }
+            let name = machine.name.as_deref().map(MachineType::new);
+            ScsiControllerModel::libvirts_choice(machine.architecture, name.as_ref())
         }
         Some(model) => model,
     }

@@ -12,5 +12,6 @@ mod hostile;
 mod injection;
 mod matrix;
 mod qemu;
+mod sources;
 mod storage;
 mod trial;

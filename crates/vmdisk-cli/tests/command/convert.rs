@@ -150,7 +150,7 @@ fn what_no_spec_says_is_told_or_refused() {
     assert_eq!(told.code, 0, "{told:?}");
     assert!(
         told.stderr
-            .contains("driver/@ioeventfd is not carried over"),
+            .contains("`driver/@ioeventfd` is not carried over"),
         "{told:?}"
     );
     let far = "<disk type='network'><source protocol='nbd'><host name='h'/></source>\

@@ -4,7 +4,7 @@ mod insert;
 mod outline;
 mod slot;
 
-use vmdisk_model::{Change, DiskField, DomainField, FieldPath};
+use vmdisk_model::{Change, DiskField, DomainField, FieldPath, ImageField};
 use vmdisk_source::{Edit, Place, Span};
 
 use crate::vocabulary::{SOURCE_TYPES, source_of};
@@ -118,6 +118,14 @@ fn is_flag(at: FieldPath) -> bool {
             _,
             DiskField::ReadOnly | DiskField::Shareable | DiskField::Transient
         ) | FieldPath::Domain(DomainField::HugePages)
+    )
+}
+
+/// True for what is one element for each of several, of which the map has the first.
+fn is_several(at: FieldPath) -> bool {
+    matches!(
+        at,
+        FieldPath::Domain(DomainField::BootDevices) | FieldPath::Image(_, _, ImageField::Hosts)
     )
 }
 
@@ -284,8 +292,7 @@ impl<'t> Editor<'t> {
     }
 
     fn remove(&mut self, at: FieldPath) -> Result<(), CannotEdit> {
-        // One element each, of which the map has the first.
-        if at == FieldPath::Domain(DomainField::BootDevices) {
+        if is_several(at) {
             return Err(CannotEdit::NotOneValue(at));
         }
         let place = self.place(at).ok_or(CannotEdit::NotWritten(at))?;

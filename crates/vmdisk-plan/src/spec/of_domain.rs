@@ -1,10 +1,10 @@
 //! From a guest that exists to the spec that asks for the same disks.
 
 use vmdisk_model::{
-    AioMode, Backend, BackendSource, Backing, Device, Discard, Disk, DiskField, Domain,
-    DomainField, DomainType, FieldPath, Format, Frontend, FrontendKind, HostStorage, Image,
-    ImageField, MemoryBacking, Scope, Statistics, Switch, TargetBus, VhostUserSocket,
-    VirtioOptions,
+    Address, AioMode, Backend, BackendSource, Backing, BootDevice, Device, Discard, Disk,
+    DiskField, Domain, DomainField, DomainType, DriveAddress, FieldPath, Format, Frontend,
+    FrontendKind, HostStorage, Image, ImageField, MemoryBacking, Scope, Statistics, Switch,
+    TargetBus, VhostUserSocket, VirtioOptions,
 };
 
 use super::{
@@ -37,7 +37,8 @@ impl Report {
     fn leave_set(&mut self, disk: usize, fields: &[(DiskField, bool)]) {
         for (field, is_set) in fields {
             if *is_set {
-                self.leave(FieldPath::Disk(disk, *field), field.label(), false);
+                let what = format!("`{}`", field.label());
+                self.leave(FieldPath::Disk(disk, *field), what, false);
             }
         }
     }
@@ -79,11 +80,34 @@ impl Spec {
         for (nth, disk) in domain.disks.iter().enumerate() {
             disks.extend(disk_of(domain, nth, disk, &mut report));
         }
+        boot_in_order(domain, &mut disks);
         let spec = Spec {
             guest,
             ..Spec::new(disks)
         };
         (spec, report.0)
+    }
+}
+
+/// Gives the disks that the firmware would take first their places in the boot order: of each kind that it
+/// looks for, libvirt has the first one.
+fn boot_in_order(domain: &Domain, disks: &mut [DiskSpec]) {
+    if disks.iter().any(|disk| disk.boot.is_some()) {
+        return;
+    }
+    let mut place = 0;
+    for kind in &domain.boot_devices {
+        let media = match kind {
+            BootDevice::Disk => None,
+            BootDevice::Cdrom => Some(MediaSpec::Cdrom),
+            BootDevice::Floppy => Some(MediaSpec::Floppy),
+            BootDevice::Network => continue,
+        };
+        let mut free = disks.iter_mut().filter(|disk| disk.boot.is_none());
+        if let Some(disk) = free.find(|disk| disk.media == media) {
+            place += 1;
+            disk.boot = Some(place);
+        }
     }
 }
 
@@ -142,12 +166,12 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
         (
             DomainField::NumaCells,
             !cell_access.is_empty(),
-            "NUMA cells",
+            "the memory of NUMA cells",
         ),
         (
             DomainField::BootDevices,
-            !boot_devices.is_empty(),
-            "what the firmware looks for; give disks a place in the boot order instead:",
+            boot_devices.contains(&BootDevice::Network),
+            "booting from the network",
         ),
         (DomainField::Blkiotune, blkiotune.is_some(), "blkiotune"),
         (
@@ -163,7 +187,7 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
         (
             DomainField::Devices,
             !controllers.is_empty(),
-            "controllers, which follow from the disks,",
+            "the list of controllers, which follows from the disks,",
         ),
     ] {
         if is_set {
@@ -359,11 +383,31 @@ fn frontend_of(nth: usize, frontend: &Frontend, spec: &mut DiskSpec, report: &mu
             (DiskField::Tray, tray.is_some()),
             (DiskField::DpoFua, dpofua.is_some()),
             (DiskField::LoadParm, loadparm.is_some()),
-            (DiskField::Address, address.is_some()),
+            (DiskField::Address, is_placed(frontend, address.as_ref())),
             (DiskField::Alias, alias.is_some()),
             (DiskField::AcpiIndex, acpi_index.is_some()),
         ],
     );
+}
+
+/// True if a disk is somewhere else than where libvirt puts it by its target's name.
+fn is_placed(frontend: &Frontend, address: Option<&Address>) -> bool {
+    let target = frontend.target.as_deref().unwrap_or_default();
+    match address {
+        Some(Address::Drive(place)) => {
+            DriveAddress::of_target(frontend.effective_bus(), target) != Some(*place)
+        }
+        Some(
+            Address::Pci(_)
+            | Address::Usb(_)
+            | Address::Ccw(_)
+            | Address::VirtioMmio
+            | Address::SpaprVio(_)
+            | Address::Unassigned
+            | Address::Other(_),
+        ) => true,
+        None => false,
+    }
 }
 
 fn modes_of(nth: usize, backend: &Backend, spec: &mut DiskSpec, report: &mut Report) {

@@ -57,11 +57,14 @@ fn server(view: &View<'_>) -> Option<NetworkHost> {
 fn servers(view: &View<'_>) -> Vec<NetworkHost> {
     let mut hosts = Vec::new();
     for nth in 0_usize.. {
-        let key = format!("server.{nth}");
-        if !view.has_within(&key) {
+        let one = view.inside(&format!("server.{nth}"));
+        if ["type", "host", "path", "socket"]
+            .iter()
+            .all(|key| one.peek(key).is_none())
+        {
             break;
         }
-        hosts.extend(server(&view.inside(&key)));
+        hosts.extend(server(&one));
     }
     if hosts.is_empty() && view.has_within("server") {
         hosts.extend(server(&view.inside("server")));

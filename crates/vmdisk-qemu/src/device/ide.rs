@@ -22,7 +22,7 @@ impl Writer<'_> {
             // Part of the chipset.
             return "ide".to_owned();
         }
-        let id = self.ids.take(&format!("sata{index}"));
+        let id = self.controller_id(written, &format!("sata{index}"));
         let mut object = JsonObject::new()
             .with(
                 "driver",

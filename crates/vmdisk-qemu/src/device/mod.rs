@@ -200,6 +200,13 @@ impl Writer<'_> {
             .with("id", id)
     }
 
+    /// Takes the id of a controller: the name that somebody gave it, else libvirt's.
+    pub(crate) fn controller_id(&mut self, written: Option<&Controller>, usual: &str) -> String {
+        let alias = written.and_then(|controller| controller.alias.as_deref());
+        let own = alias.filter(|alias| alias.starts_with("ua-") && is_identifier(alias));
+        self.ids.take(own.unwrap_or(usual))
+    }
+
     /// The id that a disk's device is to have: its alias where that is one, else one of the style.
     pub(crate) fn device_id(&self, device: &DiskDevice<'_>) -> String {
         let alias = device.disk.frontend.alias.as_deref();

@@ -24,7 +24,7 @@ impl<'a> Writer<'a> {
         written: Option<&Controller>,
         plan: &Plan,
     ) -> String {
-        let id = self.ids.take(&format!("nvme{index}"));
+        let id = self.controller_id(written, &format!("nvme{index}"));
         self.require(
             Capability::NvmeNamespaceDevice,
             planned.origin,

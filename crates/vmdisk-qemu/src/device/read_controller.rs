@@ -171,6 +171,12 @@ impl<'a> Reader<'a> {
             // The serial number is that of the disks.
             properties.get(key);
         }
+        let own_name = properties
+            .peek("id")
+            .filter(|id| id.value.as_str().starts_with("ua-"));
+        if let Some(id) = own_name {
+            self.record(at(ControllerField::Alias), id);
+        }
         if let Some(driver) = properties.get("driver") {
             self.record(at(ControllerField::ControllerType), driver);
             self.record(at(ControllerField::Model), driver);
@@ -178,6 +184,7 @@ impl<'a> Reader<'a> {
         let mut controller = Controller {
             scsi_model,
             other_model: other_model.map(str::to_owned),
+            alias: own_name.map(|id| id.value.as_str().to_owned()),
             ..Controller::new(kind, index)
         };
         if scsi_model.is_some_and(ScsiControllerModel::is_virtio) {

@@ -30,7 +30,7 @@ impl Writer<'_> {
         planned: &PlannedController,
         written: Option<&Controller>,
     ) -> String {
-        let id = self.ids.take(&format!("scsi{index}"));
+        let id = self.controller_id(written, &format!("scsi{index}"));
         let at = self.controller_field(planned, ControllerField::Model);
         let address = written.and_then(|controller| controller.address.as_ref());
         let place_at = self.controller_field(planned, ControllerField::Address);

@@ -56,10 +56,11 @@ impl Writer<'_> {
         planned: &PlannedController,
         written: Option<&Controller>,
     ) -> String {
-        let id = self.ids.take(&match index {
+        let usual = match index {
             0 => "usb".to_owned(),
             index => format!("usb{index}"),
-        });
+        };
+        let id = self.controller_id(written, &usual);
         let model = written.and_then(|controller| controller.other_model.as_deref());
         let driver = match (written, model) {
             // Nobody asked for a kind: the one that is fast and that every guest of today knows.
