@@ -300,5 +300,5 @@ fn machine_type(context: &Context<'_>, report: &mut Report) {
         .label(why)
         .confidence(confidence)
         .note("QEMU ends with `unsupported machine type`")
-        .help("take a machine type of that QEMU, or the QEMU that the machine type is of; to another one the guest has other hardware");
+        .help("take a machine type of that QEMU, with which the guest sees other hardware, or run it on a QEMU that has this one");
 }
