@@ -74,11 +74,14 @@ static DIR: ElementSpec = ElementSpec::new("source")
 static NETWORK: ElementSpec = ElementSpec::new("source")
     .attributes(&[
         attribute("protocol", (0, 8, 7), Words(NetworkProtocol::WORDS))
-            .is(Image(ImageField::NetworkProtocol)),
+            .is(Image(ImageField::NetworkProtocol))
+            .later(&[("nfs", (7, 0, 0), None), ("vxhs", (3, 8, 0), None)]),
         attribute("name", (0, 8, 7), Text).is(Image(ImageField::NetworkName)),
         attribute("query", (6, 2, 0), Text).is(Image(ImageField::Query)),
         attribute("tls", (3, 8, 0), YES_NO).is(Image(ImageField::Tls)),
-        attribute("tlsHostname", (8, 2, 0), Text).is(Image(ImageField::TlsHostname)),
+        attribute("tlsHostname", (8, 2, 0), Text)
+            .is(Image(ImageField::TlsHostname))
+            .qemu((7, 0, 0)),
         attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
             .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (1, 2, 4), Unsigned32),
@@ -191,6 +194,7 @@ static DATA_STORE: ElementSpec = ElementSpec::new("dataStore")
         ChildSpec {
             name: "source",
             since: (10, 10, 0),
+            qemu: None,
             pick: Pick::SourceOfType,
             repeats: false,
             fields: [None; 2],
@@ -307,7 +311,8 @@ static SNAPSHOT: ElementSpec =
 static CONFIG: ElementSpec =
     ElementSpec::new("config").attributes(&[attribute("file", (1, 2, 11), Text)]);
 
-pub(super) static INITIATOR: ElementSpec = ElementSpec::new("initiator").children(&[child((4, 7, 0), &IQN)]);
+pub(super) static INITIATOR: ElementSpec =
+    ElementSpec::new("initiator").children(&[child((4, 7, 0), &IQN)]);
 
 static IQN: ElementSpec = ElementSpec::new("iqn").attributes(&[attribute("name", (4, 7, 0), Text)]);
 
