@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 
 use crate::hostlab::packages::{Packages, Release, run as run_program};
 
@@ -75,8 +75,14 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
             println!("{} is there", emulator.display());
             continue;
         }
-        fetch(source, &programs).with_context(|| {
-            format!("QEMU {} of Debian {}", source.version, source.release.name)
+        fetch(source, &programs).map_err(|error| {
+            let Source {
+                version, release, ..
+            } = source;
+            anyhow!(
+                "QEMU {version} of Debian {} cannot be had: {error:#}",
+                release.name
+            )
         })?;
         let found = version(&emulator)?;
         ensure!(

@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Collect what there is to know about this host.
     Facts(Box<FactsArgs>),
+    /// Show what a QEMU, libvirt, machine type or kernel can do.
+    Capabilities(CapabilitiesArgs),
     /// Show what the header of an image says, and what is wrong with it.
     Image(ImageArgs),
     /// Show the page of a rule.
@@ -72,6 +74,10 @@ pub(crate) struct HostArgs {
     /// left out comes from the facts.
     #[arg(long, value_name = "KEY=VALUE,…", help_heading = "Host and target")]
     pub(crate) target: Option<Target>,
+    /// Start this QEMU without a machine and ask it what it can do, which beats what its version tells; or
+    /// read what `vmdisk capabilities --format recording` wrote of one.
+    #[arg(long, value_name = "PATH", help_heading = "Host and target")]
+    pub(crate) qemu: Option<PathBuf>,
     /// Who shares the host; moves severities.
     #[arg(
         long,
@@ -118,6 +124,10 @@ pub(crate) struct LintArgs {
     /// Print what --fix would change as a diff that `git apply` takes, and change nothing.
     #[arg(long, conflicts_with = "format", help_heading = "Fixes")]
     pub(crate) diff: bool,
+    /// Also start this QEMU, paused, with the machine and the disks of each file, and report what it says.
+    /// Empty images stand for the guest's own, of which none is opened. Without --qemu the rules ask it, too.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["fix", "diff"])]
+    pub(crate) try_qemu: Option<PathBuf>,
     /// What to call standard input.
     #[arg(long, value_name = "PATH")]
     pub(crate) stdin_filename: Option<PathBuf>,
@@ -224,6 +234,9 @@ pub(crate) struct ConvertArgs {
     /// What it will run on, such as qemu=10.0,machine=pc-q35-10.0.
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub(crate) target: Option<Target>,
+    /// Start this QEMU without a machine and ask it what it can do, or read a recording of one.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) qemu: Option<PathBuf>,
     /// How nodes and devices are named, with --to qemu.
     #[arg(long, value_name = "STYLE", value_enum, default_value_t = ConvertStyle::Readable)]
     pub(crate) style: ConvertStyle,
@@ -370,6 +383,33 @@ pub(crate) enum FactsFormat {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct CapabilitiesArgs {
+    /// Answer for this target, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12.
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub(crate) target: Option<Target>,
+    /// Start this QEMU without a machine and ask it, or read a recording of one.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) qemu: Option<PathBuf>,
+    /// How to print it.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = CapabilitiesFormat::Text)]
+    pub(crate) format: CapabilitiesFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CapabilitiesFormat {
+    /// For people.
+    Text,
+    /// For programs; `vmdisk schema capabilities` describes it.
+    Json,
+    /// What the QEMU of --qemu said, for --qemu where that QEMU is not; `vmdisk schema recording`
+    /// describes it.
+    Recording,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ImageArgs {
     /// Images: files or block devices. Only headers are read.
     #[arg(value_name = "FILE", required = true)]
@@ -436,6 +476,10 @@ pub(crate) enum SchemaFormat {
     Spec,
     /// What `vmdisk image --format json` prints.
     Image,
+    /// What `vmdisk capabilities --format json` prints.
+    Capabilities,
+    /// What `vmdisk capabilities --format recording` prints and `--qemu` reads.
+    Recording,
 }
 
 #[derive(Args, Debug)]

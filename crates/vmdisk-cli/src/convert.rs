@@ -190,8 +190,9 @@ fn written(
         ),
         ConvertForm::Spec => spec::written(domain, document, input)?,
         ConvertForm::Qemu => {
+            let qemu = args.qemu.as_deref().map(crate::qemu::ask).transpose()?;
             let options = QemuOptions {
-                target: args.target.clone().unwrap_or_default(),
+                target: crate::qemu::target(args.target.as_ref(), qemu.as_ref())?,
                 style: match args.style {
                     ConvertStyle::Readable => QemuStyle::Readable,
                     ConvertStyle::Libvirt => QemuStyle::Libvirt,

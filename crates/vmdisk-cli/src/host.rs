@@ -16,16 +16,26 @@ use crate::stop::Stop;
 #[derive(Debug, Default)]
 pub(crate) struct Host {
     facts: Option<Facts>,
+    /// What was asked for, and what the QEMU of `--qemu` can do.
+    asked: Target,
 }
 
 impl Host {
-    /// Reads `--facts`.
-    pub(crate) fn prepare(args: &HostArgs, io: &mut Io<'_>, colors: Colors) -> Result<Self, Stop> {
+    /// Reads `--facts`, and asks the QEMU of `--qemu`, or else another one that is named.
+    pub(crate) fn prepare(
+        args: &HostArgs,
+        other_qemu: Option<&Path>,
+        io: &mut Io<'_>,
+        colors: Colors,
+    ) -> Result<Self, Stop> {
         let facts = match &args.facts {
             Some(path) => Some(read_facts(path, io, colors)?),
             None => None,
         };
-        Ok(Host { facts })
+        let qemu = args.qemu.as_deref().or(other_qemu);
+        let qemu = qemu.map(crate::qemu::ask).transpose()?;
+        let asked = crate::qemu::target(args.target.as_ref(), qemu.as_ref())?;
+        Ok(Host { facts, asked })
     }
 
     /// Asks the host this runs on about some paths, for `--live`.
@@ -44,8 +54,8 @@ impl Host {
     }
 
     /// What was asked for, with what that leaves open taken from the facts.
-    pub(crate) fn target(&self, args: &HostArgs) -> Target {
-        let asked = args.target.clone().unwrap_or_default();
+    pub(crate) fn target(&self) -> Target {
+        let asked = self.asked.clone();
         match &self.facts {
             Some(facts) => asked.or(Target::from_facts(facts)),
             None => asked,

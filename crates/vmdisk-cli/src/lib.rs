@@ -5,6 +5,7 @@
 
 mod args;
 mod atomic;
+mod capabilities;
 mod clock;
 mod color;
 mod convert;
@@ -17,6 +18,7 @@ mod image;
 mod io;
 mod lint;
 mod output;
+mod qemu;
 mod render;
 mod sanitize;
 mod schema;
@@ -77,6 +79,7 @@ fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, 
         Command::Generate(args) => generate::run(args, io, colors),
         Command::Convert(args) => convert::run(args, io, colors),
         Command::Facts(args) => facts::run(args, io, colors),
+        Command::Capabilities(args) => capabilities::run(args, io),
         Command::Image(args) => image::run(args, io, colors),
         Command::Explain(args) => explain::explain(args, io),
         Command::Rules(args) => explain::rules(args, io),

@@ -1,6 +1,7 @@
 //! `vmdisk schema`.
 
 use crate::args::{SchemaArgs, SchemaFormat};
+use crate::capabilities;
 use crate::exit::Exit;
 use crate::image;
 use crate::io::Io;
@@ -15,6 +16,8 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),
         SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
         SchemaFormat::Image => image::json::schema(),
+        SchemaFormat::Capabilities => capabilities::schema(),
+        SchemaFormat::Recording => capabilities::recording_schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)
         .expect("a schema holds only text, numbers, lists and maps");

@@ -19,7 +19,8 @@ pub enum Component {
 /// How a capability can be asked of the program itself, which beats its version: builds differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// Where it is in the answer of `query-qmp-schema`.
+    /// Where it is in the answer of `query-qmp-schema`: the command, then `arg-type` or `ret-type`, then names of
+    /// members; `+WORD` goes to the variant of a tag, `^WORD` is a value of an enumeration, `$WORD` a feature.
     QmpSchema(&'static str),
     /// A property in `device-list-properties`.
     DeviceProperty {
@@ -41,6 +42,8 @@ pub struct Row {
     pub capability: Capability,
     /// Its name in facts and messages.
     pub name: &'static str,
+    /// What it is, in Markdown.
+    pub about: &'static str,
     /// Whose version it hangs on.
     pub component: Component,
     /// The first version that has it.
@@ -145,13 +148,13 @@ impl Capability {
 
 macro_rules! capabilities {
     ($(
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])+
         $variant:ident = $name:literal, $component:ident $since:tt $(until $until:tt)?, $probe:expr, $source:literal;
     )*) => {
         /// Something a target can do or not.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Capability {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $doc])+ $variant,)*
         }
 
         /// One row per capability, in the order of [`Capability`].
@@ -159,6 +162,7 @@ macro_rules! capabilities {
             $(Row {
                 capability: Capability::$variant,
                 name: $name,
+                about: concat!($($doc),+).trim_ascii_start(),
                 component: Component::$component,
                 since: Version $since,
                 until: until!($($until)?),
@@ -186,9 +190,9 @@ capabilities! {
     /// `-blockdev` on the command line.
     Blockdev = "blockdev", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add"), "QEMU commit 42e5f39378";
     /// `-object` takes JSON.
-    ObjectJson = "object-json", Qemu (6, 0, 0), Probe::QmpSchema("object-add/arg-type/qom-type"), "QEMU QAPI docs";
+    ObjectJson = "object-json", Qemu (6, 0, 0), Probe::QmpSchema("object-add/arg-type/+iothread"), "QEMU QAPI docs";
     /// `-device` takes JSON.
-    DeviceJson = "device-json", Qemu (6, 2, 0), Probe::Trial, "QEMU docs/about; tried on 5.2 and 7.2";
+    DeviceJson = "device-json", Qemu (6, 2, 0), Probe::QmpSchema("device_add/$json-cli"), "QEMU docs/about; tried on 5.2 and 7.2";
     /// `aio=io_uring`, when it was built in.
     AioIoUring = "aio-io-uring", Qemu (5, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/aio/^io_uring"), "QEMU commit c644751069";
     /// A start without io_uring where the host denies it: QEMU takes threads at the first request.
@@ -246,6 +250,55 @@ capabilities! {
     /// scsi-hd `dpofua`, off until machine type 10.0.
     ScsiDpofua = "scsi-dpofua", Qemu (1, 0, 0), property("scsi-hd", "dpofua"), "QEMU hw/core/machine.c hw_compat_10_0";
 
+    /// RBD images, when they were built in.
+    Rbd = "rbd", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd"), "QEMU QAPI docs";
+    /// RBD images with an encryption layer of librbd.
+    RbdEncryption = "rbd-encryption", Qemu (6, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd/encrypt"), "QEMU QAPI docs";
+    /// RBD encryption of whichever LUKS version the image has.
+    RbdLuksAny = "rbd-luks-any", Qemu (8, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd/encrypt/+luks-any"), "QEMU QAPI docs";
+    /// iSCSI by QEMU's own initiator, when it was built in.
+    Iscsi = "iscsi", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+iscsi"), "QEMU QAPI docs";
+    /// NFS by QEMU's own client, when it was built in.
+    Nfs = "nfs", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+nfs"), "QEMU QAPI docs";
+    /// Images over SSH, when it was built in.
+    Ssh = "ssh", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+ssh"), "QEMU QAPI docs";
+    /// Images over HTTP and HTTPS, when they were built in.
+    Https = "https", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+https"), "QEMU QAPI docs";
+    /// HTTP ranges taken for granted where the server does not announce them.
+    HttpForceRange = "http-force-range", Qemu (11, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+https/force-range"), "QEMU QAPI docs";
+    /// nbd `tls-hostname`.
+    NbdTlsHostname = "nbd-tls-hostname", Qemu (7, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/tls-hostname"), "QEMU QAPI docs";
+    /// Images on FTP servers, when it was built in.
+    Ftp = "ftp", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+ftp"), "QEMU QAPI docs";
+    /// The TFTP driver.
+    Tftp = "tftp", Qemu (1, 6, 0) until (2, 8, 0), Probe::QmpSchema("blockdev-add/arg-type/+tftp"), "QEMU docs/about/removed-features";
+    /// The sheepdog driver.
+    Sheepdog = "sheepdog", Qemu (2, 9, 0) until (6, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+sheepdog"), "QEMU docs/about/removed-features";
+    /// The vxhs driver.
+    Vxhs = "vxhs", Qemu (2, 11, 0) until (5, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+vxhs"), "QEMU docs/about/removed-features";
+    /// NVMe controllers driven from user space.
+    NvmeDriver = "nvme-driver", Qemu (2, 12, 0), Probe::QmpSchema("blockdev-add/arg-type/+nvme"), "QEMU git history";
+    /// vhost-vdpa block devices, by libblkio, when it was built in.
+    VhostVdpaDriver = "vhost-vdpa-driver", Qemu (7, 2, 0), Probe::QmpSchema("blockdev-add/arg-type/+virtio-blk-vhost-vdpa"), "QEMU QAPI docs; Debian's 7.2 lacks it";
+    /// qcow2 with LUKS inside.
+    Qcow2Encryption = "qcow2-encryption", Qemu (2, 10, 0), Probe::QmpSchema("blockdev-add/arg-type/+qcow2/encrypt"), "QEMU QAPI docs";
+    /// LUKS below any format.
+    Luks = "luks", Qemu (2, 6, 0), Probe::QmpSchema("blockdev-add/arg-type/+luks"), "QEMU QAPI docs";
+    /// Nodes that start inactive, for migration.
+    NodeActive = "node-active", Qemu (10, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/active"), "QEMU QAPI docs";
+    /// Persistent reservations by a helper process.
+    PrManager = "pr-manager", Qemu (2, 11, 0), Probe::QomType("pr-manager-helper"), "QEMU git history";
+    /// Guest memory in a file without a name.
+    MemoryBackendMemfd = "memory-backend-memfd", Qemu (2, 12, 0), Probe::QomType("memory-backend-memfd"), "QEMU git history";
+    /// Guest memory in POSIX shared memory.
+    MemoryBackendShm = "memory-backend-shm", Qemu (9, 1, 0), Probe::QomType("memory-backend-shm"), "QEMU QAPI docs; libvirt's recorded replies";
+    /// iothread `aio-max-batch`.
+    IothreadAioMaxBatch = "iothread-aio-max-batch", Qemu (6, 1, 0), Probe::QmpSchema("object-add/arg-type/+iothread/aio-max-batch"), "QEMU QAPI docs";
+    /// virtio-blk passes SCSI commands on.
+    VirtioBlkScsi = "virtio-blk-scsi", Qemu (0, 12, 0) until (9, 1, 0), property("virtio-blk-pci", "scsi"), "QEMU docs/about/removed-features; tried: refused on 5.2 and 7.2 already unless the device is legacy";
+    /// virtio-blk `report-discard-granularity`.
+    ReportDiscardGranularity = "report-discard-granularity", Qemu (6, 0, 0), property("virtio-blk-pci", "report-discard-granularity"), "libvirt's recorded replies; QEMU hw/core/machine.c";
+
     /// `io='io_uring'`.
     LibvirtIoUring = "libvirt-io-uring", Libvirt (6, 3, 0), Probe::Trial, "libvirt formatdomain";
     /// The iothreads of one disk (`<driver><iothreads>`).
@@ -296,6 +349,10 @@ capabilities! {
     /// tmpfs takes O_DIRECT.
     KernelTmpfsDirect = "kernel-tmpfs-direct", Kernel (6, 6, 0), Probe::Trial, "Linux commit e88e0d366f9c";
 
+    /// virtio devices on PCI are modern ones, not legacy alone.
+    MachineVirtioModern = "machine-virtio-modern", Machine (2, 7, 0), Probe::Trial, "QEMU hw/core/machine.c hw_compat_2_6";
+    /// virtio-blk has an interrupt for each queue, not two in all.
+    MachineVectorPerQueue = "machine-vector-per-queue", Machine (2, 12, 0), Probe::Trial, "QEMU hw/core/machine.c hw_compat_2_11";
     /// virtio-blk passes discards on.
     MachineVirtioBlkDiscard = "machine-virtio-blk-discard", Machine (4, 0, 0), property("virtio-blk-pci", "discard"), "QEMU hw/core/machine.c hw_compat_3_1";
     /// virtio queues hold 256 requests instead of 128.
@@ -304,6 +361,10 @@ capabilities! {
     MachineQueuePerVcpu = "machine-queue-per-vcpu", Machine (5, 2, 0), property("virtio-blk-pci", "num-queues"), "QEMU hw/core/machine.c hw_compat_5_1";
     /// virtio-blk tells the guest the discard granularity.
     MachineReportDiscardGranularity = "machine-report-discard-granularity", Machine (6, 0, 0), property("virtio-blk-pci", "report-discard-granularity"), "QEMU hw/core/machine.c hw_compat_5_2";
+    /// nvme namespaces are shared by the controllers of their subsystem.
+    MachineNvmeShared = "machine-nvme-shared", Machine (6, 2, 0), Probe::Trial, "QEMU hw/core/machine.c hw_compat_6_1";
+    /// virtio queues can be reset one by one.
+    MachineQueueReset = "machine-queue-reset", Machine (7, 2, 0), Probe::Trial, "QEMU hw/core/machine.c hw_compat_7_1";
     /// scsi-hd announces DPO and FUA.
     MachineScsiDpofua = "machine-scsi-dpofua", Machine (10, 1, 0), property("scsi-hd", "dpofua"), "QEMU hw/core/machine.c hw_compat_10_0";
 }

@@ -1,9 +1,9 @@
 //! What a configuration is for: the QEMU, libvirt, machine type and kernel that will run it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::capability::Capability;
+use crate::capability::{Capability, Component};
 use crate::fact::Fact;
 use crate::facts::Facts;
 use crate::version::{Version, VersionError};
@@ -31,6 +31,8 @@ pub struct Target {
     pub arch: Option<String>,
     /// Capabilities that the programs themselves were asked for; they win over versions.
     pub probed: BTreeMap<Capability, bool>,
+    /// The machine types that QEMU itself names; empty where it was not asked.
+    pub machines: BTreeSet<String>,
 }
 
 /// Why the text of a target could not be read.
@@ -95,6 +97,7 @@ impl Target {
             kernel: facts.kernel.version.clone().known(),
             arch: facts.cpu.arch.clone().known(),
             probed,
+            machines: BTreeSet::new(),
         }
     }
 
@@ -111,12 +114,17 @@ impl Target {
         let same_kernel = same(self.kernel, other.kernel);
         let mut probed = other.probed;
         probed.retain(|capability, _| match capability.row().component {
-            crate::capability::Component::Qemu => same_qemu,
-            crate::capability::Component::Libvirt => same_libvirt,
-            crate::capability::Component::Kernel => same_kernel,
-            crate::capability::Component::Machine => self.machine.is_none(),
+            Component::Qemu => same_qemu,
+            Component::Libvirt => same_libvirt,
+            Component::Kernel => same_kernel,
+            Component::Machine => self.machine.is_none(),
         });
         probed.extend(self.probed);
+        let machines = if self.machines.is_empty() && same_qemu {
+            other.machines
+        } else {
+            self.machines
+        };
         Self {
             qemu: self.qemu.or(other.qemu),
             libvirt: self.libvirt.or(other.libvirt),
@@ -124,7 +132,21 @@ impl Target {
             kernel: self.kernel.or(other.kernel),
             arch: self.arch.or(other.arch),
             probed,
+            machines,
         }
+    }
+
+    /// This target where libvirt has no part in what is looked at.
+    #[must_use]
+    pub fn without_libvirt(&self) -> Self {
+        let mut target = Self {
+            libvirt: None,
+            ..self.clone()
+        };
+        target
+            .probed
+            .retain(|capability, _| capability.row().component != Component::Libvirt);
+        target
     }
 
     /// The version in the machine type's name: `None` for aliases such as `q35` and for a distribution's own names.
@@ -203,6 +225,7 @@ impl fmt::Display for Target {
             kernel,
             arch,
             probed: _,
+            machines: _,
         } = self;
         let version = |version: &Option<Version>| version.map(|version| version.to_string());
         let parts = [

@@ -283,6 +283,26 @@ fn a_disk_without_a_source_or_target_is_told_so_unless_its_drive_may_be_empty() 
             "`<source path=…>`",
         ),
         (
+            "<disk type='network'><source name='a'/><target dev='vda'/></disk>",
+            "<source name='a'/>",
+            "`<source protocol=…>`",
+        ),
+        (
+            "<disk type='volume'><source pool='a'/><target dev='vda'/></disk>",
+            "<source pool='a'/>",
+            "`volume`",
+        ),
+        (
+            "<disk type='nvme'><source type='pci' namespace='1'/><target dev='vda'/></disk>",
+            "<source type='pci' namespace='1'/>",
+            "`<address>`",
+        ),
+        (
+            "<disk><source file='/a'><dataStore type='block'/></source><target dev='vda'/></disk>",
+            "<dataStore type='block'/>",
+            "`<source dev=…>`",
+        ),
+        (
             "<disk><source file='/a'/></disk>",
             "<disk>",
             "`<target dev=…>`",
@@ -458,4 +478,25 @@ fn a_default_name_space_is_told_to_hide_everything() {
         Some("delete it"),
         Some("<domain><devices>"),
     );
+}
+
+#[test]
+fn a_login_or_a_key_in_both_places_is_told_and_both_are_written_back() {
+    for element in ["auth username='a'", "encryption format='luks'"] {
+        let text = format!(
+            "<disk type='network'><source protocol='rbd' name='a/b'><{element}/></source>\
+             <target dev='vda'/><{element}/></disk>"
+        );
+        let problem = only_problem(&text);
+        assert_eq!(problem.kind, ProblemKind::Duplicate, "{element}");
+        let written = read(&text).unwrap().write().unwrap();
+        assert_eq!(written.matches(element).count(), 2, "{written}");
+        // Where it stood is where it stays.
+        let old = format!(
+            "<disk type='network'><source protocol='rbd' name='a/b'/><target dev='vda'/><{element}/></disk>"
+        );
+        let written = read(&old).unwrap().write().unwrap();
+        assert!(written.contains("name='a/b'/>"), "{written}");
+        assert_eq!(written.matches(element).count(), 1, "{written}");
+    }
 }

@@ -158,6 +158,10 @@ impl Writer<'_> {
         if let Some(room) = self.pci.room
             && self.pci.unaddressed > room
         {
+            // Once: thousands more would tell nobody anything.
+            if self.pci.unaddressed > room + 1 {
+                return;
+            }
             let board = self.machine.board.name();
             self.problem_with_help(
                 at,

@@ -18,12 +18,15 @@ mod client;
 mod connect;
 mod error;
 mod event;
+mod introspect;
 mod launch;
 mod qemu;
 mod said;
+mod schema;
 
 pub use client::{Client, Greeting};
 pub use error::QmpError;
 pub use event::Event;
+pub use introspect::introspect;
 pub use launch::Launch;
 pub use qemu::Qemu;

@@ -27,6 +27,7 @@ mod chain;
 mod context;
 mod engine;
 mod evidence;
+mod features;
 mod finding;
 mod format_words;
 mod host;

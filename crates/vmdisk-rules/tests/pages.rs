@@ -154,11 +154,12 @@ fn mended(rule: &Rule, text: &str, document: &Document, outcome: &Outcome) -> St
     apply_edits(text, &edits).expect("the edits of one fix do not overlap")
 }
 
-/// Rules that the facade reports, because they are about the file and not about the disks.
-const REPORTED_BY_THE_FACADE: [&str; 3] = [
+/// Rules that the facade reports, because they are about the file or a trial and not about the disks.
+const REPORTED_BY_THE_FACADE: [&str; 4] = [
     "allowance-unknown-rule",
     "allowance-unused",
     "allowance-without-reason",
+    "refused-by-qemu",
 ];
 
 #[test]

@@ -93,6 +93,7 @@ mod losses;
 pub mod redact;
 mod resolve;
 mod storage;
+pub mod trial;
 pub mod write;
 
 /// The model: what a disk is.
@@ -117,7 +118,7 @@ pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, Place, RelatedPlace, R
 pub use document::{Document, Source, breadcrumb, read, read_bytes};
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FixScope, Fixed, fix};
-pub use lint::{LintOptions, LintReport, lint};
+pub use lint::{LintOptions, LintReport, lint, lint_tried};
 pub use losses::{Loss, losses, not_about_disks};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use storage::{Storage, StorageItem, Unlocated};

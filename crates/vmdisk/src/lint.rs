@@ -1,12 +1,16 @@
 //! Runs the rules over a document, and settles what its author allows.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use vmdisk_facts::{HostIndex, Target};
 use vmdisk_model::{DomainField, FieldPath};
-use vmdisk_rules::{Confidence, Context, Finding, NotChecked, Policy, Rule, Severity, TakenBy};
+use vmdisk_rules::{
+    Confidence, Context, Finding, Missing, NotChecked, Policy, Rule, Severity, TakenBy,
+};
 use vmdisk_source::{Edit, Span};
 
+use crate::trial::{Said, Tried};
 use crate::{
     AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, RelatedPlace, ResolvedFix, Source,
 };
@@ -55,9 +59,19 @@ impl LintReport {
 
 /// Runs all rules over `document`.
 pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
+    lint_tried(document, options, &Tried::default())
+}
+
+/// Runs all rules over `document`, and reports what a QEMU said to its disks.
+pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried) -> LintReport {
+    let target = match &document.source {
+        Source::LibvirtXml(_) => Cow::Borrowed(&options.target),
+        // libvirt has no part in a command line.
+        Source::QemuCommandLine(_) => Cow::Owned(options.target.without_libvirt()),
+    };
     let context = Context {
         domain: document.domain(),
-        target: &options.target,
+        target: &target,
         host: options.host,
         policy: options.policy,
         problems: document.problems(),
@@ -84,6 +98,24 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
             None => report.diagnostics.push(diagnostic),
         }
     }
+    let rule = vmdisk_rules::find("refused-by-qemu").expect("the rule is in the table");
+    for said in &tried.said {
+        let mut diagnostic = refusal(document, rule, tried, said);
+        diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
+        match diagnostic.allowed_by {
+            Some(_) => report.allowed.push(diagnostic),
+            None => report.diagnostics.push(diagnostic),
+        }
+    }
+    if !options.ignored.contains(rule.name) {
+        report
+            .not_checked
+            .extend(tried.not_tried.iter().map(|(at, why)| NotChecked {
+                rule,
+                at: *at,
+                missing: Missing::new("a trial", why.clone()),
+            }));
+    }
     for diagnostic in complaints_about_allowances(document, &used) {
         if options.ignored.contains(diagnostic.rule.name) {
             report.allowed.push(Diagnostic {
@@ -98,6 +130,56 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
     report.diagnostics.sort_by_key(order);
     report.allowed.sort_by_key(order);
     report
+}
+
+/// What a QEMU said to something, as a finding.
+fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said) -> Diagnostic {
+    let Said {
+        at,
+        severity,
+        message,
+        option,
+    } = said;
+    let disk = at.disk().map(|index| DiskIdentity {
+        index,
+        target: document
+            .domain()
+            .disks
+            .get(index)
+            .and_then(|disk| disk.frontend.target.clone()),
+    });
+    let whom = match at
+        .disk()
+        .and_then(|index| document.domain().disks.get(index))
+    {
+        Some(disk) => format!("`{}`", disk.name()),
+        None => "the guest".to_owned(),
+    };
+    let title = match severity {
+        Severity::Error => format!("{} refuses {whom}: {message}", tried.qemu),
+        Severity::Warning | Severity::Advice => {
+            format!("{} warns of {whom}: {message}", tried.qemu)
+        }
+    };
+    Diagnostic {
+        rule,
+        severity: *severity,
+        confidence: Confidence::Certain,
+        disk,
+        title,
+        place: document.place(*at),
+        label: None,
+        related: Vec::new(),
+        notes: option
+            .iter()
+            .map(|option| format!("it was said to {option}"))
+            .collect(),
+        help: (*severity == Severity::Error).then(|| {
+            "the guest will not start with it on this QEMU; write what that one takes".to_owned()
+        }),
+        fix: None,
+        allowed_by: None,
+    }
 }
 
 fn resolve(document: &Document, finding: Finding) -> Diagnostic {

@@ -54,6 +54,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
         &[
             "vmdisk",
             "vmdisk-collect",
+            "vmdisk-qmp",
             "vmdisk-facts",
             "vmdisk-source",
             "vmdisk-image",

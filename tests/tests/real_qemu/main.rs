@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod agree;
+mod capabilities;
 mod crowd;
 mod effect;
 mod guest;
@@ -13,3 +14,4 @@ mod matrix;
 mod qemu;
 mod sources;
 mod storage;
+mod trial;

@@ -4,8 +4,8 @@ mod explain;
 pub(crate) mod spec;
 pub(crate) mod write;
 
-use vmdisk::Facts;
 use vmdisk::plan::{Spec, plan, script};
+use vmdisk::{Facts, Target};
 
 use crate::args::GenerateArgs;
 use crate::color::Colors;
@@ -17,12 +17,13 @@ use crate::stop::Stop;
 
 /// Runs the command.
 pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let mut known = Host::prepare(&args.host, io, colors)?;
+    let mut known = Host::prepare(&args.host, None, io, colors)?;
     let asked = spec::of(args, io)?;
     if args.host.live {
-        known.collect(wanted_facts(&asked.spec, args));
+        let wanted = wanted_facts(&asked.spec, &known.target());
+        known.collect(wanted);
     }
-    let target = known.target(&args.host);
+    let target = known.target();
     let nothing = Facts::default();
     let facts = known.facts().unwrap_or(&nothing);
     let plan = plan(&asked.spec, facts, &target)
@@ -45,11 +46,10 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
 }
 
 /// What the disks will be on: what a plan names that knows nothing of the host.
-fn wanted_facts(spec: &Spec, args: &GenerateArgs) -> Wanted {
+fn wanted_facts(spec: &Spec, target: &Target) -> Wanted {
     let mut wanted = Wanted::default();
-    let target = args.host.target.clone().unwrap_or_default();
     // What cannot be planned at all is complained about when it is planned in earnest.
-    if let Ok(plan) = plan(spec, &Facts::default(), &target) {
+    if let Ok(plan) = plan(spec, &Facts::default(), target) {
         wanted.add(&plan.domain);
     }
     wanted

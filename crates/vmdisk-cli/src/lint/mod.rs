@@ -6,6 +6,7 @@ pub(crate) mod inputs;
 pub(crate) mod read;
 mod run;
 pub(crate) mod storage;
+mod trial;
 mod walk;
 
 use std::collections::btree_map::Entry;
@@ -32,7 +33,12 @@ use run::{Done, Job, Mode};
 /// Runs the command.
 pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let mode = mode(args)?;
-    let mut host = Host::prepare(&args.host, io, colors)?;
+    let tester = args
+        .try_qemu
+        .as_deref()
+        .map(trial::Tester::new)
+        .transpose()?;
+    let mut host = Host::prepare(&args.host, args.try_qemu.as_deref(), io, colors)?;
     let inputs = inputs::find(&args.paths, args.stdin_filename.as_deref());
     let mut read_before = BTreeMap::new();
     let mut has_stdin = false;
@@ -77,11 +83,12 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     let job = Job {
         options: LintOptions {
             host: index.as_ref(),
-            target: host.target(&args.host),
+            target: host.target(),
             policy: args.host.policy,
             ignored: args.ignore.iter().cloned().collect::<BTreeSet<String>>(),
         },
         mode,
+        tester: tester.as_ref(),
         tells_places: quotes_later || args.verbose,
         quotes_later,
         read_before: &read_before,

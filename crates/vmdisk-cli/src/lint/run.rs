@@ -11,6 +11,7 @@ use crate::lint::checked::{Checked, Report};
 use crate::lint::diff;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;
+use crate::lint::trial::Tester;
 use crate::render::message::{Message, MessagePlace};
 
 /// Fewer files than this are not worth the start of a thread.
@@ -31,6 +32,8 @@ pub(crate) enum Mode {
 pub(crate) struct Job<'a> {
     pub(crate) options: LintOptions<'a>,
     pub(crate) mode: Mode,
+    /// The QEMU that configurations are tried on, if they are.
+    pub(crate) tester: Option<&'a Tester>,
     /// True if the output tells every place that was not checked, not each rule and reason once.
     pub(crate) tells_places: bool,
     /// True if texts are quoted when all inputs are done, not only by `render`.
@@ -147,7 +150,19 @@ fn check(
     }
     let scope = match job.mode {
         Mode::Report => {
-            let report = vmdisk::lint(&document, &job.options);
+            let report = match job.tester {
+                Some(tester) => {
+                    let tried = tester.run(&document).map_err(|why| {
+                        let place = MessagePlace {
+                            path: input.path(),
+                            quoted: None,
+                        };
+                        Box::new(Message::error(format!("could not be tried: {why}")).at(place))
+                    })?;
+                    vmdisk::lint_tried(&document, &job.options, &tried)
+                }
+                None => vmdisk::lint(&document, &job.options),
+            };
             return Ok(Report::new(document, report, Vec::new(), job.tells_places));
         }
         Mode::Fix(scope) | Mode::Diff(scope) => scope,
@@ -207,6 +222,7 @@ mod tests {
         let job = Job {
             options: LintOptions::default(),
             mode: Mode::Report,
+            tester: None,
             tells_places: false,
             quotes_later: false,
             read_before: &read_before,

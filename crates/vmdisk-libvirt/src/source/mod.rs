@@ -104,6 +104,7 @@ pub(crate) fn read_image(
     let mut source = reader.open_child(parent, node, parent.whose);
     // libvirt takes an empty path for none at all.
     let path = |path: &str| (!path.is_empty()).then(|| path.to_owned());
+    let other = || Some(Protocol::Other(source_type.clone()));
     let protocol = match source_type.as_str() {
         "file" => source
             .take("file", path)
@@ -115,15 +116,25 @@ pub(crate) fn read_image(
             .take("dir", path)
             .map(|path| Protocol::Directory { path }),
         "network" => network::read(reader, &mut source, depth, kept)
-            .map(|network| Protocol::Network(Box::new(network))),
-        "volume" => volume::read(reader, &mut source).map(Protocol::Volume),
-        "nvme" => nvme::read(reader, &mut source, depth, kept).map(Protocol::Nvme),
+            .map(|network| Protocol::Network(Box::new(network)))
+            // A word that is none has been told.
+            .or_else(|| source.peek("protocol").and(other())),
+        "volume" => match volume::read(reader, &mut source) {
+            Ok(source) => source.map(Protocol::Volume),
+            Err(volume::Told) => other(),
+        },
+        "nvme" => match nvme::read(reader, &mut source, depth, kept) {
+            Some(source) => Some(Protocol::Nvme(source)),
+            // What is missing has been told.
+            None => other(),
+        },
         "vhostvdpa" => source
             .take("dev", path)
             .map(|path| Protocol::VhostVdpa { path }),
-        _ => Some(Protocol::Other(source_type)),
+        _ => other(),
     };
     let image = protocol.map(|protocol| {
+        let is_known = !matches!(protocol, Protocol::Other(_));
         let mut image = Image::new(None, protocol);
         if is_known {
             image.fd_group = source.take_text("fdgroup");

@@ -7,22 +7,31 @@ use crate::element::Element;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// Reads a volume; `None` if one of its two names is missing.
-pub(super) fn read(reader: &mut Reader<'_>, source: &mut Element<'_, '_>) -> Option<VolumeSource> {
+/// A problem has been noted.
+pub(super) struct Told;
+
+/// Reads a volume; `None` if nothing names one.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    source: &mut Element<'_, '_>,
+) -> Result<Option<VolumeSource>, Told> {
     let is_named = |name| source.peek(name).is_some_and(|text| !text.is_empty());
     match (is_named("pool"), is_named("volume")) {
-        (true, true) => Some(VolumeSource {
-            pool: source.take_text("pool")?,
-            volume: source.take_text("volume")?,
-            mode: source.take("mode", VolumeMode::from_wire),
-        }),
-        (false, false) => None,
+        (true, true) => Ok(source
+            .take_text("pool")
+            .zip(source.take_text("volume"))
+            .map(|(pool, volume)| VolumeSource {
+                pool,
+                volume,
+                mode: source.take("mode", VolumeMode::from_wire),
+            })),
+        (false, false) => Ok(None),
         (has_pool, _) => {
             let missing = if has_pool { "volume" } else { "pool" };
             let message = format!("`{missing}` is missing: a volume is named with its pool");
             let (at, tag) = (source.at, source.tag);
             reader.problem(ProblemKind::MissingValue, at, tag, message);
-            None
+            Err(Told)
         }
     }
 }

@@ -25,11 +25,26 @@ pub const SOURCE_TYPES: &[&str] = &[
     "ctl",
 ];
 
+/// Kinds of source that came later, each with the libvirt and the QEMU that first knew it.
+const LATER_SOURCE_TYPES: &[(&str, super::Since, Option<super::Since>)] = &[
+    ("dir", (0, 7, 5), None),
+    ("network", (0, 8, 7), None),
+    ("volume", (1, 0, 5), None),
+    ("nvme", (6, 0, 0), Some((2, 12, 0))),
+    ("vhostuser", (7, 1, 0), Some((2, 12, 0))),
+    ("vhostvdpa", (9, 8, 0), Some((8, 1, 0))),
+    ("ctl", (12, 0, 0), None),
+];
+
 /// libvirt `<disk>`.
 pub static DISK: ElementSpec = ElementSpec::new("disk")
     .attributes(&[
-        attribute("type", (0, 0, 3), Words(SOURCE_TYPES)).is(Disk(DiskField::SourceType)),
-        attribute("device", (0, 1, 4), Words(Device::WORDS)).is(Disk(DiskField::Device)),
+        attribute("type", (0, 0, 3), Words(SOURCE_TYPES))
+            .is(Disk(DiskField::SourceType))
+            .later(LATER_SOURCE_TYPES),
+        attribute("device", (0, 1, 4), Words(Device::WORDS))
+            .is(Disk(DiskField::Device))
+            .later(&[("lun", (0, 9, 10), None)]),
         attribute("model", (5, 2, 0), Words(VirtioModel::WORDS)).is(Disk(DiskField::Model)),
         attribute("rawio", (0, 9, 10), YES_NO).is(Disk(DiskField::RawIo)),
         attribute("sgio", (1, 0, 2), Words(Sgio::WORDS)).is(Disk(DiskField::Sgio)),
@@ -41,6 +56,7 @@ pub static DISK: ElementSpec = ElementSpec::new("disk")
         ChildSpec {
             name: "source",
             since: (0, 0, 3),
+            qemu: None,
             pick: Pick::SourceOfType,
             repeats: false,
             fields: [
@@ -79,31 +95,49 @@ static DRIVER: ElementSpec = ElementSpec::new("driver")
         attribute("type", (0, 1, 8), WordsAnd(Format::WORDS, &["aio"]))
             .is(Image(ImageField::Format)),
         attribute("cache", (0, 6, 0), WordsAnd(CacheMode::WORDS, &["default"]))
-            .is(Disk(DiskField::Cache)),
+            .is(Disk(DiskField::Cache))
+            .later(&[("directsync", (0, 9, 5), None), ("unsafe", (0, 9, 7), None)]),
         attribute("error_policy", (0, 8, 0), Words(ErrorPolicy::WORDS))
-            .is(Disk(DiskField::ErrorPolicy)),
+            .is(Disk(DiskField::ErrorPolicy))
+            .later(&[("report", (0, 9, 7), None)]),
         attribute("rerror_policy", (0, 9, 7), Words(ReadErrorPolicy::WORDS))
             .is(Disk(DiskField::ReadErrorPolicy)),
-        attribute("io", (0, 8, 8), Words(AioMode::WORDS)).is(Disk(DiskField::Aio)),
+        attribute("io", (0, 8, 8), Words(AioMode::WORDS))
+            .is(Disk(DiskField::Aio))
+            .later(&[("io_uring", (6, 3, 0), Some((5, 0, 0)))]),
         attribute("ioeventfd", (0, 9, 3), ON_OFF).is(Disk(DiskField::IoEventFd)),
         attribute("event_idx", (0, 9, 5), ON_OFF).is(Disk(DiskField::EventIdx)),
         attribute("copy_on_read", (0, 9, 10), ON_OFF).is(Disk(DiskField::CopyOnRead)),
         attribute("discard", (1, 0, 6), Words(Discard::WORDS)).is(Disk(DiskField::Discard)),
-        attribute("iothread", (1, 2, 8), Positive32).is(Disk(DiskField::IoThread)),
+        attribute("iothread", (1, 2, 8), Positive32)
+            .is(Disk(DiskField::IoThread))
+            .qemu((2, 1, 0)),
         attribute("detect_zeroes", (2, 0, 0), Words(DetectZeroes::WORDS))
             .is(Disk(DiskField::DetectZeroes)),
-        attribute("discard_no_unref", (9, 5, 0), ON_OFF).is(Disk(DiskField::DiscardNoUnref)),
-        attribute("queues", (3, 9, 0), Unsigned32).is(Disk(DiskField::Queues)),
-        attribute("queue_size", (7, 8, 0), Unsigned32).is(Disk(DiskField::QueueSize)),
+        attribute("discard_no_unref", (9, 5, 0), ON_OFF)
+            .is(Disk(DiskField::DiscardNoUnref))
+            .qemu((8, 1, 0)),
+        attribute("queues", (3, 9, 0), Unsigned32)
+            .is(Disk(DiskField::Queues))
+            .qemu((2, 7, 0)),
+        attribute("queue_size", (7, 8, 0), Unsigned32)
+            .is(Disk(DiskField::QueueSize))
+            .qemu((2, 12, 0)),
         attribute("iommu", (3, 5, 0), ON_OFF).is(Disk(DiskField::Iommu)),
         attribute("ats", (3, 5, 0), ON_OFF).is(Disk(DiskField::Ats)),
         attribute("packed", (6, 3, 0), ON_OFF).is(Disk(DiskField::Packed)),
-        attribute("page_per_vq", (7, 9, 0), ON_OFF).is(Disk(DiskField::PagePerVq)),
+        attribute("page_per_vq", (7, 9, 0), ON_OFF)
+            .is(Disk(DiskField::PagePerVq))
+            .qemu((2, 8, 0)),
     ])
     .children(&[
-        child((10, 0, 0), &DISK_IOTHREADS).is(Disk(DiskField::IoThreadMapping)),
+        child((10, 0, 0), &DISK_IOTHREADS)
+            .is(Disk(DiskField::IoThreadMapping))
+            .qemu((9, 0, 0)),
         child((7, 0, 0), &METADATA_CACHE).is(Disk(DiskField::MetadataCacheSize)),
-        child((11, 9, 0), &STATISTICS).is(Disk(DiskField::Statistics)),
+        child((11, 9, 0), &STATISTICS)
+            .is(Disk(DiskField::Statistics))
+            .qemu((10, 2, 0)),
     ]);
 
 /// libvirt `driver/iothreads`, of disks and of SCSI controllers alike.
@@ -142,6 +176,7 @@ static HISTOGRAM_BIN: ElementSpec =
 const BACKING_STORE_CHILD: ChildSpec = ChildSpec {
     name: "backingStore",
     since: (1, 2, 4),
+    qemu: None,
     pick: Pick::BackingStore,
     repeats: false,
     fields: [Some(Image(ImageField::Image)), None],
@@ -158,6 +193,7 @@ pub static BACKING_STORE: ElementSpec = ElementSpec::new("backingStore")
         ChildSpec {
             name: "source",
             since: (1, 2, 4),
+            qemu: None,
             pick: Pick::SourceOfType,
             repeats: false,
             fields: [Some(Image(ImageField::Source)), None],
@@ -196,10 +232,14 @@ static MIRROR: ElementSpec = ElementSpec::new("mirror").unjudged();
 
 static TARGET: ElementSpec = ElementSpec::new("target").attributes(&[
     attribute("dev", (0, 0, 3), Text).is(Disk(DiskField::TargetDev)),
-    attribute("bus", (0, 4, 3), Words(TargetBus::WORDS)).is(Disk(DiskField::TargetBus)),
+    attribute("bus", (0, 4, 3), Words(TargetBus::WORDS))
+        .is(Disk(DiskField::TargetBus))
+        .later(&[("nvme", (11, 5, 0), None)]),
     attribute("tray", (0, 9, 11), Words(Tray::WORDS)).is(Disk(DiskField::Tray)),
     attribute("removable", (1, 1, 3), ON_OFF).is(Disk(DiskField::Removable)),
-    attribute("rotation_rate", (7, 3, 0), Unsigned32).is(Disk(DiskField::RotationRate)),
+    attribute("rotation_rate", (7, 3, 0), Unsigned32)
+        .is(Disk(DiskField::RotationRate))
+        .qemu((2, 11, 0)),
     attribute("dpofua", (11, 10, 0), ON_OFF).is(Disk(DiskField::DpoFua)),
 ]);
 

@@ -276,6 +276,7 @@ pub static DEVICES: ElementSpec = ElementSpec::new("devices").unjudged().childre
     ChildSpec {
         name: "controller",
         since: (0, 7, 6),
+        qemu: None,
         pick: Pick::ControllerOfType,
         repeats: true,
         fields: [

@@ -131,13 +131,47 @@ pub struct AttributeSpec {
     pub name: &'static str,
     /// Since when.
     pub since: Since,
+    /// The QEMU that first did it, where libvirt hands it on and older ones that libvirt ran with could
+    /// not.
+    pub qemu: Option<Since>,
     /// What it may say.
     pub value: Value,
+    /// Words that came later than the attribute, each with the libvirt and the QEMU that first knew it.
+    pub later_words: &'static [(&'static str, Since, Option<Since>)],
     /// The fields of the model that it is.
     pub fields: [Option<Field>; 2],
 }
 
 impl AttributeSpec {
+    /// Says which QEMU first did it.
+    const fn qemu(mut self, since: Since) -> Self {
+        self.qemu = Some(since);
+        self
+    }
+
+    /// Says which words came later.
+    const fn later(mut self, words: &'static [(&'static str, Since, Option<Since>)]) -> Self {
+        self.later_words = words;
+        self
+    }
+
+    /// The libvirt and the QEMU that first knew the attribute with this value.
+    ///
+    /// ```
+    /// use vmdisk_libvirt::vocabulary::DISK;
+    /// let driver = DISK.child("driver").expect("a disk has one").1;
+    /// let vmdisk_libvirt::vocabulary::Pick::Element(driver) = driver.pick else { panic!() };
+    /// let io = driver.attribute("io").expect("a driver has it");
+    /// assert_eq!(io.since_with("threads"), ((0, 8, 8), None));
+    /// assert_eq!(io.since_with("io_uring"), ((6, 3, 0), Some((5, 0, 0))));
+    /// ```
+    pub fn since_with(&self, value: &str) -> (Since, Option<Since>) {
+        let later = self.later_words.iter().find(|(word, ..)| *word == value);
+        later.map_or((self.since, self.qemu), |(_, libvirt, qemu)| {
+            (*libvirt, qemu.or(self.qemu))
+        })
+    }
+
     /// Says which field of the model the attribute is.
     const fn is(mut self, field: Field) -> Self {
         self.fields[if self.fields[0].is_none() { 0 } else { 1 }] = Some(field);
@@ -150,7 +184,9 @@ const fn attribute(name: &'static str, since: Since, value: Value) -> AttributeS
     AttributeSpec {
         name,
         since,
+        qemu: None,
         value,
+        later_words: &[],
         fields: [None; 2],
     }
 }
@@ -187,6 +223,8 @@ pub struct ChildSpec {
     pub name: &'static str,
     /// Since when.
     pub since: Since,
+    /// The QEMU that first did it, where libvirt hands it on.
+    pub qemu: Option<Since>,
     /// What is known of it.
     pub pick: Pick,
     /// True if it may stand there more than once.
@@ -199,6 +237,12 @@ impl ChildSpec {
     /// Says which field of the model the element is.
     const fn is(mut self, field: Field) -> Self {
         self.fields[if self.fields[0].is_none() { 0 } else { 1 }] = Some(field);
+        self
+    }
+
+    /// Says which QEMU first did it.
+    const fn qemu(mut self, since: Since) -> Self {
+        self.qemu = Some(since);
         self
     }
 
@@ -221,6 +265,7 @@ const fn child(since: Since, element: &'static ElementSpec) -> ChildSpec {
     ChildSpec {
         name: element.name,
         since,
+        qemu: None,
         pick: Pick::Element(element),
         repeats: false,
         fields: [None; 2],
@@ -341,6 +386,30 @@ mod tests {
             );
             let children: BTreeSet<_> = element.children.iter().map(|c| c.name).collect();
             assert_eq!(children.len(), element.children.len(), "{}", element.name);
+        }
+    }
+
+    #[test]
+    fn what_came_later_is_a_known_word_and_came_later() {
+        for element in reachable(&DOMAIN) {
+            for attribute in element.attributes {
+                let knows = |word: &str| match attribute.value {
+                    Value::Words(words) => words.contains(&word),
+                    Value::WordsAnd(words, others) => {
+                        words.contains(&word) || others.contains(&word)
+                    }
+                    Value::Text
+                    | Value::Unsigned32
+                    | Value::Positive32
+                    | Value::Unsigned64
+                    | Value::AnyBase => false,
+                };
+                for (word, since, _) in attribute.later_words {
+                    let name = attribute.name;
+                    assert!(knows(word), "{name}={word}");
+                    assert!(*since > attribute.since, "{name}={word}");
+                }
+            }
         }
     }
 

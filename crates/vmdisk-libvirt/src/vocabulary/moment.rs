@@ -1,4 +1,6 @@
 //! `<domainsnapshot>`, `<domaincheckpoint>` and `<domainbackup>`: what is kept of a guest's disks at a moment.
+//!
+//! Versions are those in which the element around them came, where nobody has looked up the attribute's own.
 
 use super::Value::{Text, Unsigned32, Unsigned64, Words};
 use super::disk::{PRIVATE_DATA, SOURCE_TYPES};
@@ -74,6 +76,7 @@ static SNAPSHOT_DISK: ElementSpec = ElementSpec::new("disk")
         ChildSpec {
             name: "source",
             since: (0, 9, 5),
+            qemu: None,
             pick: Pick::SourceOfType,
             repeats: false,
             fields: [None; 2],

@@ -1,4 +1,6 @@
 //! `<pool>` and `<volume>`, as far as disks depend on them.
+//!
+//! Versions are those in which the element around them came, where nobody has looked up the attribute's own.
 
 use vmdisk_model::{Format, PoolType, VolumeType};
 

@@ -78,11 +78,14 @@ static NETWORK: ElementSpec = ElementSpec::new("source")
     .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("protocol", (0, 8, 7), Words(NetworkProtocol::WORDS))
-            .is(Image(ImageField::NetworkProtocol)),
+            .is(Image(ImageField::NetworkProtocol))
+            .later(&[("nfs", (7, 0, 0), None), ("vxhs", (3, 8, 0), None)]),
         attribute("name", (0, 8, 7), Text).is(Image(ImageField::NetworkName)),
         attribute("query", (6, 2, 0), Text).is(Image(ImageField::Query)),
         attribute("tls", (3, 8, 0), YES_NO).is(Image(ImageField::Tls)),
-        attribute("tlsHostname", (8, 2, 0), Text).is(Image(ImageField::TlsHostname)),
+        attribute("tlsHostname", (8, 2, 0), Text)
+            .is(Image(ImageField::TlsHostname))
+            .qemu((7, 0, 0)),
         attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
             .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (1, 2, 4), Unsigned32),
@@ -200,6 +203,7 @@ static DATA_STORE: ElementSpec = ElementSpec::new("dataStore")
         ChildSpec {
             name: "source",
             since: (10, 10, 0),
+            qemu: None,
             pick: Pick::SourceOfType,
             repeats: false,
             fields: [None; 2],

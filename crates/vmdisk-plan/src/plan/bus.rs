@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use vmdisk_facts::Capability;
 use vmdisk_model::{
-    Address, Architecture, Controller, ControllerField, Device, Disk, DiskField, DriveAddress,
-    FieldPath, Format, Frontend, Image, IoThreadId, IoThreadQueues, MachineType,
-    ScsiControllerModel, TargetBus,
+    Address, Architecture, Controller, ControllerField, DetectZeroes, Device, Discard, Disk,
+    DiskField, DriveAddress, FieldPath, Format, Frontend, Image, IoThreadId, IoThreadQueues,
+    MachineType, ScsiControllerModel, TargetBus,
 };
 
 use super::ChoiceSource;
@@ -218,6 +219,10 @@ fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
             ),
             _ => Chosen::by_default(BusSpec::VirtioScsi, "this machine has no AHCI"),
         },
+        Some(MediaSpec::Disk) | None if wants_hidden_discards(planner, disk) => {
+            let reason = "with this machine type virtio-blk hides discards from the guest";
+            Chosen::by_fact(BusSpec::VirtioScsi, reason).instead_of("machine-type-old-defaults")
+        }
         Some(MediaSpec::Disk) | None => Chosen {
             source: ChoiceSource::Default,
             ..Chosen::by_default(
@@ -227,6 +232,19 @@ fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
             .instead_of("bus-emulated")
         },
     }
+}
+
+/// Whether discards are to be carried out that a virtio-blk device of this machine type would not take.
+fn wants_hidden_discards(planner: &Planner<'_>, disk: &DiskSpec) -> bool {
+    let is_wanted =
+        disk.discard == Some(Discard::Unmap) || disk.detect_zeroes == Some(DetectZeroes::Unmap);
+    let is_image = !matches!(disk.backend, BackendSpec::VhostUserBlk(_));
+    // Only virtio-blk has it.
+    let needs_virtio_blk = disk.queue_size.is_some();
+    is_wanted
+        && is_image
+        && !needs_virtio_blk
+        && !planner.host.may(Capability::MachineVirtioBlkDiscard)
 }
 
 #[cfg(test)]

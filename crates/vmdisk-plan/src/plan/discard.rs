@@ -20,13 +20,17 @@ impl<'a> Planner<'a> {
         let image = image.clone();
         let is_plain_disk = disk.frontend.device == Some(Device::Disk) && disk.is_writable();
         // Whatever it is, the zeroes that were asked to be found have to go somewhere.
+        let is_virtio_blk = disk.frontend.effective_bus() == TargetBus::Virtio;
         let finds_zeroes = spec.detect_zeroes == Some(DetectZeroes::Unmap) && disk.is_writable();
         let discard = self.decide_disk(
             index,
             DiskField::Discard,
             "discard",
             spec.discard,
-            |planner| (is_plain_disk || finds_zeroes).then(|| choose(planner, &image, spec)),
+            |planner| {
+                let chosen = || choose(planner, &image, spec, is_virtio_blk);
+                (is_plain_disk || finds_zeroes).then(chosen)
+            },
         );
         self.disk(index).backend.discard = discard;
         self.plan_discard_no_unref(index, spec, &image);
@@ -124,11 +128,20 @@ fn as_u32(size: Bytes) -> u32 {
     u32::try_from(size.0).unwrap_or(u32::MAX)
 }
 
-fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Discard> {
+fn choose(
+    planner: &Planner<'_>,
+    image: &Image,
+    spec: &DiskSpec,
+    is_virtio_blk: bool,
+) -> Chosen<Discard> {
     if spec.detect_zeroes == Some(DetectZeroes::Unmap) {
         let reason = "detect-zeroes unmap only acts with it";
         return Chosen::by_default(Discard::Unmap, reason)
             .instead_of("detect-zeroes-unmap-no-discard");
+    }
+    if is_virtio_blk && !planner.host.may(Capability::MachineVirtioBlkDiscard) {
+        let reason = "this machine type hides discards from the guest";
+        return Chosen::by_fact(Discard::Ignore, reason).instead_of("machine-type-old-defaults");
     }
     let thin = |whose: &str| {
         let reason = format!("{whose} gives back what the guest deletes");
@@ -183,10 +196,6 @@ fn on_device(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Di
         }
         (_, Fact::Known(0)) => {
             let reason = format!("discards do not get through {name}");
-            Chosen::by_fact(Discard::Ignore, reason)
-        }
-        (_, Fact::Known(_)) if !planner.host.may(Capability::MachineVirtioBlkDiscard) => {
-            let reason = "this machine type hides discards from the guest";
             Chosen::by_fact(Discard::Ignore, reason)
         }
         (_, Fact::Known(_)) if planner.host.is_fast(image, Some(device)).is_some() => {

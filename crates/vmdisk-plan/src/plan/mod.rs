@@ -61,6 +61,7 @@ pub const RULES: &[&str] = &[
     "hugepages-insufficient",
     "io-native-on-buffered-dio",
     "iothread-missing-fast-media",
+    "machine-type-old-defaults",
     "native-without-direct",
     "odirect-silently-buffered",
     "odirect-unsupported",

@@ -93,8 +93,7 @@ impl<'a> Writer<'a> {
             metadata_cache_size,
             iotune,
             throttle_filters,
-            // What a snapshot of the guest does with it is nothing that QEMU is told before.
-            snapshot: _,
+            snapshot,
             // Read through `is_writable`.
             is_read_only: _,
             // The device's `share-rw`.
@@ -106,6 +105,10 @@ impl<'a> Writer<'a> {
             startup_policy: _,
         } = backend;
         let at = |field| FieldPath::Disk(nth, field);
+        if snapshot.is_some() {
+            let message = "what a snapshot of the guest does with the disk is libvirt's to know";
+            self.leave_out(at(DiskField::Snapshot), message);
+        }
         if *is_transient && self.is_libvirt_style() {
             self.leave_out(
                 at(DiskField::Transient),

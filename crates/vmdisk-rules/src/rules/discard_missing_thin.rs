@@ -120,7 +120,8 @@ struct Grows {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
-        if !is_meant(disk) {
+        if !is_meant(disk) || super::machine_type_old_defaults::hides_discards(context.domain, disk)
+        {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Discard);

@@ -60,6 +60,7 @@ mod locking_off;
 mod login_refused;
 mod lun_option_refused;
 mod lun_refused;
+mod machine_type_old_defaults;
 mod md_degraded;
 mod memory_size_mismatch;
 mod missing_value;
@@ -89,6 +90,7 @@ mod queues_gt_vcpus;
 mod read_only_filesystem;
 mod read_only_ide_disk;
 mod read_only_on_one_node;
+mod refused_by_qemu;
 mod serial_too_long;
 mod shareable_cached;
 mod slice_unaligned;
@@ -112,6 +114,7 @@ mod unit_out_of_range;
 mod unknown_attribute;
 mod unknown_element;
 mod unstable_device_path;
+mod unsupported_by_target;
 mod usb_disabled;
 mod vectors_too_few;
 mod vhost_user_needs_shared_mem;
@@ -184,6 +187,7 @@ pub static RULES: &[&Rule] = &[
     &login_refused::RULE,
     &lun_option_refused::RULE,
     &lun_refused::RULE,
+    &machine_type_old_defaults::RULE,
     &md_degraded::RULE,
     &memory_size_mismatch::RULE,
     &missing_value::RULE,
@@ -213,6 +217,7 @@ pub static RULES: &[&Rule] = &[
     &read_only_filesystem::RULE,
     &read_only_ide_disk::RULE,
     &read_only_on_one_node::RULE,
+    &refused_by_qemu::RULE,
     &serial_too_long::RULE,
     &shareable_cached::RULE,
     &slice_unaligned::RULE,
@@ -236,6 +241,7 @@ pub static RULES: &[&Rule] = &[
     &unknown_attribute::RULE,
     &unknown_element::RULE,
     &unstable_device_path::RULE,
+    &unsupported_by_target::RULE,
     &usb_disabled::RULE,
     &vectors_too_few::RULE,
     &vhost_user_needs_shared_mem::RULE,
@@ -317,3 +323,6 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
 /// The check of a rule about allowances: they belong to the file and not to the disks, so whoever
 /// holds the file reports them.
 fn reported_with_the_allowances(_context: &Context<'_>, _report: &mut Report) {}
+
+/// The check of the rule about trials: whoever starts the QEMU reports what it says.
+fn reported_by_a_trial(_context: &Context<'_>, _report: &mut Report) {}

@@ -1,6 +1,6 @@
 //! `source-missing`
 
-use vmdisk_model::{Device, FieldPath, ImageField, StartupPolicy};
+use vmdisk_model::{Device, FieldPath, Image, ImageField, StartupPolicy};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Missing, Report, Severity, host};
@@ -71,14 +71,8 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
-        for (depth, image) in image.chain().enumerate() {
-            let Some(path) = image.host_path() else {
-                continue;
-            };
-            if image.creation.is_some() {
-                continue;
-            }
-            let at = FieldPath::Image(index, depth, ImageField::Path);
+        for (depth, kind, path) in paths(image) {
+            let at = FieldPath::Image(index, depth, kind.field());
             let what = || format!("whether {path} exists");
             let exists = context
                 .host(what)
@@ -96,10 +90,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let name = disk.name();
             let finding = report.finding(
                 at,
-                if depth == 0 {
-                    format!("the image of `{name}` does not exist: {path}")
-                } else {
-                    format!("an image below `{name}` does not exist: {path}")
+                match (kind, depth) {
+                    (Kind::Image, 0) => format!("the image of `{name}` does not exist: {path}"),
+                    (Kind::Image, _) => format!("an image below `{name}` does not exist: {path}"),
+                    (Kind::DataFile, _) => {
+                        format!("a data file of `{name}` does not exist: {path}")
+                    }
                 },
             );
             finding.label("not there when the facts were collected");
@@ -123,4 +119,32 @@ fn check(context: &Context<'_>, report: &mut Report) {
             };
         }
     }
+}
+
+/// What a path is to a disk.
+#[derive(Clone, Copy)]
+enum Kind {
+    Image,
+    DataFile,
+}
+
+impl Kind {
+    const fn field(self) -> ImageField {
+        match self {
+            Kind::Image => ImageField::Path,
+            Kind::DataFile => ImageField::DataFile,
+        }
+    }
+}
+
+/// The files and devices of a chain that are to be there, each with its depth.
+fn paths(top: &Image) -> impl Iterator<Item = (usize, Kind, &str)> {
+    let existing = top.chain().enumerate();
+    let existing = existing.filter(|(_, image)| image.creation.is_none());
+    existing.flat_map(|(depth, image)| {
+        let data_file = image.data_file.as_deref().and_then(Image::host_path);
+        let image = image.host_path().map(|path| (depth, Kind::Image, path));
+        let data_file = data_file.map(|path| (depth, Kind::DataFile, path));
+        image.into_iter().chain(data_file)
+    })
 }

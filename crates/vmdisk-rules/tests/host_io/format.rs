@@ -68,3 +68,83 @@ fn a_source_is_missing_only_if_somebody_looked() {
         );
     }
 }
+
+#[test]
+fn sources_that_are_no_whole_file_of_this_host_are_judged_by_what_they_are() {
+    let facts = written(
+        "files:\n\
+         - {path: /qcow2, image: {format: qcow2}}\n\
+         - {path: /there, image: {format: raw}}\n\
+         - {path: /gone, present: false}\n",
+    );
+    let rules = ["format-mismatch", "format-missing", "source-missing"];
+    let of = |kind: &str, format: &str, source: &str| {
+        format!(
+            "<disk type='{kind}'><driver name='qemu' type='{format}'/>{source}\
+             <target dev='vda' bus='virtio'/></disk>"
+        )
+    };
+    for (xml, expected) in [
+        // A part of a file, an encrypted one and one whose descriptor is passed in have other first bytes.
+        (
+            of(
+                "file",
+                "raw",
+                "<source file='/qcow2'><slices><slice type='storage' offset='4096' size='4096'/></slices></source>",
+            ),
+            &[][..],
+        ),
+        (
+            of("file", "qcow2", "<source file='/gone' fdgroup='a'/>"),
+            &[],
+        ),
+        (
+            of(
+                "file",
+                "raw",
+                "<source file='/qcow2'><encryption format='luks'><secret type='passphrase' usage='a'/>\
+                 </encryption></source>",
+            ),
+            &[],
+        ),
+        // What is elsewhere is not missing here.
+        (
+            of(
+                "network",
+                "qcow2",
+                "<source protocol='nbd'><host name='h'/></source>",
+            ),
+            &[],
+        ),
+        (
+            of(
+                "file",
+                "qcow2",
+                "<source file='/qcow2'><dataStore type='file'><format type='raw'/><source file='/there'/>\
+                 </dataStore></source>",
+            ),
+            &[],
+        ),
+        (
+            of(
+                "file",
+                "qcow2",
+                "<source file='/qcow2'><dataStore type='file'><format type='raw'/><source file='/gone'/>\
+                 </dataStore></source>",
+            ),
+            &["source-missing error"],
+        ),
+        (
+            of(
+                "file",
+                "raw",
+                "<source file='/gone' startupPolicy='optional'/>",
+            ),
+            &["source-missing warning"],
+        ),
+    ] {
+        let outcome = on(&facts, &xml);
+        assert_eq!(said(&outcome, &rules), expected, "{xml}");
+        assert_eq!(missed(&outcome, &rules), Vec::<&str>::new(), "{xml}");
+    }
+}

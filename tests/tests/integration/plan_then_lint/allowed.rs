@@ -2,7 +2,7 @@
 
 use vmdisk::Diagnostic;
 use vmdisk::model::{AioMode, CacheMode, DetectZeroes, Discard};
-use vmdisk::plan::{BackendSpec, DiskSpec, GuestSpec, IoThreadCount, Spec};
+use vmdisk::plan::{BackendSpec, BusSpec, DiskSpec, GuestSpec, IoThreadCount, Spec};
 
 /// A finding, and what was asked for where it was found.
 pub(crate) struct Case<'a> {
@@ -248,6 +248,21 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: |case| {
             let is_device = case.disk_asks(|disk| matches!(disk.backend, BackendSpec::Device(_)));
             is_device || has_backing_image(case)
+        },
+    },
+    Allowed {
+        rule: "unsupported-by-target",
+        reason: "what the target lacks was asked for",
+        holds: |case| {
+            let machine = case.guest.is_some_and(|guest| guest.machine.is_some());
+            (case.disk.is_none() && machine)
+                || case.disk_asks(|disk| {
+                    disk.io == Some(AioMode::IoUring)
+                        || disk.bus == Some(BusSpec::Nvme)
+                        || disk.transient == Some(true)
+                        || disk.queue_size.is_some()
+                        || matches!(disk.backend, BackendSpec::VhostUserBlk(_))
+                })
         },
     },
 ];

@@ -1,0 +1,148 @@
+//! What a QEMU program says that it can do, for `--qemu`.
+
+mod cache;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use vmdisk::Target;
+use vmdisk::facts::{Introspection, Version};
+
+use crate::stop::{Stop, plain};
+
+/// Longest wait for an answer of a program; an idle machine needs a tenth of a second for all of them.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Longest recording; one of QEMU 11.1 has 5 KiB.
+const LONGEST_RECORDING: u64 = 1 << 20;
+
+/// What a QEMU can do: a program is started without a machine and asked, or was asked before and is the same still;
+/// a recording is read.
+pub(crate) fn ask(path: &Path) -> Result<Introspection, Stop> {
+    let program = find(path)?;
+    if let Some(recording) = recording(&program)? {
+        return Ok(recording);
+    }
+    ask_program(&program)
+}
+
+/// What a QEMU program says that it can do.
+pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
+    let key = cache::Key::of(program);
+    if let Some(known) = key.as_ref().and_then(cache::Key::read) {
+        return Ok(known);
+    }
+    let introspection = vmdisk_qmp::introspect(program, PATIENCE).map_err(|error| {
+        Stop::new(format!(
+            "could not ask {} what it can do: {error}",
+            program.display()
+        ))
+        .help("name a qemu-system program, or what `vmdisk capabilities --format recording` wrote of one")
+    })?;
+    if let Some(key) = key
+        && introspection.unknown.is_empty()
+    {
+        key.write(&introspection);
+    }
+    Ok(introspection)
+}
+
+/// What was asked for with `--target`, and what the QEMU of `--qemu` can do.
+pub(crate) fn target(asked: Option<&Target>, qemu: Option<&Introspection>) -> Result<Target, Stop> {
+    let mut asked = asked.cloned().unwrap_or_default();
+    let Some(introspection) = qemu else {
+        return Ok(asked);
+    };
+    if let Some(version) = asked.qemu {
+        if !is_of(introspection.qemu, version) {
+            return Err(Stop::new(format!(
+                "--target asks for QEMU {version}, and the QEMU of --qemu is {}",
+                introspection.qemu
+            ))
+            .help("leave qemu= out of --target, or name a QEMU of that version"));
+        }
+        // `7.2` is what 7.2.22 was asked for as.
+        asked.qemu = None;
+    }
+    Ok(asked.or(introspection.target()))
+}
+
+/// Whether a version is what was asked for, as far as that says.
+fn is_of(found: Version, asked: Version) -> bool {
+    found == asked || (asked.2 == 0 && (found.0, found.1) == (asked.0, asked.1))
+}
+
+/// Where a program is; a name without a slash is looked for as a shell does.
+pub(crate) fn find(path: &Path) -> Result<PathBuf, Stop> {
+    if path.components().count() > 1 || path.is_absolute() {
+        return Ok(path.to_owned());
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders)
+        .map(|folder| folder.join(path))
+        .find(|path| path.is_file());
+    match found {
+        Some(found) => Ok(found),
+        None if path.exists() => Ok(Path::new(".").join(path)),
+        None => Err(Stop::new(format!("there is no program {}", path.display()))
+            .help("name it with its folder, as in /usr/bin/qemu-system-x86_64")),
+    }
+}
+
+/// A recording, if that is what the file is.
+fn recording(path: &Path) -> Result<Option<Introspection>, Stop> {
+    use std::io::Read;
+    let refuse = |error: std::io::Error| Stop::file("read", path, plain(&error));
+    let file = std::fs::File::open(path).map_err(refuse)?;
+    if file.metadata().map_err(refuse)?.is_dir() {
+        return Err(Stop::new(format!("{} is a directory", path.display())));
+    }
+    let mut file = file.take(LONGEST_RECORDING);
+    let mut start = [0];
+    if file.read(&mut start).map_err(refuse)? == 0 || start != *b"{" {
+        return Ok(None);
+    }
+    let mut text = b"{".to_vec();
+    file.read_to_end(&mut text).map_err(refuse)?;
+    let text = String::from_utf8_lossy(&text);
+    Introspection::from_json(&text)
+        .map(Some)
+        .map_err(|error| Stop::file("read", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(version: &str) -> Introspection {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/capabilities");
+        ask(&folder.join(format!("{version}.json"))).unwrap()
+    }
+
+    #[test]
+    fn a_recording_stands_for_its_program() {
+        let recorded = recorded("5.2");
+        let target = target(
+            Some(&"qemu=5.2,libvirt=7.0".parse().unwrap()),
+            Some(&recorded),
+        )
+        .unwrap();
+        assert_eq!(target.to_string(), "qemu=5.2,libvirt=7.0,arch=x86_64");
+        let zstd = target.can(vmdisk::facts::Capability::Qcow2Zstd);
+        assert_eq!(
+            zstd,
+            vmdisk::facts::Answer::No(vmdisk::facts::Basis::Probed)
+        );
+        assert!(target.machines.contains("pc-q35-5.2"));
+    }
+
+    #[test]
+    fn a_target_of_another_version_is_refused() {
+        let asked: Target = "qemu=10.0".parse().unwrap();
+        let stop = target(Some(&asked), Some(&recorded("7.2"))).unwrap_err();
+        assert_eq!(
+            stop.0[0].title,
+            "--target asks for QEMU 10.0, and the QEMU of --qemu is 7.2.22"
+        );
+    }
+}

@@ -1,0 +1,260 @@
+//! What a QEMU can do: asked of a program, kept, recorded, and told as its schema says.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::{Place, Run, finish};
+
+const RECORDED: &str = include_str!("../../../../fixtures/capabilities/7.2.json");
+
+/// A program that answers as a QEMU 7.2 which has no schema, and dies when it is asked about NVMe namespaces.
+const FAKE: &str = r#"#!/bin/sh
+echo started >> "$0.log"
+case "$*" in
+  *boom*) kill -ABRT $$ ;;
+  *picky*) for word; do case "$word" in
+      *picky*) echo "fake: -device $word: I do not like this" >&2; echo "a hint" >&2; exit 1 ;;
+    esac; done ;;
+  *) echo "fake: warning: Machine type 'pc-q35-7.2' is deprecated" >&2 ;;
+esac
+number=0
+answer() { number=$((number + 1)); printf '{"return": %s, "id": %s}\n' "$1" "$number" >&0; }
+printf '{"QMP": {"version": {"qemu": {"major": 7, "minor": 2, "micro": 5}, "package": ""}}}\n' >&0
+while read -r line; do
+  case "$line" in
+    *query-target*) answer '{"arch": "x86_64"}' ;;
+    *query-machines*) answer '[{"name": "none"}, {"name": "pc-q35-7.2"}]' ;;
+    *query-qmp-schema*) answer '[{"name": "blockdev-add", "meta-type": "command"}]' ;;
+    *nvme-ns*) if [ -e "$0.crashes" ]; then echo boom >&2; kill -SEGV $$; fi; answer '[]' ;;
+    *) answer '[{"name": "discard"}]' ;;
+  esac
+done
+"#;
+
+/// A folder with the fake and a cache of its own.
+fn fake() -> Place {
+    let place = Place::with(&[("qemu", FAKE)]);
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path("qemu"), executable).unwrap();
+    place
+}
+
+fn ask(place: &Place, arguments: &[&str]) -> Run {
+    let mut command = place.command(arguments);
+    command.env("XDG_CACHE_HOME", place.path("cache"));
+    finish(command, b"")
+}
+
+const RECORD: [&str; 5] = ["capabilities", "--qemu", "./qemu", "--format", "recording"];
+
+#[test]
+fn a_program_is_asked_once_and_again_when_it_has_changed() {
+    let place = fake();
+    let first = ask(&place, &RECORD);
+    assert_eq!((first.code, first.stderr.as_str()), (0, ""), "{first:?}");
+    let recording: Value = serde_json::from_str(&first.stdout).unwrap();
+    assert_eq!(recording["qemu"], serde_json::json!([7, 2, 5]));
+    assert_eq!(recording["machines"], serde_json::json!(["pc-q35-7.2"]));
+    let capabilities = &recording["capabilities"];
+    assert_eq!(capabilities["blockdev"], true);
+    assert_eq!(capabilities["virtio-blk-discard"], true);
+    assert_eq!(capabilities["aio-io-uring"], false);
+    assert_eq!(ask(&place, &RECORD).stdout, first.stdout);
+    assert_eq!(place.read("qemu.log"), "started\n");
+
+    // A cache that is damaged is as good as none.
+    for entry in std::fs::read_dir(place.path("cache/vmdisk/qemu")).unwrap() {
+        std::fs::write(entry.unwrap().path(), "{\"identity\":").unwrap();
+    }
+    assert_eq!(ask(&place, &RECORD).stdout, first.stdout);
+    assert_eq!(place.read("qemu.log"), "started\nstarted\n");
+
+    place.write(
+        "qemu",
+        FAKE.replace("\"micro\": 5", "\"micro\": 22").as_bytes(),
+    );
+    let changed = ask(&place, &RECORD);
+    assert!(changed.stdout.contains("22"), "{changed:?}");
+}
+
+#[test]
+fn a_program_is_asked_where_nothing_can_be_kept() {
+    let place = fake();
+    place.write("cache", b"this is no directory");
+    assert_eq!(ask(&place, &RECORD).code, 0);
+    let mut command = place.command(RECORD);
+    command.env_remove("XDG_CACHE_HOME").env_remove("HOME");
+    assert_eq!(finish(command, b"").code, 0);
+    assert_eq!(place.read("qemu.log"), "started\nstarted\n");
+}
+
+#[test]
+fn a_question_that_a_program_dies_of_is_unknown_and_the_others_are_answered() {
+    let place = fake();
+    place.write("qemu.crashes", b"");
+    let run = ask(&place, &RECORD);
+    let recording: Value = serde_json::from_str(&run.stdout).unwrap();
+    let why = recording["unknown"]["nvme-ns"].as_str().unwrap();
+    assert!(why.ends_with("boom") && why.contains("SIGSEGV"), "{why}");
+    assert_eq!(recording["capabilities"]["nvme-ns"], Value::Null);
+    assert_eq!(recording["capabilities"]["scsi-dpofua"], false);
+    // Maybe it crashes no more next time: this is not kept.
+    assert!(!place.path("cache").exists());
+}
+
+#[test]
+fn the_table_is_what_its_schema_says_and_tells_what_answers_rest_on() {
+    let place = Place::with(&[("recorded.json", RECORDED)]);
+    let arguments = [
+        "capabilities",
+        "--qemu",
+        "recorded.json",
+        "--target",
+        "libvirt=9.0",
+    ];
+    let run = place.run(&[&arguments[..], &["--format", "json"]].concat());
+    let table: Value = serde_json::from_str(&run.stdout).unwrap();
+    for (schema, instance) in [
+        ("capabilities", &table),
+        ("recording", &serde_json::from_str(RECORDED).unwrap()),
+    ] {
+        let schema = serde_json::from_str(&place.run(&["schema", schema]).stdout).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        assert!(
+            validator.is_valid(instance),
+            "{:?}",
+            validator.validate(instance)
+        );
+        assert!(!validator.is_valid(&serde_json::json!({})));
+    }
+    let row = |name: &str| {
+        let rows = table["capabilities"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        (row["answer"].clone(), row["basis"].clone())
+    };
+    let pair = |answer: &str, basis: &str| (Value::from(answer), Value::from(basis));
+    assert_eq!(row("libblkio"), pair("no", "probed"));
+    assert_eq!(row("libvirt-statistics"), pair("no", "version"));
+    assert_eq!(
+        row("kernel-io-uring"),
+        (Value::from("unknown"), Value::Null)
+    );
+    let text = place.run(&arguments).stdout;
+    assert!(text.starts_with("QEMU 7.2.22 (Debian "), "{text}");
+    assert!(
+        text.contains("\nyes, by version  libvirt-io-uring "),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_no_qemu_is_refused_with_a_reason() {
+    let place = Place::with(&[
+        (
+            "later.json",
+            &RECORDED.replacen("\"schema_version\": 1", "\"schema_version\": 9", 1),
+        ),
+        ("other.json", "{\"qemu\": 7}"),
+        ("empty", ""),
+    ]);
+    for (path, reason) in [
+        (
+            "later.json",
+            "recorded in version 9 of the format; this vmdisk reads version 1",
+        ),
+        ("other.json", "not what a QEMU was recorded as"),
+        ("empty", "does not start"),
+        (".", "is a directory"),
+        ("no-such-program", "there is no program no-such-program"),
+        ("./no-such-program", "no such file"),
+    ] {
+        let run = place.run(&["capabilities", "--qemu", path]);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.stderr.contains(reason), "{path}: {}", run.stderr);
+    }
+    let run = place.run(&["capabilities", "--format", "recording"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("--qemu PATH"), "{run:?}");
+}
+
+/// A guest with disks of these serial numbers.
+fn guest(serials: &[&str]) -> String {
+    let disks: String = serials
+        .iter()
+        .enumerate()
+        .map(|(number, serial)| {
+            format!(
+                "    <disk type='block' device='disk'>\n      <driver name='qemu' type='raw' cache='none'/>\n\
+                 \x20     <source dev='/dev/vg0/disk{number}'/>\n      <target dev='vd{}' bus='virtio'/>\n\
+                 \x20     <serial>{serial}</serial>\n    </disk>\n",
+                char::from(b'a' + u8::try_from(number).unwrap())
+            )
+        })
+        .collect();
+    format!(
+        "<domain type='kvm'>\n  <name>web1</name>\n  <os><type machine='pc-q35-7.2'>hvm</type></os>\n  <devices>\n{disks}  </devices>\n</domain>\n"
+    )
+}
+
+/// What a trial on the fake says, line by line.
+fn tried(serials: &[&str]) -> Vec<String> {
+    let place = fake();
+    place.write("guest.xml", guest(serials).as_bytes());
+    let arguments = [
+        "lint",
+        "--try-qemu",
+        "./qemu",
+        "--format",
+        "concise",
+        "guest.xml",
+    ];
+    let run = ask(&place, &arguments);
+    let lines = run
+        .stdout
+        .lines()
+        .filter(|line| line.contains("[refused-by-qemu]"));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn what_a_qemu_says_stands_where_its_option_came_from() {
+    assert_eq!(
+        tried(&["good"]),
+        [
+            "guest.xml:3:22: advice[refused-by-qemu]: QEMU 7.2.5 warns of the guest: Machine type 'pc-q35-7.2' is deprecated"
+        ]
+    );
+    // It stops at the first that it does not like; here all are found, at the element of each disk.
+    let found = tried(&["picky1", "good", "picky2"]);
+    assert_eq!(
+        found[1..],
+        [
+            "guest.xml:5:5: error[refused-by-qemu]: QEMU 7.2.5 refuses `vda`: I do not like this",
+            "guest.xml:17:5: error[refused-by-qemu]: QEMU 7.2.5 refuses `vdc`: I do not like this",
+        ]
+    );
+}
+
+#[test]
+fn a_qemu_that_dies_without_a_word_dies_of_the_disk_without_which_it_lives() {
+    let found = tried(&["good", "boom", "fine"]);
+    assert!(
+        found[1].starts_with("guest.xml:11:5: error[refused-by-qemu]: QEMU 7.2.5 refuses `vdb`: it ends (signal: 6 (SIGABRT)"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_trial_changes_nothing_and_goes_with_no_fixes() {
+    let place = fake();
+    place.write("guest.xml", guest(&["good"]).as_bytes());
+    for arguments in [
+        &["lint", "--try-qemu", "./qemu", "--fix", "guest.xml"][..],
+        &["lint", "--try-qemu", "./qemu", "--diff", "guest.xml"],
+        &["lint", "--try-qemu", "guest.xml", "guest.xml"],
+    ] {
+        assert_eq!(ask(&place, arguments).code, 2, "{arguments:?}");
+    }
+    assert_eq!(place.read("guest.xml"), guest(&["good"]));
+}

@@ -1,0 +1,94 @@
+//! What a QEMU program said of itself when it was asked, ready to be kept.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::capability::Capability;
+use crate::target::Target;
+use crate::version::Version;
+
+/// The version of what is written.
+pub const INTROSPECTION_VERSION: u32 = 1;
+
+/// The answers of one QEMU program.
+///
+/// Recorded ones of 5.2, 7.2, 10.0 and 11.1 are in `fixtures/capabilities/`; `vmdisk capabilities --qemu PATH
+/// --format recording` makes one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Introspection {
+    /// Version of this format.
+    pub schema_version: u32,
+    /// QEMU's version.
+    pub qemu: Version,
+    /// What the distribution says of its build, such as `Debian 1:7.2+dfsg-7+deb12u18`; often empty.
+    pub package: String,
+    /// The architecture it emulates (`x86_64`).
+    pub arch: String,
+    /// Capabilities by their names, and whether it has them.
+    pub capabilities: BTreeMap<String, bool>,
+    /// Capabilities that it gave no answer about, and why; some builds crash on some questions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unknown: BTreeMap<String, String>,
+    /// Its machine types, with the short names (`q35`) that some have too.
+    pub machines: Vec<String>,
+}
+
+/// Why the text of an introspection could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum IntrospectionError {
+    /// It is no JSON, or not of this shape.
+    #[error("not what a QEMU was recorded as: {0}")]
+    Shape(#[from] serde_json::Error),
+    /// It is of a later version of this format.
+    #[error(
+        "recorded in version {0} of the format; this vmdisk reads version {INTROSPECTION_VERSION}"
+    )]
+    Version(u32),
+}
+
+impl Introspection {
+    /// Reads what [`Introspection::to_json`] wrote.
+    ///
+    /// # Errors
+    /// If it is no such text, or of a later version.
+    pub fn from_json(text: &str) -> Result<Self, IntrospectionError> {
+        let read: Self = serde_json::from_str(text)?;
+        if read.schema_version != INTROSPECTION_VERSION {
+            return Err(IntrospectionError::Version(read.schema_version));
+        }
+        Ok(read)
+    }
+
+    /// Writes it, one answer to a line.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self)
+            .expect("names, numbers and truth values can be written");
+        text.push('\n');
+        text
+    }
+
+    /// The target that this program is. Names of capabilities that nobody knows are left out.
+    pub fn target(&self) -> Target {
+        let Introspection {
+            schema_version: _, // it was looked at when this was read
+            qemu,
+            package: _, // nothing hangs on what a build is called
+            arch,
+            capabilities,
+            unknown: _, // the version answers for these
+            machines,
+        } = self;
+        let probed = capabilities
+            .iter()
+            .filter_map(|(name, has)| Some((Capability::from_name(name)?, *has)));
+        Target {
+            qemu: Some(*qemu),
+            arch: (!arch.is_empty()).then(|| arch.clone()),
+            probed: probed.collect(),
+            machines: machines.iter().cloned().collect(),
+            ..Target::default()
+        }
+    }
+}

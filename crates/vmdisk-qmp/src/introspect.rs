@@ -1,0 +1,143 @@
+//! Asking a QEMU program what it can do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use vmdisk_facts::capability::{Row, TABLE};
+use vmdisk_facts::{Component, INTROSPECTION_VERSION, Introspection, Probe};
+
+use crate::error::QmpError;
+use crate::launch::Launch;
+use crate::qemu::Qemu;
+use crate::schema::Schema;
+
+/// Asks a QEMU program for everything in the table of capabilities that can be asked; it needs about 0.1 s.
+///
+/// The program is started without a machine, opens no image, and ends before this returns. Some builds crash on some
+/// questions: that answer is unknown then, and the rest is asked of a new process.
+///
+/// # Errors
+/// If the program does not start, is no QEMU, or gives no answer within `patience` to what every QEMU answers.
+pub fn introspect(program: &Path, patience: Duration) -> Result<Introspection, QmpError> {
+    let mut asked = Asked {
+        program: program.to_owned(),
+        patience,
+        qemu: None,
+    };
+    let qemu = asked.qemu()?;
+    let greeting = qemu.greeting().clone();
+    let arch = qemu.ask("query-target", json!({}))?;
+    let machines = qemu.ask("query-machines", json!({}))?;
+    let schema = Schema::new(qemu.ask("query-qmp-schema", json!({}))?);
+
+    let mut capabilities = BTreeMap::new();
+    let mut unknown = BTreeMap::new();
+    let mut types: BTreeMap<&str, Result<Option<BTreeSet<String>>, String>> = BTreeMap::new();
+    let mut properties = |name: &'static str| {
+        types
+            .entry(name)
+            .or_insert_with(|| asked.properties(name))
+            .clone()
+    };
+    for row in TABLE.iter().filter(|row| row.component == Component::Qemu) {
+        let Row { name, probe, .. } = row;
+        let has = match probe {
+            Probe::QmpSchema(path) => Ok(schema.has(path)),
+            Probe::QomType(name) => properties(name).map(|found| found.is_some()),
+            Probe::DeviceProperty { device, property } => {
+                properties(device).map(|found| found.is_some_and(|all| all.contains(*property)))
+            }
+            Probe::Trial => continue,
+        };
+        match has {
+            Ok(has) => {
+                capabilities.insert((*name).to_owned(), has);
+            }
+            Err(why) => {
+                unknown.insert((*name).to_owned(), why);
+            }
+        }
+    }
+    Ok(Introspection {
+        schema_version: INTROSPECTION_VERSION,
+        qemu: greeting.version,
+        package: greeting.package,
+        arch: arch["arch"].as_str().unwrap_or_default().to_owned(),
+        capabilities,
+        unknown,
+        machines: machine_types(&machines),
+    })
+}
+
+/// The program, and a process of it as long as none crashed.
+struct Asked {
+    program: PathBuf,
+    patience: Duration,
+    qemu: Option<Qemu>,
+}
+
+impl Asked {
+    fn qemu(&mut self) -> Result<&mut Qemu, QmpError> {
+        let qemu = match self.qemu.take() {
+            Some(qemu) => qemu,
+            None => Launch::paused(&self.program)
+                .args(["-nodefaults", "-machine", "none"])
+                .patience(self.patience)
+                .start()?,
+        };
+        Ok(self.qemu.insert(qemu))
+    }
+
+    /// The properties of a type; `None` where there is no such type.
+    ///
+    /// `qom-list-types` would name all types at once, and for that loads every module, which crashes a QEMU that finds
+    /// modules of another build.
+    fn properties(&mut self, name: &str) -> Result<Option<BTreeSet<String>>, String> {
+        let is_device = TABLE
+            .iter()
+            .any(|row| matches!(row.probe, Probe::DeviceProperty { device, .. } if device == name));
+        // Most properties of a device are made with the device; of its type alone QEMU knows few.
+        let command = if is_device {
+            "device-list-properties"
+        } else {
+            "qom-list-properties"
+        };
+        let question = json!({ "typename": name });
+        let answer = self.qemu().and_then(|qemu| qemu.ask(command, question));
+        match answer {
+            Ok(list) => Ok(Some(names(&list))),
+            Err(QmpError::Refused { class, .. }) if class == "DeviceNotFound" => Ok(None),
+            Err(error @ QmpError::Refused { .. }) => Err(error.to_string()),
+            Err(
+                error @ (QmpError::Start { .. }
+                | QmpError::Ended { .. }
+                | QmpError::Late { .. }
+                | QmpError::NotQmp(_)
+                | QmpError::Connect { .. }
+                | QmpError::Socket(_)),
+            ) => {
+                self.qemu = None;
+                Err(error.to_string())
+            }
+        }
+    }
+}
+
+/// The machine types, and the short names that some have too; the empty machine is none.
+fn machine_types(list: &Value) -> Vec<String> {
+    let mut all = names(list);
+    let aliases = list.as_array().into_iter().flatten();
+    all.extend(aliases.filter_map(|one| Some(one["alias"].as_str()?.to_owned())));
+    all.remove("none");
+    all.into_iter().collect()
+}
+
+/// The names in a list of things that have one.
+fn names(list: &Value) -> BTreeSet<String> {
+    let named = list.as_array().into_iter().flatten();
+    named
+        .filter_map(|one| Some(one["name"].as_str()?.to_owned()))
+        .collect()
+}

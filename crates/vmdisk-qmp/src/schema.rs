@@ -1,0 +1,134 @@
+//! Questions to the answer of `query-qmp-schema`.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// How deep alternates may lie in each other; QEMU's do not.
+const DEEPEST: usize = 16;
+
+/// The types and commands of a QEMU, by name.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    entries: HashMap<String, Value>,
+}
+
+impl Schema {
+    /// Takes the answer apart; entries that are none are left out.
+    pub(crate) fn new(answer: Value) -> Self {
+        let list = match answer {
+            Value::Array(list) => list,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => Vec::new(),
+        };
+        let named = |entry: Value| Some((entry["name"].as_str()?.to_owned(), entry));
+        Schema {
+            entries: list.into_iter().filter_map(named).collect(),
+        }
+    }
+
+    /// Whether there is something at a path; see [`vmdisk_facts::Probe::QmpSchema`] for how it is written.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let mut parts = path.split('/');
+        let command = parts.next().and_then(|name| self.entries.get(name));
+        let rest: Vec<&str> = parts.collect();
+        command.is_some_and(|command| self.leads(command, &rest, DEEPEST))
+    }
+
+    fn leads(&self, entry: &Value, path: &[&str], deeper: usize) -> bool {
+        let Some((part, rest)) = path.split_first() else {
+            return true;
+        };
+        let Some(deeper) = deeper.checked_sub(1) else {
+            return false;
+        };
+        let list = |key: &str| entry[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let follow = |name: &Value, path: &[&str]| {
+            name.as_str()
+                .and_then(|name| self.entries.get(name))
+                .is_some_and(|entry| self.leads(entry, path, deeper))
+        };
+        // Lists and alternates are gone through without being named.
+        match entry["meta-type"].as_str() {
+            Some("array") => return follow(&entry["element-type"], path),
+            Some("alternate") => {
+                return list("members")
+                    .iter()
+                    .any(|member| follow(&member["type"], path));
+            }
+            Some(_) | None => {}
+        }
+        let is_named = |value: &&Value, name: &str| *value == name || value["name"] == name;
+        if let Some(feature) = part.strip_prefix('$') {
+            list("features")
+                .iter()
+                .any(|value| is_named(&value, feature))
+        } else if let Some(word) = part.strip_prefix('^') {
+            // Old versions have no `members`, and in new ones `values` is on its way out.
+            ["values", "members"]
+                .iter()
+                .any(|key| list(key).iter().any(|value| is_named(&value, word)))
+        } else if let Some(case) = part.strip_prefix('+') {
+            list("variants")
+                .iter()
+                .any(|variant| variant["case"] == case && follow(&variant["type"], rest))
+        } else if matches!(*part, "arg-type" | "ret-type") && entry["meta-type"] == "command" {
+            follow(&entry[*part], rest)
+        } else {
+            list("members")
+                .iter()
+                .any(|member| member["name"] == *part && follow(&member["type"], rest))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn schema() -> Schema {
+        Schema::new(json!([
+            { "name": "add", "meta-type": "command", "arg-type": "1", "features": ["json-cli"] },
+            { "name": "1", "meta-type": "object", "tag": "driver", "members": [
+                { "name": "driver", "type": "str" }, { "name": "children", "type": "[2]" }
+              ], "variants": [{ "case": "file", "type": "2" }] },
+            { "name": "[2]", "meta-type": "array", "element-type": "3" },
+            { "name": "3", "meta-type": "alternate", "members": [{ "type": "2" }, { "type": "3" }] },
+            { "name": "2", "meta-type": "object", "members": [{ "name": "aio", "type": "4" }] },
+            { "name": "4", "meta-type": "enum", "values": ["threads"], "members": [{ "name": "io_uring" }] },
+            { "name": "str", "meta-type": "builtin" }, { "no": "name" }, 7
+        ]))
+    }
+
+    #[test]
+    fn a_path_leads_through_variants_lists_and_alternates() {
+        let schema = schema();
+        for path in [
+            "add",
+            "add/$json-cli",
+            "add/arg-type",
+            "add/arg-type/driver",
+            "add/arg-type/+file/aio/^threads",
+            "add/arg-type/children/aio/^io_uring",
+        ] {
+            assert!(schema.has(path), "{path}");
+        }
+        for path in [
+            "",
+            "remove",
+            "add/ret-type",
+            "add/$other",
+            "add/arg-type/+nbd",
+            "add/arg-type/aio",
+            "add/arg-type/+file/aio/^native",
+            "add/arg-type/driver/more",
+        ] {
+            assert!(!schema.has(path), "{path}");
+        }
+        assert!(!Schema::new(json!({})).has("add"));
+    }
+}

@@ -1,0 +1,304 @@
+//! `unsupported-by-target`
+
+use vmdisk_facts::capability::Row;
+use vmdisk_facts::{Answer, Basis, Component, Version, machine_version};
+use vmdisk_model::{Architecture, Domain, DomainField, FieldPath, Scope};
+
+use crate::features::{FEATURES, Feature, Without};
+use crate::rule::declare_rule;
+use crate::{Confidence, Context, Evidence, Group, Missing, Report, Severity};
+
+declare_rule! {
+    /// The QEMU or libvirt that is meant does not have what the configuration uses.
+    ///
+    /// ## What it does
+    /// Holds the configuration to the table that `vmdisk capabilities` prints: what each QEMU and libvirt can do,
+    /// since when and until when. With `--qemu PATH` the program itself was asked, and its answer counts; with
+    /// `--target` or facts the version does, and the finding says that it was assumed. The machine type is held to
+    /// those that the QEMU names, or to its version.
+    ///
+    /// ## Why it matters
+    /// QEMU refuses what it does not know, and the guest does not start. libvirt refuses words it does not know as a
+    /// value; elements and attributes it does not know it leaves out of the guest without a word, which is a warning
+    /// here.
+    ///
+    /// ## Reported
+    /// ```xml,reported,qemu-7.2,libvirt-10.0
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>2</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' queues='4'>
+    ///         <iothreads>
+    ///           <iothread id='1'/>
+    ///           <iothread id='2'/>
+    ///         </iothreads>
+    ///       </driver>
+    ///       <source file='/srv/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// libvirt 9.0 does not know the attribute, and the guest starts without it:
+    /// ```xml,reported,libvirt-9.0
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' discard='unmap' discard_no_unref='on'/>
+    ///   <source file='/srv/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,reported,qemu-7.2
+    /// qemu-system-x86_64 -machine pc-q35-10.0 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,qemu-10.0,libvirt-10.0
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>2</iothreads>
+    ///   <os><type machine='pc-q35-9.2'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' queues='4' discard_no_unref='on'>
+    ///         <iothreads>
+    ///           <iothread id='1'/>
+    ///           <iothread id='2'/>
+    ///         </iothreads>
+    ///       </driver>
+    ///       <source file='/srv/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Without a target there is nothing to hold it to:
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' discard='unmap' discard_no_unref='on'/>
+    ///   <source file='/srv/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "unsupported-by-target",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU 5.2 and 7.2",
+                text: "Parameter 'discard-no-unref' is unexpected",
+                source: "since 8.1",
+            },
+            Evidence::Refused {
+                by: "QEMU 7.2",
+                text: "Property 'virtio-blk-pci.iothread-vq-mapping' not found",
+                source: "since 9.0",
+            },
+            Evidence::Refused {
+                by: "QEMU 5.2",
+                text: "Property 'iothread.thread-pool-max' not found",
+                source: "since 7.1",
+            },
+            Evidence::Refused {
+                by: "QEMU 7.2",
+                text: "unsupported machine type",
+                source: "softmmu/vl.c, for pc-q35-10.0; QEMU 11.1 says the same of pc-q35-5.1",
+            },
+            Evidence::Measured {
+                figures: "what a QEMU says that it has, it takes, and the rest it refuses: 17 options on each of 4 versions",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1 of Debian, tests/tests/real_qemu/capabilities.rs",
+            },
+            Evidence::Measured {
+                figures: "of 9 words newer than libvirt 9.0, it refuses 2 and leaves 7 out without a word, as is said here",
+                how: "virsh define and dumpxml of libvirt 9.0, tests/tests/integration/generated_is_accepted/libvirt.rs",
+            },
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+/// The oldest QEMU that this project tries everything on; what it has needs no target to be known.
+const OLDEST_QEMU: Version = Version(5, 2, 0);
+
+/// The oldest libvirt that is looked at: that of Debian 11.
+const OLDEST_LIBVIRT: Version = Version(7, 0, 0);
+
+/// Since this QEMU the oldest machine types are gone; which of the versions before took them away was not tried.
+const OLD_MACHINES_GONE: Version = Version(11, 1, 0);
+
+/// The oldest machine type that [`OLD_MACHINES_GONE`] still has.
+const OLDEST_MACHINE: Version = Version(5, 2, 0);
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for feature in FEATURES {
+        let row = feature.capability.row();
+        let answer = context.target.can(feature.capability);
+        match answer {
+            Answer::Yes(_) => {}
+            Answer::No(basis) => (feature.places)(context.domain, &mut |at| {
+                lacking(context, report, feature, row, basis, at);
+            }),
+            Answer::Unknown if is_everywhere(row) => {}
+            Answer::Unknown => (feature.places)(context.domain, &mut |at| {
+                let what = format!("the version of {}", program(row.component));
+                report.not_checked(at, Missing::new(what, "no target was given"));
+            }),
+        }
+    }
+    machine_type(context, report);
+}
+
+/// Whether every version that is looked at has it.
+fn is_everywhere(row: &Row) -> bool {
+    let oldest = match row.component {
+        Component::Qemu => OLDEST_QEMU,
+        Component::Libvirt => OLDEST_LIBVIRT,
+        Component::Kernel | Component::Machine => return false,
+    };
+    row.since <= oldest && row.until.is_none()
+}
+
+const fn program(component: Component) -> &'static str {
+    match component {
+        Component::Qemu => "QEMU",
+        Component::Libvirt => "libvirt",
+        Component::Kernel => "Linux",
+        Component::Machine => "the machine type",
+    }
+}
+
+fn lacking(
+    context: &Context<'_>,
+    report: &mut Report,
+    feature: &Feature,
+    row: &Row,
+    basis: Basis,
+    at: FieldPath,
+) {
+    let program = program(row.component);
+    let user = user(context.domain, at);
+    let (who, confidence) = match basis {
+        Basis::Assumed(version) => (format!("{program} {version}"), Confidence::Assumed),
+        Basis::Probed => {
+            let version = match row.component {
+                Component::Libvirt => context.target.libvirt,
+                Component::Qemu | Component::Kernel | Component::Machine => context.target.qemu,
+            };
+            let version = version.map_or_else(String::new, |version| format!(" {version}"));
+            (format!("this {program}{version}"), Confidence::Certain)
+        }
+    };
+    let (severity, what) = match feature.without {
+        Without::Refused => (Severity::Error, "does not have"),
+        Without::Ignored => (Severity::Warning, "does not know and leaves out"),
+    };
+    let finding = report.finding(at, format!("{user} {}, which {who} {what}", feature.does));
+    finding.severity(severity).confidence(confidence);
+    let when = match (row.until, basis) {
+        (Some(until), Basis::Assumed(version)) if version >= until => {
+            finding.label(format!("gone since {program} {until}"));
+            format!("{program} before {until}")
+        }
+        (None | Some(_), _) if is_too_old(context, row) => {
+            finding.label(format!("since {program} {}", row.since));
+            format!("{program} {} or later", row.since)
+        }
+        (None | Some(_), _) => {
+            finding.label("left out of this build");
+            format!("a build of {program} that has it")
+        }
+    };
+    finding.help(format!("take it away, or run the guest on {when}"));
+}
+
+/// Whether the version alone would say no.
+fn is_too_old(context: &Context<'_>, row: &Row) -> bool {
+    let version = match row.component {
+        Component::Qemu => context.target.qemu,
+        Component::Libvirt => context.target.libvirt,
+        Component::Kernel => context.target.kernel,
+        Component::Machine => context.target.machine_version(),
+    };
+    version.is_none_or(|version| version < row.since)
+}
+
+/// Whose field it is.
+fn user(domain: &Domain, at: FieldPath) -> String {
+    if let Some(index) = at.disk() {
+        return match domain.disks.get(index) {
+            Some(disk) => format!("`{}`", disk.name()),
+            None => format!("disk {index}"),
+        };
+    }
+    match at {
+        FieldPath::Controller(index, _) => match domain.controllers.get(index) {
+            Some(controller) => match controller.index {
+                Some(number) => format!("{} controller {number}", controller.controller_type),
+                None => format!("a {} controller", controller.controller_type),
+            },
+            None => format!("controller {index}"),
+        },
+        FieldPath::IoThread(index, _) => match domain.iothreads.get(index) {
+            Some(iothread) => format!("iothread {}", iothread.id),
+            None => format!("iothread {index}"),
+        },
+        FieldPath::ThrottleGroup(..) => "a throttle group".to_owned(),
+        FieldPath::Domain(_)
+        | FieldPath::Disk(..)
+        | FieldPath::Image(..)
+        | FieldPath::Iotune(..) => "the guest".to_owned(),
+    }
+}
+
+/// Holds the machine type to those that the QEMU has.
+fn machine_type(context: &Context<'_>, report: &mut Report) {
+    let (domain, target) = (context.domain, context.target);
+    let (Some(machine), Scope::WholeGuest, Some(qemu)) =
+        (&domain.machine, domain.scope, target.qemu)
+    else {
+        return;
+    };
+    let name = machine.0.as_str();
+    let is_of_that_program = match (&domain.architecture, &target.arch) {
+        (Some(guest), Some(program)) => guest.as_wire() == program,
+        // Without a word of it the guest is of the program's architecture, if it is of the usual one.
+        (None, Some(program)) => program == Architecture::X86_64.as_wire(),
+        (_, None) => true,
+    };
+    let (why, confidence) = if !target.machines.is_empty() {
+        if !is_of_that_program || target.machines.contains(name) {
+            return;
+        }
+        ("not among those it names".to_owned(), Confidence::Certain)
+    } else {
+        let Some(version) = machine_version(name) else {
+            return;
+        };
+        if (version.0, version.1) > (qemu.0, qemu.1) {
+            let newer = format!("QEMU {}.{} was the first with it", version.0, version.1);
+            (newer, Confidence::Assumed)
+        } else if qemu >= OLD_MACHINES_GONE && version < OLDEST_MACHINE && name.starts_with("pc-") {
+            let gone = format!("QEMU {OLD_MACHINES_GONE} has none older than {OLDEST_MACHINE}");
+            (gone, Confidence::Assumed)
+        } else {
+            return;
+        }
+    };
+    report
+        .finding(
+            FieldPath::Domain(DomainField::Machine),
+            format!("the machine type is {name}, which QEMU {qemu} does not have"),
+        )
+        .label(why)
+        .confidence(confidence)
+        .note("QEMU ends with `unsupported machine type`")
+        .help("take a machine type of that QEMU, with which the guest sees other hardware, or run it on a QEMU that has this one");
+}
