@@ -95,6 +95,7 @@ mod unknown_element;
 mod unstable_device_path;
 mod unsupported_by_target;
 mod vectors_too_few;
+mod vhost_user_flushes_lost;
 mod vhost_user_needs_shared_mem;
 mod vhost_user_server_socket;
 
@@ -199,6 +200,7 @@ pub static RULES: &[&Rule] = &[
     &unstable_device_path::RULE,
     &unsupported_by_target::RULE,
     &vectors_too_few::RULE,
+    &vhost_user_flushes_lost::RULE,
     &vhost_user_needs_shared_mem::RULE,
     &vhost_user_server_socket::RULE,
 ];
