@@ -7,6 +7,7 @@
 mod boot;
 mod cpio;
 mod expected;
+pub(crate) mod flushes;
 mod initramfs;
 mod modules;
 pub(crate) mod packages;

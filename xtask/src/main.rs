@@ -38,6 +38,8 @@ enum Chore {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Makes the guest in which tests count flushes: a kernel and its first file system, in target/guest
+    Guest,
     /// Boots hosts in a guest, builds storage stacks for real, and holds the facts of each to what is written
     Hostlab(hostlab::Arguments),
     /// Fetches libvirt 11.3 with QEMU 10.0 from the system's own mirror and unpacks them beside the system (needs root)
@@ -76,6 +78,7 @@ fn main() -> anyhow::Result<()> {
             println!("{count} domains, {bytes} bytes, in {}", folder.display());
             Ok(())
         }
+        Chore::Guest => hostlab::flushes::run(),
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Libvirts { folder } => libvirts::run(folder),
         Chore::Qemus { folder } => qemus::run(folder),

@@ -87,6 +87,8 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 | DiskField::MetadataCacheSize
                 | DiskField::Source
                 | DiskField::Reconnect
+                // libvirt has no word for it.
+                | DiskField::ConfigWce
                 | DiskField::Target
                 | DiskField::BlockIo
                 | DiskField::Iotune

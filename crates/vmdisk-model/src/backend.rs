@@ -215,6 +215,12 @@ pub struct VhostUserSocket {
     pub reconnect: Option<Switch>,
     /// Seconds between attempts.
     pub reconnect_timeout: Option<u32>,
+    /// Whether the guest may turn the daemon's write cache on and off, which it then sees as off; QEMU
+    /// `config-wce` (2.12), for which libvirt has no word. Default: on.
+    pub config_wce: Option<Switch>,
+    /// The image that the daemon serves, where it is `qemu-storage-daemon` and that is known: the options of
+    /// the backend are the daemon's then.
+    pub served: Option<Box<Image>>,
 }
 
 impl VhostUserSocket {
@@ -224,6 +230,8 @@ impl VhostUserSocket {
             path: path.into(),
             reconnect: None,
             reconnect_timeout: None,
+            config_wce: None,
+            served: None,
         }
     }
 }

@@ -172,6 +172,8 @@ field_enum! {
         SocketPath in Source = "source/@path",
         /// Reconnection to the daemon.
         Reconnect in Source = "source/reconnect",
+        /// Whether the guest may switch the daemon's write cache.
+        ConfigWce in Source = "config-wce",
         /// The target element.
         Target in Disk = "target",
         /// Name of the target.

@@ -36,6 +36,8 @@ pub enum QemuOption {
     Blockdev,
     /// `-device`: a frontend or controller.
     Device,
+    /// `--export` of `qemu-storage-daemon`, which QEMU itself does not have.
+    Export,
 }
 
 impl QemuOption {
@@ -54,6 +56,7 @@ impl QemuOption {
         QemuOption::Drive,
         QemuOption::Blockdev,
         QemuOption::Device,
+        QemuOption::Export,
     ];
 
     /// The word on the command line.
@@ -72,6 +75,7 @@ impl QemuOption {
             QemuOption::Drive => "-drive",
             QemuOption::Blockdev => "-blockdev",
             QemuOption::Device => "-device",
+            QemuOption::Export => "-export",
         }
     }
 }

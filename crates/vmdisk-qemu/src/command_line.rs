@@ -1,6 +1,7 @@
 //! A command line and the forms it is handed out in.
 
 use crate::argument::{Argument, ArgumentValue, QemuOption};
+use crate::daemon::StorageDaemon;
 use crate::json::{Json, JsonObject};
 use crate::problem::WriteProblem;
 use crate::shell::shell_quote;
@@ -12,6 +13,8 @@ pub struct CommandLine {
     pub program: Option<&'static str>,
     /// The options, in order.
     pub arguments: Vec<Argument>,
+    /// The daemons that must run before it, one for each vhost-user disk whose image is known.
+    pub daemons: Vec<StorageDaemon>,
     /// What a command line cannot say and QEMU or its user decides instead. None of it keeps the guest
     /// from starting with these disks, but for secrets that are nobody's but libvirt's: their notes say
     /// what is to be given.
@@ -30,8 +33,13 @@ impl CommandLine {
         program.into_iter().chain(words).collect()
     }
 
-    /// Text for a POSIX shell, one option per line, that starts exactly [`CommandLine::argv`].
+    /// Text for a POSIX shell, one option per line, that starts exactly [`CommandLine::argv`], after the daemons.
     pub fn to_shell(&self) -> String {
+        let daemons: String = self.daemons.iter().map(StorageDaemon::to_shell).collect();
+        daemons + &self.to_shell_alone()
+    }
+
+    fn to_shell_alone(&self) -> String {
         let options = self.arguments.iter().map(|argument| {
             let option = argument.option.as_word();
             match argument.value.word() {
@@ -52,9 +60,15 @@ impl CommandLine {
         text
     }
 
-    /// [`CommandLine::argv`] as a JSON array of strings, for programs that start QEMU.
+    /// [`CommandLine::argv`] as a JSON array of strings, for programs that start QEMU; with daemons an array of
+    /// such arrays, in the order in which they are to be started.
     pub fn to_json_argv(&self) -> Json {
-        Json::Array(self.argv().into_iter().map(Json::String).collect())
+        let array = |words: Vec<String>| Json::Array(words.into_iter().map(Json::String).collect());
+        if self.daemons.is_empty() {
+            return array(self.argv());
+        }
+        let daemons = self.daemons.iter().map(|daemon| array(daemon.argv()));
+        Json::Array(daemons.chain([array(self.argv())]).collect())
     }
 
     /// The objects of `-blockdev`, in an order that `blockdev-add` takes too: children first.

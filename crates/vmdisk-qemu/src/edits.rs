@@ -241,6 +241,7 @@ impl Editor<'_> {
             | DiskField::Ats
             | DiskField::Packed
             | DiskField::PagePerVq
+            | DiskField::ConfigWce
             | DiskField::DpoFua => {
                 let is_on = vmdisk_model::Switch::from_wire(value)? == vmdisk_model::Switch::On;
                 self.put_on_device(nth, field, &NewValue::Bool(is_on))

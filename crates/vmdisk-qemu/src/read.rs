@@ -1,15 +1,12 @@
 //! From a command line to a [`Document`].
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 
-use vmdisk_model::{Domain, DomainField, FieldPath, Scope};
-use vmdisk_source::{ProblemKind, SourceMap, Span};
+use vmdisk_model::{DomainField, FieldPath, Scope};
+use vmdisk_source::{ProblemKind, Span};
 
-use crate::board::Board;
 use crate::device::read::{disk_driver, node_of};
-use crate::device::read_controller::Buses;
 use crate::document::{Document, OtherOption};
-use crate::edits::Slots;
 use crate::failure::ReadFailure;
 use crate::reader::Reader;
 use crate::syntax::form::words;
@@ -67,30 +64,13 @@ const OURS: &[&str] = &[
 /// If there is no command line of QEMU in the text, or more than one.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let words = words(text)?;
-    let (options, faults) = options(&words, text);
-    let mut reader = Reader {
-        options: &options,
-        domain: Domain::default(),
-        board: Board::Unknown,
-        map: SourceMap::default(),
-        problems: Vec::new(),
-        kept: Vec::new(),
-        slots: Slots::default(),
-        nodes: HashMap::new(),
-        drives: HashMap::new(),
-        chardevs: HashMap::new(),
-        objects: HashMap::new(),
-        iothreads: HashMap::new(),
-        iothread_numbers: HashSet::new(),
-        buses: Buses::default(),
-        filter_groups: HashMap::new(),
-        filter_names: HashSet::new(),
-        targets: HashSet::new(),
-        next_target: HashMap::new(),
-        owners: BTreeMap::new(),
-        read_objects: HashSet::new(),
-        has_snapshot: options.iter().any(|option| option.name == "snapshot"),
-    };
+    let (options, faults) = options(&words.arguments, text);
+    let daemons: Vec<Vec<WrittenOption>> = words
+        .daemons
+        .iter()
+        .map(|arguments| crate::syntax::option::options(arguments, text).0)
+        .collect();
+    let mut reader = Reader::new(&options);
     let everything = Span::new(0, text.trim_end().len());
     let top = FieldPath::Domain(DomainField::Domain);
     for (_, fault) in faults {
@@ -105,6 +85,9 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     reader.read_memory_backing();
     reader.read_controllers();
     reader.read_disks();
+    for daemon in &daemons {
+        reader.read_daemon(daemon);
+    }
     reader.read_floppy_boot_order();
     reader.read_throttle_limits();
     reader.keep_the_rest();
@@ -190,7 +173,7 @@ fn is_port(option: &WrittenOption) -> bool {
 
 impl<'a> Reader<'a> {
     /// Notes everything that is spoken of by name.
-    fn read_names(&mut self) {
+    pub(crate) fn read_names(&mut self) {
         for (option, node) in self.of_name("blockdev") {
             if let Some(name) = node.peek("node-name") {
                 self.nodes

@@ -58,6 +58,33 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// A reader that has read nothing yet.
+    pub(crate) fn new(options: &'a [WrittenOption]) -> Self {
+        Reader {
+            options,
+            domain: Domain::default(),
+            board: Board::Unknown,
+            map: SourceMap::default(),
+            problems: Vec::new(),
+            kept: Vec::new(),
+            slots: Slots::default(),
+            nodes: HashMap::new(),
+            drives: HashMap::new(),
+            chardevs: HashMap::new(),
+            objects: HashMap::new(),
+            iothreads: HashMap::new(),
+            iothread_numbers: HashSet::new(),
+            buses: Buses::default(),
+            filter_groups: HashMap::new(),
+            filter_names: HashSet::new(),
+            targets: HashSet::new(),
+            next_target: HashMap::new(),
+            owners: BTreeMap::new(),
+            read_objects: HashSet::new(),
+            has_snapshot: options.iter().any(|option| option.name == "snapshot"),
+        }
+    }
+
     pub(crate) fn properties(&self, option: usize) -> Option<&'a Properties> {
         let options: &'a [WrittenOption] = self.options;
         options[option].properties.as_ref()

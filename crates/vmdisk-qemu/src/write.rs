@@ -3,6 +3,7 @@
 use vmdisk_model::{Domain, DomainField, FieldPath, Scope, TargetBus};
 
 use crate::command_line::CommandLine;
+use crate::daemon::storage_daemon;
 use crate::device::DiskDevice;
 use crate::names::{NodeNames, image_count, libvirt_numbers, libvirt_order, stems};
 use crate::options::{Options, Style};
@@ -47,12 +48,22 @@ pub fn write(domain: &Domain, options: &Options) -> Result<CommandLine, WritePro
         left_out,
         ..
     } = writer;
+    let mut problems = problems;
+    let mut daemons = Vec::new();
+    for nth in 0..domain.disks.len() {
+        match storage_daemon(domain, nth, options) {
+            Some(Ok(daemon)) => daemons.push(daemon),
+            Some(Err(WriteProblems(more))) => problems.extend(more),
+            None => {}
+        }
+    }
     if !problems.is_empty() {
         return Err(WriteProblems(problems));
     }
     Ok(CommandLine {
         program,
         arguments,
+        daemons,
         left_out,
     })
 }

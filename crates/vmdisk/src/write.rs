@@ -7,7 +7,8 @@ use crate::{Document, Source};
 
 pub use vmdisk_libvirt::Unwritable;
 pub use vmdisk_qemu::{
-    CommandLine, Options as QemuOptions, Style as QemuStyle, WriteProblem, WriteProblems,
+    CommandLine, Options as QemuOptions, StorageDaemon, Style as QemuStyle, WriteProblem,
+    WriteProblems,
 };
 
 /// A whole libvirt `<domain>`.

@@ -36,7 +36,9 @@ pub(crate) fn differences(qemu: &mut Qemu, line: &CommandLine) -> Vec<String> {
             | QemuOption::Chardev
             | QemuOption::Global
             | QemuOption::Drive
-            | QemuOption::Blockdev => {}
+            | QemuOption::Blockdev
+            // The daemon's.
+            | QemuOption::Export => {}
         }
     }
     found

@@ -342,6 +342,7 @@ fn a_vhost_user_backend_is_connected_to_and_maps_the_memory() {
                     path: socket,
                     reconnect: Some(Switch::On),
                     reconnect_timeout: Some(5),
+                    ..VhostUserSocket::new("")
                 },
             );
             disk.frontend.queues = Some(2);

@@ -325,10 +325,15 @@ fn qemu_has_each_frontend_on_each_backend_as_written() {
             let backends = backends(&mut storage);
             // Each pair with one option of a round, so that all options meet most frontends.
             let mut round = OPTIONS.iter().cycle();
-            for style in [Style::Readable, Style::Libvirt] {
+            // The styles share the backends of each version, and swap their shares with the next.
+            let swapped = usize::try_from(installed.version.0).unwrap();
+            for (share, style) in [Style::Readable, Style::Libvirt].into_iter().enumerate() {
                 for case in frontends() {
-                    for (name, image) in &backends {
+                    for (nth, (name, image)) in backends.iter().enumerate() {
                         let (option, change) = round.next().unwrap();
+                        if (nth + share + swapped) % 2 == 1 {
+                            continue;
+                        }
                         let outcome = try_one(installed, style, &case, image, *change);
                         assert_eq!(
                             outcome,

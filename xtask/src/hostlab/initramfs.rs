@@ -183,12 +183,12 @@ pub(crate) fn archive(
     Ok(archive)
 }
 
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(path).with_context(|| path.display().to_string())
 }
 
 /// A program may be packaged with or without the `usr` that is the same by now.
-fn find(debian: &Path, program: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn find(debian: &Path, program: &str) -> anyhow::Result<PathBuf> {
     let other = match program.strip_prefix("usr/") {
         Some(rest) => rest.to_owned(),
         None => format!("usr/{program}"),

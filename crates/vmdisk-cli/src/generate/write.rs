@@ -63,6 +63,12 @@ pub(crate) fn command_line(
         (GenerateForm::BlockdevJson, _) => format!("{}\n", line.to_blockdev_json()),
         (_, QemuFormat::Lines) => line.to_shell(),
         (_, QemuFormat::Json) => format!("{}\n", line.to_json_argv()),
+        (_, QemuFormat::Args) if !line.daemons.is_empty() => {
+            return Err(Stop::new(
+                "a storage daemon has a command line of its own, and this form has room for one",
+            )
+            .help("use --qemu-format lines or json, which have both"));
+        }
         (_, QemuFormat::Args) => lines_of(&line.argv())?,
     };
     let left_out = line.left_out.iter();

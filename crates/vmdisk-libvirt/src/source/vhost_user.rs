@@ -39,6 +39,9 @@ pub(super) fn write<'k>(writer: &mut Writer<'k>, socket: &VhostUserSocket, kept:
         path,
         reconnect,
         reconnect_timeout,
+        // libvirt has no word for it, and knows of the daemon nothing but its socket.
+        config_wce: _,
+        served: _,
     } = socket;
     writer.start(AT, kept.at(KeptAt::path(AT)));
     writer.attribute("type", "unix");

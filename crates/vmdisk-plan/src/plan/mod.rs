@@ -69,6 +69,7 @@ pub const RULES: &[&str] = &[
     "tcg-instead-of-kvm",
     "thin-chunk-large-with-snapshots",
     "thin-zeroing-off",
+    "vhost-user-flushes-lost",
     "vhost-user-needs-shared-mem",
 ];
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use vmdisk_facts::{Facts, HostIndex, Target};
-use vmdisk_model::{Disk, DiskField, Domain, FieldPath, Scope};
+use vmdisk_model::{BackendSource, Disk, DiskField, Domain, FieldPath, Scope, VhostUserSocket};
 
 use super::host::Host;
 use super::{Choice, ChoiceSource, Plan, PlanError, event_loop, guest};
@@ -126,12 +126,43 @@ impl<'a> Planner<'a> {
     fn plan_disk(&mut self, index: usize, spec: &DiskSpec) {
         self.plan_storage(index, spec);
         self.plan_as_asked(index, spec);
+        let socket = self.open_served(index);
         self.plan_cache(index, spec);
         self.plan_aio(index, spec);
         self.plan_discard(index, spec);
+        self.close_served(index, socket);
         self.plan_block_sizes(index, spec);
         self.plan_metadata_cache(index, spec);
         self.plan_queues(index, spec);
+    }
+
+    /// Puts the image that a daemon of ours serves in the place of its socket, so that the options of its nodes are
+    /// planned as those of any image.
+    fn open_served(&mut self, index: usize) -> Option<VhostUserSocket> {
+        let backend = &mut self.domain.disks[index].backend;
+        let BackendSource::VhostUser(socket) = &mut backend.source else {
+            return None;
+        };
+        let image = socket.served.take()?;
+        let source = std::mem::replace(&mut backend.source, BackendSource::Image(image));
+        match source {
+            BackendSource::VhostUser(socket) => Some(socket),
+            BackendSource::Image(_) | BackendSource::Empty => None,
+        }
+    }
+
+    /// Puts the socket back in front of the image.
+    fn close_served(&mut self, index: usize, socket: Option<VhostUserSocket>) {
+        let Some(mut socket) = socket else {
+            return;
+        };
+        let backend = &mut self.domain.disks[index].backend;
+        if let BackendSource::Image(image) =
+            std::mem::replace(&mut backend.source, BackendSource::Empty)
+        {
+            socket.served = Some(image);
+        }
+        backend.source = BackendSource::VhostUser(socket);
     }
 
     /// The disk that is being planned; `name_disks` has made one for each of the spec.

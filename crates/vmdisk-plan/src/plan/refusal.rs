@@ -12,8 +12,8 @@ impl Planner<'_> {
     /// Refuses options that the disk's kind cannot have.
     pub(crate) fn refuse_what_cannot_be(&mut self, index: usize, spec: &DiskSpec) {
         let at = SpecPath::disk(index);
-        if let BackendSpec::VhostUserBlk(_) = spec.backend {
-            self.refuse_on_vhost_user(&at, spec);
+        if let BackendSpec::VhostUserBlk(socket) = &spec.backend {
+            self.refuse_on_vhost_user(&at, spec, socket.serves.is_some());
             return;
         }
         if is_lun(spec) {
@@ -33,7 +33,7 @@ impl Planner<'_> {
     }
 
     /// libvirt's list: `virDomainDiskVhostUserValidate`.
-    fn refuse_on_vhost_user(&mut self, at: &SpecPath, spec: &DiskSpec) {
+    fn refuse_on_vhost_user(&mut self, at: &SpecPath, spec: &DiskSpec, is_ours: bool) {
         let DiskSpec {
             backend: _,
             bus,
@@ -69,10 +69,11 @@ impl Planner<'_> {
         let keys = [
             ("bus", bus.is_some_and(|bus| bus != BusSpec::Virtio)),
             ("media", media.is_some_and(|media| media != MediaSpec::Disk)),
-            ("cache", cache.is_some()),
-            ("io", io.is_some()),
-            ("discard", discard.is_some()),
-            ("detect-zeroes", detect_zeroes.is_some()),
+            // Of a daemon that is written too they are options of its nodes.
+            ("cache", cache.is_some() && !is_ours),
+            ("io", io.is_some() && !is_ours),
+            ("discard", discard.is_some() && !is_ours),
+            ("detect-zeroes", detect_zeroes.is_some() && !is_ours),
             ("copy-on-read", copy_on_read.is_some()),
             ("iothread", iothread.is_some()),
             ("logical-block-size", logical_block_size.is_some()),

@@ -11,7 +11,8 @@ use vmdisk_model::{
 
 use super::planner::{Chosen, Planner};
 use crate::spec::{
-    BackendSpec, DeviceSpec, DiskSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec, VhostUserBlkSpec,
+    BackendSpec, BackingSpec, DeviceSpec, DiskSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec,
+    VhostUserBlkSpec,
 };
 use crate::steps::{Storage, backing_image};
 
@@ -145,6 +146,7 @@ impl Planner<'_> {
             socket,
             reconnect,
             reconnect_timeout,
+            serves,
         } = spec;
         let at = FieldPath::Disk(index, DiskField::Reconnect);
         let reconnect = self.decide(at, "reconnect", *reconnect, |_| {
@@ -158,6 +160,16 @@ impl Planner<'_> {
         let mut socket = VhostUserSocket::new(socket);
         socket.reconnect = reconnect.map(|on| if on { Switch::On } else { Switch::Off });
         socket.reconnect_timeout = timeout;
+        let at = FieldPath::Disk(index, DiskField::ConfigWce);
+        let config_wce = self.decide(at, "config-wce", None::<Switch>, |_| {
+            let reason =
+                "with it the guest takes the daemon's write cache for off and never flushes";
+            Some(Chosen::by_default(Switch::Off, reason).instead_of("vhost-user-flushes-lost"))
+        });
+        socket.config_wce = config_wce;
+        socket.served = serves
+            .as_ref()
+            .map(|BackingSpec { path, format }| Box::new(served_image(path, *format)));
         socket
     }
 
@@ -289,4 +301,15 @@ fn choose_chunk(pool: Bytes) -> Chosen<Bytes> {
     let reason =
         "zeroing and snapshots cost least with small chunks, and metadata stays within 1 GiB";
     Chosen::by_default(Bytes(chunk), reason).instead_of("thin-chunk-large-with-snapshots")
+}
+
+/// The image of a daemon: what lies in /dev is a device.
+fn served_image(path: &str, format: Format) -> Image {
+    let mut image = if path.starts_with("/dev/") {
+        Image::host_device(path)
+    } else {
+        Image::file(path, format)
+    };
+    image.format = Some(format);
+    image
 }

@@ -103,6 +103,9 @@ section! {
         reconnect: Option<bool> = "reconnect",
         /// Seconds between attempts; default 10.
         reconnect_timeout: Option<u32> = "reconnect-timeout",
+        /// The image that the daemon serves, where that is `qemu-storage-daemon`: its command line is written
+        /// with QEMU's then, and the disk's `cache`, `io`, `discard` and `detect-zeroes` are its own.
+        serves: Option<BackingSpec> = "serves",
     }
 }
 

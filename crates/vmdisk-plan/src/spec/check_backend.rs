@@ -24,8 +24,12 @@ pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut F
                 socket: path,
                 reconnect,
                 reconnect_timeout,
+                serves,
             } = socket;
             check_path(path, at.key("socket"), faults);
+            if let Some(serves) = serves {
+                check_path(&serves.path, at.key("serves").key("path"), faults);
+            }
             // sun_path of a UNIX socket address, less its closing zero byte.
             faults.refuse_unless(
                 path.len() <= 107,

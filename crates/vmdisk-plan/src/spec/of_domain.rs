@@ -3,13 +3,14 @@
 use vmdisk_model::{
     Address, AioMode, Backend, BackendSource, Backing, BootDevice, Device, Discard, Disk,
     DiskField, Domain, DomainField, DomainType, DriveAddress, FieldPath, Format, Frontend,
-    FrontendKind, HostStorage, Image, ImageField, MemoryBacking, Scope, Statistics, Switch,
-    TargetBus, VhostUserSocket, VirtioOptions,
+    FrontendKind, HostStorage, Image, ImageField, MemoryBacking, Protocol, Scope, Statistics,
+    Switch, TargetBus, VhostUserSocket, VirtioOptions,
 };
 
 use super::{
-    BackendSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, GuestSpec, GuestType, HugePagesSpec,
-    IoThreadCount, IoThreadSpec, IotuneSpec, MediaSpec, Qcow2Spec, RawSpec, Spec, VhostUserBlkSpec,
+    BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, GuestSpec, GuestType,
+    HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec, MediaSpec, Qcow2Spec, RawSpec, Spec,
+    VhostUserBlkSpec,
 };
 
 /// Something of a guest that no spec says.
@@ -460,8 +461,21 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
                 path,
                 reconnect,
                 reconnect_timeout,
+                config_wce,
+                served,
             } = socket;
+            // A spec has it off, which is what keeps the guest's flushes.
+            report.leave_set(
+                nth,
+                &[(DiskField::ConfigWce, *config_wce == Some(Switch::On))],
+            );
+            let serves = served.as_deref().and_then(served_of);
+            if served.is_some() && serves.is_none() {
+                let at = FieldPath::Disk(nth, DiskField::Source);
+                report.leave(at, "the image that the daemon serves", false);
+            }
             let spec = VhostUserBlkSpec {
+                serves,
                 socket: path.clone(),
                 reconnect: reconnect.map(|switch| switch == Switch::On),
                 reconnect_timeout: *reconnect_timeout,
@@ -575,4 +589,29 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
             None
         }
     }
+}
+
+/// The image of a daemon, if a path and a format say all of it.
+fn served_of(image: &Image) -> Option<BackingSpec> {
+    let path = image.host_path()?.to_owned();
+    let format = image.format?;
+    let plain = match &image.protocol {
+        Protocol::File { path } => Image::file(path.as_str(), format),
+        Protocol::HostDevice { path } => {
+            let mut plain = Image::host_device(path.0.as_str());
+            plain.format = Some(format);
+            plain
+        }
+        Protocol::Directory { .. }
+        | Protocol::Network(_)
+        | Protocol::Volume(_)
+        | Protocol::Nvme(_)
+        | Protocol::VhostVdpa { .. }
+        | Protocol::Other(_) => return None,
+    };
+    let is_plain = Image {
+        backing: image.backing.clone(),
+        ..plain
+    } == *image;
+    is_plain.then_some(BackingSpec { path, format })
 }

@@ -150,6 +150,7 @@ pub(crate) fn backend() -> impl Strategy<Value = BackendSpec> {
                 socket: format!("/run{socket}"),
                 reconnect,
                 reconnect_timeout: timeout.filter(|_| reconnect != Some(false)),
+                serves: None,
             })
         ),
     ]

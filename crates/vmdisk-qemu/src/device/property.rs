@@ -2,8 +2,8 @@
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
-    DiskField, ErrorPolicy, Frontend, Geometry, ReadErrorPolicy, Sgio, Statistics, Switch, Tray,
-    VirtioOptions,
+    BackendSource, DiskField, ErrorPolicy, Frontend, Geometry, ReadErrorPolicy, Sgio, Statistics,
+    Switch, Tray, VirtioOptions,
 };
 
 use super::DiskDevice;
@@ -76,6 +76,7 @@ const SCSI_MODEL: Properties = &[
 const IDE_MODEL: Properties = &[(DiskField::Product, "model")];
 const ROTATION: Properties = &[(DiskField::RotationRate, "rotation_rate")];
 const REMOVABLE: Properties = &[(DiskField::Removable, "removable")];
+const DAEMON: Properties = &[(DiskField::ConfigWce, "config-wce")];
 const BOOT: Properties = &[(DiskField::BootOrder, "bootindex")];
 
 /// How a model has a field.
@@ -127,7 +128,7 @@ impl DeviceModel {
             DeviceModel::VirtioBlk => &[
                 VIRTIO, IOEVENTFD, QUEUES, IOTHREADS, BLOCK, CHS, ERRORS, SERIAL, BOOT, LOADPARM,
             ],
-            DeviceModel::VhostUserBlk => &[VIRTIO, QUEUES, BOOT, LOADPARM],
+            DeviceModel::VhostUserBlk => &[DAEMON, VIRTIO, QUEUES, BOOT, LOADPARM],
             DeviceModel::ScsiHd => &[
                 BLOCK, CHS, ERRORS, SERIAL, WWN, SCSI_MODEL, ROTATION, REMOVABLE, DPOFUA, BOOT,
                 LOADPARM,
@@ -275,12 +276,16 @@ impl Writer<'_> {
             let message = "QEMU starts with every tray closed; it is opened over QMP";
             self.leave_out(device.at(DiskField::Tray), message);
         }
+        let backend = &device.disk.backend;
+        let config_wce = match &backend.source {
+            BackendSource::VhostUser(socket) => socket.config_wce,
+            BackendSource::Image(_) | BackendSource::Empty => None,
+        };
         let intervals = self.statistics(device, statistics);
         let loadparm = self.loadparm(device, loadparm.as_deref());
         let translation = geometry.and_then(|geometry| geometry.translation);
         let (logical, physical) =
             self.block_sizes(device, model, *logical_block_size, *physical_block_size);
-        let backend = &device.disk.backend;
         let write_cache =
             written_cache(backend).map(|switches| if switches.write_cache { "on" } else { "off" });
         let text = |text: &Option<String>| text.as_deref().map(Json::from);
@@ -303,6 +308,7 @@ impl Writer<'_> {
             (DiskField::PagePerVq, switch(page_per_vq)),
             (DiskField::IoEventFd, switch(*ioeventfd)),
             (DiskField::EventIdx, switch(*event_idx)),
+            (DiskField::ConfigWce, switch(config_wce)),
             (DiskField::AcpiIndex, number(*acpi_index)),
             (DiskField::Queues, number(*queues)),
             (DiskField::QueueSize, number(*queue_size)),

@@ -202,6 +202,9 @@ impl<'a> Reader<'a> {
                 .help = Some("write -chardev socket,id=…,path=… for it".to_owned());
             }
         }
+        if let Some(property) = properties.get("config-wce") {
+            socket.config_wce = self.switch(at(DiskField::ConfigWce), property);
+        }
         Nodes {
             backend: vmdisk_model::Backend::new(socket),
             direct: None,

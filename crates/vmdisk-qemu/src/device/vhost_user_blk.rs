@@ -23,7 +23,9 @@ impl Writer<'_> {
         let BackendSource::VhostUser(socket) = &device.disk.backend.source else {
             return;
         };
-        self.refuse_host_options(device);
+        if socket.served.is_none() {
+            self.refuse_host_options(device);
+        }
         let frontend = &device.disk.frontend;
         let bus = frontend.effective_bus();
         if bus != TargetBus::Virtio || frontend.effective_device() != Device::Disk {
@@ -86,6 +88,10 @@ impl Writer<'_> {
             path,
             reconnect,
             reconnect_timeout,
+            // A property of the device.
+            config_wce: _,
+            // Written for the daemon.
+            served: _,
         } = socket;
         let at = device.at(DiskField::SocketPath);
         if path.is_empty() || path.len() >= SOCKET_PATH_BYTES {

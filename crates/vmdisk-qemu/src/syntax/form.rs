@@ -30,6 +30,8 @@ pub(crate) struct Words {
     pub(crate) program: Option<Text>,
     /// What follows it.
     pub(crate) arguments: Vec<Text>,
+    /// What follows each `qemu-storage-daemon` of the same text.
+    pub(crate) daemons: Vec<Vec<Text>>,
 }
 
 /// Options that tell a command line of QEMU from other text.
@@ -172,6 +174,7 @@ fn with_program(form: Form, mut words: Vec<Text>) -> Words {
         form,
         program,
         arguments: words,
+        daemons: Vec::new(),
     }
 }
 
@@ -226,12 +229,14 @@ fn from_program(form: Form, mut words: Vec<Text>) -> Words {
                 form,
                 program: words.pop(),
                 arguments,
+                daemons: Vec::new(),
             }
         }
         None => Words {
             form,
             program: None,
             arguments: words,
+            daemons: Vec::new(),
         },
     }
 }
@@ -260,9 +265,13 @@ fn shell(text: &str) -> Result<Words, ReadFailure> {
                 form: Form::Shell,
                 program: None,
                 arguments,
+                daemons: Vec::new(),
             })
         }
-        [only] => Ok(from_program(Form::Shell, (*only).clone())),
+        [only] => Ok(Words {
+            daemons: daemons(&all),
+            ..from_program(Form::Shell, (*only).clone())
+        }),
         [.., last] if is_log => Ok(from_program(Form::Shell, (*last).clone())),
         [_, second, ..] => Err(ReadFailure::new(
             second[0].whole(),
@@ -273,6 +282,20 @@ fn shell(text: &str) -> Result<Words, ReadFailure> {
         )
         .help("put each into a file of its own")),
     }
+}
+
+/// The options of the storage daemons among the commands.
+fn daemons(all: &[Vec<Text>]) -> Vec<Vec<Text>> {
+    let options = |words: &Vec<Text>| {
+        let at = words.iter().position(|word| is_daemon(word.as_str()))?;
+        Some(words[at + 1..].to_vec())
+    };
+    all.iter().filter_map(options).collect()
+}
+
+/// True if the word names a storage daemon of QEMU.
+fn is_daemon(word: &str) -> bool {
+    word.rsplit('/').next().unwrap_or(word) == "qemu-storage-daemon"
 }
 
 fn no_command(text: &str) -> ReadFailure {

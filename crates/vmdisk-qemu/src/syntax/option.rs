@@ -2,10 +2,10 @@
 
 use vmdisk_source::Span;
 
-use super::form::Words;
 use super::json_text::{self, Fault};
 use super::pairs;
 use super::properties::Properties;
+use super::text::Text;
 
 /// One option as it was written.
 #[derive(Clone, Debug)]
@@ -63,6 +63,8 @@ fn implied_key(name: &str) -> Option<Option<&'static str>> {
         "device" | "blockdev" => Some("driver"),
         "object" => Some("qom-type"),
         "chardev" => Some("backend"),
+        // Of the storage daemon.
+        "export" => Some("type"),
         "machine" | "M" | "numa" => Some("type"),
         "accel" => Some("accel"),
         "m" => Some("size"),
@@ -105,10 +107,10 @@ fn with_json_name(properties: Properties, file: &str) -> Properties {
 }
 
 /// The options of a command line, and what of them is not JSON although it begins so.
-pub(crate) fn options(words: &Words, file: &str) -> (Vec<WrittenOption>, Vec<(usize, Fault)>) {
+pub(crate) fn options(arguments: &[Text], file: &str) -> (Vec<WrittenOption>, Vec<(usize, Fault)>) {
     let mut options = Vec::new();
     let mut faults = Vec::new();
-    let mut arguments = words.arguments.iter().peekable();
+    let mut arguments = arguments.iter().peekable();
     while let Some(word) = arguments.next() {
         let text = word.as_str();
         let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {

@@ -117,6 +117,7 @@ mod unstable_device_path;
 mod unsupported_by_target;
 mod usb_disabled;
 mod vectors_too_few;
+mod vhost_user_flushes_lost;
 mod vhost_user_needs_shared_mem;
 mod vhost_user_option_refused;
 mod vhost_user_server_socket;
@@ -244,6 +245,7 @@ pub static RULES: &[&Rule] = &[
     &unsupported_by_target::RULE,
     &usb_disabled::RULE,
     &vectors_too_few::RULE,
+    &vhost_user_flushes_lost::RULE,
     &vhost_user_needs_shared_mem::RULE,
     &vhost_user_option_refused::RULE,
     &vhost_user_server_socket::RULE,

@@ -82,7 +82,12 @@ impl Redactor {
         }
         match &mut backend.source {
             BackendSource::Image(image) => self.image(image),
-            BackendSource::VhostUser(socket) => socket.path = self.path(&socket.path),
+            BackendSource::VhostUser(socket) => {
+                socket.path = self.path(&socket.path);
+                if let Some(served) = &mut socket.served {
+                    self.image(served);
+                }
+            }
             BackendSource::Empty => {}
         }
     }

@@ -169,11 +169,19 @@ fn backend(host: &Host) -> BoxedStrategy<BackendSpec> {
         weighted(0.3, word(DeviceAccess::ALL)),
     )
         .prop_map(|(path, access)| BackendSpec::from(DeviceSpec { path, access }));
-    let socket = (0_u32..1000).prop_map(|number| {
+    let serves =
+        (0_u32..1000, select(vec![Format::Raw, Format::Qcow2])).prop_map(|(number, format)| {
+            BackingSpec {
+                path: format!("/srv/img/served-{number}"),
+                format,
+            }
+        });
+    let socket = (0_u32..1000, weighted(0.5, serves)).prop_map(|(number, serves)| {
         BackendSpec::from(VhostUserBlkSpec {
             socket: format!("/run/disk-{number}.sock"),
             reconnect: None,
             reconnect_timeout: None,
+            serves,
         })
     });
     prop_oneof![
@@ -218,11 +226,16 @@ fn disk(host: &Host) -> BoxedStrategy<DiskSpec> {
     (backend(host), modes, device, switches)
         .prop_map(|(backend, modes, device, switches)| {
             let mut disk = DiskSpec::new(backend);
-            let is_vhost = matches!(disk.backend, BackendSpec::VhostUserBlk(_));
             let (cache, io, discard, detect_zeroes) = modes;
             let (bus, media, queues, iothread, logical) = device;
-            if is_vhost {
+            if let BackendSpec::VhostUserBlk(socket) = &disk.backend {
                 disk.queues = queues;
+                if socket.serves.is_some() {
+                    disk.cache = cache;
+                    disk.io = io;
+                    disk.discard = discard;
+                    disk.detect_zeroes = detect_zeroes;
+                }
                 return disk;
             }
             let is_lun = matches!(

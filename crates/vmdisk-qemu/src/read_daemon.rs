@@ -1,0 +1,68 @@
+//! Reads the command line of a storage daemon that serves disks of the guest.
+
+use vmdisk_model::{Backend, BackendSource, CacheMode, DiskField, FieldPath, Switch};
+
+use crate::device::read::is_on;
+use crate::reader::Reader;
+use crate::syntax::option::WrittenOption;
+
+impl Reader<'_> {
+    /// Reads what a daemon serves at the sockets of the guest's disks; what else it does is nobody's business here.
+    pub(crate) fn read_daemon(&mut self, options: &[WrittenOption]) {
+        let mut daemon = Reader::new(options);
+        daemon.read_names();
+        for (_, export) in daemon.of_name("export") {
+            let is_vhost = export
+                .peek("type")
+                .is_some_and(|kind| kind.value.as_str() == "vhost-user-blk");
+            let Some(path) = export.peek("addr.path").filter(|_| is_vhost) else {
+                continue;
+            };
+            let served = self.domain.disks.iter().position(|disk| {
+                matches!(&disk.backend.source, BackendSource::VhostUser(socket) if socket.path == path.value.as_str())
+            });
+            let node = export
+                .peek("node-name")
+                .and_then(|name| daemon.nodes.get(name.value.as_str()).cloned());
+            let (Some(nth), Some(node)) = (served, node) else {
+                continue;
+            };
+            let mut nodes = daemon.read_nodes(nth, node);
+            nodes.backend.is_read_only = !is_on(export.peek("writable"));
+            let write_cache = if is_on(export.peek("writethrough")) {
+                Switch::Off
+            } else {
+                Switch::On
+            };
+            daemon.settle_cache(nth, &mut nodes, Some(write_cache));
+            if nodes.backend.cache == Some(CacheMode::Writeback)
+                && export.peek("writethrough").is_none()
+            {
+                // Its default, which nobody wrote.
+                nodes.backend.cache = None;
+            }
+            if let Some(property) = export.peek("writethrough") {
+                daemon.record(FieldPath::Disk(nth, DiskField::Cache), property);
+            }
+            let BackendSource::Image(image) = nodes.backend.source else {
+                continue;
+            };
+            let disk = &mut self.domain.disks[nth];
+            let source = std::mem::replace(&mut disk.backend.source, BackendSource::Empty);
+            let BackendSource::VhostUser(mut socket) = source else {
+                disk.backend.source = source;
+                continue;
+            };
+            socket.served = Some(image);
+            disk.backend = Backend {
+                source: BackendSource::VhostUser(socket),
+                ..nodes.backend
+            };
+        }
+        for (at, place) in daemon.map.iter() {
+            self.map.record(at, *place);
+        }
+        self.problems.append(&mut daemon.problems);
+        self.kept.append(&mut daemon.kept);
+    }
+}

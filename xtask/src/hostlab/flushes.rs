@@ -1,0 +1,56 @@
+//! A guest that writes to its disk and asks for each write to be kept: its kernel and its first file system, for tests
+//! that count what becomes of the flushes.
+
+use std::fs;
+
+use super::cpio::Archive;
+use super::modules::Kernel;
+use super::packages::Packages;
+
+/// The modules that the guest's disk needs.
+const MODULES: &[&str] = &["virtio_pci", "virtio_blk"];
+
+/// The names under which the guest's only program is run.
+const APPLETS: &[&str] = &[
+    "sh", "cat", "dd", "insmod", "mount", "poweroff", "sed", "sleep",
+];
+
+/// Writes `kernel` and `initramfs` into the folder where tests look for them.
+pub(crate) fn run() -> anyhow::Result<()> {
+    let lab = crate::repository().join("target/hostlab");
+    fs::create_dir_all(&lab)?;
+    let packages = Packages::ready(&lab, super::RELEASE)?;
+    let unpacked = packages.unpacked("linux-6.1", "", &["linux-image-cloud-amd64"], |package| {
+        package.starts_with("linux-image-") && package != "linux-image-cloud-amd64"
+    })?;
+    let busybox = packages.unpacked("busybox", "", &["busybox-static"], |package| {
+        package == "busybox-static"
+    })?;
+    let kernel = Kernel::find(&unpacked)?;
+    let mut archive = Archive::default();
+    for folder in ["dev", "proc", "sys"] {
+        archive.folder(folder);
+    }
+    archive.character_device("dev/console", 5, 1);
+    archive.file(
+        "bin/busybox",
+        super::initramfs::read(&super::initramfs::find(&busybox, "bin/busybox")?)?,
+        true,
+    );
+    for name in APPLETS {
+        archive.link(&format!("bin/{name}"), "busybox");
+    }
+    let mut order = String::new();
+    for (name, bytes) in kernel.closure(MODULES)? {
+        order += &format!("{name}\n");
+        archive.file(&format!("modules/{name}.ko"), bytes, false);
+    }
+    archive.file("modules/order", order.into_bytes(), false);
+    archive.file("init", include_bytes!("guest/flushes.sh").to_vec(), true);
+    let folder = crate::repository().join("target/guest");
+    fs::create_dir_all(&folder)?;
+    fs::copy(&kernel.image, folder.join("kernel"))?;
+    fs::write(folder.join("initramfs"), archive.bytes())?;
+    println!("{}: kernel and initramfs", folder.display());
+    Ok(())
+}
