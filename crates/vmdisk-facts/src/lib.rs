@@ -24,6 +24,7 @@ mod reason;
 mod target;
 mod tree;
 mod version;
+pub mod yaml;
 
 pub use backing::{NamedFile, named_file};
 pub use blockdev::{BlockDevice, BlockKind, DeviceNumber};
