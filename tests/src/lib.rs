@@ -1,5 +1,7 @@
 //! What tests across crates share: where things are, and when a real program may be missing.
 
+pub mod fuzz;
+
 use std::path::{Path, PathBuf};
 
 /// The root of the repository.

@@ -3,6 +3,7 @@
 
 mod codegen;
 mod fleet;
+mod fuzz;
 mod hostlab;
 mod race;
 
@@ -36,6 +37,8 @@ enum Chore {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Runs the fuzz targets, each for a while, from the committed inputs on
+    Fuzz(fuzz::Arguments),
     /// Boots hosts in a guest, builds storage stacks for real, and holds the facts of each to what is written
     Hostlab(hostlab::Arguments),
     /// Times `vmdisk lint -j1` beside `xmllint` on 1,000 generated domains, in one run
@@ -64,6 +67,7 @@ fn main() -> anyhow::Result<()> {
             println!("{count} domains, {bytes} bytes, in {}", folder.display());
             Ok(())
         }
+        Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Race {
             rounds,

@@ -45,3 +45,13 @@ pub use collect::collect;
 pub use image_file::{FileIdentity, ImageFile, ImageFileError, read_image};
 pub use request::{Group, Request};
 pub use secrets::without_secrets;
+
+/// What the fuzz targets reach; no part of the interface.
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod for_fuzzing {
+    /// Reads any bytes as a table of mounts, and panics where something does not hold.
+    pub fn mountinfo(bytes: &[u8]) {
+        crate::mountinfo::hold(bytes);
+    }
+}
