@@ -131,7 +131,7 @@ fn finding(rule: &Rule, example: &Example) -> anyhow::Result<String> {
     ]
     .map(str::to_owned)
     .to_vec();
-    if let Some(name) = example.value_of("facts-") {
+    for name in example.values_of("facts-") {
         let path = repository().join(format!("fixtures/facts/{name}.json"));
         arguments.extend(["--facts".to_owned(), path.display().to_string()]);
     }

@@ -62,9 +62,10 @@ pub(crate) enum Command {
 /// What is known of the host and of what will run there; shared by lint and generate.
 #[derive(Args, Debug, Default)]
 pub(crate) struct HostArgs {
-    /// What `vmdisk facts` collected on the host in question, in JSON or YAML.
+    /// What `vmdisk facts` collected on the host in question, in JSON or YAML. lint takes several
+    /// hosts: repeated, a directory, or a quoted pattern such as 'facts/*.json'.
     #[arg(long, value_name = "FILE", help_heading = "Host and target")]
-    pub(crate) facts: Option<PathBuf>,
+    pub(crate) facts: Vec<PathBuf>,
     /// Ask the host this runs on.
     #[arg(long, conflicts_with = "facts", help_heading = "Host and target")]
     pub(crate) live: bool,

@@ -24,12 +24,14 @@
 
 mod boot;
 mod chain;
+mod comparison;
 mod context;
 mod engine;
 mod evidence;
 mod finding;
 mod format_words;
 mod host;
+mod io_uring;
 mod iothreads;
 mod media;
 mod page;
@@ -40,8 +42,9 @@ mod rules;
 mod target_names;
 mod thin;
 
+pub use comparison::{ComparedHost, Comparison};
 pub use context::{Context, Missing};
-pub use engine::{Outcome, check};
+pub use engine::{Outcome, check, compare};
 pub use evidence::Evidence;
 pub use finding::{Applicability, Confidence, Finding, Fix, NotChecked, Related, Report};
 pub use page::Example;

@@ -88,6 +88,7 @@ mod diagnostic;
 mod document;
 mod failure;
 mod fix;
+mod fleet;
 mod lint;
 mod losses;
 pub mod redact;
@@ -115,6 +116,7 @@ pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, Place, RelatedPlace, R
 pub use document::{Document, Source, read, read_bytes};
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FixScope, Fixed, fix};
+pub use fleet::{Fleet, FoundOn};
 pub use lint::{LintOptions, LintReport, lint};
 pub use losses::{Loss, losses, not_about_disks};
 pub use vmdisk_facts::{Facts, HostIndex, Target};

@@ -8,7 +8,8 @@ use vmdisk_rules::{Confidence, Context, Finding, NotChecked, Policy, Rule, Sever
 use vmdisk_source::{Edit, Span};
 
 use crate::{
-    AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, RelatedPlace, ResolvedFix,
+    AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, Fleet, FoundOn, RelatedPlace,
+    ResolvedFix,
 };
 
 /// What a document is checked against.
@@ -16,6 +17,8 @@ use crate::{
 pub struct LintOptions<'a> {
     /// What is known of the host; without it, rules about the host are not checked.
     pub host: Option<&'a HostIndex<'a>>,
+    /// The hosts it may run on, if there are several; `host` and `target` are theirs then.
+    pub fleet: Option<&'a Fleet<'a>>,
     /// What the configuration is meant to run on.
     pub target: Target,
     /// Who shares the host.
@@ -62,18 +65,32 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
         policy: options.policy,
         problems: document.problems(),
     };
-    let outcome = vmdisk_rules::check(&context);
+    let (findings, not_checked) = match options.fleet {
+        Some(fleet) => {
+            let (findings, not_checked) = fleet.check(&context);
+            let told = |(finding, hosts)| (finding, Some(hosts));
+            (findings.into_iter().map(told).collect(), not_checked)
+        }
+        None => {
+            let outcome = vmdisk_rules::check(&context);
+            let findings: Vec<_> = outcome
+                .findings
+                .into_iter()
+                .map(|found| (found, None))
+                .collect();
+            (findings, outcome.not_checked)
+        }
+    };
     let mut report = LintReport {
-        not_checked: outcome
-            .not_checked
+        not_checked: not_checked
             .into_iter()
             .filter(|missed| !options.ignored.contains(missed.rule.name))
             .collect(),
         ..LintReport::default()
     };
     let mut used = vec![false; document.allowances().len()];
-    for finding in outcome.findings {
-        let mut diagnostic = resolve(document, finding);
+    for (finding, hosts) in findings {
+        let mut diagnostic = resolve(document, finding, hosts);
         diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
         match diagnostic.allowed_by {
             Some(_) => report.allowed.push(diagnostic),
@@ -96,7 +113,7 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
     report
 }
 
-fn resolve(document: &Document, finding: Finding) -> Diagnostic {
+fn resolve(document: &Document, finding: Finding, hosts: Option<FoundOn>) -> Diagnostic {
     let Finding {
         rule,
         severity,
@@ -109,6 +126,7 @@ fn resolve(document: &Document, finding: Finding) -> Diagnostic {
         notes,
         help,
         fix,
+        hosts: _, // What compares hosts has told them as `hosts`.
     } = finding;
     let place = match span {
         Some(span) => document.place_of_span(at, span, true),
@@ -145,6 +163,7 @@ fn resolve(document: &Document, finding: Finding) -> Diagnostic {
             })
         }),
         allowed_by: None,
+        hosts,
     }
 }
 
@@ -197,6 +216,7 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
                 applicability: Applicability::Safe,
             }),
             allowed_by: None,
+            hosts: None,
         });
     };
     for (allowance, used) in document.allowances().iter().zip(used) {

@@ -33,7 +33,14 @@ mod iothread_missing_fast_media;
 mod iothread_undefined;
 mod iothread_unsupported_bus;
 mod iothread_unused;
+mod machine_newer_than_qemu;
 mod md_degraded;
+mod migration_direct_io_differs;
+mod migration_discard_granularity_differs;
+mod migration_io_uring_differs;
+mod migration_machine_differs;
+mod migration_sector_size_differs;
+mod migration_source_missing;
 mod missing_value;
 mod native_without_direct;
 mod odirect_silently_buffered;
@@ -94,7 +101,14 @@ pub static RULES: &[&Rule] = &[
     &iothread_undefined::RULE,
     &iothread_unsupported_bus::RULE,
     &iothread_unused::RULE,
+    &machine_newer_than_qemu::RULE,
     &md_degraded::RULE,
+    &migration_direct_io_differs::RULE,
+    &migration_discard_granularity_differs::RULE,
+    &migration_io_uring_differs::RULE,
+    &migration_machine_differs::RULE,
+    &migration_sector_size_differs::RULE,
+    &migration_source_missing::RULE,
     &missing_value::RULE,
     &native_without_direct::RULE,
     &odirect_silently_buffered::RULE,
@@ -164,3 +178,6 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
 /// The check of a rule about allowances: they belong to the file and not to the disks, so whoever
 /// holds the file reports them.
 fn reported_with_the_allowances(_context: &Context<'_>, _report: &mut Report) {}
+
+/// The check of a rule that compares hosts: one alone gives it nothing to say.
+fn compares_hosts(_context: &Context<'_>, _report: &mut Report) {}
