@@ -11,7 +11,7 @@ declare_rule! {
     ///
     /// ## What it does
     /// Reports `io='io_uring'` where `kernel.io_uring_disabled` is 2, or is 1 and `kernel.io_uring_group` names
-    /// no group. For QEMU 10.0 it is a warning: that one starts.
+    /// no group, or one that libvirt's QEMU user is not in. For QEMU 10.0 it is a warning: that one starts.
     ///
     /// ## Why it matters
     /// RHEL 10 ships with 2, and many hardening guides set it. QEMU gets no ring from the kernel and exits; the
@@ -47,6 +47,19 @@ declare_rule! {
     /// ```
     /// A warning, because this QEMU starts all the same.
     /// ```xml,reported,facts-io-uring-disabled,qemu-10.0
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='io_uring'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// One group gets io_uring, and QEMU's user is not in it.
+    /// ```xml,reported,facts-io-uring-one-group
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <devices>
@@ -174,11 +187,38 @@ fn denied(facts: &HostIndex<'_>) -> Result<Option<String>, Missing> {
             "kernel.io_uring_disabled is 1 and kernel.io_uring_group names no group, so only privileged processes get io_uring"
                 .to_owned(),
         )),
-        Some(group) => Err(Missing::new(
-            format!("whether QEMU's user is in group {group}, which alone gets io_uring"),
-            "not collected",
-        )),
+        Some(group) => outside_of(facts, group),
     }
+}
+
+/// Why QEMU gets no ring where one group gets them: its user is not in it.
+fn outside_of(facts: &HostIndex<'_>, group: i64) -> Result<Option<String>, Missing> {
+    let what = || format!("whether QEMU's user is in group {group}, which alone gets io_uring");
+    let user = facts
+        .facts()
+        .libvirt
+        .as_ref()
+        .and_then(|libvirt| libvirt.qemu_user.as_ref());
+    let Some(user) = Context::known(user, what)? else {
+        return Err(Missing::new(what(), "nobody knows whom QEMU runs as"));
+    };
+    // An account that was only taken for QEMU's, because distributions call it so, proves nothing.
+    if !user.is_configured.is_settled() {
+        return Err(Missing::new(
+            what(),
+            "libvirt's qemu.conf could not be read",
+        ));
+    }
+    let is_in = match u32::try_from(group) {
+        Ok(group) => Context::known(user.is_in(group), what)?.unwrap_or(false),
+        Err(_) => false,
+    };
+    let name = Context::known(user.name.as_str(), what)?.unwrap_or("QEMU's user");
+    Ok((!is_in).then(|| {
+        format!(
+            "kernel.io_uring_disabled is 1, kernel.io_uring_group is {group}, and {name}, whom QEMU runs as, is not in that group"
+        )
+    }))
 }
 
 /// What the QEMU of the target does about it.
