@@ -1,4 +1,4 @@
-//! Pages and schemas that are made from the code: `docs/rules/` and `docs/schema/`.
+//! Pages and schemas that are made from the code: `docs/rules/`, `docs/schema/` and `docs/direct-io.md`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use vmdisk::rules::{Example, Group, RULES, Rule};
 
-use crate::repository;
+use crate::{direct_io, repository};
 
 /// Writes every generated file, or fails if one differs from what would be written.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
@@ -62,6 +62,7 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
         );
     }
     files.insert(PathBuf::from("docs/rules/README.md"), table());
+    files.insert(PathBuf::from("docs/direct-io.md"), direct_io::page()?);
     for schema in ["facts", "image", "report", "spec"] {
         let text = vmdisk(&["schema", schema], "")?;
         files.insert(PathBuf::from(format!("docs/schema/{schema}.json")), text);

@@ -43,6 +43,7 @@ const KERNELS: &[(&str, &str)] = &[("6.1", ""), ("6.12", "-backports")];
 
 /// Where stacks get their programs from.
 const TOOLS: &[&str] = &[
+    "bcache-tools",
     "btrfs-progs",
     "coreutils",
     "cryptsetup-bin",
@@ -53,6 +54,7 @@ const TOOLS: &[&str] = &[
     "lvm2",
     "mdadm",
     "mount",
+    "nvme-cli",
     "thin-provisioning-tools",
     "udev",
     "util-linux",
@@ -116,6 +118,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 println!("  {line}");
             }
         }
+        let failed = outcome
+            .said
+            .iter()
+            .filter_map(|line| line.strip_prefix("failed "));
+        wrong.extend(
+            failed.map(|stack| format!("Linux {version}: {stack} was not built or not taken down")),
+        );
         expected::keep_recordings(version, &chosen, &outcome)?;
         wrong.extend(expected::compare(version, &chosen, &outcome)?);
         wrong.extend(trials::judge(version, &chosen, &outcome));

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "chores talk to whoever runs them")]
 
 mod codegen;
+mod direct_io;
 mod fleet;
 mod fuzz;
 mod hostlab;

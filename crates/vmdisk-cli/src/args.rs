@@ -326,8 +326,10 @@ pub(crate) struct CollectArgs {
     /// Also look at what the disks of this domain use; may be repeated.
     #[arg(long = "for", value_name = "FILE.xml")]
     pub(crate) domains: Vec<PathBuf>,
-    /// Which groups of facts: core needs no rights and starts no program; lvm asks `lvs` about thin
-    /// pools, programs asks each QEMU for its version.
+    /// Which groups of facts: core needs no rights and starts no program; the others start programs.
+    /// lvm asks `lvs` and `lvmconfig` about thin pools, dm asks `dmsetup` about encryption, thin pools
+    /// and multipath, nvme asks `nvme` for the formats of drives, zfs asks `zfs` for properties,
+    /// programs asks each QEMU for its version, kvm tries whether a guest runs.
     #[arg(
         long = "group",
         value_name = "GROUP",
@@ -342,12 +344,17 @@ pub(crate) struct CollectArgs {
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Look at a recorded system below this directory instead of the running one.
+    /// Look at a recorded system below this directory instead of the running one. Asked for no path
+    /// and no group, it gives what it was recorded for.
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
-    /// Try direct I/O with a nameless file in this directory; the only thing that is ever written.
+    /// Try direct I/O with a nameless file in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) probe_dio: Option<PathBuf>,
+    /// Record the host into this directory, new or empty: copies of the files that were read, as they
+    /// are, and what the kernel answered. `--root` finds the same facts there.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["root", "probe_dio"])]
+    pub(crate) record: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -452,8 +459,7 @@ fn policy_parser() -> impl TypedValueParser<Value = Policy> {
 }
 
 fn group_parser() -> impl TypedValueParser<Value = Group> {
-    const ALL: [Group; 3] = [Group::Core, Group::Lvm, Group::Programs];
-    PossibleValuesParser::new(ALL.map(Group::name))
+    PossibleValuesParser::new(Group::ALL.map(Group::name))
         .map(|word| Group::from_name(&word).unwrap_or(Group::Core))
 }
 

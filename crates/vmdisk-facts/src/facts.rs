@@ -6,9 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blockdev::BlockDevice;
+use crate::cgroup::Cgroups;
 use crate::fact::{Fact, Reason};
 use crate::filesystem::Filesystem;
-use crate::host::{Cpu, Kernel, Kvm, Libvirt, Limits, Memory, Qemu};
+use crate::host::{Cpu, Kernel, Kvm, Limits, Memory, Qemu, Security};
+use crate::libvirt::Libvirt;
+use crate::lvm_config::LvmConfig;
 use crate::mount::Mount;
 use crate::path::{Directory, File};
 use crate::version::Version;
@@ -68,6 +71,15 @@ pub struct Facts {
     /// The active security modules (`apparmor`, `selinux`).
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub lsm: Fact<Vec<String>>,
+    /// How they are set.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub security: Security,
+    /// Control groups, and what they limit.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cgroups: Cgroups,
+    /// How LVM is set up, which its own tools tell to root.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lvm_config: LvmConfig,
     /// Maintenance units by name (`fstrim.timer`): `enabled`, `disabled`, `static`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, Fact<String>>,
@@ -121,6 +133,9 @@ impl Default for Facts {
             qemu: Fact::default(),
             libvirt: Fact::default(),
             lsm: Fact::default(),
+            security: Security::default(),
+            cgroups: Cgroups::default(),
+            lvm_config: LvmConfig::default(),
             services: BTreeMap::default(),
             mounts: Vec::default(),
             filesystems: Vec::default(),

@@ -4,17 +4,22 @@
 //! [`DirectIo`] is the conclusion about O_DIRECT; [`Target`] and [`Capability`] say what the QEMU,
 //! libvirt and kernel a configuration is for can do. Nothing here looks at the machine it runs on.
 
+pub mod access;
 mod backing;
 pub mod blockdev;
 pub mod btrfs_regime;
 pub mod capability;
+pub mod cgroup;
 mod check;
 pub mod direct_io;
+pub mod drivers;
 mod fact;
 mod facts;
 pub mod filesystem;
 pub mod host;
 mod index;
+pub mod libvirt;
+pub mod lvm_config;
 pub mod mount;
 mod number;
 pub mod path;

@@ -34,11 +34,38 @@ pub(crate) fn denied(host: &HostIndex<'_>) -> Result<Option<String>, Missing> {
             "kernel.io_uring_disabled is 1 and kernel.io_uring_group names no group, so only privileged processes get io_uring"
                 .to_owned(),
         )),
-        Some(group) => Err(Missing::new(
-            format!("whether QEMU's user is in group {group}, which alone gets io_uring"),
-            "not collected",
-        )),
+        Some(group) => outside_of(host, group),
     }
+}
+
+/// Why QEMU gets no ring where one group gets them: its user is not in it.
+fn outside_of(host: &HostIndex<'_>, group: i64) -> Result<Option<String>, Missing> {
+    let what = || format!("whether QEMU's user is in group {group}, which alone gets io_uring");
+    let user = host
+        .facts()
+        .libvirt
+        .as_ref()
+        .and_then(|libvirt| libvirt.qemu_user.as_ref());
+    let Some(user) = Context::known(user, what)? else {
+        return Err(Missing::new(what(), "nobody knows whom QEMU runs as"));
+    };
+    // An account that was only taken for QEMU's, because distributions call it so, proves nothing.
+    if !user.is_configured.is_settled() {
+        return Err(Missing::new(
+            what(),
+            "libvirt's qemu.conf could not be read",
+        ));
+    }
+    let is_in = match u32::try_from(group) {
+        Ok(group) => Context::known(user.is_in(group), what)?.unwrap_or(false),
+        Err(_) => false,
+    };
+    let name = Context::known(user.name.as_str(), what)?.unwrap_or("QEMU's user");
+    Ok((!is_in).then(|| {
+        format!(
+            "kernel.io_uring_disabled is 1, kernel.io_uring_group is {group}, and {name}, whom QEMU runs as, is not in that group"
+        )
+    }))
 }
 
 /// What to take instead: Linux AIO for a device past the page cache, threads for everything else.

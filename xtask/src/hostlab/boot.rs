@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use super::results::{self, Handed};
 
 /// What a whole run may take on a busy machine.
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_secs(1200);
 
 /// The plain disks: serial number and MiB.
 const VIRTIO_DISKS: &[(&str, u64)] = &[

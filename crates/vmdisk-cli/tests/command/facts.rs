@@ -63,6 +63,49 @@ fn a_recorded_root_is_asked_instead_of_this_host() {
 }
 
 #[test]
+fn a_recorded_host_gives_the_same_facts_file_again() {
+    let place = Place::with(&[("image.qcow2", "not really"), ("used/file", "")]);
+    let image = place.path("image.qcow2");
+    place.write(
+        "a.xml",
+        CLEAN
+            .replace("/srv/web1.qcow2", image.to_str().unwrap())
+            .as_bytes(),
+    );
+    let recorded = place.run(&["facts", "--for", "a.xml", "--record", "host"]);
+    assert_eq!(
+        (recorded.code, recorded.stderr.as_str()),
+        (0, ""),
+        "{recorded:?}"
+    );
+    let again = place.run(&["facts", "--root", "host"]);
+    assert_eq!(again.stdout, recorded.stdout);
+    // What was asked for then is in the recording, and not this host's any more.
+    std::fs::remove_file(&image).unwrap();
+    assert_eq!(
+        place.run(&["facts", "--root", "host"]).stdout,
+        recorded.stdout
+    );
+    for arguments in [
+        &["facts", "--record", "used"][..],
+        &["facts", "--record", "host"],
+        &["facts", "--record", "used/file"],
+        &["facts", "--record", "no/such/parent"],
+        &["facts", "--record", "new", "--root", "host"],
+        &["facts", "--record", "new", "--probe-dio", "used"],
+    ] {
+        let run = place.run(arguments);
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (2, ""),
+            "{arguments:?}: {run:?}"
+        );
+        assert!(!run.stderr.is_empty());
+    }
+    assert!(!place.path("new").exists());
+}
+
+#[test]
 fn what_cannot_be_asked_is_a_failure_and_not_an_empty_answer() {
     let place = Place::with(&[("broken.xml", "<domain>"), ("file", "")]);
     for arguments in [

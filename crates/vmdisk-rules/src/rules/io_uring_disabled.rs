@@ -12,7 +12,7 @@ declare_rule! {
     ///
     /// ## What it does
     /// Reports `io='io_uring'` where `kernel.io_uring_disabled` is 2, or is 1 and `kernel.io_uring_group` names
-    /// no group. For QEMU 10.0 it is a warning: that one starts.
+    /// no group, or one that libvirt's QEMU user is not in. For QEMU 10.0 it is a warning: that one starts.
     ///
     /// ## Why it matters
     /// RHEL 10 ships with 2, and many hardening guides set it. QEMU gets no ring from the kernel and exits; the
@@ -48,6 +48,19 @@ declare_rule! {
     /// ```
     /// A warning, because this QEMU starts all the same.
     /// ```xml,reported,facts-io-uring-disabled,qemu-10.0
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='io_uring'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// One group gets io_uring, and QEMU's user is not in it.
+    /// ```xml,reported,facts-io-uring-one-group
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <devices>

@@ -17,6 +17,7 @@ mod cache_writethrough;
 mod chain_too_long;
 mod detect_zeroes_unmap_no_discard;
 mod direct_on_one_node;
+mod discard_crypt_blocked;
 mod discard_missing_thin;
 mod discard_on_one_node;
 mod duplicate_disk_source;
@@ -85,6 +86,7 @@ pub static RULES: &[&Rule] = &[
     &chain_too_long::RULE,
     &detect_zeroes_unmap_no_discard::RULE,
     &direct_on_one_node::RULE,
+    &discard_crypt_blocked::RULE,
     &discard_missing_thin::RULE,
     &discard_on_one_node::RULE,
     &duplicate_disk_source::RULE,

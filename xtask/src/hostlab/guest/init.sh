@@ -67,7 +67,7 @@ UUID_SHARED=33333333-3333-4333-8333-333333333333
 
 # Asks for the facts of paths, with everything root may know, and as anybody.
 collect() {
-    vmdisk facts --group core,lvm "$@" > /tmp/root.json || exit 1
+    vmdisk facts --group core,lvm,dm,nvme "$@" > /tmp/root.json || exit 1
     as_nobody vmdisk facts "$@" > /tmp/nobody.json || exit 1
     hand_over "$stack.root.json" /tmp/root.json
     hand_over "$stack.nobody.json" /tmp/nobody.json
@@ -103,5 +103,7 @@ done
 exec 3>&-
 sync
 echo "LAB end $(cut -d' ' -f1 /proc/uptime)"
+# A line may still be on its way out when the machine is gone.
+sleep 1
 # Reset is the end: QEMU runs with -no-reboot.
 echo b > /proc/sysrq-trigger
