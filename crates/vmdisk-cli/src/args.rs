@@ -329,7 +329,7 @@ pub(crate) struct CollectArgs {
     /// Which groups of facts: core needs no rights and starts no program; the others start programs.
     /// lvm asks `lvs` and `lvmconfig` about thin pools, dm asks `dmsetup` about encryption, thin pools
     /// and multipath, nvme asks `nvme` for the formats of drives, zfs asks `zfs` for properties,
-    /// programs asks each QEMU for its version, kvm tries whether a guest runs.
+    /// programs asks each QEMU for its version and what it can do, kvm tries whether a guest runs.
     #[arg(
         long = "group",
         value_name = "GROUP",

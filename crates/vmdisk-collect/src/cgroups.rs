@@ -106,8 +106,7 @@ fn group(root: &Root, hierarchy: &Hierarchy, path: &str, with_above: bool) -> Fa
     {
         places.push(above);
     }
-    // The root of the hierarchy has no limits, and no files for them.
-    let places = places.into_iter().filter(|place| !place.is_empty());
+    // The root of the hierarchy has no limits, and no files for them; what a container sees as its root is none.
     let mut io_max: Fact<Vec<IoMax>> = Fact::Absent;
     let mut memory_max = Fact::Absent;
     for place in places {
@@ -340,6 +339,24 @@ mod tests {
             (Fact::Known(5), Fact::Known(6))
         );
         assert_eq!(limits[1].read_bytes, Fact::Absent);
+    }
+
+    #[test]
+    fn what_a_container_takes_for_the_root_may_be_limited() {
+        let (_directory, cgroups) = tree(
+            "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            &[
+                ("proc/self/cgroup", "0::/\n"),
+                (
+                    "sys/fs/cgroup/io.max",
+                    "8:0 rbps=1000 wbps=max riops=max wiops=max\n",
+                ),
+                ("sys/fs/cgroup/memory.max", "4096\n"),
+            ],
+        );
+        let own = cgroups.own.known().unwrap();
+        assert_eq!(own.io_max.known().unwrap().len(), 1);
+        assert_eq!(own.memory_max, Fact::Known(4096));
     }
 
     #[test]

@@ -171,26 +171,28 @@ fn tried(kvm: &Kvm, arch: &Fact<String>, qemu: &Fact<Vec<Qemu>>, limit: Duration
         let why = "/dev/kvm: the collector may not open it";
         return not_tried(Unknown::new(Reason::Permission, why));
     }
-    match run(program, "kvm", limit) {
-        Ok(Ended::Spoke(took)) => ended(
-            true,
-            format!("a 64-bit guest ran within {} s", took.as_secs() + 1),
-        ),
-        Ok(Ended::Silent) => ended(
-            false,
-            format!(
-                "a 64-bit guest did not come to its end within {} s",
-                limit.as_secs()
-            ),
-        ),
-        Ok(Ended::Died(complaint)) => ended(
-            false,
-            if complaint.is_empty() {
-                "QEMU ended before the guest did".to_owned()
-            } else {
-                format!("QEMU ended before the guest did: {complaint}")
-            },
-        ),
+    let failed = match run(program, "kvm", limit) {
+        Ok(Ended::Spoke(took)) => {
+            let seconds = took.as_secs() + 1;
+            return ended(true, format!("a 64-bit guest ran within {seconds} s"));
+        }
+        Ok(Ended::Silent) => {
+            let seconds = limit.as_secs();
+            format!("a 64-bit guest did not come to its end within {seconds} s")
+        }
+        Ok(Ended::Died(complaint)) if complaint.is_empty() => {
+            "QEMU ended before the guest did".to_owned()
+        }
+        Ok(Ended::Died(complaint)) => format!("QEMU ended before the guest did: {complaint}"),
+        Err(unknown) => return not_tried(unknown),
+    };
+    // A QEMU without the devices that the guest needs, or a host too busy for any guest, says nothing of KVM.
+    match run(program, "tcg", limit) {
+        Ok(Ended::Spoke(_)) => ended(false, failed),
+        Ok(Ended::Silent | Ended::Died(_)) => not_tried(Unknown::new(
+            Reason::Undecided,
+            format!("{failed}, and emulated it did not run either"),
+        )),
         Err(unknown) => not_tried(unknown),
     }
 }

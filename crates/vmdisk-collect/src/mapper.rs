@@ -13,6 +13,7 @@ use crate::root::Root;
 const TABLE: Deep = Deep {
     program: "dmsetup",
     arguments: &["table"],
+    input: "",
     recorded: "/vmdisk/dmsetup-table",
 };
 
@@ -20,6 +21,7 @@ const STATUS: Deep = Deep {
     program: "dmsetup",
     // Without this the kernel writes out what it has in memory of a thin pool first.
     arguments: &["status", "--noflush"],
+    input: "",
     recorded: "/vmdisk/dmsetup-status",
 };
 

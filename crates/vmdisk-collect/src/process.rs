@@ -1,6 +1,6 @@
 //! Running a program that only reads, when that was asked for.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,6 +17,8 @@ pub(crate) struct Deep<'a> {
     /// Its name, or its whole path.
     pub(crate) program: &'a str,
     pub(crate) arguments: &'a [&'a str],
+    /// What it is told on its standard input.
+    pub(crate) input: &'a str,
     pub(crate) recorded: &'a str,
 }
 
@@ -33,6 +35,7 @@ impl Deep<'_> {
         let Self {
             program,
             arguments,
+            input,
             recorded,
         } = *self;
         if !root.is_live() {
@@ -52,7 +55,7 @@ impl Deep<'_> {
             programs::find(root, program)
         };
         let asked = match path {
-            Some(path) => output(&path, arguments, limit),
+            Some(path) => output(&path, arguments, input, limit),
             None => Err(Unknown::new(
                 Reason::ToolMissing,
                 format!("{program} is not installed"),
@@ -160,10 +163,19 @@ fn quiet(program: &str, arguments: &[&str]) -> Command {
 pub(crate) fn output(
     program: &str,
     arguments: &[&str],
+    input: &str,
     limit: Duration,
 ) -> Result<String, Unknown> {
     let mut command = quiet(program, arguments);
+    if !input.is_empty() {
+        command.stdin(Stdio::piped());
+    }
     let mut child = command.spawn().map_err(|error| obstacle(program, &error))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let input = input.to_owned();
+        // A program that does not listen says so by what it prints. One that never reads must not hold this one up.
+        std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let complaints = std::thread::spawn(move || text(stderr));
     let Ok(printed) = within(limit, move || text(stdout)) else {
@@ -211,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_program_that_takes_too_long_is_killed() {
-        let unknown = output("/bin/sleep", &["30"], Duration::from_millis(50)).unwrap_err();
+        let unknown = output("/bin/sleep", &["30"], "", Duration::from_millis(50)).unwrap_err();
         assert_eq!(unknown.reason, Reason::Timeout);
     }
 
@@ -236,21 +248,26 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_or_fails_says_so() {
-        assert!(output("/nonexistent/program", &[], Duration::from_secs(5)).is_err());
+        assert!(output("/nonexistent/program", &[], "", Duration::from_secs(5)).is_err());
         let unknown = output(
             "/bin/sh",
             &[
                 "-c",
                 "echo '/run/lock: open failed: Permission denied' >&2; exit 5",
             ],
+            "",
             Duration::from_secs(5),
         );
         let unknown = unknown.unwrap_err();
         assert_eq!(unknown.reason, Reason::Permission);
         assert!(unknown.detail.contains("open failed"), "{}", unknown.detail);
         assert_eq!(
-            output("/bin/sh", &["-c", "echo fine"], Duration::from_secs(5)),
+            output("/bin/sh", &["-c", "echo fine"], "", Duration::from_secs(5)),
             Ok("fine\n".to_owned())
+        );
+        assert_eq!(
+            output("/bin/cat", &[], "heard", Duration::from_secs(5)),
+            Ok("heard".to_owned())
         );
     }
 }

@@ -3,12 +3,14 @@
 //! Debian's package database is text, pacman's is a directory of names; RPM's is a database of its own that only
 //! RPM reads.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use vmdisk_facts::host::Qemu;
 use vmdisk_facts::{Fact, Reason, Version};
 
+use crate::introspection;
 use crate::obstacle::{missing, obstacle};
 use crate::process::Deep;
 use crate::root::Root;
@@ -136,6 +138,7 @@ fn one_qemu(
     let deep = Deep {
         program: path,
         arguments: &["--version"],
+        input: "",
         recorded: &recorded,
     };
     let asked = run
@@ -161,6 +164,7 @@ fn one_qemu(
             ),
         ),
     };
+    let capabilities = run.map_or_else(BTreeMap::new, |limit| introspected(root, path, limit));
     Qemu {
         path: Fact::Known(path.to_owned()),
         arch: arch.map_or(Fact::NotCollected, Fact::Known),
@@ -169,9 +173,22 @@ fn one_qemu(
             Some(package) => Fact::Known(package),
             None => Fact::NotCollected,
         },
+        capabilities,
         aio: depends.map_or(Fact::NotCollected, |depends| Fact::Known(ways(depends))),
-        ..Qemu::default()
     }
+}
+
+/// What a QEMU says that it can do; nothing where it does not answer, so that its version decides.
+fn introspected(root: &Root, path: &str, limit: Duration) -> BTreeMap<String, bool> {
+    let deep = Deep {
+        program: path,
+        arguments: &introspection::ARGUMENTS,
+        input: &introspection::questions(),
+        recorded: &format!("/vmdisk/qmp{}", path.replace('/', "-")),
+    };
+    let said = deep.ask(root, limit);
+    said.and_then(|said| introspection::capabilities(&said))
+        .unwrap_or_default()
 }
 
 /// The ways of host I/O a build has, by the libraries it needs.

@@ -58,7 +58,7 @@ pub enum Group {
     Nvme,
     /// The properties of datasets and volumes of ZFS; starts `zfs`.
     Zfs,
-    /// The exact versions of QEMU; starts each with `--version`.
+    /// The exact versions of QEMU and what it can do; starts each, without a guest, and asks it.
     Programs,
     /// Whether a guest runs with KVM; starts QEMU with a tiny one, which is killed after ten seconds.
     Kvm,

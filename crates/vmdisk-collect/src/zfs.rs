@@ -52,6 +52,7 @@ pub(crate) fn complete(
     let asked = Deep {
         program: "zfs",
         arguments: &arguments,
+        input: "",
         recorded: RECORDED,
     }
     .ask(root, limit);

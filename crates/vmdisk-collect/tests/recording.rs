@@ -69,6 +69,34 @@ fn a_recording_that_is_asked_for_nothing_gives_all_that_it_was_made_for() {
 }
 
 #[test]
+fn a_qemu_that_is_asked_says_what_it_can_do() {
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.groups = BTreeSet::from([Group::Core, Group::Programs]);
+    let facts = collect(&request);
+    let Some(qemu) = facts.newest_qemu().known() else {
+        let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
+        assert!(!required, "cannot run here: no QEMU is installed");
+        return;
+    };
+    let version = qemu.version.clone().known().unwrap();
+    let table = vmdisk_facts::capability::TABLE.iter();
+    let asked = table.filter_map(|row| Some((row, *qemu.capabilities.get(row.name)?)));
+    let mut agreeing = 0;
+    for (row, has) in asked {
+        let is_due = version >= row.since && row.until.is_none_or(|until| version < until);
+        // A distribution may leave something out, and may carry something back; most of it agrees.
+        agreeing += usize::from(is_due == has);
+    }
+    assert!(qemu.capabilities.len() > 20, "{:?}", qemu.capabilities);
+    assert!(
+        agreeing + 3 >= qemu.capabilities.len(),
+        "{:?}",
+        qemu.capabilities
+    );
+    assert!(qemu.capabilities["blockdev"]);
+}
+
+#[test]
 fn a_recording_that_cannot_be_written_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");

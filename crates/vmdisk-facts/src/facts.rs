@@ -148,7 +148,8 @@ impl Default for Facts {
 }
 
 impl Facts {
-    /// The QEMU that guests would most likely run on: of those for the host's own architecture the newest.
+    /// The QEMU that guests would most likely run on: of those for the host's own architecture the newest, and of these
+    /// the one without a suffix, as builds for special machines have one.
     pub fn newest_qemu(&self) -> Fact<&Qemu> {
         self.qemu.as_ref().and_then(|all| {
             let own = |qemu: &&Qemu| match (self.cpu.arch.value(), qemu.arch.value()) {
@@ -156,7 +157,13 @@ impl Facts {
                 // Nothing speaks against it: on some distributions the only QEMU has no architecture in its name.
                 (Some(_) | None, Some(_) | None) => true,
             };
-            let newest = |qemu: &&Qemu| qemu.version.value().copied();
+            let newest = |qemu: &&Qemu| {
+                let name = qemu.path.value().and_then(|path| path.rsplit('/').next());
+                let suffixed = name
+                    .and_then(|name| name.strip_prefix("qemu-system-"))
+                    .is_some_and(|arch| arch.contains('-'));
+                (qemu.version.value().copied(), !suffixed)
+            };
             let of_host = all.iter().filter(own).max_by_key(newest);
             of_host
                 .or_else(|| all.iter().max_by_key(newest))

@@ -33,6 +33,22 @@ for target in 0 1 2 3; do
     done
 done
 udevadm settle
+# Since Linux 6.12 the namespaces of an NVMe drive get their names in any order as well: it is started until they are in theirs.
+drive=$(readlink -f /sys/class/nvme/nvme0/device)
+drive=${drive##*/}
+tries=0
+until [ "$(cat /sys/block/nvme0n1/nsid 2>/dev/null)" = 1 ] && [ "$(cat /sys/block/nvme0n2/nsid 2>/dev/null)" = 2 ] || [ $tries = 50 ]; do
+    tries=$((tries + 1))
+    echo "$drive" > /sys/bus/pci/drivers/nvme/unbind
+    echo "$drive" > /sys/bus/pci/drivers/nvme/bind
+    udevadm settle
+    waits=0
+    until [ -e /sys/block/nvme0n1 ] && [ -e /sys/block/nvme0n2 ] || [ $waits = 50 ]; do
+        waits=$((waits + 1))
+        sleep 0.1
+    done
+done
+udevadm settle
 echo "LAB up $(cut -d' ' -f1 /proc/uptime)"
 
 port=/dev/virtio-ports/lab

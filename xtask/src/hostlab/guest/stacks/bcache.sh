@@ -14,6 +14,10 @@ build() {
     done
 }
 facts() {
+    # Both disks have names that are made up anew each time.
+    for link in /dev/disk/by-uuid/*; do
+        case "$(readlink -f "$link")" in "$C" | "$SCSI_512E") rm "$link" ;; esac
+    done
     collect /dev/bcache0
 }
 tear_down() {
