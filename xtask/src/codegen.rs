@@ -63,7 +63,7 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
     }
     files.insert(PathBuf::from("docs/rules/README.md"), table());
     files.insert(PathBuf::from("docs/direct-io.md"), direct_io::page()?);
-    for schema in ["facts", "image", "report", "spec"] {
+    for schema in ["facts", "facts-diff", "image", "report", "spec"] {
         let text = vmdisk(&["schema", schema], "")?;
         files.insert(PathBuf::from(format!("docs/schema/{schema}.json")), text);
     }

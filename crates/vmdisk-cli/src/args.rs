@@ -288,6 +288,9 @@ pub(crate) struct DiffArgs {
     /// Also tell which findings about this domain come and go; may be repeated.
     #[arg(long = "for", value_name = "FILE.xml")]
     pub(crate) domains: Vec<PathBuf>,
+    /// How to print it.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
+    pub(crate) format: TextFormat,
 }
 
 #[derive(Args, Debug)]
@@ -430,6 +433,8 @@ pub(crate) enum SchemaFormat {
     Facts,
     /// What `vmdisk generate` reads.
     Spec,
+    /// What `vmdisk facts diff --format json` prints.
+    FactsDiff,
     /// What `vmdisk image --format json` prints.
     Image,
 }

@@ -247,3 +247,45 @@ fn redacted_facts_fit_the_configuration_redacted_with_the_same_salt() {
     let run = crate::finish(command, b"");
     assert_eq!(run.stdout, place.read("shared.json"));
 }
+
+#[test]
+fn a_difference_for_programs_is_what_its_published_schema_says() {
+    let host = |kernel: &str, disabled: u32| {
+        format!(
+            r#"{{"schema_version": "1.0", "kernel": {{"release": "{kernel}"}}, "limits": {{"io_uring_disabled": {disabled}}}}}"#
+        )
+    };
+    let place = Place::with(&[
+        (
+            "a.xml",
+            &CLEAN.replace("cache='writeback'", "cache='none' io='io_uring'"),
+        ),
+        ("old.json", &host("6.1", 0)),
+        ("new.json", &host("6.6", 2)),
+    ]);
+    let arguments = [
+        "facts", "diff", "old.json", "new.json", "--for", "a.xml", "--format", "json",
+    ];
+    let run = place.run(&arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{run:?}");
+    let difference: Value = serde_json::from_str(&run.stdout).unwrap();
+    let schema = place.run(&["schema", "facts-diff"]).stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    assert!(validator.is_valid(&difference), "{difference}");
+    assert_eq!(
+        difference["changes"],
+        serde_json::json!([
+            { "path": "kernel.release", "old": "6.1", "new": "6.6" },
+            { "path": "limits.io_uring_disabled", "old": "0", "new": "2" },
+        ])
+    );
+    let found = &difference["new_findings"][0];
+    assert_eq!(
+        (&found["rule"], &found["disk"]),
+        (&"io-uring-disabled".into(), &"vda".into())
+    );
+    assert_eq!(difference["gone_findings"], serde_json::json!([]));
+    let same = place.run(&["facts", "diff", "old.json", "old.json", "--format", "json"]);
+    assert_eq!(same.code, 0, "{same:?}");
+}
