@@ -10,6 +10,7 @@ mod btrfs_cow_image;
 mod btrfs_dio_buffered;
 mod btrfs_dio_csum_corruption;
 mod btrfs_dio_raid_mirror_divergence;
+mod btrfs_nocow_snapshotted;
 mod bus_emulated;
 mod cache_implicit;
 mod cache_unsafe;
@@ -79,6 +80,7 @@ pub static RULES: &[&Rule] = &[
     &btrfs_dio_buffered::RULE,
     &btrfs_dio_csum_corruption::RULE,
     &btrfs_dio_raid_mirror_divergence::RULE,
+    &btrfs_nocow_snapshotted::RULE,
     &bus_emulated::RULE,
     &cache_implicit::RULE,
     &cache_unsafe::RULE,

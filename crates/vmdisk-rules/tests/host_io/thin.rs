@@ -50,6 +50,42 @@ fn zeroes_to_be_discarded_without_discard_are_one_cause() {
 }
 
 #[test]
+fn blocks_of_a_nocow_image_that_are_shared_are_told_from_those_that_are_not() {
+    let rule = ["btrfs-nocow-snapshotted"];
+    let host = |kind: &str, nocow: &str, shared: &str, capped: &str| {
+        written(&format!(
+            "mounts: [{{id: m1, point: /i, fs: f1}}]\nfilesystems: [{{id: f1, kind: {kind}}}]\n\
+             files: [{{path: /i/a.img, present: true, mount: m1, nocow: {nocow}, shared_extents: {shared}, \
+             extents_capped: {capped}}}]\n"
+        ))
+    };
+    let xml = |rest: &str| disk("disk", "type='raw' cache='none'", "/i/a.img", rest);
+    for (kind, nocow, shared, capped, is_reported, is_missed) in [
+        ("btrfs", "true", "true", "false", true, false),
+        ("btrfs", "true", "true", "true", true, false),
+        ("btrfs", "true", "false", "false", false, false),
+        ("btrfs", "true", "false", "true", false, true),
+        (
+            "btrfs",
+            "true",
+            "{unknown: permission}",
+            "false",
+            false,
+            true,
+        ),
+        ("btrfs", "false", "true", "false", false, false),
+        ("xfs", "null", "true", "false", false, false),
+    ] {
+        let outcome = on(&host(kind, nocow, shared, capped), &xml(""));
+        let case = format!("{kind} {nocow} {shared} {capped}");
+        assert_eq!(!said(&outcome, &rule).is_empty(), is_reported, "{case}");
+        assert_eq!(!missed(&outcome, &rule).is_empty(), is_missed, "{case}");
+    }
+    let outcome = on(&host("btrfs", "true", "true", "false"), &xml("<readonly/>"));
+    assert!(said(&outcome, &rule).is_empty(), "nobody writes to it");
+}
+
+#[test]
 fn discards_that_end_in_encryption_are_told_from_those_that_go_on() {
     let rule = ["discard-crypt-blocked"];
     let told = |host: &str, source: &str, driver: &str| {
