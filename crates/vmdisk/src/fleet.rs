@@ -350,9 +350,6 @@ fn what_rules_see(facts: &Facts) -> String {
     for filesystem in &mut facts.filesystems {
         filesystem.free_bytes = Fact::NotCollected;
     }
-    for device in &mut facts.blockdevs {
-        device.model = Fact::NotCollected;
-    }
     facts.to_json()
 }
 
