@@ -102,7 +102,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let kernel = Kernel::find(&unpacked)?;
         let archive = initramfs::archive(&debian, &kernel, &ours, &chosen)?.bytes();
         let scratch = tempfile::tempdir_in(&folder)?;
-        let outcome = boot::boot(&kernel.image, &archive, scratch.path())?;
+        // What was found under the other kernel is told all the same.
+        let outcome = match boot::boot(&kernel.image, &archive, scratch.path()) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                wrong.push(format!("Linux {version}: {error:#}"));
+                continue;
+            }
+        };
         println!(
             "Linux {version}: {} stacks in {:.1} s ({} MiB of initramfs)",
             chosen.len(),
