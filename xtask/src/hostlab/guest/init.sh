@@ -33,11 +33,16 @@ for target in 0 1 2 3; do
     done
 done
 udevadm settle
-# Since Linux 6.12 the namespaces of an NVMe drive get their names in any order as well: it is started until they are in theirs.
+# Since Linux 6.12 the namespaces of an NVMe drive get their names and numbers in any order as well: it is started until they
+# are in theirs.
 drive=$(readlink -f /sys/class/nvme/nvme0/device)
 drive=${drive##*/}
+in_order() {
+    [ "$(cat /sys/block/nvme0n1/nsid /sys/block/nvme0n2/nsid 2>/dev/null | tr '\n' ' ')" = "1 2 " ] &&
+        [ "$(cat /sys/block/nvme0n1/dev /sys/block/nvme0n2/dev 2>/dev/null | tr '\n' ' ')" = "259:0 259:1 " ]
+}
 tries=0
-until [ "$(cat /sys/block/nvme0n1/nsid 2>/dev/null)" = 1 ] && [ "$(cat /sys/block/nvme0n2/nsid 2>/dev/null)" = 2 ] || [ $tries = 50 ]; do
+until in_order || [ $tries = 50 ]; do
     tries=$((tries + 1))
     echo "$drive" > /sys/bus/pci/drivers/nvme/unbind
     echo "$drive" > /sys/bus/pci/drivers/nvme/bind
