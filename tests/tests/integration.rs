@@ -12,6 +12,8 @@ mod architecture;
 mod articles;
 #[path = "integration/corpus.rs"]
 mod corpus;
+#[path = "integration/fleet.rs"]
+mod fleet;
 #[path = "integration/generated_is_accepted.rs"]
 mod generated_is_accepted;
 #[path = "integration/hostlab.rs"]

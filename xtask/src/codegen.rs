@@ -1,4 +1,4 @@
-//! Pages and schemas that are made from the code: `docs/rules/` and `docs/schema/`.
+//! Pages and schemas that are made from the code: `docs/rules/`, `docs/schema/` and `docs/direct-io.md`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use vmdisk::rules::{Example, Group, RULES, Rule};
 
-use crate::repository;
+use crate::{direct_io, repository};
 
 /// Writes every generated file, or fails if one differs from what would be written.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
@@ -62,9 +62,11 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
         );
     }
     files.insert(PathBuf::from("docs/rules/README.md"), table());
+    files.insert(PathBuf::from("docs/direct-io.md"), direct_io::page()?);
     for schema in [
         "capabilities",
         "facts",
+        "facts-diff",
         "image",
         "recording",
         "report",
@@ -138,7 +140,7 @@ fn finding(rule: &Rule, example: &Example) -> anyhow::Result<String> {
     ]
     .map(str::to_owned)
     .to_vec();
-    if let Some(name) = example.value_of("facts-") {
+    for name in example.values_of("facts-") {
         let path = repository().join(format!("fixtures/facts/{name}.json"));
         arguments.extend(["--facts".to_owned(), path.display().to_string()]);
     }

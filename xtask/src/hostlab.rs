@@ -50,6 +50,7 @@ const KERNELS: &[(&str, &str)] = &[("6.1", ""), ("6.12", "-backports")];
 
 /// Where stacks get their programs from.
 const TOOLS: &[&str] = &[
+    "bcache-tools",
     "btrfs-progs",
     "coreutils",
     "cryptsetup-bin",
@@ -60,6 +61,7 @@ const TOOLS: &[&str] = &[
     "lvm2",
     "mdadm",
     "mount",
+    "nvme-cli",
     "thin-provisioning-tools",
     "udev",
     "util-linux",
@@ -107,7 +109,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let kernel = Kernel::find(&unpacked)?;
         let archive = initramfs::archive(&debian, &kernel, &ours, &chosen)?.bytes();
         let scratch = tempfile::tempdir_in(&folder)?;
-        let outcome = boot::boot(&kernel.image, &archive, scratch.path())?;
+        // What was found under the other kernel is told all the same.
+        let outcome = match boot::boot(&kernel.image, &archive, scratch.path()) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                wrong.push(format!("Linux {version}: {error:#}"));
+                continue;
+            }
+        };
         println!(
             "Linux {version}: {} stacks in {:.1} s ({} MiB of initramfs)",
             chosen.len(),
@@ -123,6 +132,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 println!("  {line}");
             }
         }
+        let failed = outcome
+            .said
+            .iter()
+            .filter_map(|line| line.strip_prefix("failed "));
+        wrong.extend(
+            failed.map(|stack| format!("Linux {version}: {stack} was not built or not taken down")),
+        );
         expected::keep_recordings(version, &chosen, &outcome)?;
         wrong.extend(expected::compare(version, &chosen, &outcome)?);
         wrong.extend(trials::judge(version, &chosen, &outcome));

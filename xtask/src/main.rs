@@ -2,7 +2,9 @@
 #![allow(clippy::print_stdout, reason = "chores talk to whoever runs them")]
 
 mod codegen;
+mod direct_io;
 mod fleet;
+mod fuzz;
 mod hostlab;
 mod libvirts;
 mod qemus;
@@ -40,6 +42,8 @@ enum Chore {
     },
     /// Makes the guest in which tests count flushes: a kernel and its first file system, in target/guest
     Guest,
+    /// Runs the fuzz targets, each for a while, from the committed inputs on
+    Fuzz(fuzz::Arguments),
     /// Boots hosts in a guest, builds storage stacks for real, and holds the facts of each to what is written
     Hostlab(hostlab::Arguments),
     /// Fetches libvirt 11.3 with QEMU 10.0 from the system's own mirror and unpacks them beside the system (needs root)
@@ -79,6 +83,7 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Chore::Guest => hostlab::flushes::run(),
+        Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Libvirts { folder } => libvirts::run(folder),
         Chore::Qemus { folder } => qemus::run(folder),

@@ -64,9 +64,10 @@ pub(crate) enum Command {
 /// What is known of the host and of what will run there; shared by lint and generate.
 #[derive(Args, Debug, Default)]
 pub(crate) struct HostArgs {
-    /// What `vmdisk facts` collected on the host in question, in JSON or YAML.
+    /// What `vmdisk facts` collected on the host in question, in JSON or YAML. lint takes several
+    /// hosts: repeated, a directory, or a quoted pattern such as 'facts/*.json'.
     #[arg(long, value_name = "FILE", help_heading = "Host and target")]
-    pub(crate) facts: Option<PathBuf>,
+    pub(crate) facts: Vec<PathBuf>,
     /// Ask the host this runs on.
     #[arg(long, conflicts_with = "facts", help_heading = "Host and target")]
     pub(crate) live: bool,
@@ -312,6 +313,9 @@ pub(crate) struct DiffArgs {
     /// Also tell which findings about this domain come and go; may be repeated.
     #[arg(long = "for", value_name = "FILE.xml")]
     pub(crate) domains: Vec<PathBuf>,
+    /// How to print it.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
+    pub(crate) format: TextFormat,
 }
 
 #[derive(Args, Debug)]
@@ -350,8 +354,10 @@ pub(crate) struct CollectArgs {
     /// Also look at what the disks of this domain use; may be repeated.
     #[arg(long = "for", value_name = "FILE.xml")]
     pub(crate) domains: Vec<PathBuf>,
-    /// Which groups of facts: core needs no rights and starts no program; lvm asks `lvs` about thin
-    /// pools, programs asks each QEMU for its version.
+    /// Which groups of facts: core needs no rights and starts no program; the others start programs.
+    /// lvm asks `lvs` and `lvmconfig` about thin pools, dm asks `dmsetup` about encryption, thin pools
+    /// and multipath, nvme asks `nvme` for the formats of drives, zfs asks `zfs` for properties,
+    /// programs asks each QEMU for its version and what it can do, kvm tries whether a guest runs.
     #[arg(
         long = "group",
         value_name = "GROUP",
@@ -366,12 +372,17 @@ pub(crate) struct CollectArgs {
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Look at a recorded system below this directory instead of the running one.
+    /// Look at a recorded system below this directory instead of the running one. Asked for no path
+    /// and no group, it gives what it was recorded for.
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
-    /// Try direct I/O with a nameless file in this directory; the only thing that is ever written.
+    /// Try direct I/O with a nameless file in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) probe_dio: Option<PathBuf>,
+    /// Record the host into this directory, new or empty: copies of the files that were read, as they
+    /// are, and what the kernel answered. `--root` finds the same facts there.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["root", "probe_dio"])]
+    pub(crate) record: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -474,6 +485,8 @@ pub(crate) enum SchemaFormat {
     Facts,
     /// What `vmdisk generate` reads.
     Spec,
+    /// What `vmdisk facts diff --format json` prints.
+    FactsDiff,
     /// What `vmdisk image --format json` prints.
     Image,
     /// What `vmdisk capabilities --format json` prints.
@@ -507,8 +520,7 @@ fn policy_parser() -> impl TypedValueParser<Value = Policy> {
 }
 
 fn group_parser() -> impl TypedValueParser<Value = Group> {
-    const ALL: [Group; 3] = [Group::Core, Group::Lvm, Group::Programs];
-    PossibleValuesParser::new(ALL.map(Group::name))
+    PossibleValuesParser::new(Group::ALL.map(Group::name))
         .map(|word| Group::from_name(&word).unwrap_or(Group::Core))
 }
 

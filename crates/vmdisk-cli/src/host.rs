@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use vmdisk::facts::Warning;
 use vmdisk::model::{BackendSource, Backing, Domain, Format, Image};
 use vmdisk::{Facts, HostIndex, Target};
 
@@ -21,21 +22,33 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Reads `--facts`, and asks the QEMU of `--qemu`, or else another one that is named.
+    /// Reads `--facts`, which must name one host, and asks the QEMU of `--qemu`, or else another one that is named.
     pub(crate) fn prepare(
         args: &HostArgs,
         other_qemu: Option<&Path>,
         io: &mut Io<'_>,
         colors: Colors,
     ) -> Result<Self, Stop> {
-        let facts = match &args.facts {
-            Some(path) => Some(read_facts(path, io, colors)?),
-            None => None,
+        let facts = match crate::hosts::files(&args.facts)?.as_slice() {
+            [] => None,
+            [path] => Some(read_facts(path, io, colors)?),
+            _ => {
+                return Err(
+                    Stop::new("--facts names several hosts here, and one is needed")
+                        .help("name the facts file of the host in question"),
+                );
+            }
         };
+        let host = Self::without_facts(args, other_qemu)?;
+        Ok(Host { facts, ..host })
+    }
+
+    /// Asks the QEMU of `--qemu`, or else another one that is named, where facts are read by somebody else.
+    pub(crate) fn without_facts(args: &HostArgs, other_qemu: Option<&Path>) -> Result<Self, Stop> {
         let qemu = args.qemu.as_deref().or(other_qemu);
         let qemu = qemu.map(crate::qemu::ask).transpose()?;
         let asked = crate::qemu::target(args.target.as_ref(), qemu.as_ref())?;
-        Ok(Host { facts, asked })
+        Ok(Host { facts: None, asked })
     }
 
     /// Asks the host this runs on about some paths, for `--live`.
@@ -66,11 +79,16 @@ impl Host {
 /// Reads a facts file, and warns of what in it nobody understood.
 pub(crate) fn read_facts(path: &Path, io: &mut Io<'_>, colors: Colors) -> Result<Facts, Stop> {
     let (facts, warnings) = crate::facts::from_file(path)?;
+    warn(path, warnings, io, colors);
+    Ok(facts)
+}
+
+/// Warns of what in a facts file nobody understood.
+pub(crate) fn warn(path: &Path, warnings: Vec<Warning>, io: &mut Io<'_>, colors: Colors) {
     for warning in warnings {
         let message = Message::warning(format!("{}: {warning}", path.display()));
         io.say(&message.render(colors.stderr));
     }
-    Ok(facts)
 }
 
 /// What to ask a host about.

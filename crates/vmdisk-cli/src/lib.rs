@@ -14,6 +14,7 @@ mod explain;
 mod facts;
 mod generate;
 mod host;
+mod hosts;
 mod image;
 mod io;
 mod lint;

@@ -15,6 +15,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Report => json::v1::schema(),
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),
         SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
+        SchemaFormat::FactsDiff => crate::facts::diff::schema(),
         SchemaFormat::Image => image::json::schema(),
         SchemaFormat::Capabilities => capabilities::schema(),
         SchemaFormat::Recording => capabilities::recording_schema(),

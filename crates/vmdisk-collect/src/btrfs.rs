@@ -65,6 +65,7 @@ impl Registry {
             fact_of(&path, root.text(&path), |text| text.parse().ok())
         };
         let checksum = format!("{at}/checksum");
+        let policy = format!("{at}/read_policy");
         Btrfs {
             data_profile: profiles(root, &at, "data"),
             meta_profile: profiles(root, &at, "metadata"),
@@ -73,6 +74,11 @@ impl Registry {
                 text.split_whitespace().next().map(str::to_owned)
             }),
             sectorsize: number("sectorsize"),
+            // `[pid]`, or with more to choose from `[pid] round-robin:262144 devid:1`.
+            read_policy: fact_of(&policy, root.text(&policy), |text| {
+                let (chosen, _) = text.split_once('[')?.1.split_once(']')?;
+                Some(chosen.to_owned())
+            }),
         }
     }
 }

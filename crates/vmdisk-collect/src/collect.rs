@@ -3,23 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use vmdisk_facts::libvirt::QemuUser;
 use vmdisk_facts::path::Dio;
 use vmdisk_facts::{
     CollectError, Collector, Directory, Fact, Facts, File, FileKind, Host, Reason, Unknown,
 };
 
 use crate::btrfs::Registry;
+use crate::cgroups;
 use crate::chains;
 use crate::devices::Devices;
 use crate::filesystems::{self, Under};
 use crate::host;
+use crate::kvm;
+use crate::libvirt;
+use crate::memory;
 use crate::mountinfo::MountTable;
 use crate::obstacle::{fact_of, obstacle};
 use crate::paths::{self, Place};
 use crate::patience::{GivenUp, within};
 use crate::programs::{self, Packages};
-use crate::record::{ANSWERS, Answer};
+use crate::record::{ANSWERS, Answer, Asked, RECORDING};
 use crate::request::{Group, Request};
 use crate::root::Root;
 use crate::trial;
@@ -32,6 +38,8 @@ pub fn collect(request: &Request) -> Facts {
     }
     let answers = root.read_answers();
     let root = Arc::new(root);
+    let again = asked_again(request, root.answers().asked.as_ref());
+    let request = again.as_ref().unwrap_or(request);
     let privileged = if root.is_live() {
         Some(rustix::process::geteuid().is_root())
     } else {
@@ -58,20 +66,57 @@ pub fn collect(request: &Request) -> Facts {
     if request.groups.contains(&Group::Core) {
         the_host(&root, request, &mut facts);
     }
-    Paths::new(&root, request).collect_into(&mut facts);
+    let user = facts
+        .libvirt
+        .as_ref()
+        .and_then(|libvirt| libvirt.qemu_user.clone());
+    Paths::new(&root, request, user).collect_into(&mut facts);
     if let Err(error) = answers {
         facts
             .errors
             .push(error_of(ANSWERS, obstacle(ANSWERS, &error)));
     }
     if let Some(recorder) = root.recorder() {
-        recorder.answer(|answers| answers.privileged = privileged);
+        recorder.answer(|answers| {
+            answers.privileged = privileged;
+            answers.asked = Some(Asked {
+                collected_at: request.collected_at.clone(),
+                groups: request
+                    .groups
+                    .iter()
+                    .map(|group| group.name().to_owned())
+                    .collect(),
+                paths: request.paths.clone(),
+                chains: request.chains.clone(),
+            });
+        });
         if let Err(error) = recorder.finish() {
-            let what = "the recording";
-            facts.errors.push(error_of(what, obstacle(what, &error)));
+            facts
+                .errors
+                .push(error_of(RECORDING, obstacle(RECORDING, &error)));
         }
     }
     facts
+}
+
+/// Asks a recorded system for what it was asked for when it was recorded, where nothing else is asked for.
+fn asked_again(request: &Request, recorded: Option<&Asked>) -> Option<Request> {
+    let recorded = recorded?;
+    let is_open = request.paths.is_empty() && request.chains.is_empty();
+    if !is_open || request.groups != BTreeSet::from([Group::Core]) {
+        return None;
+    }
+    Some(Request {
+        paths: recorded.paths.clone(),
+        chains: recorded.chains.clone(),
+        groups: recorded
+            .groups
+            .iter()
+            .filter_map(|name| Group::from_name(name))
+            .collect(),
+        collected_at: recorded.collected_at.clone(),
+        ..request.clone()
+    })
 }
 
 fn the_host(root: &Root, request: &Request, facts: &mut Facts) {
@@ -87,10 +132,10 @@ fn the_host(root: &Root, request: &Request, facts: &mut Facts) {
     };
     facts.kernel = host::kernel(root);
     facts.cpu = host::cpu(root);
-    facts.kvm = host::kvm(root);
-    facts.limits = host::limits(root);
-    facts.memory = host::memory(root);
+    facts.kvm = kvm::kvm(root, &facts.cpu);
+    facts.memory = memory::memory(root);
     facts.lsm = host::security_modules(root);
+    facts.security = host::security(root);
     facts.services = host::services(root);
     let packages = Packages::read(root);
     let run = request
@@ -98,13 +143,25 @@ fn the_host(root: &Root, request: &Request, facts: &mut Facts) {
         .contains(&Group::Programs)
         .then_some(request.patience);
     facts.qemu = programs::qemu(root, &packages, run);
-    facts.libvirt = programs::libvirt(root, &packages);
+    facts.libvirt = libvirt::libvirt(root, &packages);
+    facts.limits = host::limits(root, facts.libvirt.is_known());
+    if request.groups.contains(&Group::Kvm) {
+        let mut kvm = std::mem::take(&mut facts.kvm);
+        let limit = request.patience.max(TRIAL);
+        kvm::try_it(root, &mut kvm, &facts.cpu.arch, &facts.qemu, limit);
+        facts.kvm = kvm;
+    }
 }
+
+/// How long a guest may take that is tried; where KVM works it is done in one second.
+const TRIAL: Duration = Duration::from_secs(10);
 
 /// The paths in question, and everything they lead to.
 pub(crate) struct Paths<'a> {
     pub(crate) root: &'a Arc<Root>,
     pub(crate) request: &'a Request,
+    /// Whom QEMU runs as.
+    user: Arc<Fact<QemuUser>>,
     pub(crate) mounts: MountTable,
     pub(crate) registry: Registry,
     /// Mounts that did not answer in time, by their place in the table: no second path is tried on them.
@@ -117,7 +174,7 @@ pub(crate) struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    fn new(root: &'a Arc<Root>, request: &'a Request) -> Self {
+    fn new(root: &'a Arc<Root>, request: &'a Request, user: Fact<QemuUser>) -> Self {
         let mut errors = Vec::new();
         let what = "/proc/self/mountinfo";
         let mounts = match root.text(what) {
@@ -138,6 +195,7 @@ impl<'a> Paths<'a> {
         Self {
             root,
             request,
+            user: Arc::new(user),
             mounts,
             registry: Registry::scan(root),
             hung: HashSet::new(),
@@ -149,6 +207,9 @@ impl<'a> Paths<'a> {
     }
 
     fn collect_into(mut self, facts: &mut Facts) {
+        if self.request.groups.contains(&Group::Core) {
+            facts.cgroups = cgroups::cgroups(self.root, &self.mounts);
+        }
         let mut todo: VecDeque<String> = VecDeque::new();
         let mut asked = Vec::new();
         for path in &self.request.paths {
@@ -280,7 +341,8 @@ impl<'a> Paths<'a> {
             return answer.again();
         }
         let (root, owned) = (Arc::clone(self.root), path.to_owned());
-        let (file, place) = match self.patiently(path, move || paths::file(&root, &owned)) {
+        let user = Arc::clone(&self.user);
+        let (file, place) = match self.patiently(path, move || paths::file(&root, &owned, &user)) {
             Ok(report) => (report.file, report.place),
             Err(unknown) => (paths::unknown_file(path, &unknown), None),
         };
@@ -298,8 +360,9 @@ impl<'a> Paths<'a> {
             return answer.again();
         }
         let (root, owned) = (Arc::clone(self.root), path.to_owned());
-        let (directory, place) = match self.patiently(path, move || paths::directory(&root, &owned))
-        {
+        let user = Arc::clone(&self.user);
+        let looked = move || paths::directory(&root, &owned, &user);
+        let (directory, place) = match self.patiently(path, looked) {
             Ok(report) => (report.directory, report.place),
             Err(unknown) => (paths::unknown_directory(path, &unknown), None),
         };

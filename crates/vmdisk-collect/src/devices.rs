@@ -10,6 +10,7 @@ use vmdisk_facts::{BlockDevice, BlockKind, DeviceNumber, Fact, Reason};
 use crate::aliases::Aliases;
 use crate::btrfs::Registry;
 use crate::device_kind::{self, LayerBelow};
+use crate::drivers;
 use crate::mountinfo::MountTable;
 use crate::obstacle::{fact_of, missing, obstacle};
 use crate::root::Root;
@@ -196,6 +197,12 @@ impl<'a> Devices<'a> {
         let (kind, dm, lvm) = self.mapper(name, &slaves, partition.is_known());
         let queue = queue(root, &whole);
         let lvm = lvm.map(|lvm| with_chunk(lvm, &kind, &queue));
+        let below = slaves.first().filter(|_| kind.is_crypt());
+        let crypt = drivers::crypt(
+            &kind,
+            &queue,
+            below.map(|below| self.queue_of(below)).as_ref(),
+        );
         let links = self
             .aliases
             .get_or_insert_with(|| Aliases::scan(root))
@@ -229,6 +236,15 @@ impl<'a> Devices<'a> {
             queue,
             md: md(root, name),
             loop_file: loop_file(root, name, &kind),
+            crypt,
+            nvme: drivers::nvme(root, name, &kind),
+            scsi: drivers::scsi(root, name),
+            bcache: drivers::bcache(root, name, &kind),
+            zvol: if kind == BlockKind::Zvol {
+                Fact::NotCollected
+            } else {
+                Fact::Absent
+            },
             model: model(root, &whole),
             numa_node: numa_node(root, &whole),
             paths_up: if kind == BlockKind::Multipath {
@@ -241,6 +257,15 @@ impl<'a> Devices<'a> {
             lvm,
             slaves,
         })
+    }
+
+    /// The queue of a device, or of the disk it is a part of.
+    fn queue_of(&self, name: &str) -> Queue {
+        let partition = self.partition(name);
+        let parent = partition
+            .value()
+            .and_then(|partition| partition.parent.value());
+        queue(self.root, parent.map_or(name, String::as_str))
     }
 
     fn mounts_of(&self, name: &str, dev: &Fact<DeviceNumber>) -> Vec<String> {
@@ -382,9 +407,9 @@ impl<'a> Devices<'a> {
     }
 }
 
-/// A thin volume shows its chunk as its optimal request, so that no tool of root's is needed to know it.
+/// A thin volume and its pool show the chunk as their optimal request, so that no tool of root's is needed to know it.
 fn with_chunk(mut lvm: Lvm, kind: &BlockKind, queue: &Queue) -> Lvm {
-    if *kind == BlockKind::LvmThin {
+    if matches!(kind, BlockKind::LvmThin | BlockKind::LvmThinPool) {
         lvm.chunk = queue.io_opt.clone().and_then(|bytes| {
             // Without a preferred request the chunk does not show.
             if bytes == 0 {

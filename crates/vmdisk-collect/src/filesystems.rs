@@ -48,12 +48,22 @@ fn of_kind(kind: &FsKind) -> &'static [&'static str] {
             "nolock",
             "local_lock",
             "fsc",
+            "timeo",
+            "retrans",
+            "rsize",
+            "wsize",
+            "nconnect",
+            "noac",
         ],
-        FsKind::Cifs => &["soft", "hard", "vers", "cache", "nobrl"],
+        FsKind::Cifs => &[
+            "soft", "hard", "vers", "cache", "nobrl", "rsize", "wsize", "actimeo",
+        ],
         FsKind::Plan9 => &["cache", "directio", "trans"],
         FsKind::Tmpfs => &["size", "huge", "noswap"],
         FsKind::Overlay => &["volatile", "metacopy"],
         FsKind::F2fs => &["mode", "compress_algorithm"],
+        FsKind::Fuse(_) => &["allow_other", "default_permissions", "max_read", "blksize"],
+        FsKind::Virtiofs => &["dax"],
         FsKind::Bcachefs
         | FsKind::Zfs
         | FsKind::Ramfs
@@ -64,11 +74,9 @@ fn of_kind(kind: &FsKind) -> &'static [&'static str] {
         | FsKind::Iso9660
         | FsKind::Vfat
         | FsKind::Ecryptfs
-        | FsKind::Virtiofs
         | FsKind::Ceph
         | FsKind::Gfs2
         | FsKind::Ocfs2
-        | FsKind::Fuse(_)
         | FsKind::Other(_) => &[],
     }
 }
@@ -234,6 +242,7 @@ pub(crate) fn filesystem(
     let zfs = if kind == FsKind::Zfs {
         let path = "/sys/module/zfs/version";
         Fact::Known(Zfs {
+            dataset: Fact::Known(line.source.clone()),
             version: fact_of(path, root.text(path), Version::leading),
             ..Zfs::default()
         })

@@ -1,23 +1,38 @@
-//! The host as a whole: kernel, processors, memory, limits, maintenance; all from small files.
+//! The host as a whole: kernel, processors, limits, security, maintenance; all from small files.
 
 use std::collections::BTreeMap;
 
-use vmdisk_facts::host::{Cpu, HugePages, Kernel, Kvm, Limits, Memory};
+use vmdisk_facts::host::{Cpu, Kernel, Limits, Security};
 use vmdisk_facts::{Fact, Reason, Version};
 
+use crate::io_uring;
+use crate::libvirt;
+use crate::memory;
 use crate::obstacle::{fact_of, missing, obstacle};
 use crate::root::Root;
 
 /// Boot parameters that rules ask about; any other may hold a secret.
-const BOOT_PARAMETERS: [&str; 8] = [
+const BOOT_PARAMETERS: [&str; 20] = [
     "default_hugepagesz",
     "hugepages",
     "hugepagesz",
+    "hugetlb_cma",
     "transparent_hugepage",
     "iommu",
     "intel_iommu",
     "amd_iommu",
     "isolcpus",
+    "nohz_full",
+    "numa_balancing",
+    "mitigations",
+    "kvm_intel.nested",
+    "kvm_amd.nested",
+    "elevator",
+    "scsi_mod.use_blk_mq",
+    "nvme_core.multipath",
+    "nvme.poll_queues",
+    "cgroup_no_v1",
+    "systemd.unified_cgroup_hierarchy",
 ];
 
 pub(crate) fn kernel(root: &Root) -> Kernel {
@@ -189,6 +204,7 @@ pub(crate) fn cpu(root: &Root) -> Cpu {
         virt,
         count: counted("/sys/devices/system/cpu/online"),
         numa_nodes: counted("/sys/devices/system/node/online"),
+        nodes: memory::nodes(root),
     }
 }
 
@@ -203,49 +219,9 @@ fn count(list: &str) -> Option<u32> {
     Some(total)
 }
 
-pub(crate) fn kvm(root: &Root) -> Kvm {
-    let dev_kvm = root.exists("/dev/kvm");
-    let access = if !root.is_live() {
-        match root.answers().kvm_access {
-            Some(allowed) => Fact::Known(allowed),
-            // A recording that asked leaves it out only if there is nothing to ask about.
-            None if root.answers().privileged.is_some() => Fact::Absent,
-            None => Fact::NotCollected,
-        }
-    } else if !dev_kvm {
-        Fact::Absent
-    } else {
-        let wanted = rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK;
-        let allowed = rustix::fs::access("/dev/kvm", wanted).is_ok();
-        if let Some(recorder) = root.recorder() {
-            recorder.answer(|answers| answers.kvm_access = Some(allowed));
-        }
-        Fact::Known(allowed)
-    };
-    let parameter = |module: &str| {
-        let path = format!("/sys/module/{module}/parameters/nested");
-        fact_of(&path, root.text(&path), |text| match text {
-            "Y" | "1" => Some(true),
-            "N" | "0" => Some(false),
-            _ => None,
-        })
-    };
-    // Only one of the two modules can be there; a kernel may also have KVM built in without either.
-    let nested = match parameter("kvm_intel") {
-        Fact::Absent => parameter("kvm_amd"),
-        settled @ (Fact::Known(_) | Fact::Unknown(_) | Fact::NotCollected) => settled,
-    };
-    Kvm {
-        dev_kvm: Fact::Known(dev_kvm),
-        access,
-        proven: Fact::NotCollected,
-        nested,
-    }
-}
-
-pub(crate) fn limits(root: &Root) -> Limits {
+pub(crate) fn limits(root: &Root, libvirt: bool) -> Limits {
     let sysctl = |name: &str| format!("/proc/sys/{name}");
-    let memlock = "/proc/self/limits";
+    let status = "/proc/self/status";
     Limits {
         io_uring_disabled: fact_of(
             "kernel.io_uring_disabled",
@@ -257,6 +233,12 @@ pub(crate) fn limits(root: &Root) -> Limits {
             root.text(sysctl("kernel/io_uring_group")),
             |text| text.parse().ok(),
         ),
+        io_uring_setup: io_uring::setup(root),
+        seccomp: fact_of(status, root.text(status), |text| {
+            let mode = text.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+            // A kernel without seccomp has no such line.
+            Some(mode.is_some_and(|mode| mode.trim() != "0"))
+        }),
         aio_max_nr: fact_of(
             "fs.aio-max-nr",
             root.text(sysctl("fs/aio-max-nr")),
@@ -265,79 +247,56 @@ pub(crate) fn limits(root: &Root) -> Limits {
         aio_nr: fact_of("fs.aio-nr", root.text(sysctl("fs/aio-nr")), |text| {
             text.parse().ok()
         }),
-        memlock_bytes: match root.text(memlock) {
-            Ok(text) => {
-                let soft = text
-                    .lines()
-                    .find_map(|line| line.strip_prefix("Max locked memory"))
-                    .and_then(|rest| rest.split_whitespace().next());
-                match soft {
-                    Some("unlimited") => Fact::Absent,
-                    Some(bytes) => match bytes.parse() {
-                        Ok(bytes) => Fact::Known(bytes),
-                        Err(_) => Fact::unknown(Reason::Parse, format!("{memlock}: '{bytes}'")),
-                    },
-                    None => Fact::unknown(
-                        Reason::Parse,
-                        format!("{memlock}: no line 'Max locked memory'"),
-                    ),
-                }
-            }
-            Err(error) => Fact::Unknown(obstacle(memlock, &error)),
+        memlock_bytes: memlock(root, "/proc/self/limits"),
+        libvirt_memlock_bytes: if libvirt {
+            libvirt::memlock(root)
+        } else {
+            Fact::NotCollected
         },
     }
 }
 
-pub(crate) fn memory(root: &Root) -> Memory {
-    let meminfo = root.text("/proc/meminfo");
-    let kilobytes = |name: &str| match &meminfo {
-        Ok(text) => {
-            let value = text
-                .lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            let number = value
-                .and_then(|value| value.trim().strip_suffix(" kB"))
-                .and_then(|kb| kb.parse::<u64>().ok());
-            match number.and_then(|kb| kb.checked_mul(1024)) {
-                Some(bytes) => Fact::Known(bytes),
-                None => Fact::unknown(Reason::Parse, format!("/proc/meminfo: {name}")),
-            }
-        }
-        Err(error) => Fact::Unknown(obstacle("/proc/meminfo", error)),
+/// The soft limit of locked memory that a process has; absent is none.
+pub(crate) fn memlock(root: &Root, limits: &str) -> Fact<u64> {
+    let text = match root.text(limits) {
+        Ok(text) => text,
+        Err(error) => return Fact::Unknown(obstacle(limits, &error)),
     };
-    let thp = "/sys/kernel/mm/transparent_hugepage/enabled";
-    Memory {
-        total_bytes: kilobytes("MemTotal"),
-        available_bytes: kilobytes("MemAvailable"),
-        thp: fact_of(thp, root.text(thp), |text| {
-            let (chosen, _) = text.split_once('[')?.1.split_once(']')?;
-            Some(chosen.to_owned())
-        }),
-        hugepages: hugepages(root),
+    let soft = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Max locked memory"))
+        .and_then(|rest| rest.split_whitespace().next());
+    match soft {
+        Some("unlimited") => Fact::Absent,
+        Some(bytes) => match bytes.parse() {
+            Ok(bytes) => Fact::Known(bytes),
+            Err(_) => Fact::unknown(Reason::Parse, format!("{limits}: '{bytes}'")),
+        },
+        None => Fact::unknown(
+            Reason::Parse,
+            format!("{limits}: no line 'Max locked memory'"),
+        ),
     }
 }
 
-fn hugepages(root: &Root) -> BTreeMap<u64, HugePages> {
-    let at = "/sys/kernel/mm/hugepages";
-    let sizes = root.names(at).unwrap_or_default();
-    let pages = sizes.into_iter().filter_map(|name| {
-        let kib = name
-            .strip_prefix("hugepages-")?
-            .strip_suffix("kB")?
-            .parse()
-            .ok()?;
-        let number = |file: &str| {
-            let path = format!("{at}/{name}/{file}");
-            fact_of(&path, root.text(&path), |text| text.parse().ok())
-        };
-        let pages = HugePages {
-            nr: number("nr_hugepages"),
-            free: number("free_hugepages"),
-            reserved: number("resv_hugepages"),
-        };
-        Some((kib, pages))
-    });
-    pages.collect()
+/// How security modules are set.
+pub(crate) fn security(root: &Root) -> Security {
+    let (enforce, enabled) = (
+        "/sys/fs/selinux/enforce",
+        "/sys/module/apparmor/parameters/enabled",
+    );
+    Security {
+        selinux: fact_of(enforce, root.text(enforce), |text| match text {
+            "0" => Some("permissive".to_owned()),
+            "1" => Some("enforcing".to_owned()),
+            _ => None,
+        }),
+        apparmor: fact_of(enabled, root.text(enabled), |text| match text {
+            "Y" => Some(true),
+            "N" => Some(false),
+            _ => None,
+        }),
+    }
 }
 
 pub(crate) fn security_modules(root: &Root) -> Fact<Vec<String>> {

@@ -1,15 +1,13 @@
 //! What only LVM's own tools tell: zeroing, fullness, discards. Asked for only on request, and only root may.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
 use vmdisk_facts::blockdev::{Lvm, Percent};
 use vmdisk_facts::{BlockDevice, BlockKind, CollectError, DeviceNumber, Fact, Reason, Unknown};
 
-use crate::process;
-use crate::programs;
+use crate::process::Deep;
 use crate::root::Root;
 
 const COLUMNS: &str = "vg_name,lv_name,segtype,lv_size,chunk_size,zero,discards,pool_lv,origin,data_percent,metadata_percent,\
@@ -53,17 +51,18 @@ struct Section {
 pub(crate) fn complete(
     root: &Root,
     devices: &mut [BlockDevice],
+    threshold: &Fact<u32>,
     limit: Duration,
     errors: &mut Vec<CollectError>,
 ) {
     if !devices.iter().any(|device| device.kind.is_lvm()) {
         return;
     }
-    let report = run(root, limit).and_then(|printed| Volumes::parse(&printed));
+    let report = asked(root, limit).and_then(|printed| Volumes::parse(&printed));
     match report {
-        Ok((volumes, threshold)) => {
+        Ok(volumes) => {
             for device in devices.iter_mut().filter(|device| device.kind.is_lvm()) {
-                volumes.fill(device, threshold.as_ref());
+                volumes.fill(device, threshold);
             }
         }
         Err(unknown) => {
@@ -79,84 +78,23 @@ pub(crate) fn complete(
     }
 }
 
-/// What was printed by `lvs`, and by `lvmconfig` after it.
-struct Printed {
-    lvs: String,
-    threshold: Fact<u32>,
-}
-
-/// Where a recorded system has what the tools printed.
-const PRINTED: [&str; 2] = ["/vmdisk/lvs.json", "/vmdisk/lvmconfig"];
-
-const THRESHOLD: &str = "activation/thin_pool_autoextend_threshold";
-
-fn run(root: &Root, limit: Duration) -> Result<Printed, Unknown> {
-    let [volumes, setting] = PRINTED;
-    if !root.is_live() {
-        let lvs = root
-            .text(volumes)
-            .map_err(|error| crate::obstacle::obstacle(volumes, &error))?;
-        return Ok(Printed {
-            lvs,
-            threshold: root
-                .text(setting)
-                .map_or(Fact::NotCollected, |text| threshold(&text)),
-        });
+fn asked(root: &Root, limit: Duration) -> Result<String, Unknown> {
+    Deep {
+        program: "lvs",
+        arguments: &[
+            "--all",
+            "--reportformat",
+            "json",
+            "--units",
+            "b",
+            "--nosuffix",
+            "-o",
+            COLUMNS,
+        ],
+        input: "",
+        recorded: "/vmdisk/lvs.json",
     }
-    let record = |path: &str, text: &str| {
-        if let Some(recorder) = root.recorder() {
-            recorder.file(Path::new(path), text.as_bytes());
-        }
-    };
-    let Some(lvs) = programs::find(root, "lvs") else {
-        return Err(Unknown::new(Reason::ToolMissing, "lvs is not installed"));
-    };
-    let arguments = [
-        "--all",
-        "--reportformat",
-        "json",
-        "--units",
-        "b",
-        "--nosuffix",
-        "-o",
-        COLUMNS,
-    ];
-    let printed = process::output(&lvs, &arguments, limit)?;
-    record(volumes, &printed);
-    let threshold = match programs::find(root, "lvmconfig") {
-        Some(lvmconfig) => {
-            match process::output(&lvmconfig, &["--type", "full", THRESHOLD], limit) {
-                Ok(text) => {
-                    record(setting, &text);
-                    threshold(&text)
-                }
-                Err(unknown) => Fact::Unknown(unknown),
-            }
-        }
-        None => Fact::unknown(Reason::ToolMissing, "lvmconfig is not installed"),
-    };
-    Ok(Printed {
-        lvs: printed,
-        threshold,
-    })
-}
-
-/// The percentage in what `lvmconfig` prints: `thin_pool_autoextend_threshold=100`.
-fn threshold(text: &str) -> Fact<u32> {
-    match text
-        .trim()
-        .rsplit_once('=')
-        .and_then(|(_, value)| value.trim().parse().ok())
-    {
-        Some(percent) => Fact::Known(percent),
-        None => Fact::unknown(
-            Reason::Parse,
-            format!(
-                "lvmconfig {THRESHOLD}: '{}'",
-                crate::obstacle::shortened(text)
-            ),
-        ),
-    }
+    .ask(root, limit)
 }
 
 /// All logical volumes, by number and by name.
@@ -171,8 +109,8 @@ struct Volumes {
 }
 
 impl Volumes {
-    fn parse(printed: &Printed) -> Result<(Self, Option<Fact<u32>>), Unknown> {
-        let report: Report = serde_json::from_str(&printed.lvs)
+    fn parse(printed: &str) -> Result<Self, Unknown> {
+        let report: Report = serde_json::from_str(printed)
             .map_err(|error| Unknown::new(Reason::Parse, format!("the output of lvs: {error}")))?;
         let mut volumes = Self {
             rows: report
@@ -216,7 +154,7 @@ impl Volumes {
                 *snapshots += u32::from(!row.origin.is_empty());
             }
         }
-        Ok((volumes, Some(printed.threshold.clone())))
+        Ok(volumes)
     }
 
     fn row(&self, device: &BlockDevice) -> Option<&Row> {
@@ -238,7 +176,7 @@ impl Volumes {
         place.map(|place| &self.rows[*place])
     }
 
-    fn fill(&self, device: &mut BlockDevice, threshold: Option<&Fact<u32>>) {
+    fn fill(&self, device: &mut BlockDevice, threshold: &Fact<u32>) {
         let Some(row) = self.row(device) else {
             mark(
                 device,
@@ -297,9 +235,10 @@ impl Volumes {
                 own_snapshots
             }),
             virtual_bytes: in_pool.map_or(Fact::Absent, |(size, _)| Fact::Known(size)),
-            autoextend_threshold: match threshold {
-                Some(threshold) if pool.is_some() => threshold.clone(),
-                Some(_) | None => Fact::Absent,
+            autoextend_threshold: if pool.is_some() {
+                threshold.clone()
+            } else {
+                Fact::Absent
             },
             extent_size: row
                 .vg_extent_size
@@ -410,12 +349,9 @@ mod tests {
     }
 
     fn filled(mut device: BlockDevice) -> Lvm {
-        let printed = Printed {
-            lvs: LVS.to_owned(),
-            threshold: Fact::Known(100),
-        };
-        let (volumes, threshold) = Volumes::parse(&printed).unwrap();
-        volumes.fill(&mut device, threshold.as_ref());
+        Volumes::parse(LVS)
+            .unwrap()
+            .fill(&mut device, &Fact::Known(100));
         device.lvm.known().unwrap()
     }
 
@@ -462,12 +398,10 @@ mod tests {
 
     #[test]
     fn output_that_is_no_report_is_a_reason() {
-        let printed = Printed {
-            lvs: "  WARNING: x".to_owned(),
-            threshold: Fact::NotCollected,
-        };
         assert_eq!(
-            Volumes::parse(&printed).err().map(|unknown| unknown.reason),
+            Volumes::parse("  WARNING: x")
+                .err()
+                .map(|unknown| unknown.reason),
             Some(Reason::Parse)
         );
     }

@@ -144,6 +144,39 @@ fn unescape(field: &str) -> String {
     }
 }
 
+/// What must hold for any bytes; the kernel writes names as whoever mounted it liked them.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn hold(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (table, rejected) = MountTable::parse(&text);
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    assert_eq!(table.lines.len() + rejected.len(), lines, "{text:?}");
+    let mut length = 0;
+    for (place, line) in table.lines.iter().enumerate() {
+        let MountLine {
+            id,
+            device: _,
+            root,
+            point,
+            options,
+            fstype,
+            source,
+        } = line;
+        assert!(table.by_id(*id).is_some_and(|found| found >= place));
+        let covering = table.covering(Path::new(point));
+        let is_absolute = point.starts_with('/');
+        assert!(!is_absolute || covering.is_some_and(|found| found < table.lines.len()));
+        let _ = line.can_hang();
+        let words = [root, point, fstype, source].map(String::len);
+        length += words.iter().sum::<usize>();
+        for (name, value) in options {
+            length += name.len() + value.as_ref().map_or(0, String::len);
+        }
+    }
+    // Four characters make a byte, and a byte that is no UTF-8 becomes three.
+    assert!(length <= text.len(), "{text:?}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,38 +258,6 @@ broken line
             Some("/sv1")
         );
         assert_eq!(table.by_id(2_147_483_730), None);
-    }
-
-    /// What must hold for any bytes; the kernel writes names as whoever mounted it liked them.
-    fn hold(bytes: &[u8]) {
-        let text = String::from_utf8_lossy(bytes);
-        let (table, rejected) = MountTable::parse(&text);
-        let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-        assert_eq!(table.lines.len() + rejected.len(), lines, "{text:?}");
-        let mut length = 0;
-        for (place, line) in table.lines.iter().enumerate() {
-            let MountLine {
-                id,
-                device: _,
-                root,
-                point,
-                options,
-                fstype,
-                source,
-            } = line;
-            assert!(table.by_id(*id).is_some_and(|found| found >= place));
-            let covering = table.covering(Path::new(point));
-            let is_absolute = point.starts_with('/');
-            assert!(!is_absolute || covering.is_some_and(|found| found < table.lines.len()));
-            let _ = line.can_hang();
-            let words = [root, point, fstype, source].map(String::len);
-            length += words.iter().sum::<usize>();
-            for (name, value) in options {
-                length += name.len() + value.as_ref().map_or(0, String::len);
-            }
-        }
-        // Four characters make a byte, and a byte that is no UTF-8 becomes three.
-        assert!(length <= text.len(), "{text:?}");
     }
 
     #[test]

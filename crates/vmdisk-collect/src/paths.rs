@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, IFlags, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use vmdisk_facts::libvirt::QemuUser;
 use vmdisk_facts::path::{Dio, DioAlign, Inode, Mode};
 use vmdisk_facts::{DeviceNumber, Directory, Fact, File, FileKind, Reason, Unknown};
 
+use crate::access;
+use crate::extents::{self, Extents};
 use crate::header;
 use crate::obstacle::{missing, obstacle};
 use crate::root::Root;
@@ -49,7 +52,7 @@ pub(crate) struct Space {
 }
 
 /// What is at a path.
-pub(crate) fn file(root: &Root, path: &str) -> FileReport {
+pub(crate) fn file(root: &Root, path: &str, user: &Fact<QemuUser>) -> FileReport {
     let mut file = File {
         path: path.to_owned(),
         ..File::default()
@@ -71,6 +74,8 @@ pub(crate) fn file(root: &Root, path: &str) -> FileReport {
     file.present = Fact::Known(true);
     file.real_path = text_of(&real);
     let place = if root.is_live() {
+        file.label = access::label(&real);
+        file.qemu_access = access::of(Path::new(path), &real, user);
         live_file(&mut file, &real)
     } else {
         recorded_file(root, &mut file, &real)
@@ -82,7 +87,7 @@ pub(crate) fn file(root: &Root, path: &str) -> FileReport {
 }
 
 /// The nearest directory that exists: the path itself, or one above it.
-pub(crate) fn directory(root: &Root, path: &str) -> DirectoryReport {
+pub(crate) fn directory(root: &Root, path: &str, user: &Fact<QemuUser>) -> DirectoryReport {
     let mut nearest = Path::new(path);
     loop {
         let given = nearest.to_str().unwrap_or("/");
@@ -98,6 +103,8 @@ pub(crate) fn directory(root: &Root, path: &str) -> DirectoryReport {
                     directory.present = Fact::Known(true);
                     directory.real_path = text_of(&real);
                     let place = if root.is_live() {
+                        directory.label = access::label(&real);
+                        directory.qemu_access = access::of(Path::new(given), &real, user);
                         live_directory(&mut directory, &real)
                     } else {
                         Place {
@@ -134,6 +141,7 @@ pub(crate) fn directory(root: &Root, path: &str) -> DirectoryReport {
 
 /// A file of which nothing could be found out, each fact with the reason.
 pub(crate) fn unknown_file(path: &str, unknown: &Unknown) -> File {
+    let extents = Extents::unknown(unknown);
     File {
         path: path.to_owned(),
         present: Fact::Unknown(unknown.clone()),
@@ -142,6 +150,14 @@ pub(crate) fn unknown_file(path: &str, unknown: &Unknown) -> File {
         size: Fact::Unknown(unknown.clone()),
         nocow: Fact::Unknown(unknown.clone()),
         compressed: Fact::Unknown(unknown.clone()),
+        extents: extents.count,
+        extents_capped: extents.is_capped,
+        shared_extents: extents.shared,
+        compressed_extents: extents.compressed,
+        unwritten: extents.unwritten,
+        label: Fact::Unknown(unknown.clone()),
+        qemu_access: Fact::Unknown(unknown.clone()),
+        socket: Fact::Unknown(unknown.clone()),
         lock: Fact::Unknown(unknown.clone()),
         image: Fact::Unknown(unknown.clone()),
         dio: Dio {
@@ -159,6 +175,8 @@ pub(crate) fn unknown_directory(path: &str, unknown: &Unknown) -> Directory {
         present: Fact::Unknown(unknown.clone()),
         nocow: Fact::Unknown(unknown.clone()),
         compressed: Fact::Unknown(unknown.clone()),
+        label: Fact::Unknown(unknown.clone()),
+        qemu_access: Fact::Unknown(unknown.clone()),
         ..Directory::default()
     }
 }
@@ -256,6 +274,7 @@ fn live_file(file: &mut File, real: &Path) -> Place {
         | FileKind::Fifo
         | FileKind::Other => Fact::Absent,
     };
+    file.socket = Fact::Absent;
     match kind {
         FileKind::Regular => {
             file.size = Fact::Known(stat.stx_size);
@@ -270,8 +289,11 @@ fn live_file(file: &mut File, real: &Path) -> Place {
             look_inside(file, real, None);
         }
         FileKind::Directory => place.space = Some(space(real)),
+        FileKind::Socket => {
+            file.socket = Fact::Known(access::socket(Path::new(&file.path), real));
+        }
         // Opening any other node may wake something up.
-        FileKind::Character | FileKind::Socket | FileKind::Fifo | FileKind::Other => {}
+        FileKind::Character | FileKind::Fifo | FileKind::Other => {}
     }
     place
 }
@@ -290,6 +312,9 @@ fn look_inside(file: &mut File, real: &Path, length: Option<u64>) {
                 // A device has no such flags, whoever may open it.
                 None => (Fact::Absent, Fact::Absent),
             };
+            if length.is_some() {
+                pieces(file, Extents::unknown(&unknown));
+            }
             file.image = Fact::Unknown(unknown);
             return;
         }
@@ -307,11 +332,29 @@ fn look_inside(file: &mut File, real: &Path, length: Option<u64>) {
     }
     if length.is_some() {
         (file.nocow, file.compressed) = flags(&opened, &file.path);
+        let extents = extents::of(&opened, &file.path);
+        pieces(file, extents);
     } else {
         (file.nocow, file.compressed) = (Fact::Absent, Fact::Absent);
     }
     let length = length.or_else(|| device_length(&opened));
     file.image = header::read(&opened, length);
+}
+
+/// Writes down in which pieces a file is stored; a device is not stored anywhere.
+fn pieces(file: &mut File, extents: Extents) {
+    let Extents {
+        count,
+        is_capped,
+        shared,
+        compressed,
+        unwritten,
+    } = extents;
+    file.extents = count;
+    file.extents_capped = is_capped;
+    file.shared_extents = shared;
+    file.compressed_extents = compressed;
+    file.unwritten = unwritten;
 }
 
 /// Opens for reading without leaving an access time, where that is allowed.

@@ -1,20 +1,150 @@
 //! Running a program that only reads, when that was asked for.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use vmdisk_facts::{Reason, Unknown};
+use vmdisk_facts::{Fact, Reason, Unknown};
 
 use crate::obstacle::{obstacle, shortened};
-use crate::patience::within;
+use crate::patience::{GivenUp, within};
+use crate::programs;
+use crate::root::Root;
 
-/// What a program prints, or why there is nothing; it is killed when it takes too long.
-pub(crate) fn output(
+/// A program that is asked for something only it knows, and the place of its answer within a recorded system.
+pub(crate) struct Deep<'a> {
+    /// Its name, or its whole path.
+    pub(crate) program: &'a str,
+    pub(crate) arguments: &'a [&'a str],
+    /// What it is told on its standard input.
+    pub(crate) input: &'a str,
+    pub(crate) recorded: &'a str,
+}
+
+impl Deep<'_> {
+    /// Whether there can be an answer: a recorded system has only those it was asked for.
+    pub(crate) fn can_answer(&self, root: &Root) -> bool {
+        root.is_live()
+            || root.answers().failed.contains_key(self.recorded)
+            || root.exists(self.recorded)
+    }
+
+    /// What it prints, or printed when the system was recorded; or why there is nothing.
+    pub(crate) fn ask(&self, root: &Root, limit: Duration) -> Result<String, Unknown> {
+        let Self {
+            program,
+            arguments,
+            input,
+            recorded,
+        } = *self;
+        if !root.is_live() {
+            if let Some(Fact::Unknown(unknown)) = root.answers().failed.get(recorded) {
+                return Err(unknown.clone());
+            }
+            return root.text(recorded).map_err(|_| {
+                Unknown::new(
+                    Reason::ToolMissing,
+                    format!("{program} was not asked when this system was recorded"),
+                )
+            });
+        }
+        let path = if program.starts_with('/') {
+            Some(program.to_owned())
+        } else {
+            programs::find(root, program)
+        };
+        let asked = match path {
+            Some(path) => output(&path, arguments, input, limit),
+            None => Err(Unknown::new(
+                Reason::ToolMissing,
+                format!("{program} is not installed"),
+            )),
+        };
+        if let Some(recorder) = root.recorder() {
+            match &asked {
+                Ok(printed) => recorder.file(Path::new(recorded), printed.as_bytes()),
+                Err(unknown) => recorder.answer(|answers| {
+                    answers
+                        .failed
+                        .insert(recorded.to_owned(), Fact::Unknown(unknown.clone()));
+                }),
+            }
+        }
+        asked
+    }
+}
+
+/// What became of waiting for a program to say something.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// It did, after so long.
+    It(Duration),
+    /// It said nothing of the kind in time.
+    Late,
+    /// It ended without, and complained so.
+    Ended(String),
+}
+
+/// Runs a program until it has said something, or for so long; then it is killed in any case.
+pub(crate) fn until(
     program: &str,
     arguments: &[&str],
+    awaited: &'static str,
     limit: Duration,
-) -> Result<String, Unknown> {
+) -> Result<Said, Unknown> {
+    let began = Instant::now();
+    let mut command = quiet(program, arguments);
+    let mut child = command.spawn().map_err(|error| obstacle(program, &error))?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let complaints = std::thread::spawn(move || text(stderr));
+    let heard = within(limit, move || hears(stdout, awaited));
+    let took = began.elapsed();
+    // It may have ended by itself meanwhile, which is as well.
+    let _ = child.kill();
+    let _ = child.wait();
+    match heard {
+        Ok(true) => Ok(Said::It(took)),
+        Ok(false) => {
+            let said = complaints.join().unwrap_or_default();
+            let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+            let first = lines
+                .find(|line| !line.contains("warning:"))
+                .unwrap_or_default();
+            // Programs begin with their own name.
+            let name = Path::new(program)
+                .file_name()
+                .and_then(|name| name.to_str());
+            let after = name.and_then(|name| first.strip_prefix(name)?.strip_prefix(": "));
+            Ok(Said::Ended(shortened(after.unwrap_or(first))))
+        }
+        Err(GivenUp::Late | GivenUp::Broken) => Ok(Said::Late),
+    }
+}
+
+/// Whether a stream says something before it ends.
+fn hears(stream: Option<impl Read>, awaited: &str) -> bool {
+    let Some(mut stream) = stream else {
+        return false;
+    };
+    let mut said = Vec::new();
+    let mut buffer = [0; 256];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return false,
+            Ok(count) => said.extend_from_slice(&buffer[..count]),
+        }
+        if said
+            .windows(awaited.len())
+            .any(|part| part == awaited.as_bytes())
+        {
+            return true;
+        }
+    }
+}
+
+/// A program with nothing of this one's surroundings, whose output is read.
+fn quiet(program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -26,7 +156,26 @@ pub(crate) fn output(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    command
+}
+
+/// What a program prints, or why there is nothing; it is killed when it takes too long.
+pub(crate) fn output(
+    program: &str,
+    arguments: &[&str],
+    input: &str,
+    limit: Duration,
+) -> Result<String, Unknown> {
+    let mut command = quiet(program, arguments);
+    if !input.is_empty() {
+        command.stdin(Stdio::piped());
+    }
     let mut child = command.spawn().map_err(|error| obstacle(program, &error))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let input = input.to_owned();
+        // A program that does not listen says so by what it prints. One that never reads must not hold this one up.
+        std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let complaints = std::thread::spawn(move || text(stderr));
     let Ok(printed) = within(limit, move || text(stdout)) else {
@@ -74,27 +223,51 @@ mod tests {
 
     #[test]
     fn a_program_that_takes_too_long_is_killed() {
-        let unknown = output("/bin/sleep", &["30"], Duration::from_millis(50)).unwrap_err();
+        let unknown = output("/bin/sleep", &["30"], "", Duration::from_millis(50)).unwrap_err();
         assert_eq!(unknown.reason, Reason::Timeout);
     }
 
     #[test]
+    fn a_program_is_heard_as_soon_as_it_speaks_and_waited_for_no_longer_than_said() {
+        let run = |script: &str| {
+            until(
+                "/bin/sh",
+                &["-c", script],
+                "done\n",
+                Duration::from_millis(500),
+            )
+            .unwrap()
+        };
+        assert!(matches!(run("echo done; sleep 30"), Said::It(_)));
+        assert!(matches!(run("exec sleep 30"), Said::Late));
+        match run("echo 'a warning: x' >&2; echo 'no such thing' >&2; echo don") {
+            Said::Ended(complaint) => assert_eq!(complaint, "no such thing"),
+            other @ (Said::It(_) | Said::Late) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
     fn a_program_that_is_not_there_or_fails_says_so() {
-        assert!(output("/nonexistent/program", &[], Duration::from_secs(5)).is_err());
+        assert!(output("/nonexistent/program", &[], "", Duration::from_secs(5)).is_err());
         let unknown = output(
             "/bin/sh",
             &[
                 "-c",
                 "echo '/run/lock: open failed: Permission denied' >&2; exit 5",
             ],
+            "",
             Duration::from_secs(5),
         );
         let unknown = unknown.unwrap_err();
         assert_eq!(unknown.reason, Reason::Permission);
         assert!(unknown.detail.contains("open failed"), "{}", unknown.detail);
         assert_eq!(
-            output("/bin/sh", &["-c", "echo fine"], Duration::from_secs(5)),
+            output("/bin/sh", &["-c", "echo fine"], "", Duration::from_secs(5)),
             Ok("fine\n".to_owned())
+        );
+        assert_eq!(
+            output("/bin/cat", &[], "heard", Duration::from_secs(5)),
+            Ok("heard".to_owned())
         );
     }
 }

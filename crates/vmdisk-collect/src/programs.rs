@@ -1,16 +1,18 @@
-//! QEMU and libvirt: which are installed, in which version, found out without starting either.
+//! QEMU: which are installed, in which version, found out without starting any.
 //!
 //! Debian's package database is text, pacman's is a directory of names; RPM's is a database of its own that only
-//! RPM reads. libvirt's library carries its version in its name.
+//! RPM reads.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use vmdisk_facts::host::{Libvirt, Qemu};
+use vmdisk_facts::host::Qemu;
 use vmdisk_facts::{Fact, Reason, Version};
 
+use crate::introspection;
 use crate::obstacle::{missing, obstacle};
-use crate::process;
+use crate::process::Deep;
 use crate::root::Root;
 
 /// Where distributions put QEMU's programs.
@@ -67,7 +69,7 @@ impl Packages {
         })
     }
 
-    fn version_of(&self, names: &[&str]) -> Option<String> {
+    pub(crate) fn version_of(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| {
             self.debian(name)
                 .map(|package| package.version.to_owned())
@@ -77,7 +79,7 @@ impl Packages {
 }
 
 /// The upstream version in a package's: without epoch and what the distribution added.
-fn upstream(package: &str) -> Option<Version> {
+pub(crate) fn upstream(package: &str) -> Option<Version> {
     let without_epoch = package.split_once(':').map_or(package, |(_, rest)| rest);
     Version::leading(without_epoch)
 }
@@ -132,9 +134,16 @@ fn one_qemu(
         .iter()
         .find_map(|name| packages.debian(name))
         .map(|package| package.depends);
+    let recorded = format!("/vmdisk/version{}", path.replace('/', "-"));
+    let deep = Deep {
+        program: path,
+        arguments: &["--version"],
+        input: "",
+        recorded: &recorded,
+    };
     let asked = run
-        .filter(|_| root.is_live())
-        .map(|limit| process::output(path, &["--version"], limit));
+        .filter(|_| deep.can_answer(root))
+        .map(|limit| deep.ask(root, limit));
     let version = match (asked, &package) {
         (Some(Ok(text)), _) => match text.split_whitespace().find_map(Version::leading) {
             Some(version) => Fact::Known(version),
@@ -155,6 +164,7 @@ fn one_qemu(
             ),
         ),
     };
+    let capabilities = run.map_or_else(BTreeMap::new, |limit| introspected(root, path, limit));
     Qemu {
         path: Fact::Known(path.to_owned()),
         arch: arch.map_or(Fact::NotCollected, Fact::Known),
@@ -163,9 +173,22 @@ fn one_qemu(
             Some(package) => Fact::Known(package),
             None => Fact::NotCollected,
         },
+        capabilities,
         aio: depends.map_or(Fact::NotCollected, |depends| Fact::Known(ways(depends))),
-        ..Qemu::default()
     }
+}
+
+/// What a QEMU says that it can do; nothing where it does not answer, so that its version decides.
+fn introspected(root: &Root, path: &str, limit: Duration) -> BTreeMap<String, bool> {
+    let deep = Deep {
+        program: path,
+        arguments: &introspection::ARGUMENTS,
+        input: &introspection::questions(),
+        recorded: &format!("/vmdisk/qmp{}", path.replace('/', "-")),
+    };
+    let said = deep.ask(root, limit);
+    said.and_then(|said| introspection::capabilities(&said))
+        .unwrap_or_default()
 }
 
 /// The ways of host I/O a build has, by the libraries it needs.
@@ -186,44 +209,6 @@ fn ways(depends: &str) -> Vec<String> {
         ways.push("io_uring".to_owned());
     }
     ways
-}
-
-/// libvirt, by its library.
-pub(crate) fn libvirt(root: &Root, packages: &Packages) -> Fact<Libvirt> {
-    let mut directories = vec![
-        "/usr/lib64".to_owned(),
-        "/usr/lib".to_owned(),
-        "/usr/local/lib".to_owned(),
-    ];
-    // Debian has a directory for each architecture.
-    let triplets = root.names("/usr/lib").unwrap_or_default();
-    directories.extend(
-        triplets
-            .iter()
-            .filter(|name| name.contains("-linux-gnu"))
-            .map(|name| format!("/usr/lib/{name}")),
-    );
-    let versions = directories
-        .iter()
-        .flat_map(|directory| root.names(directory).unwrap_or_default());
-    let newest = versions.filter_map(|name| library_version(&name)).max();
-    let package = packages.version_of(&["libvirt0", "libvirt"]);
-    let version = newest.or_else(|| package.as_deref().and_then(upstream));
-    match version {
-        Some(version) => Fact::Known(Libvirt {
-            version: Fact::Known(version),
-            package: package.map_or(Fact::NotCollected, Fact::Known),
-            ..Libvirt::default()
-        }),
-        None => Fact::Absent,
-    }
-}
-
-/// `libvirt.so.0.10010.0` is 10.10.0: libtool's number holds major times a thousand plus minor, then micro.
-fn library_version(name: &str) -> Option<Version> {
-    let (number, micro) = name.strip_prefix("libvirt.so.0.")?.split_once('.')?;
-    let number: u32 = number.parse().ok()?;
-    Some(Version(number / 1000, number % 1000, micro.parse().ok()?))
 }
 
 /// Whether a program of this name is where programs for root are.
@@ -285,20 +270,6 @@ Version: 9.0.0-4
         assert_eq!(upstream("1:7.2+dfsg-7+deb12u18+b3"), Some(Version(7, 2, 0)));
         assert_eq!(upstream("10.1.0-2"), Some(Version(10, 1, 0)));
         assert_eq!(upstream("unknown"), None);
-    }
-
-    #[test]
-    fn the_library_carries_its_version_in_its_name() {
-        assert_eq!(
-            library_version("libvirt.so.0.9000.0"),
-            Some(Version(9, 0, 0))
-        );
-        assert_eq!(
-            library_version("libvirt.so.0.10010.1"),
-            Some(Version(10, 10, 1))
-        );
-        assert_eq!(library_version("libvirt.so.0"), None);
-        assert_eq!(library_version("libvirt-qemu.so.0.9000.0"), None);
     }
 
     #[test]

@@ -11,9 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use vmdisk_facts::path::Outcome;
 use vmdisk_facts::{Directory, Fact, File};
 
+use crate::kvm::Trial;
 use crate::paths::{Place, Space};
+
+/// What a recording that could not be written is called among the errors of facts.
+pub const RECORDING: &str = "the recording";
 
 /// Where the answers are, within a recorded system.
 pub(crate) const ANSWERS: &str = "/vmdisk/answers.json";
@@ -22,16 +27,41 @@ pub(crate) const ANSWERS: &str = "/vmdisk/answers.json";
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Answers {
+    /// What was asked for, and when, so that the same can be asked again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) asked: Option<Asked>,
     /// Whether root asked.
     pub(crate) privileged: Option<bool>,
     /// Whether whoever asked may use KVM, if there is one.
     pub(crate) kvm_access: Option<bool>,
+    /// How a guest that was tried with KVM ended, if one was.
+    #[serde(skip_serializing_if = "is_default")]
+    pub(crate) kvm_trial: Trial,
+    /// What io_uring_setup(2) gave.
+    #[serde(skip_serializing_if = "Fact::is_not_collected")]
+    pub(crate) io_uring_setup: Fact<Outcome>,
+    /// Why programs that were asked gave no answer, by the place of the answer in the recording.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) failed: BTreeMap<String, Fact<String>>,
     /// Files and devices, by the path asked for.
     pub(crate) files: BTreeMap<String, Answer<File>>,
     /// Directories, by the path asked for.
     pub(crate) directories: BTreeMap<String, Answer<Directory>>,
     /// The error numbers of what was there and could not be read.
     pub(crate) errors: BTreeMap<String, i32>,
+}
+
+/// What a system was asked for while it was recorded.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub(crate) collected_at: String,
+    pub(crate) groups: Vec<String>,
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) chains: Vec<PathBuf>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What the kernel answered about one path.

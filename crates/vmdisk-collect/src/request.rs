@@ -7,7 +7,8 @@ use std::time::Duration;
 /// What to collect.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Where the system is: `/`, or the directory a system was recorded into.
+    /// Where the system is: `/`, or the directory a system was recorded into. Asked for nothing but [`Group::Core`], a
+    /// recorded system gives what it was asked for when it was recorded, and says when that was.
     pub root: PathBuf,
     /// Images, devices and directories in question, as absolute paths.
     pub paths: Vec<PathBuf>,
@@ -15,7 +16,8 @@ pub struct Request {
     /// of any other image nothing that its header names is touched.
     pub chains: Vec<PathBuf>,
     /// A directory to record the system into, so that the same facts can be collected from there later and elsewhere;
-    /// only the running system can be recorded.
+    /// only the running system can be recorded. The files that facts are read from are copied as they are, so that more is
+    /// in it than in the facts.
     pub record: Option<PathBuf>,
     /// The groups of facts wanted; those that start a program are not among the default.
     pub groups: BTreeSet<Group>,
@@ -48,26 +50,47 @@ impl Request {
 pub enum Group {
     /// Everything that files and the kernel tell: the host, and the paths in question.
     Core,
-    /// What `lvs` tells of thin pools; starts `lvs` and `lvmconfig`, which need root.
+    /// What LVM tells of thin pools, and how it is set up; starts `lvs` and `lvmconfig`, which need root.
     Lvm,
-    /// The exact versions of QEMU; starts each with `--version`.
+    /// What the tables of the device mapper tell of encryption, thin pools and multipath; starts `dmsetup`, which needs root.
+    Dm,
+    /// Which formats NVMe namespaces could have; starts `nvme`, which needs root.
+    Nvme,
+    /// The properties of datasets and volumes of ZFS; starts `zfs`.
+    Zfs,
+    /// The exact versions of QEMU and what it can do; starts each, without a guest, and asks it.
     Programs,
+    /// Whether a guest runs with KVM; starts QEMU with a tiny one, which is killed after ten seconds.
+    Kvm,
 }
 
 impl Group {
+    /// Every group, in the order they are told of.
+    pub const ALL: [Self; 7] = [
+        Self::Core,
+        Self::Lvm,
+        Self::Dm,
+        Self::Nvme,
+        Self::Zfs,
+        Self::Programs,
+        Self::Kvm,
+    ];
+
     /// The name in the facts and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
             Self::Lvm => "lvm",
+            Self::Dm => "dm",
+            Self::Nvme => "nvme",
+            Self::Zfs => "zfs",
             Self::Programs => "programs",
+            Self::Kvm => "kvm",
         }
     }
 
     /// The group of a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Core, Self::Lvm, Self::Programs]
-            .into_iter()
-            .find(|group| group.name() == name)
+        Self::ALL.into_iter().find(|group| group.name() == name)
     }
 }

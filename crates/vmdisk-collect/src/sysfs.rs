@@ -110,6 +110,7 @@ pub(crate) fn md(root: &Root, name: &str) -> Fact<Md> {
         }),
         chunk: number_of(root, &file("chunk_size")),
         sync: word(root, &file("sync_action")),
+        consistency: word(root, &file("consistency_policy")),
     })
 }
 

@@ -8,13 +8,17 @@ use vmdisk_facts::{DeviceNumber, Fact, Facts, File, Filesystem, FsKind, Mount, U
 
 use crate::collect::{Paths, is_device};
 use crate::devices::Devices;
+use crate::drivers;
 use crate::filesystems::{self, Under};
 use crate::locks::Locks;
 use crate::lvm;
+use crate::lvm_config;
+use crate::mapper;
 use crate::mountinfo::MountLine;
 use crate::paths::{Place, Space};
 use crate::request::Group;
 use crate::root::Root;
+use crate::zfs;
 
 impl Paths<'_> {
     /// Writes everything that was found into the facts.
@@ -22,13 +26,18 @@ impl Paths<'_> {
         let root: &Root = self.root;
         let (mut blockdevs, device_ids) = devices.finish();
         let mut errors = Vec::new();
-        if self.request.groups.contains(&Group::Lvm) {
-            lvm::complete(
-                root,
-                &mut blockdevs,
-                self.request.patience.max(Duration::from_secs(10)),
-                &mut errors,
-            );
+        let asked = |group: Group| self.request.groups.contains(&group);
+        let limit = self.request.patience.max(Duration::from_secs(10));
+        if asked(Group::Lvm) {
+            facts.lvm_config = lvm_config::ask(root, limit);
+            let threshold = &facts.lvm_config.thin_pool_autoextend_threshold;
+            lvm::complete(root, &mut blockdevs, threshold, limit, &mut errors);
+        }
+        if asked(Group::Dm) {
+            mapper::complete(root, &mut blockdevs, limit, &mut errors);
+        }
+        if asked(Group::Nvme) {
+            drivers::complete_nvme(root, &mut blockdevs, limit, &mut errors);
         }
         // Every mount that may hold a disk is listed, so that a path nobody asked about is not taken to be on another.
         let listed: Vec<usize> = (0..self.mounts.lines.len())
@@ -127,6 +136,10 @@ impl Paths<'_> {
                 directory.compressed,
             );
             facts.dirs.push(directory);
+        }
+        if asked(Group::Zfs) {
+            let filesystems = &mut written.filesystems;
+            zfs::complete(root, filesystems, &mut blockdevs, limit, &mut errors);
         }
         facts.mounts = written.mounts;
         facts.filesystems = written.filesystems;

@@ -726,3 +726,134 @@ fn a_running_writer_is_seen_by_its_locks() {
     assert_eq!(image.format, Fact::Known("qcow2".to_owned()));
     assert_eq!(image.virtual_size, Fact::Known(16 << 20));
 }
+
+#[test]
+fn pieces_that_are_shared_compressed_or_reserved_are_told() {
+    let Some((_mounted, point)) = needed(btrfs()) else {
+        return;
+    };
+    let path = |name: &str| format!("{point}/{name}");
+    let [alone, shared, clone, reserved] = [
+        path("nocow/alone.img"),
+        path("shared.img"),
+        path("clone.img"),
+        path("nocow/reserved.img"),
+    ];
+    write(&alone);
+    write(&shared);
+    let made = run("cp", &["--reflink=always", &shared, &clone])
+        .and_then(|_| run("fallocate", &["-l", "1048576", &reserved]))
+        .and_then(|_| run("sync", &["-f", &point]));
+    if needed(made).is_none() {
+        return;
+    }
+    let facts = facts_of(&[&alone, &shared, &clone, &reserved], None);
+    let told = |path: &str| {
+        let file = file(&facts, path);
+        assert_eq!(file.extents_capped, Fact::Known(false), "{path}");
+        (
+            file.shared_extents.clone(),
+            file.compressed_extents.clone(),
+            file.unwritten.clone(),
+        )
+    };
+    let (yes, no) = (Fact::Known(true), Fact::Known(false));
+    assert_eq!(told(&alone), (no.clone(), no.clone(), Fact::Known(0)));
+    assert_eq!(told(&shared), (yes.clone(), yes.clone(), Fact::Known(0)));
+    assert_eq!(told(&clone), (yes.clone(), yes, Fact::Known(0)));
+    assert_eq!(told(&reserved), (no.clone(), no, Fact::Known(1 << 20)));
+    assert_eq!(file(&facts, &alone).extents, Fact::Known(1));
+}
+
+#[test]
+fn a_filesystem_that_does_not_tell_of_pieces_has_none() {
+    let Some((_mounted, point)) = needed(Mounted::new().and_then(|mut mounted| {
+        let point = mounted.mount("mnt", &["-t", "tmpfs", "tmpfs"])?;
+        Ok((mounted, point))
+    })) else {
+        return;
+    };
+    let image = format!("{point}/a.img");
+    write(&image);
+    let facts = facts_of(&[&image], None);
+    assert_eq!(file(&facts, &image).extents, Fact::Absent);
+    assert_eq!(file(&facts, &image).shared_extents, Fact::Absent);
+}
+
+/// An access list that lets one user do everything, as setfacl writes it for `user:UID:rwx`.
+fn list_for(uid: u32) -> Vec<u8> {
+    let mut bytes = 2_u32.to_le_bytes().to_vec();
+    let none = u32::MAX;
+    for (tag, bits, number) in [
+        (0x01_u16, 7_u16, none),
+        (0x02, 7, uid),
+        (0x04, 0, none),
+        (0x10, 7, none),
+        (0x20, 0, none),
+    ] {
+        bytes.extend(tag.to_le_bytes());
+        bytes.extend(bits.to_le_bytes());
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn a_directory_that_qemus_user_may_not_go_through_is_named() {
+    let user = facts_of(&[], None)
+        .libvirt
+        .and_then(|libvirt| libvirt.qemu_user)
+        .known()
+        .and_then(|user| user.uid.known())
+        .filter(|uid| *uid != 0);
+    let Some(uid) = needed(user.ok_or_else(|| "libvirt has no user for QEMU".to_owned())) else {
+        return;
+    };
+    let Some(mounted) = needed(Mounted::new()) else {
+        return;
+    };
+    let (above, private) = (mounted.path(""), mounted.path("private"));
+    let (directory, image) = (
+        format!("{private}/images"),
+        format!("{private}/images/a.img"),
+    );
+    fs::create_dir_all(&directory).expect("a folder can be made");
+    fs::write(&image, [7; 4096]).expect("a file can be written");
+    let allow = |path: &str, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    allow(&above, 0o755);
+    allow(&private, 0o700);
+    allow(&directory, 0o755);
+    allow(&image, 0o644);
+    let access = || {
+        let facts = facts_of(&[&image], None);
+        file(&facts, &image)
+            .qemu_access
+            .clone()
+            .known()
+            .expect("QEMU's user is known")
+    };
+    let stopped = access();
+    assert_eq!(stopped.search, Fact::Known(false));
+    assert_eq!(stopped.stopped_at, Fact::Known(private.clone()));
+    assert_eq!(
+        stopped.read,
+        Fact::Known(true),
+        "the file itself may be read"
+    );
+    assert_eq!(stopped.write, Fact::Known(false));
+    // As an administrator would let it through.
+    let set = rustix::fs::setxattr(
+        &private,
+        "system.posix_acl_access",
+        &list_for(uid),
+        rustix::fs::XattrFlags::empty(),
+    );
+    if needed(set.map_err(|error| format!("no access lists there: {error}"))).is_none() {
+        return;
+    }
+    let allowed = access();
+    assert_eq!(allowed.search, Fact::Known(true));
+    assert_eq!(allowed.stopped_at, Fact::Absent);
+}

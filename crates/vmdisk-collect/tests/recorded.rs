@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use vmdisk_collect::{Group, Request, collect};
 use vmdisk_facts::blockdev::Percent;
+use vmdisk_facts::host::KvmObstacle;
 use vmdisk_facts::{
     BlockDevice, BlockKind, Fact, Facts, FsKind, HostIndex, Reason, Target, Verdict, Version,
 };
@@ -271,6 +272,97 @@ fn a_package_database_that_only_rpm_reads_makes_qemu_unknown() {
     assert_eq!(facts.limits.io_uring_disabled, Fact::Known(2));
     assert_eq!(facts.limits.memlock_bytes, Fact::Absent, "no limit");
     assert!(facts.memory.total_bytes.is_unknown());
+}
+
+fn limited() -> Facts {
+    recorded(
+        "rhel-zfs-limits",
+        &["/srv/vms/web1.img", "/dev/zvol/tank/vm1"],
+        &[Group::Zfs],
+    )
+}
+
+#[test]
+fn libvirts_settings_say_whom_qemu_runs_as_and_what_it_may_lock() {
+    let facts = limited();
+    let libvirt = facts.libvirt.value().expect("its library is there");
+    let conf = libvirt.qemu_conf.value().expect("its settings are there");
+    assert_eq!(conf.dynamic_ownership, Fact::Known(false));
+    assert_eq!(conf.remember_owner, Fact::Absent, "it is not set");
+    assert_eq!(conf.namespaces, Fact::Known(Vec::new()));
+    assert_eq!(conf.cgroup_device_acl.value().map(Vec::len), Some(7));
+    let user = libvirt.qemu_user.value().expect("the account is there");
+    assert_eq!(user.is_configured, Fact::Known(true));
+    assert_eq!(user.name, Fact::Known("vms".to_owned()));
+    assert_eq!(user.groups, Fact::Known(vec![36, 993, 1200]));
+    assert_eq!(user.is_in(993), Fact::Known(true));
+    // What was put over the unit counts.
+    assert_eq!(facts.limits.libvirt_memlock_bytes, Fact::Absent, "no limit");
+    assert_eq!(facts.limits.memlock_bytes, Fact::Known(8 << 20));
+    assert_eq!(facts.limits.seccomp, Fact::Known(true));
+    assert_eq!(facts.security.selinux, Fact::Known("enforcing".to_owned()));
+}
+
+#[test]
+fn limits_from_outside_and_pages_of_each_node_are_told() {
+    let facts = limited();
+    let machine = facts.cgroups.machine.value().expect("systemd made it");
+    let limits = machine.io_max.value().expect("the controller is on");
+    assert_eq!(limits[0].write_requests, Fact::Known(5000));
+    assert_eq!(limits[0].read_bytes, Fact::Absent);
+    assert_eq!(machine.memory_max, Fact::Known(48 << 30));
+    let own = facts.cgroups.own.value().expect("the collector is in one");
+    assert_eq!(own.io_max, Fact::Known(Vec::new()), "nothing is limited");
+    assert_eq!(facts.cpu.nodes.len(), 2);
+    assert_eq!(facts.cpu.nodes[&1].cpus, Fact::Known("8-15".to_owned()));
+    let pages = &facts.memory.hugepages[&1_048_576];
+    assert_eq!(pages.nodes[&0].free, Fact::Known(6));
+    assert_eq!(pages.nodes[&1].nr, Fact::Known(0));
+    assert_eq!(pages.overcommit, Fact::Known(2));
+    assert_eq!(
+        facts.kernel.cmdline["kvm_intel.nested"],
+        Fact::Known("1".to_owned())
+    );
+    assert!(!facts.to_json().contains("hunter2"));
+}
+
+#[test]
+fn a_host_whose_kernel_has_kvm_and_shows_no_node_says_so() {
+    let facts = limited();
+    assert_eq!(facts.kvm.dev_kvm, Fact::Known(false));
+    assert_eq!(facts.kvm.module, Fact::Known("kvm_intel".to_owned()));
+    assert_eq!(facts.kvm.obstacle, Fact::Known(KvmObstacle::Node));
+    assert!(facts.kvm.proven.is_not_collected());
+}
+
+#[test]
+fn zfs_tells_of_datasets_and_volumes_what_no_file_does() {
+    let facts = limited();
+    let index = HostIndex::new(&facts);
+    let image = "/srv/vms/web1.img";
+    let filesystem = index
+        .filesystem_of(image)
+        .known()
+        .expect("the filesystem was collected");
+    let zfs = filesystem.zfs.value().expect("it is ZFS");
+    assert_eq!(zfs.dataset, Fact::Known("tank/vms".to_owned()));
+    assert_eq!(zfs.recordsize, Fact::Known(128 << 10));
+    assert_eq!(zfs.version, Fact::Known(Version(2, 3, 4)));
+    let direct = index.direct_io(image).known().expect("both are known");
+    assert_eq!(direct.verdict, Verdict::Direct);
+    let device = index
+        .block_device("/dev/zvol/tank/vm1")
+        .known()
+        .expect("the volume was collected");
+    let zvol = device.zvol.value().expect("it is a volume of ZFS");
+    assert_eq!(zvol.volblocksize, Fact::Known(16 << 10));
+    assert_eq!(zvol.primarycache, Fact::Known("metadata".to_owned()));
+    // Not asked for, it is not known, and no program was started.
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.root = sysroots().join("rhel-zfs-limits");
+    request.paths.push("/dev/zvol/tank/vm1".into());
+    let facts = collect(&request);
+    assert!(facts.blockdevs[0].zvol.is_not_collected());
 }
 
 #[test]

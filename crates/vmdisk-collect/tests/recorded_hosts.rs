@@ -49,7 +49,7 @@ fn replayed(name: &str) -> Facts {
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.paths = unpack(&tree, root.path());
     request.root = root.path().to_owned();
-    request.groups = BTreeSet::from([Group::Core, Group::Lvm]);
+    request.groups = BTreeSet::from([Group::Core, Group::Lvm, Group::Dm, Group::Nvme]);
     let mut facts = collect(&request);
     let text = fs::read_to_string(folder().join(format!("{name}.facts.json"))).unwrap();
     let mut expected = Facts::parse(&text).unwrap().facts;
@@ -77,10 +77,20 @@ fn every_recorded_host_gives_the_same_facts_again() {
     assert_eq!(
         Vec::from_iter(stacks),
         [
+            "bcache",
             "btrfs-raid1",
+            "cgroup-limits",
             "loop-partition",
+            "luks",
+            "lvm-thin-4m-nozero",
+            "lvm-thin-64k-zero",
+            "md-raid1",
+            "md-raid1-degraded",
+            "md-raid5",
             "multipath",
-            "thin-on-crypt-on-md"
+            "nvme-both-sectors",
+            "thin-on-crypt-on-md",
+            "xfs-4kn",
         ]
     );
     for name in names {

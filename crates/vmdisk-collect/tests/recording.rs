@@ -52,6 +52,51 @@ fn a_recording_gives_the_same_facts_again() {
 }
 
 #[test]
+fn a_recording_that_is_asked_for_nothing_gives_all_that_it_was_made_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let image = directory.path().join("disk.img");
+    fs::write(&image, vec![1; 70_000]).unwrap();
+    let recording = tempfile::tempdir().unwrap();
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.paths = vec![image];
+    request.groups = Group::ALL.into_iter().collect();
+    // Of a guest that is tried only the outcome can be recorded.
+    request.record = Some(recording.path().to_owned());
+    let found = collect(&request);
+    let mut later = Request::new("2031-01-01T00:00:00Z");
+    later.root = recording.path().to_owned();
+    assert_eq!(collect(&later).to_json(), found.to_json());
+}
+
+#[test]
+fn a_qemu_that_is_asked_says_what_it_can_do() {
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.groups = BTreeSet::from([Group::Core, Group::Programs]);
+    let facts = collect(&request);
+    let Some(qemu) = facts.newest_qemu().known() else {
+        let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
+        assert!(!required, "cannot run here: no QEMU is installed");
+        return;
+    };
+    let version = qemu.version.clone().known().unwrap();
+    let table = vmdisk_facts::capability::TABLE.iter();
+    let asked = table.filter_map(|row| Some((row, *qemu.capabilities.get(row.name)?)));
+    let mut agreeing = 0;
+    for (row, has) in asked {
+        let is_due = version >= row.since && row.until.is_none_or(|until| version < until);
+        // A distribution may leave something out, and may carry something back; most of it agrees.
+        agreeing += usize::from(is_due == has);
+    }
+    assert!(qemu.capabilities.len() > 20, "{:?}", qemu.capabilities);
+    assert!(
+        agreeing + 3 >= qemu.capabilities.len(),
+        "{:?}",
+        qemu.capabilities
+    );
+    assert!(qemu.capabilities["blockdev"]);
+}
+
+#[test]
 fn a_recording_that_cannot_be_written_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");

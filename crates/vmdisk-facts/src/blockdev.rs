@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+pub use crate::drivers::{Bcache, Crypt, LbaFormat, Nvme, Scsi, Zvol};
 use crate::fact::Fact;
 pub use crate::number::{DeviceNumber, Percent};
 
@@ -68,6 +69,21 @@ pub struct BlockDevice {
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     #[serde(rename = "loop")]
     pub loop_file: Fact<LoopFile>,
+    /// What dm-crypt says of it; absent when it is not encrypted.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub crypt: Fact<Crypt>,
+    /// What the NVMe driver says of it; absent when it is no namespace.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub nvme: Fact<Nvme>,
+    /// What the SCSI driver says of it; absent when it is no such disk.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub scsi: Fact<Scsi>,
+    /// What bcache says of it; absent when it is no cached device.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub bcache: Fact<Bcache>,
+    /// What ZFS says of it; absent when it is no volume of ZFS.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub zvol: Fact<Zvol>,
     /// The drive's vendor and model.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub model: Fact<String>,
@@ -255,6 +271,9 @@ pub struct Md {
     /// What it is busy with (`idle`, `resync`, `recover`, `check`); absent for levels without redundancy.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub sync: Fact<String>,
+    /// How it keeps copies equal over a crash (`resync`, `bitmap`, `journal`, `ppl`); absent for levels without redundancy.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub consistency: Fact<String>,
 }
 
 /// The file behind a loop device.

@@ -190,7 +190,7 @@ capabilities! {
     /// `-blockdev` on the command line.
     Blockdev = "blockdev", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add"), "QEMU commit 42e5f39378";
     /// `-object` takes JSON.
-    ObjectJson = "object-json", Qemu (6, 0, 0), Probe::QmpSchema("object-add/arg-type/+iothread"), "QEMU QAPI docs";
+    ObjectJson = "object-json", Qemu (6, 0, 0), Probe::QmpSchema("object-add/arg-type/qom-type/^iothread"), "QEMU QAPI docs";
     /// `-device` takes JSON.
     DeviceJson = "device-json", Qemu (6, 2, 0), Probe::QmpSchema("device_add/$json-cli"), "QEMU docs/about; tried on 5.2 and 7.2";
     /// `aio=io_uring`, when it was built in.

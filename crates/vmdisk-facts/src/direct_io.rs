@@ -1,9 +1,11 @@
 //! What O_DIRECT does on one path: the conclusion from what was probed, observed, or is known of the kernel.
 //!
 //! Three layers of evidence, the strongest first: a trial write into a nameless file, what statx(2) and the
-//! mount say, and a table of kernels. What stays open stays unknown with its reason.
+//! mount say, and a table of kernels. What stays open stays unknown with its reason. [`trials`] has what the tables
+//! were held to.
 
 mod btrfs;
+pub mod trials;
 
 use std::fmt;
 

@@ -6,9 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blockdev::BlockDevice;
+use crate::cgroup::Cgroups;
 use crate::fact::{Fact, Reason};
 use crate::filesystem::Filesystem;
-use crate::host::{Cpu, Kernel, Kvm, Libvirt, Limits, Memory, Qemu};
+use crate::host::{Cpu, Kernel, Kvm, Limits, Memory, Qemu, Security};
+use crate::libvirt::Libvirt;
+use crate::lvm_config::LvmConfig;
 use crate::mount::Mount;
 use crate::path::{Directory, File};
 use crate::version::Version;
@@ -68,6 +71,15 @@ pub struct Facts {
     /// The active security modules (`apparmor`, `selinux`).
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub lsm: Fact<Vec<String>>,
+    /// How they are set.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub security: Security,
+    /// Control groups, and what they limit.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cgroups: Cgroups,
+    /// How LVM is set up, which its own tools tell to root.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lvm_config: LvmConfig,
     /// Maintenance units by name (`fstrim.timer`): `enabled`, `disabled`, `static`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, Fact<String>>,
@@ -121,6 +133,9 @@ impl Default for Facts {
             qemu: Fact::default(),
             libvirt: Fact::default(),
             lsm: Fact::default(),
+            security: Security::default(),
+            cgroups: Cgroups::default(),
+            lvm_config: LvmConfig::default(),
             services: BTreeMap::default(),
             mounts: Vec::default(),
             filesystems: Vec::default(),
@@ -133,7 +148,8 @@ impl Default for Facts {
 }
 
 impl Facts {
-    /// The QEMU that guests would most likely run on: of those for the host's own architecture the newest.
+    /// The QEMU that guests would most likely run on: of those for the host's own architecture the newest, and of these
+    /// the one without a suffix, as builds for special machines have one.
     pub fn newest_qemu(&self) -> Fact<&Qemu> {
         self.qemu.as_ref().and_then(|all| {
             let own = |qemu: &&Qemu| match (self.cpu.arch.value(), qemu.arch.value()) {
@@ -141,7 +157,13 @@ impl Facts {
                 // Nothing speaks against it: on some distributions the only QEMU has no architecture in its name.
                 (Some(_) | None, Some(_) | None) => true,
             };
-            let newest = |qemu: &&Qemu| qemu.version.value().copied();
+            let newest = |qemu: &&Qemu| {
+                let name = qemu.path.value().and_then(|path| path.rsplit('/').next());
+                let suffixed = name
+                    .and_then(|name| name.strip_prefix("qemu-system-"))
+                    .is_some_and(|arch| arch.contains('-'));
+                (qemu.version.value().copied(), !suffixed)
+            };
             let of_host = all.iter().filter(own).max_by_key(newest);
             of_host
                 .or_else(|| all.iter().max_by_key(newest))

@@ -57,6 +57,9 @@ pub struct Btrfs {
     /// The smallest block in bytes.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub sectorsize: Fact<u64>,
+    /// Which copy is read: `pid` for one and the same as long as a process lives. Absent before Linux 5.11.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub read_policy: Fact<String>,
 }
 
 impl Btrfs {
@@ -87,6 +90,9 @@ pub struct Ext4 {
 /// ZFS: what decides over O_DIRECT and write sizes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Zfs {
+    /// The dataset (`tank/images`).
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub dataset: Fact<String>,
     /// The version of OpenZFS.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub version: Fact<Version>,
@@ -102,6 +108,9 @@ pub struct Zfs {
     /// The `primarycache` property.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub primarycache: Fact<String>,
+    /// The `compression` property.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub compression: Fact<String>,
 }
 
 /// An overlay mount.

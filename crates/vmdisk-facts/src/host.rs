@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fact::Fact;
+use crate::path::Outcome;
 use crate::version::Version;
 
 /// The running kernel; what O_DIRECT does on btrfs hangs on it.
@@ -41,6 +42,20 @@ pub struct Cpu {
     /// NUMA nodes online.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub numa_nodes: Fact<u32>,
+    /// Each NUMA node by its number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub nodes: BTreeMap<u64, NumaNode>,
+}
+
+/// One NUMA node: processors and memory that are close to each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NumaNode {
+    /// Its processors, as a list (`0-3,8`); empty when it has memory only.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub cpus: Fact<String>,
+    /// Its memory in bytes.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub memory_bytes: Fact<u64>,
 }
 
 /// Hardware virtualisation: a device node, the right to open it, and whether a VM was ever seen to run.
@@ -52,12 +67,38 @@ pub struct Kvm {
     /// Whether the collector may open it for reading and writing.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub access: Fact<bool>,
-    /// Whether a VM was seen to run with it; not collected means present but unproven.
+    /// What keeps KVM from being used; absent when nothing of this kind does.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub obstacle: Fact<KvmObstacle>,
+    /// The module that drives the processor (`kvm_intel`, `kvm_amd`, or `kvm_pvm`, which needs no help of it); absent when none is loaded, or it is built into the kernel.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub module: Fact<String>,
+    /// Whether a VM was seen to run with it: true when one did, false when one was tried and did not. Not collected means
+    /// that nobody tried: present, unproven.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub proven: Fact<bool>,
+    /// How the VM that was tried ended, for a person.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub trial: Fact<String>,
     /// Whether guests may themselves use virtualisation; absent when the module parameter is not there.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub nested: Fact<bool>,
+}
+
+/// What keeps KVM from being used.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum KvmObstacle {
+    /// The processor shows no virtualisation (vmx, svm): it has none, or the firmware or the host above has it off.
+    ProcessorOrFirmware,
+    /// No module of KVM is loaded. AMD's refuses to load where the firmware has virtualisation off.
+    Module,
+    /// KVM is there and the device node is not, as in a container.
+    Node,
+    /// The collector may not open the device node.
+    Permission,
 }
 
 /// Limits that asynchronous I/O runs into.
@@ -69,15 +110,26 @@ pub struct Limits {
     /// `kernel.io_uring_group`: who may use io_uring when the above is 1; -1 is nobody.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub io_uring_group: Fact<i64>,
+    /// What io_uring_setup(2) gave the collector: `ok`, `EPERM` where the kernel denies it, `ENOSYS` or `EPERM` where a
+    /// seccomp filter does. QEMU's own user and filter may be others.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub io_uring_setup: Fact<Outcome>,
+    /// Whether a seccomp filter is on the collector, as in containers; QEMU's own is another.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub seccomp: Fact<bool>,
     /// `fs.aio-max-nr`: requests all native AIO contexts may hold together. QEMU takes 1024 for each.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub aio_max_nr: Fact<u64>,
     /// `fs.aio-nr`: requests taken when the facts were collected.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub aio_nr: Fact<u64>,
-    /// RLIMIT_MEMLOCK in bytes, of the collector unless a service is named; absent means no limit.
+    /// RLIMIT_MEMLOCK of the collector in bytes; absent means no limit.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub memlock_bytes: Fact<u64>,
+    /// RLIMIT_MEMLOCK in bytes that libvirt's daemon hands on to QEMU: of the running daemon, else as its unit says; absent
+    /// means no limit.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub libvirt_memlock_bytes: Fact<u64>,
 }
 
 /// Memory, and the huge pages set aside.
@@ -109,6 +161,34 @@ pub struct HugePages {
     /// How many free ones are promised already.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub reserved: Fact<u64>,
+    /// How many more the kernel may make when they are asked for.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub overcommit: Fact<u64>,
+    /// Those of each NUMA node by its number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub nodes: BTreeMap<u64, NodePages>,
+}
+
+/// Huge pages of one size on one NUMA node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodePages {
+    /// How many exist there.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub nr: Fact<u64>,
+    /// How many are free there.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub free: Fact<u64>,
+}
+
+/// How security modules are set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Security {
+    /// SELinux: `enforcing` or `permissive`; absent when it is not active.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub selinux: Fact<String>,
+    /// Whether AppArmor is switched on; absent when the kernel has none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub apparmor: Fact<bool>,
 }
 
 /// One QEMU program.
@@ -130,20 +210,6 @@ pub struct Qemu {
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub aio: Fact<Vec<String>>,
     /// Capabilities that were asked of the program itself, by the names of `Capability`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub capabilities: BTreeMap<String, bool>,
-}
-
-/// libvirt.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Libvirt {
-    /// The library's version.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub version: Fact<Version>,
-    /// The distribution's package version.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub package: Fact<String>,
-    /// Capabilities that were asked of libvirt itself, by the names of `Capability`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub capabilities: BTreeMap<String, bool>,
 }

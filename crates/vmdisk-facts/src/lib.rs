@@ -4,18 +4,23 @@
 //! [`DirectIo`] is the conclusion about O_DIRECT; [`Target`] and [`Capability`] say what the QEMU,
 //! libvirt and kernel a configuration is for can do. Nothing here looks at the machine it runs on.
 
+pub mod access;
 mod backing;
 pub mod blockdev;
 pub mod btrfs_regime;
 pub mod capability;
+pub mod cgroup;
 mod check;
 pub mod direct_io;
+pub mod drivers;
 mod fact;
 mod facts;
 pub mod filesystem;
 pub mod host;
 mod index;
 mod introspection;
+pub mod libvirt;
+pub mod lvm_config;
 pub mod mount;
 mod number;
 pub mod path;
@@ -25,6 +30,7 @@ mod reason;
 mod target;
 mod tree;
 mod version;
+pub mod yaml;
 
 pub use backing::{NamedFile, named_file};
 pub use blockdev::{BlockDevice, BlockKind, DeviceNumber};

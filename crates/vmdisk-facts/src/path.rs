@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
+use crate::access::{QemuAccess, Socket};
 use crate::blockdev::DeviceNumber;
 use crate::fact::Fact;
 
@@ -38,6 +39,12 @@ pub struct Directory {
     /// Whether the compression flag is on (`chattr +c`), which new files inherit.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub compressed: Fact<bool>,
+    /// The SELinux label; absent when it has none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub label: Fact<String>,
+    /// What QEMU's user may do in it; absent when nobody knows such a user.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub qemu_access: Fact<QemuAccess>,
     /// What was seen of direct I/O there.
     #[serde(default, skip_serializing_if = "Dio::is_empty")]
     pub dio: Dio,
@@ -87,18 +94,34 @@ pub struct File {
     /// Whether the compression flag is on for it.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub compressed: Fact<bool>,
-    /// In how many pieces it is stored.
+    /// In how many pieces it is stored: runs that do not follow each other on the device. Absent where the filesystem does
+    /// not tell.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub extents: Fact<u64>,
-    /// Whether counting pieces stopped early.
+    /// Whether counting pieces stopped early, so that what is told of them holds for the beginning of the file only.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub extents_capped: Fact<bool>,
     /// Whether pieces are shared with another file or a snapshot, so that the next write copies them.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub shared_extents: Fact<bool>,
+    /// Whether pieces are stored compressed, so that reading them goes through the page cache.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub compressed_extents: Fact<bool>,
+    /// Bytes that are reserved and were never written, as fallocate(2) leaves them.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub unwritten: Fact<u64>,
     /// What was seen of direct I/O on it.
     #[serde(default, skip_serializing_if = "Dio::is_empty")]
     pub dio: Dio,
+    /// The SELinux label; absent when it has none.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub label: Fact<String>,
+    /// What QEMU's user may do with it; absent when nobody knows such a user.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub qemu_access: Fact<QemuAccess>,
+    /// Whether it can be connected to; absent when it is no socket.
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub socket: Fact<Socket>,
     /// Who has it open.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub lock: Fact<Lock>,

@@ -7,6 +7,7 @@ use serde::de::DeserializeSeed;
 
 use crate::facts::{Facts, SCHEMA_VERSION};
 use crate::tree::{Path, Tree, TreeReader, TreeSeed};
+use crate::yaml;
 
 /// The largest facts file that is read, in bytes: far more than any host needs.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -95,6 +96,14 @@ impl Facts {
     /// Reads facts from YAML.
     pub fn from_yaml(text: &str) -> Result<Read, ReadError> {
         check_size(text)?;
+        if let Some((line, column)) = yaml::overworked(text) {
+            return Err(ReadError::Syntax {
+                syntax: "YAML",
+                message: format!(
+                    "too many brackets at line {line} column {column}; so much is read as JSON only"
+                ),
+            });
+        }
         let budget = Cell::new(MAX_VALUES);
         let tree = TreeSeed { budget: &budget }
             .deserialize(serde_yaml::Deserializer::from_str(without_mark(text)))

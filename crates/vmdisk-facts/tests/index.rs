@@ -196,3 +196,21 @@ fn a_mount_that_is_named_and_not_described_is_a_reason_and_no_guess() {
         matches!(index.mount_of("/a"), Fact::Unknown(unknown) if unknown.reason == Reason::Parse)
     );
 }
+
+#[test]
+fn guests_run_on_the_newest_qemu_that_is_for_no_special_machine() {
+    let facts = vmdisk_facts::Facts::from_json(
+        r#"{"schema_version": "1.0", "cpu": {"arch": "x86_64"}, "qemu": [
+            {"path": "/usr/bin/qemu-system-aarch64", "arch": "aarch64", "version": [11, 0, 0]},
+            {"path": "/usr/bin/qemu-system-x86_64", "arch": "x86_64", "version": [7, 2, 22]},
+            {"path": "/usr/bin/qemu-system-x86_64-microvm", "arch": "x86_64", "version": [7, 2, 22]},
+            {"path": "/opt/old/qemu-system-x86_64", "arch": "x86_64", "version": [5, 2, 0]}]}"#,
+    )
+    .unwrap()
+    .facts;
+    let path = facts.newest_qemu().and_then(|qemu| qemu.path.clone());
+    assert_eq!(
+        path,
+        vmdisk_facts::Fact::Known("/usr/bin/qemu-system-x86_64".to_owned())
+    );
+}

@@ -353,3 +353,12 @@ fn the_qemu_of_a_host_is_the_newest_for_its_own_architecture() {
     let none = Facts::from_json(r#"{"qemu": []}"#).expect("readable").facts;
     assert_eq!(none.qemu_version(), Fact::Absent);
 }
+
+#[test]
+fn brackets_without_end_are_refused_and_not_worked_through() {
+    for unit in ["[", "{a: ", "[\"]\","] {
+        let text = format!("files:\n{}", unit.repeat(100_000));
+        let error = Facts::from_yaml(&text).unwrap_err().to_string();
+        assert!(error.contains("too many brackets at line 2"), "{error}");
+    }
+}

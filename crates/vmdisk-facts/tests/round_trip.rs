@@ -4,9 +4,17 @@ use std::collections::BTreeMap;
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use vmdisk_facts::blockdev::{Dm, LoopFile, Lvm, Md, Partition, Percent, Queue};
+use vmdisk_facts::access::{QemuAccess, Socket};
+use vmdisk_facts::blockdev::{
+    Bcache, Crypt, Dm, LbaFormat, LoopFile, Lvm, Md, Nvme, Partition, Percent, Queue, Scsi, Zvol,
+};
+use vmdisk_facts::cgroup::{Cgroup, Cgroups, IoMax};
 use vmdisk_facts::filesystem::{Btrfs, Ext4, Overlay, Zfs};
-use vmdisk_facts::host::{Cpu, HugePages, Kernel, Kvm, Libvirt, Limits, Memory, Qemu};
+use vmdisk_facts::host::{
+    Cpu, HugePages, Kernel, Kvm, KvmObstacle, Limits, Memory, NodePages, NumaNode, Qemu, Security,
+};
+use vmdisk_facts::libvirt::{Libvirt, QemuConf, QemuUser};
+use vmdisk_facts::lvm_config::LvmConfig;
 use vmdisk_facts::path::{Backing, DeclaredVerdict, Dio, DioAlign, Inode, Lock, Mode, Outcome};
 use vmdisk_facts::{
     BlockDevice, BlockKind, CollectError, Collector, DeviceNumber, Directory, Fact, Facts, File,
@@ -149,6 +157,18 @@ fn image() -> impl Strategy<Value = ImageHeader> {
         )
 }
 
+fn qemu_access() -> impl Strategy<Value = QemuAccess> {
+    let flag = || fact(any::<bool>());
+    (flag(), fact(path()), flag(), flag()).prop_map(|(search, stopped_at, read, write)| {
+        QemuAccess {
+            search,
+            stopped_at,
+            read,
+            write,
+        }
+    })
+}
+
 fn file() -> impl Strategy<Value = File> {
     let flag = || fact(any::<bool>());
     let kind = prop::sample::select(vec![
@@ -160,6 +180,10 @@ fn file() -> impl Strategy<Value = File> {
     let inode =
         (device_number(), any::<u64>()).prop_map(|(device, number)| Inode { device, number });
     let lock = flag().prop_map(|writer| Lock { writer });
+    let socket = (flag(), flag()).prop_map(|(listening, connectable)| Socket {
+        listening,
+        connectable,
+    });
     let names = (path(), fact(path()), fact(id()));
     let facts = (
         flag(),
@@ -179,8 +203,8 @@ fn file() -> impl Strategy<Value = File> {
         names,
         facts,
         sizes,
-        (flag(), flag(), flag(), flag()),
-        dio(),
+        (flag(), flag(), flag(), flag(), flag()),
+        (dio(), fact(text()), fact(qemu_access()), fact(socket)),
         fact(lock),
         fact(image()),
     )
@@ -189,8 +213,8 @@ fn file() -> impl Strategy<Value = File> {
                 (path, real_path, mount),
                 (present, kind, inode, device, mode),
                 (size, alloc, extents, uid, gid),
-                (nocow, compressed, extents_capped, shared_extents),
-                dio,
+                (nocow, compressed, extents_capped, shared_extents, compressed_extents),
+                (dio, label, qemu_access, socket),
                 lock,
                 image,
             )| File {
@@ -211,6 +235,11 @@ fn file() -> impl Strategy<Value = File> {
                 extents,
                 extents_capped,
                 shared_extents,
+                compressed_extents,
+                unwritten: Fact::Known(u64::MAX),
+                label,
+                qemu_access,
+                socket,
                 dio,
                 lock,
                 image,
@@ -228,10 +257,19 @@ fn directory() -> impl Strategy<Value = Directory> {
         fact((0_u32..0o10000).prop_map(Mode)),
         flag(),
         flag(),
-        dio(),
+        (dio(), fact(text()), fact(qemu_access())),
     )
         .prop_map(
-            |(path, present, real_path, mount, mode, nocow, compressed, dio)| Directory {
+            |(
+                path,
+                present,
+                real_path,
+                mount,
+                mode,
+                nocow,
+                compressed,
+                (dio, label, qemu_access),
+            )| Directory {
                 path,
                 present,
                 real_path,
@@ -241,9 +279,68 @@ fn directory() -> impl Strategy<Value = Directory> {
                 gid: Fact::NotCollected,
                 nocow,
                 compressed,
+                label,
+                qemu_access,
                 dio,
             },
         )
+}
+
+/// What single drivers say.
+type Drivers = (
+    Fact<Crypt>,
+    Fact<Nvme>,
+    Fact<Scsi>,
+    Fact<Bcache>,
+    Fact<Zvol>,
+);
+
+fn drivers() -> impl Strategy<Value = Drivers> {
+    let flag = || fact(any::<bool>());
+    let number = || fact(any::<u64>());
+    let crypt =
+        (flag(), fact(text()), words()).prop_map(|(allow_discards, cipher, options)| Crypt {
+            allow_discards,
+            cipher,
+            options,
+        });
+    let format = (number(), number(), fact(any::<u32>()), flag()).prop_map(
+        |(block, metadata, performance, in_use)| LbaFormat {
+            block,
+            metadata,
+            performance,
+            in_use,
+        },
+    );
+    let nvme = (fact(text()), fact(any::<u32>()), fact(vec(format, 0..3))).prop_map(
+        |(transport, namespace, formats)| Nvme {
+            transport,
+            namespace,
+            formats,
+        },
+    );
+    let scsi = (fact(text()), fact(text()), fact(text()), flag()).prop_map(
+        |(state, host, cache_type, thin_provisioning)| Scsi {
+            state,
+            host,
+            cache_type,
+            thin_provisioning,
+            provisioning_mode: Fact::Absent,
+        },
+    );
+    let bcache = (fact(text()), fact(text())).prop_map(|(mode, state)| Bcache { mode, state });
+    let zvol = (fact(text()), number()).prop_map(|(dataset, volblocksize)| Zvol {
+        dataset,
+        volblocksize,
+        ..Zvol::default()
+    });
+    (
+        fact(crypt),
+        fact(nvme),
+        fact(scsi),
+        fact(bcache),
+        fact(zvol),
+    )
 }
 
 fn queue() -> impl Strategy<Value = Queue> {
@@ -323,7 +420,7 @@ fn block_device() -> impl Strategy<Value = BlockDevice> {
         graph,
         makers,
         (words(), words(), flag(), flag()),
-        queue(),
+        (queue(), drivers()),
     )
         .prop_map(
             |(
@@ -331,7 +428,7 @@ fn block_device() -> impl Strategy<Value = BlockDevice> {
                 (slaves, holders, partitions, partition),
                 (dm, lvm, md, loop_file),
                 (by_id, mounted_at, read_only, swap),
-                queue,
+                (queue, (crypt, nvme, scsi, bcache, zvol)),
             )| BlockDevice {
                 id,
                 dev,
@@ -352,6 +449,11 @@ fn block_device() -> impl Strategy<Value = BlockDevice> {
                 lvm,
                 md,
                 loop_file,
+                crypt,
+                nvme,
+                scsi,
+                bcache,
+                zvol,
                 model: Fact::Absent,
                 numa_node: Fact::Known(0),
                 paths_up: Fact::NotCollected,
@@ -434,6 +536,81 @@ fn filesystem() -> impl Strategy<Value = Filesystem> {
         )
 }
 
+fn cgroups() -> impl Strategy<Value = Cgroups> {
+    let number = || fact(any::<u64>());
+    let limits = (fact(device_number()), number(), number()).prop_map(
+        |(dev, read_bytes, write_requests)| IoMax {
+            dev,
+            read_bytes,
+            write_requests,
+            ..IoMax::default()
+        },
+    );
+    let group = move || {
+        let limits = limits.clone();
+        (
+            fact(path()),
+            fact(vec(limits, 0..3)),
+            fact(any::<u32>()),
+            number(),
+        )
+            .prop_map(|(path, io_max, io_weight, memory_max)| Cgroup {
+                path,
+                io_max,
+                io_weight,
+                memory_max,
+            })
+    };
+    (fact(any::<u32>()), fact(group()), fact(group())).prop_map(|(version, own, machine)| Cgroups {
+        version,
+        own,
+        machine,
+    })
+}
+
+fn libvirt() -> impl Strategy<Value = Libvirt> {
+    let flag = || fact(any::<bool>());
+    let conf = (fact(text()), flag(), words(), fact(any::<i64>())).prop_map(
+        |(user, dynamic_ownership, namespaces, seccomp_sandbox)| QemuConf {
+            user,
+            dynamic_ownership,
+            namespaces,
+            seccomp_sandbox,
+            ..QemuConf::default()
+        },
+    );
+    let user = (
+        fact(text()),
+        fact(any::<u32>()),
+        fact(vec(any::<u32>(), 0..3)),
+    )
+        .prop_map(|(name, uid, groups)| QemuUser {
+            is_configured: Fact::NotCollected,
+            name,
+            uid,
+            gid: Fact::Absent,
+            groups,
+        });
+    (version(), fact(conf), fact(user)).prop_map(|(version, qemu_conf, qemu_user)| Libvirt {
+        version,
+        qemu_conf,
+        qemu_user,
+        ..Libvirt::default()
+    })
+}
+
+fn lvm_config() -> impl Strategy<Value = LvmConfig> {
+    let flag = || fact(any::<bool>());
+    (flag(), fact(any::<u32>()), fact(text())).prop_map(
+        |(issue_discards, thin_pool_autoextend_threshold, thin_pool_discards)| LvmConfig {
+            issue_discards,
+            thin_pool_autoextend_threshold,
+            thin_pool_discards,
+            ..LvmConfig::default()
+        },
+    )
+}
+
 fn host_groups() -> impl Strategy<Value = Facts> {
     let flag = || fact(any::<bool>());
     let number = || fact(any::<u64>());
@@ -449,11 +626,23 @@ fn host_groups() -> impl Strategy<Value = Facts> {
             vendor: Fact::Known("ubuntu".to_owned()),
             cmdline,
         });
-    let pages = (number(), number()).prop_map(|(nr, free)| HugePages {
+    let on_nodes = btree_map(
+        any::<u64>(),
+        (number(), number()).prop_map(|(nr, free)| NodePages { nr, free }),
+        0..3,
+    );
+    let pages = (number(), number(), on_nodes).prop_map(|(nr, free, nodes)| HugePages {
         nr,
         free,
         reserved: Fact::Absent,
+        overcommit: Fact::NotCollected,
+        nodes,
     });
+    let nodes = btree_map(
+        any::<u64>(),
+        (fact(text()), number()).prop_map(|(cpus, memory_bytes)| NumaNode { cpus, memory_bytes }),
+        0..3,
+    );
     let memory = (number(), fact(text()), btree_map(any::<u64>(), pages, 0..3)).prop_map(
         |(total_bytes, thp, hugepages)| Memory {
             total_bytes,
@@ -497,10 +686,24 @@ fn host_groups() -> impl Strategy<Value = Facts> {
         limits,
         errors,
         services,
-        (flag(), fact(text()), words()),
+        (
+            (flag(), fact(text()), words()),
+            nodes,
+            cgroups(),
+            fact(libvirt()),
+            lvm_config(),
+        ),
     )
         .prop_map(
-            |(kernel, memory, qemu, limits, errors, services, (proven, level, groups))| Facts {
+            |(
+                kernel,
+                memory,
+                qemu,
+                limits,
+                errors,
+                services,
+                ((proven, level, groups), nodes, cgroups, libvirt, lvm_config),
+            )| Facts {
                 collector: Collector {
                     groups,
                     ..Collector::default()
@@ -517,19 +720,24 @@ fn host_groups() -> impl Strategy<Value = Facts> {
                 kernel,
                 cpu: Cpu {
                     count: Fact::Known(2),
+                    nodes,
                     ..Cpu::default()
                 },
                 kvm: Kvm {
                     proven,
+                    obstacle: Fact::Known(KvmObstacle::ProcessorOrFirmware),
                     ..Kvm::default()
                 },
+                security: Security {
+                    selinux: Fact::Known("enforcing".to_owned()),
+                    ..Security::default()
+                },
+                cgroups,
+                lvm_config,
                 limits,
                 memory,
                 qemu,
-                libvirt: Fact::Known(Libvirt {
-                    version: Fact::Known(Version(9, 0, 0)),
-                    ..Libvirt::default()
-                }),
+                libvirt,
                 services,
                 errors,
                 ..Facts::default()

@@ -286,6 +286,12 @@ fn the_machine_is_what_was_asked_the_target_or_the_common_one() {
         machine(&host(), "", asked, &[]),
         of("aarch64", "virt", "qemu")
     );
+    let mut tried = host();
+    tried.kvm.proven = false.into();
+    assert_eq!(
+        machine(&tried, "", open(), &[]),
+        of("x86_64", "q35", "qemu")
+    );
     let mut without = host();
     without.kvm.dev_kvm = false.into();
     assert_eq!(

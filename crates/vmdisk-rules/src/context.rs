@@ -29,6 +29,9 @@ impl Missing {
     /// The reason for everything about the host when no facts were given.
     pub const NO_FACTS: &'static str = "no facts were given";
 
+    /// The reason for everything about QEMU when neither facts nor target tell its version.
+    pub const NO_QEMU: &'static str = "the version of QEMU is not known";
+
     /// The reason for everything about the machine when only disks are known.
     pub const DISKS_ONLY: &'static str = "the file holds disks without their machine";
 

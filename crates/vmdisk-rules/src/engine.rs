@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use vmdisk_model::{DomainField, DomainType, FieldPath};
 
-use crate::{Context, Finding, Missing, NotChecked, RULES, Report, TakenBy};
+use crate::{Comparison, Context, Finding, Missing, NotChecked, RULES, Report, TakenBy};
 
 /// What came of running all rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,27 @@ pub fn check(context: &Context<'_>) -> Outcome {
     outcome
         .findings
         .sort_by(|a, b| (a.at, a.rule.name).cmp(&(b.at, b.rule.name)));
+    outcome
+}
+
+/// Compares the hosts that one configuration may run on; with fewer than two there is nothing to compare.
+pub fn compare(comparison: &Comparison<'_>) -> Outcome {
+    let mut outcome = Outcome::default();
+    let domain_type = comparison.domain.domain_type.as_ref();
+    let is_foreign = domain_type.is_some_and(|domain_type| !domain_type.is_run_by_qemu());
+    // That rules about QEMU have nothing to say about this guest is told for each host already.
+    if comparison.hosts.len() < 2 || is_foreign {
+        return outcome;
+    }
+    for rule in RULES {
+        let Some(compare) = rule.compare else {
+            continue;
+        };
+        let mut report = Report::new(rule);
+        compare(comparison, &mut report);
+        outcome.findings.append(&mut report.findings);
+        outcome.not_checked.append(&mut report.not_checked);
+    }
     outcome
 }
 

@@ -88,9 +88,18 @@ pub struct Finding {
     pub help: Option<String>,
     /// A mechanical way to mend it.
     pub fix: Option<Fix>,
+    /// Where hosts are compared, the numbers of those that it is about.
+    pub hosts: Vec<usize>,
 }
 
 impl Finding {
+    /// Says which of the compared hosts it is about.
+    pub fn on_hosts(&mut self, hosts: impl IntoIterator<Item = usize>) -> &mut Self {
+        self.hosts = hosts.into_iter().collect();
+        self.hosts.sort_unstable();
+        self
+    }
+
     /// Says what is to be seen at the place.
     pub fn label(&mut self, label: impl Into<String>) -> &mut Self {
         self.label = Some(label.into());
@@ -152,6 +161,8 @@ pub struct NotChecked {
     pub at: FieldPath,
     /// What was missing, and why.
     pub missing: Missing,
+    /// Where there are several hosts, the numbers of those on which it was missing.
+    pub hosts: Vec<usize>,
 }
 
 /// Collects what one rule says about one configuration.
@@ -185,6 +196,7 @@ impl Report {
             notes: Vec::new(),
             help: None,
             fix: None,
+            hosts: Vec::new(),
         });
         self.findings.last_mut().expect("one was just pushed")
     }
@@ -195,6 +207,17 @@ impl Report {
             rule: self.rule,
             at,
             missing,
+            hosts: Vec::new(),
+        });
+    }
+
+    /// Says that `at` could not be checked on some of the compared hosts, and why.
+    pub fn not_checked_on(&mut self, at: FieldPath, missing: Missing, hosts: Vec<usize>) {
+        self.not_checked.push(NotChecked {
+            rule: self.rule,
+            at,
+            missing,
+            hosts,
         });
     }
 

@@ -24,6 +24,7 @@
 
 mod boot;
 mod chain;
+mod comparison;
 mod context;
 mod engine;
 mod evidence;
@@ -31,6 +32,7 @@ mod features;
 mod finding;
 mod format_words;
 mod host;
+mod io_uring;
 mod iothreads;
 mod media;
 mod page;
@@ -41,8 +43,9 @@ mod rules;
 mod target_names;
 mod thin;
 
+pub use comparison::{ComparedHost, Comparison};
 pub use context::{Context, Missing, TakenBy};
-pub use engine::{Outcome, check};
+pub use engine::{Outcome, check, compare};
 pub use evidence::Evidence;
 pub use finding::{Applicability, Confidence, Finding, Fix, NotChecked, Related, Report};
 pub use page::Example;

@@ -6,7 +6,7 @@ use crate::{Rule, Severity};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
     /// Words behind the language in the fence: `reported`, `not-reported` or `fixed`, then
-    /// `facts-NAME` for `fixtures/facts/NAME.json`, `qemu-7.2` or `libvirt-9.0` for a target, and
+    /// `facts-NAME` for `fixtures/facts/NAME.json` (several are several hosts), `qemu-7.2` or `libvirt-9.0` for a target, and
     /// `single-tenant` or `lab` for a policy.
     pub words: Vec<String>,
     /// The text between the fences.
@@ -22,6 +22,12 @@ impl Example {
     /// What follows `prefix` in the first word that starts with it.
     pub fn value_of(&self, prefix: &str) -> Option<&str> {
         self.words.iter().find_map(|word| word.strip_prefix(prefix))
+    }
+
+    /// What follows `prefix` in each word that starts with it.
+    pub fn values_of(&self, prefix: &str) -> Vec<&str> {
+        let words = self.words.iter();
+        words.filter_map(|word| word.strip_prefix(prefix)).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a rule is: metadata, a manual page and a pure function.
 
-use crate::{Context, Evidence, Example, Report, page};
+use crate::{Comparison, Context, Evidence, Example, Report, page};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,6 +99,8 @@ pub struct Rule {
     pub file: &'static str,
     /// Looks at one configuration.
     pub check: fn(&Context<'_>, &mut Report),
+    /// Compares the hosts that one configuration may run on, where there are several.
+    pub compare: Option<fn(&Comparison<'_>, &mut Report)>,
 }
 
 impl Rule {
@@ -146,6 +148,7 @@ macro_rules! declare_rule {
             evidence: $evidence:expr,
             supersedes: $supersedes:expr,
             check: $check:path,
+            $(compare: $compare:path,)?
         }
     ) => {
         $(#[doc = $doc])+
@@ -161,6 +164,7 @@ macro_rules! declare_rule {
             page: concat!($($doc, "\n",)+),
             file: file!(),
             check: $check,
+            compare: [$(Some($compare as fn(&$crate::Comparison<'_>, &mut $crate::Report)),)? None][0],
         };
     };
 }

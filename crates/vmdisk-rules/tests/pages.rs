@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_model::{Change, Domain, FieldPath};
 use vmdisk_rules::{
-    Context, Evidence, Example, Group, Outcome, Policy, RULES, Rule, TakenBy, check,
+    ComparedHost, Comparison, Context, Evidence, Example, Group, Outcome, Policy, RULES, Rule,
+    TakenBy, check, compare,
 };
 use vmdisk_source::{Edit, Problem, SourceMap, apply_edits};
 
@@ -17,8 +18,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
-fn facts_of(example: &Example) -> Option<Facts> {
-    let name = example.value_of("facts-")?;
+fn facts_named(name: &str) -> Facts {
     let path = fixtures().join(format!("facts/{name}.json"));
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -30,7 +30,7 @@ fn facts_of(example: &Example) -> Option<Facts> {
         path.display(),
         read.warnings
     );
-    Some(read.facts)
+    read.facts
 }
 
 fn target_of(example: &Example) -> Target {
@@ -115,13 +115,21 @@ impl Document {
 /// Runs all rules over the text of an example, as its fence asks.
 fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
     let document = Document::read(rule, example, text);
-    let facts = facts_of(example);
-    let host = facts.as_ref().map(HostIndex::new);
+    let facts: Vec<Facts> = example
+        .values_of("facts-")
+        .into_iter()
+        .map(facts_named)
+        .collect();
+    let hosts: Vec<HostIndex<'_>> = facts.iter().map(HostIndex::new).collect();
+    if hosts.len() > 1 {
+        let outcome = run_on_several(document.domain(), &hosts);
+        return (document, outcome);
+    }
     let target = target_of(example);
     let context = Context {
         domain: document.domain(),
         target: &target,
-        host: host.as_ref(),
+        host: hosts.first(),
         policy: policy_of(example),
         problems: document.problems(),
         taken_by: match &document {
@@ -131,6 +139,28 @@ fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
     };
     let outcome = check(&context);
     (document, outcome)
+}
+
+/// What comparing several hosts says.
+fn run_on_several(domain: &Domain, hosts: &[HostIndex<'_>]) -> Outcome {
+    let targets: Vec<Target> = hosts
+        .iter()
+        .map(|host| Target::from_facts(host.facts()))
+        .collect();
+    let hosts: Vec<ComparedHost<'_>> = hosts
+        .iter()
+        .zip(&targets)
+        .map(|(host, target)| ComparedHost {
+            name: "a host",
+            count: 1,
+            host,
+            target,
+        })
+        .collect();
+    compare(&Comparison {
+        domain,
+        hosts: &hosts,
+    })
 }
 
 fn count(rule: &Rule, outcome: &Outcome) -> usize {

@@ -110,6 +110,11 @@ fn qemu_refuses_in_the_words_that_rules_quote() {
             "qemu-storage-daemon",
             &["--blockdev", node],
         ),
+        (
+            "machine-newer-than-qemu",
+            "qemu-system-x86_64",
+            &["-machine", "pc-q35-99.0"],
+        ),
     ] {
         if !is_installed(program) {
             continue;
@@ -204,6 +209,11 @@ fn libvirt_refuses_in_the_words_that_rules_quote() {
         ),
         (
             missing,
+            "create",
+            guest("type='raw'", &path("gone.img"), ""),
+        ),
+        (
+            "migration-source-missing",
             "create",
             guest("type='raw'", &path("gone.img"), ""),
         ),

@@ -3,6 +3,8 @@
 use vmdisk_rules::{Applicability, Confidence, Rule, Severity};
 use vmdisk_source::{Edit, Position, Span};
 
+use crate::FoundOn;
+
 /// A place in a text, for people and for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -86,4 +88,6 @@ pub struct Diagnostic {
     pub fix: Option<ResolvedFix>,
     /// Why it does not count, for the ones in [`LintReport::allowed`](crate::LintReport::allowed).
     pub allowed_by: Option<AllowedBy>,
+    /// On which hosts, if there are several.
+    pub hosts: Option<FoundOn>,
 }

@@ -88,6 +88,7 @@ mod diagnostic;
 mod document;
 mod failure;
 mod fix;
+mod fleet;
 mod lint;
 mod losses;
 pub mod redact;
@@ -118,6 +119,7 @@ pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, Place, RelatedPlace, R
 pub use document::{Document, Source, breadcrumb, read, read_bytes};
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FixScope, Fixed, fix};
+pub use fleet::{Fleet, FoundOn};
 pub use lint::{LintOptions, LintReport, lint, lint_tried};
 pub use losses::{Loss, losses, not_about_disks};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};

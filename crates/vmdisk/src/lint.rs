@@ -12,7 +12,8 @@ use vmdisk_source::{Edit, Span};
 
 use crate::trial::{Said, Tried};
 use crate::{
-    AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, RelatedPlace, ResolvedFix, Source,
+    AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, Fleet, FoundOn, RelatedPlace,
+    ResolvedFix, Source,
 };
 
 /// What a document is checked against.
@@ -20,6 +21,8 @@ use crate::{
 pub struct LintOptions<'a> {
     /// What is known of the host; without it, rules about the host are not checked.
     pub host: Option<&'a HostIndex<'a>>,
+    /// The hosts it may run on, if there are several; `host` and `target` are theirs then.
+    pub fleet: Option<&'a Fleet<'a>>,
     /// What the configuration is meant to run on.
     pub target: Target,
     /// Who shares the host.
@@ -80,18 +83,32 @@ pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried)
             Source::QemuCommandLine(_) => TakenBy::Qemu,
         },
     };
-    let outcome = vmdisk_rules::check(&context);
+    let (findings, not_checked) = match options.fleet {
+        Some(fleet) => {
+            let (findings, not_checked) = fleet.check(&context);
+            let told = |(finding, hosts)| (finding, Some(hosts));
+            (findings.into_iter().map(told).collect(), not_checked)
+        }
+        None => {
+            let outcome = vmdisk_rules::check(&context);
+            let findings: Vec<_> = outcome
+                .findings
+                .into_iter()
+                .map(|found| (found, None))
+                .collect();
+            (findings, outcome.not_checked)
+        }
+    };
     let mut report = LintReport {
-        not_checked: outcome
-            .not_checked
+        not_checked: not_checked
             .into_iter()
             .filter(|missed| !options.ignored.contains(missed.rule.name))
             .collect(),
         ..LintReport::default()
     };
     let mut used = vec![false; document.allowances().len()];
-    for finding in outcome.findings {
-        let mut diagnostic = resolve(document, finding);
+    for (finding, hosts) in findings {
+        let mut diagnostic = resolve(document, finding, hosts);
         diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
         match diagnostic.allowed_by {
             Some(_) => report.allowed.push(diagnostic),
@@ -114,6 +131,7 @@ pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried)
                 rule,
                 at: *at,
                 missing: Missing::new("a trial", why.clone()),
+                hosts: Vec::new(),
             }));
     }
     for diagnostic in complaints_about_allowances(document, &used) {
@@ -179,10 +197,11 @@ fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said)
         }),
         fix: None,
         allowed_by: None,
+        hosts: None,
     }
 }
 
-fn resolve(document: &Document, finding: Finding) -> Diagnostic {
+fn resolve(document: &Document, finding: Finding, hosts: Option<FoundOn>) -> Diagnostic {
     let Finding {
         rule,
         severity,
@@ -195,6 +214,7 @@ fn resolve(document: &Document, finding: Finding) -> Diagnostic {
         notes,
         help,
         fix,
+        hosts: _, // What compares hosts has told them as `hosts`.
     } = finding;
     let place = match span {
         Some(span) => document.place_of_span(at, span, true),
@@ -231,6 +251,7 @@ fn resolve(document: &Document, finding: Finding) -> Diagnostic {
             })
         }),
         allowed_by: None,
+        hosts,
     }
 }
 
@@ -283,6 +304,7 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
                 applicability: Applicability::Safe,
             }),
             allowed_by: None,
+            hosts: None,
         });
     };
     for (allowance, used) in document.allowances().iter().zip(used) {

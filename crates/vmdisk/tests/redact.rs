@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use vmdisk::redact::{Level, Redactor};
 use vmdisk::rules::RULES;
-use vmdisk::{Facts, HostIndex, LintOptions, Policy, Target, lint, read, write};
+use vmdisk::{Facts, HostIndex, LintOptions, Target, lint, read, write};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -28,8 +28,7 @@ fn found(domain: &vmdisk::model::Domain, facts: Option<&Facts>) -> Vec<String> {
     let options = LintOptions {
         host: index.as_ref(),
         target: facts.map_or_else(Target::default, Target::from_facts),
-        policy: Policy::MultiTenant,
-        ignored: [].into(),
+        ..LintOptions::default()
     };
     let report = lint(&document, &options);
     let mut found: Vec<String> = report

@@ -65,7 +65,7 @@ fn record(name: &str, paths: &[&str]) -> anyhow::Result<()> {
     let folder = Path::new("/tmp/recording");
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.paths = paths.iter().map(PathBuf::from).collect();
-    request.groups = BTreeSet::from([Group::Core, Group::Lvm]);
+    request.groups = BTreeSet::from([Group::Core, Group::Lvm, Group::Dm, Group::Nvme]);
     request.record = Some(folder.to_owned());
     let facts = collect(&request);
     let mut tree = Vec::new();

@@ -93,6 +93,13 @@ fn collecting_for_a_guest_writes_nothing_and_starts_nothing() {
     );
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stdout.contains("web1.img"), "{run:?}");
+    // What is told of the image and of the host was asked for under strace too.
+    for fact in ["extents", "qemu_access", "cgroups", "io_uring_setup"] {
+        assert!(
+            run.stdout.contains(&format!("\"{fact}\"")),
+            "{fact}: {run:?}"
+        );
+    }
     let trace = std::fs::read_to_string(folder.join("out.strace")).expect("strace wrote it");
     let mut lines = trace.lines();
     let first = lines.next().expect("the program itself was started");

@@ -18,6 +18,7 @@ const VOLATILE: &[&str] = &[
     "/kernel/version",
     "/memory/available_bytes",
     "/memory/total_bytes",
+    "/cpu/nodes/0/memory_bytes",
     "/files/inode",
     "/filesystems/free_bytes",
     // Some blocks of a pool's records more or less, as its commits happen to fall.
@@ -29,6 +30,7 @@ const MADE_UP: &[&str] = &[
     "/dev/disk/by-diskseq/",
     "/dev/disk/by-id/dm-uuid-LVM-",
     "/dev/disk/by-id/lvm-pv-uuid-",
+    "/dev/bcache/by-uuid/",
 ];
 
 /// Names that two devices claim, of which udev gives them to whichever it saw last.
@@ -42,13 +44,16 @@ const CONTESTED: &[&str] = &[
     "/dev/disk/by-uuid/33333333-3333-4333-8333-333333333333",
 ];
 
-/// The stacks whose recordings are kept, to be collected from by tests without the lab.
+/// The stacks whose recordings are kept of every kernel, to be collected from by tests without the lab; of the newest all are.
 const RECORDED: &[&str] = &[
     "btrfs-raid1",
     "loop-partition",
     "multipath",
     "thin-on-crypt-on-md",
 ];
+
+/// The newest kernel of the lab.
+const NEWEST: &str = "6.12";
 
 /// Writes the recordings of some stacks under `VMDISK_BLESS=yes`, each with the facts that were collected meanwhile.
 pub(crate) fn keep_recordings(
@@ -61,7 +66,10 @@ pub(crate) fn keep_recordings(
     }
     let folder = crate::repository().join("fixtures/sysroots/hostlab");
     fs::create_dir_all(&folder)?;
-    for stack in stacks.iter().filter(|stack| RECORDED.contains(&stack.name)) {
+    let is_kept = |stack: &&&Stack| {
+        stack.purpose == Purpose::Facts && (kernel == NEWEST || RECORDED.contains(&stack.name))
+    };
+    for stack in stacks.iter().filter(is_kept) {
         for kind in ["tree", "facts.json"] {
             let name = format!("{}.recorded.{kind}", stack.name);
             let handed = outcome

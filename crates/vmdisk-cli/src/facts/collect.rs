@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use vmdisk::Facts;
-use vmdisk_collect::{Request, collect};
+use vmdisk::facts::CollectError;
+use vmdisk_collect::{RECORDING, Request, collect};
 
 use crate::args::{CollectArgs, FactsFormat};
 use crate::clock;
@@ -41,6 +42,7 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         output,
         root,
         probe_dio,
+        record,
     } = args;
     let mut request = Request::new(clock::now());
     let is_live = root == Path::new("/");
@@ -77,7 +79,14 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     if !groups.is_empty() {
         request.groups = groups.iter().copied().collect();
     }
+    if let Some(directory) = record {
+        make_empty(directory)?;
+        request.record = Some(absolute(directory, true)?);
+    }
     let facts = collect(&request);
+    if let (Some(directory), Some(error)) = (record, failed_to_record(&facts)) {
+        return Err(Stop::file("record into", directory, &error.detail));
+    }
     let text = match format {
         FactsFormat::Json => facts.to_json(),
         FactsFormat::Yaml => facts.to_yaml(),
@@ -97,6 +106,26 @@ fn absolute(path: &Path, is_live: bool) -> Result<PathBuf, Stop> {
         .help("write the path as it was on the recorded host, from / on"));
     }
     std::path::absolute(path).map_err(|error| Stop::file("find", path, plain(&error)))
+}
+
+/// A folder of one's own for a recording: what is in it may hold secrets.
+fn make_empty(directory: &Path) -> Result<(), Stop> {
+    let failed = |error: std::io::Error| Stop::file("record into", directory, plain(&error));
+    match std::fs::read_dir(directory).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Stop::file("record into", directory, "it is not empty")
+            .help("name a directory that does not exist yet")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let mut builder = std::fs::DirBuilder::new();
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(directory).map_err(failed)
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn failed_to_record(facts: &Facts) -> Option<&CollectError> {
+    facts.errors.iter().find(|error| error.what == RECORDING)
 }
 
 fn must_be_a_directory(doing: &str, path: &Path) -> Result<(), Stop> {

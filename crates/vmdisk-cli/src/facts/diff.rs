@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use vmdisk::{Document, Facts, HostIndex, LintOptions, Target, lint};
 
-use crate::args::DiffArgs;
+use crate::args::{DiffArgs, TextFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::host::read_facts;
@@ -20,13 +22,78 @@ use crate::stop::Stop;
 /// What differs between any two collections and says nothing.
 const PASSING: &[&str] = &["collected_at", "collector.version", "host.boot"];
 
+/// What came of comparing two facts files; `vmdisk facts diff --format json` prints it.
+///
+/// Within version 1 keys are added, never removed, renamed or given another meaning.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "vmdisk facts diff, version 1", rename = "FactsDiff")]
+struct Difference {
+    /// Version of this shape: another first number is another shape.
+    schema_version: &'static str,
+    /// The facts before, as the file was given.
+    old: String,
+    /// The facts after, as the file was given.
+    new: String,
+    /// What differs, by the path of the value; what differs between any two collections is left out.
+    changes: Vec<Change>,
+    /// Findings that only the new facts give, by the order of the domains.
+    new_findings: Vec<Finding>,
+    /// Findings that only the old facts give.
+    gone_findings: Vec<Finding>,
+}
+
+/// Version of the shape.
+const SCHEMA_VERSION: &str = "1.0";
+
+/// One value that differs.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Change {
+    /// Where it is; members of lists are called by what they are.
+    path: String,
+    /// What it was; null if there was nothing, which is another thing than a value that is known to be absent.
+    old: Option<String>,
+    /// What it is now.
+    new: Option<String>,
+}
+
+/// A finding that comes or goes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+struct Finding {
+    /// The domain, as the file was given.
+    domain: String,
+    /// How much it matters: `advice`, `warning` or `error`.
+    severity: &'static str,
+    /// Name of the rule.
+    rule: &'static str,
+    /// Name of the disk's target, if it is about one.
+    disk: Option<String>,
+    /// What is wrong.
+    title: String,
+}
+
+/// The JSON Schema of what is printed.
+pub(crate) fn schema() -> schemars::Schema {
+    schemars::schema_for!(Difference)
+}
+
 /// Compares two facts files.
 pub(super) fn run(args: &DiffArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let DiffArgs { old, new, domains } = args;
-    let (old, new) = (read_facts(old, io, colors)?, read_facts(new, io, colors)?);
-    let mut out = changes(&flat(&old), &flat(&new));
-    let is_changed = !out.is_empty();
-    let (mut come, mut gone) = (0, 0);
+    let DiffArgs {
+        old: old_file,
+        new: new_file,
+        domains,
+        format,
+    } = args;
+    let old = read_facts(old_file, io, colors)?;
+    let new = read_facts(new_file, io, colors)?;
+    let mut difference = Difference {
+        schema_version: SCHEMA_VERSION,
+        old: old_file.display().to_string(),
+        new: new_file.display().to_string(),
+        changes: changes(flat(&old), flat(&new)),
+        new_findings: Vec::new(),
+        gone_findings: Vec::new(),
+    };
     for file in domains {
         let input = Input {
             file: file.clone(),
@@ -34,29 +101,71 @@ pub(super) fn run(args: &DiffArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         };
         let bytes = read::file(file).map_err(Stop::from)?;
         let document = read::document(&input, &bytes).map_err(Stop::from)?;
-        let (before, after) = (findings(&document, &old), findings(&document, &new));
-        for finding in after.difference(&before) {
-            come += 1;
-            let _ = writeln!(out, "new finding: {}: {finding}", file.display());
-        }
-        for finding in before.difference(&after) {
-            gone += 1;
-            let _ = writeln!(out, "gone finding: {}: {finding}", file.display());
-        }
+        let domain = file.display().to_string();
+        let before = findings(&domain, &document, &old);
+        let after = findings(&domain, &document, &new);
+        difference
+            .new_findings
+            .extend(after.difference(&before).cloned());
+        difference
+            .gone_findings
+            .extend(before.difference(&after).cloned());
     }
-    if !domains.is_empty() {
-        let plural = if come == 1 { "" } else { "s" };
-        let _ = writeln!(out, "{come} new finding{plural}, {gone} gone");
-    }
-    deliver(io, None, &sanitize::lines(&out))?;
-    Ok(if is_changed || come + gone > 0 {
-        Exit::Findings
-    } else {
+    let text = match format {
+        TextFormat::Text => sanitize::lines(&difference.text(!domains.is_empty())).into_owned(),
+        TextFormat::Json => {
+            let mut text = serde_json::to_string_pretty(&difference)
+                .expect("a difference holds only text and lists");
+            text.push('\n');
+            text
+        }
+    };
+    deliver(io, None, &text)?;
+    Ok(if difference.is_empty() {
         Exit::Clean
+    } else {
+        Exit::Findings
     })
 }
 
-fn findings(document: &Document, facts: &Facts) -> BTreeSet<String> {
+impl Difference {
+    fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.new_findings.is_empty() && self.gone_findings.is_empty()
+    }
+
+    /// The difference for people.
+    fn text(&self, has_domains: bool) -> String {
+        let mut out = String::new();
+        for Change { path, old, new } in &self.changes {
+            let _ = match (old, new) {
+                (Some(old), Some(new)) => writeln!(out, "~ {path}: {old} → {new}"),
+                (Some(old), None) => writeln!(out, "- {path}: {old}"),
+                (None, Some(new)) => writeln!(out, "+ {path}: {new}"),
+                (None, None) => Ok(()),
+            };
+        }
+        for (word, findings) in [("new", &self.new_findings), ("gone", &self.gone_findings)] {
+            for found in findings {
+                let Finding {
+                    domain,
+                    severity,
+                    rule,
+                    disk: _, // The title names it.
+                    title,
+                } = found;
+                let _ = writeln!(out, "{word} finding: {domain}: {severity}[{rule}]: {title}");
+            }
+        }
+        if has_domains {
+            let (come, gone) = (self.new_findings.len(), self.gone_findings.len());
+            let plural = if come == 1 { "" } else { "s" };
+            let _ = writeln!(out, "{come} new finding{plural}, {gone} gone");
+        }
+        out
+    }
+}
+
+fn findings(domain: &str, document: &Document, facts: &Facts) -> BTreeSet<Finding> {
     let index = HostIndex::new(facts);
     let options = LintOptions {
         host: Some(&index),
@@ -65,8 +174,14 @@ fn findings(document: &Document, facts: &Facts) -> BTreeSet<String> {
     };
     lint(document, &options)
         .diagnostics
-        .iter()
-        .map(|found| format!("{}[{}]: {}", found.severity, found.rule.name, found.title))
+        .into_iter()
+        .map(|found| Finding {
+            domain: domain.to_owned(),
+            severity: found.severity.as_str(),
+            rule: found.rule.name,
+            disk: found.disk.and_then(|disk| disk.target),
+            title: found.title,
+        })
         .collect()
 }
 
@@ -160,18 +275,23 @@ fn walk(
     }
 }
 
-fn changes(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> String {
-    let mut out = String::new();
-    let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    for path in paths {
-        let _ = match (old.get(path), new.get(path)) {
-            (Some(before), Some(after)) if before != after => {
-                writeln!(out, "~ {path}: {before} → {after}")
-            }
-            (Some(before), None) => writeln!(out, "- {path}: {before}"),
-            (None, Some(after)) => writeln!(out, "+ {path}: {after}"),
-            (Some(_), Some(_)) | (None, None) => Ok(()),
-        };
+fn changes(mut old: BTreeMap<String, String>, new: BTreeMap<String, String>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (path, after) in new {
+        match old.remove(&path) {
+            Some(before) if before == after => {}
+            before => changes.push(Change {
+                path,
+                old: before,
+                new: Some(after),
+            }),
+        }
     }
-    out
+    changes.extend(old.into_iter().map(|(path, before)| Change {
+        path,
+        old: Some(before),
+        new: None,
+    }));
+    changes.sort_by(|one, other| one.path.cmp(&other.path));
+    changes
 }

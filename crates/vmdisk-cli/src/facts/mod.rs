@@ -2,7 +2,7 @@
 
 mod check;
 mod collect;
-mod diff;
+pub(crate) mod diff;
 mod redact;
 mod show;
 

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use vmdisk::facts::cgroup::IoMax;
+use vmdisk::facts::host::{Kvm, KvmObstacle};
 use vmdisk::facts::{Fact, FileKind};
 use vmdisk::model::Bytes;
 use vmdisk::{Facts, HostIndex};
@@ -30,6 +32,65 @@ fn told<T: ToString>(fact: &Fact<T>) -> String {
         Fact::Unknown(unknown) => format!("unknown ({})", unknown.reason),
         Fact::NotCollected => "not collected".to_owned(),
     }
+}
+
+/// Whether KVM can be used, as far as that is known.
+fn kvm(kvm: &Kvm) -> String {
+    let obstacle = match &kvm.obstacle {
+        Fact::Known(KvmObstacle::ProcessorOrFirmware) => {
+            "the processor shows no virtualisation, or the firmware has it off"
+        }
+        Fact::Known(KvmObstacle::Module) => "no module of KVM is loaded",
+        Fact::Known(KvmObstacle::Node) => "KVM is there without its device node, as in a container",
+        Fact::Known(KvmObstacle::Permission) => "/dev/kvm may not be opened",
+        Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => "",
+    };
+    let state = match (&kvm.dev_kvm, &kvm.proven) {
+        (Fact::Known(true), Fact::Known(true)) => "seen to run a guest".to_owned(),
+        (Fact::Known(true), Fact::Known(false)) => "present, does not run a guest".to_owned(),
+        (Fact::Known(true), Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => {
+            "present, unproven".to_owned()
+        }
+        (Fact::Known(false), _) => "not there".to_owned(),
+        (other @ (Fact::Absent | Fact::Unknown(_) | Fact::NotCollected), _) => told(other),
+    };
+    let trial = kvm.trial.value().map(String::as_str).unwrap_or_default();
+    let why = [obstacle, trial].into_iter().filter(|why| !why.is_empty());
+    let why: Vec<&str> = why.collect();
+    if why.is_empty() {
+        state
+    } else {
+        format!("{state}: {}", why.join("; "))
+    }
+}
+
+/// What a control group limits of a device.
+fn limited(limits: &IoMax) -> String {
+    let IoMax {
+        dev,
+        read_bytes,
+        write_bytes,
+        read_requests,
+        write_requests,
+    } = limits;
+    let bytes = |what: &str, fact: &Fact<u64>| {
+        fact.value()
+            .map(|&number| format!("{what} {} in a second", Bytes(number)))
+    };
+    let count = |what: &str, fact: &Fact<u64>| {
+        fact.value()
+            .map(|number| format!("{number} {what} in a second"))
+    };
+    let all: Vec<String> = [
+        bytes("reads", read_bytes),
+        bytes("writes", write_bytes),
+        count("reads", read_requests),
+        count("writes", write_requests),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    format!("{}: {}", told(dev), all.join(", "))
 }
 
 fn text(facts: &Facts) -> String {
@@ -67,12 +128,7 @@ fn text(facts: &Facts) -> String {
                 .and_then(|libvirt| libvirt.version.clone()),
         ),
     );
-    let proven = match (&facts.kvm.dev_kvm, &facts.kvm.proven) {
-        (Fact::Known(true), Fact::Known(true)) => "seen to run a guest".to_owned(),
-        (Fact::Known(true), _) => "present, unproven".to_owned(),
-        (other, _) => told(other),
-    };
-    row("kvm", proven);
+    row("kvm", kvm(&facts.kvm));
     row(
         "io_uring",
         match facts.limits.io_uring_disabled {
@@ -82,6 +138,22 @@ fn text(facts: &Facts) -> String {
             ref other @ (Fact::Unknown(_) | Fact::NotCollected) => told(other),
         },
     );
+    if let Fact::Known(libvirt) = &facts.libvirt
+        && let Fact::Known(user) = &libvirt.qemu_user
+    {
+        row("QEMU runs as", told(&user.name));
+    }
+    let groups = [
+        ("limits here", &facts.cgroups.own),
+        ("guests' limits", &facts.cgroups.machine),
+    ];
+    for (name, group) in groups {
+        if let Fact::Known(limits) = group.as_ref().and_then(|group| group.io_max.as_ref()) {
+            for limits in limits {
+                row(name, limited(limits));
+            }
+        }
+    }
     for mount in &facts.mounts {
         row(
             "mount",

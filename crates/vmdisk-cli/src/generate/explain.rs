@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use vmdisk::plan::{Choice, Plan};
+use vmdisk::plan::{Choice, ChoiceSource, Plan};
 
 use crate::sanitize::line;
 
@@ -25,17 +25,18 @@ pub(super) fn choices(plan: &Plan) -> String {
             Some(disk) => line(disk.name()),
             None => "guest".into(),
         };
-        let _ = write!(
-            out,
-            "{what}: {option}={}: {} ({}",
-            line(value),
-            line(reason),
-            source.word()
-        );
-        if let Some(rule) = rule {
-            let _ = write!(out, "; see `vmdisk explain {rule}`");
+        let _ = write!(out, "{what}: {option}={}: {}", line(value), line(reason));
+        let source = match source {
+            // The reason says so.
+            ChoiceSource::Asked => None,
+            ChoiceSource::Fact | ChoiceSource::Default => Some(source.word().to_owned()),
+        };
+        let page = rule.map(|rule| format!("see `vmdisk explain {rule}`"));
+        let more: Vec<String> = source.into_iter().chain(page).collect();
+        if !more.is_empty() {
+            let _ = write!(out, " ({})", more.join("; "));
         }
-        out.push_str(")\n");
+        out.push('\n');
     }
     out
 }

@@ -53,6 +53,8 @@ pub(crate) struct Unchecked {
     pub(crate) what: String,
     /// Why.
     pub(crate) why: Cow<'static, str>,
+    /// The numbers of the hosts on which it was missing, where there are several.
+    pub(crate) hosts: Vec<usize>,
 }
 
 impl Report {
@@ -96,6 +98,7 @@ impl Report {
                 field: document.breadcrumb(missed.at),
                 what: missed.missing.what,
                 why: missed.missing.why,
+                hosts: missed.hosts,
             })
             .collect();
         unchecked.sort();

@@ -1,6 +1,7 @@
 //! `vmdisk lint`.
 
 pub(crate) mod checked;
+pub(crate) mod classes;
 mod diff;
 pub(crate) mod inputs;
 pub(crate) mod read;
@@ -14,12 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::sync::OnceLock;
 
-use vmdisk::{FixScope, LintOptions, Severity};
+use vmdisk::{FixScope, Fleet, LintOptions, Severity};
 
 use crate::args::{LintArgs, LintFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::host::{Host, Wanted};
+use crate::hosts::{self, Hosts};
 use crate::io::Io;
 use crate::output::deliver;
 use crate::render::message::{Message, MessagePlace};
@@ -27,6 +29,7 @@ use crate::render::summary::{self, Summary};
 use crate::render::{View, concise, github, human, json, sarif, uri};
 use crate::stop::{Stop, plain};
 use checked::Checked;
+use classes::Classes;
 use inputs::{Inputs, Origin};
 use run::{Done, Job, Mode};
 
@@ -38,7 +41,15 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         .as_deref()
         .map(trial::Tester::new)
         .transpose()?;
-    let mut host = Host::prepare(&args.host, args.try_qemu.as_deref(), io, colors)?;
+    let files = hosts::files(&args.host.facts)?;
+    let hosts = match files.len() {
+        0 | 1 => None,
+        _ => Some(hosts::read(&files, io, colors)?),
+    };
+    let mut host = match hosts {
+        Some(_) => Host::without_facts(&args.host, args.try_qemu.as_deref())?,
+        None => Host::prepare(&args.host, args.try_qemu.as_deref(), io, colors)?,
+    };
     let inputs = inputs::find(&args.paths, args.stdin_filename.as_deref());
     let mut read_before = BTreeMap::new();
     let mut has_stdin = false;
@@ -55,6 +66,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         host.collect(wanted_facts(&inputs, &mut read_before));
     }
     let index = host.index();
+    let fleet = hosts.as_ref().map(|hosts| fleet(hosts, args));
     // Standard output belongs to the mended text where that is asked for.
     let prints_fixed = matches!(mode, Mode::Fix(_)) && has_stdin;
     let view = View {
@@ -70,12 +82,21 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
             (None, true) => colors.stderr,
             (None, false) => colors.stdout,
         },
+        classes: None,
     };
     let format = args.format;
-    let render = |checked: &Checked| text_of(format, checked, &view);
+    // Which hosts make a class is known when all inputs are done.
+    let renders_later = hosts.is_some();
+    let render = |checked: &Checked| {
+        if renders_later {
+            String::new()
+        } else {
+            text_of(format, checked, &view)
+        }
+    };
     let quotes_later = match format {
         LintFormat::Json | LintFormat::Sarif => true,
-        LintFormat::Full | LintFormat::Concise | LintFormat::Github => false,
+        LintFormat::Full | LintFormat::Concise | LintFormat::Github => renders_later,
     };
     // Looked for once, and only if a disk is on a volume.
     let found = OnceLock::new();
@@ -83,6 +104,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     let job = Job {
         options: LintOptions {
             host: index.as_ref(),
+            fleet: fleet.as_ref(),
             target: host.target(),
             policy: args.host.policy,
             ignored: args.ignore.iter().cloned().collect::<BTreeSet<String>>(),
@@ -96,7 +118,27 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         render: &render,
     };
     let done = run::all(&inputs.files, &job, threads(args));
-    finish(args, mode, &inputs, done, io, colors)
+    let ran = Ran {
+        inputs: &inputs,
+        done,
+        hosts,
+    };
+    finish(args, mode, ran, &view, io, colors)
+}
+
+/// What a run had to do, and what came of it.
+struct Ran<'a> {
+    inputs: &'a Inputs,
+    done: Vec<Option<Done>>,
+    /// The hosts, if there are several.
+    hosts: Option<Hosts>,
+}
+
+/// The hosts, ready to be asked.
+fn fleet<'a>(hosts: &'a Hosts, args: &LintArgs) -> Fleet<'a> {
+    let asked = args.host.target.clone().unwrap_or_default();
+    let named = hosts.known.iter();
+    Fleet::new(named.map(|host| (host.name.as_str(), &host.facts)), &asked)
 }
 
 fn mode(args: &LintArgs) -> Result<Mode, Stop> {
@@ -122,7 +164,7 @@ fn threads(args: &LintArgs) -> usize {
 }
 
 /// The text of one input, in the formats that have one for each.
-fn text_of(format: LintFormat, checked: &Checked, view: &View) -> String {
+fn text_of(format: LintFormat, checked: &Checked, view: &View<'_>) -> String {
     match (format, &checked.outcome) {
         (LintFormat::Full, Ok(report)) => human::file(&checked.path, report, view),
         (LintFormat::Concise, Ok(report)) => concise::file(&checked.path, report, view),
@@ -168,11 +210,16 @@ fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> 
 fn finish(
     args: &LintArgs,
     mode: Mode,
-    inputs: &Inputs,
-    done: Vec<Option<Done>>,
+    ran: Ran<'_>,
+    view: &View<'_>,
     io: &mut Io<'_>,
     colors: Colors,
 ) -> Result<Exit, Stop> {
+    let Ran {
+        inputs,
+        done,
+        mut hosts,
+    } = ran;
     let mut holds_ours = vec![false; inputs.directories.len()];
     for (input, done) in inputs.files.iter().zip(&done) {
         if let (Origin::Found(number), Some(_)) = (&input.origin, done) {
@@ -195,12 +242,30 @@ fn finish(
             all.push(checked);
         }
     }
+    if let Some(hosts) = &mut hosts {
+        all.append(&mut hosts.failed);
+    }
+    let classes = hosts.as_ref().map(|hosts| Classes::new(hosts, &all));
+    if classes.is_some() {
+        let view = View {
+            classes: classes.as_ref(),
+            ..*view
+        };
+        let texts = all
+            .iter()
+            .map(|checked| text_of(args.format, checked, &view));
+        rendered = texts.collect();
+    }
     let exit = exit(args, mode, &all, !diffs.is_empty());
     let summary = Summary::of(&all);
     let data = match (mode, args.format) {
         (Mode::Diff(_), _) => diffs,
-        (Mode::Report | Mode::Fix(_), LintFormat::Json) => json::v1::report(&all, &summary),
-        (Mode::Report | Mode::Fix(_), LintFormat::Sarif) => sarif::log(&all, exit),
+        (Mode::Report | Mode::Fix(_), LintFormat::Json) => {
+            json::v1::report(&all, &summary, classes.as_ref())
+        }
+        (Mode::Report | Mode::Fix(_), LintFormat::Sarif) => {
+            sarif::log(&all, exit, classes.as_ref())
+        }
         (
             Mode::Report | Mode::Fix(_),
             LintFormat::Full | LintFormat::Concise | LintFormat::Github,
@@ -222,7 +287,7 @@ fn finish(
         }
     }
     if args.verbose {
-        io.say(&summary::not_checked(&all));
+        io.say(&summary::not_checked(&all, classes.as_ref()));
     }
     let is_for_people = match args.format {
         LintFormat::Full | LintFormat::Concise => true,
@@ -233,6 +298,9 @@ fn finish(
             Mode::Report | Mode::Fix(_) => summary.text(),
             Mode::Diff(_) => summary.would_fix(),
         });
+        if let Some(classes) = &classes {
+            io.say(&classes.summary());
+        }
         if let (Mode::Report, LintFormat::Full, Some(further)) =
             (mode, args.format, summary.further_reading())
         {

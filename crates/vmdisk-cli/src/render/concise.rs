@@ -8,20 +8,20 @@ use crate::render::human::allowance;
 use crate::sanitize::line;
 
 /// The findings of one file: `path:line:column: severity[rule]: title`.
-pub(crate) fn file(path: &str, report: &Report, view: &View) -> String {
+pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
     let mut out = String::new();
     for finding in report.at_least(view.least_shown) {
-        one(&mut out, path, finding, finding.severity.as_str());
+        one(&mut out, path, finding, finding.severity.as_str(), view);
     }
     if view.show_allowed {
         for finding in &report.allowed {
-            one(&mut out, path, finding, "allowed");
+            one(&mut out, path, finding, "allowed", view);
         }
     }
     out
 }
 
-fn one(out: &mut String, path: &str, finding: &Diagnostic, word: &str) {
+fn one(out: &mut String, path: &str, finding: &Diagnostic, word: &str, view: &View<'_>) {
     let start = finding.place.start;
     out.push_str(&format!(
         "{}:{}:{}: {word}[{}]: {}",
@@ -31,6 +31,9 @@ fn one(out: &mut String, path: &str, finding: &Diagnostic, word: &str) {
         finding.rule.name,
         line(&finding.title)
     ));
+    if let Some(hosts) = view.hosts_note(finding) {
+        out.push_str(&format!(" ({})", line(&hosts)));
+    }
     match finding.confidence {
         Confidence::Certain => {}
         Confidence::Assumed => out.push_str(" (assumed)"),

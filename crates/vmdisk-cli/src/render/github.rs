@@ -10,10 +10,10 @@ use crate::render::message::Message;
 use crate::sanitize::{line, lines};
 
 /// The findings of one file.
-pub(crate) fn file(path: &str, report: &Report, view: &View) -> String {
+pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
     let mut out = String::new();
     for finding in report.at_least(view.least_shown) {
-        annotation(&mut out, path, finding);
+        annotation(&mut out, path, finding, view);
     }
     out
 }
@@ -42,7 +42,7 @@ pub(crate) fn failure(checked: &Checked, message: &Message) -> String {
     out
 }
 
-fn annotation(out: &mut String, path: &str, finding: &Diagnostic) {
+fn annotation(out: &mut String, path: &str, finding: &Diagnostic, view: &View<'_>) {
     let command = match finding.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -67,6 +67,7 @@ fn annotation(out: &mut String, path: &str, finding: &Diagnostic) {
         .chain(&finding.notes)
         .cloned()
         .chain(unwritten_note(&finding.place))
+        .chain(view.hosts_note(finding))
         .chain(confidence_note(finding.confidence).map(str::to_owned));
     for note in notes {
         let _ = write!(text, "\n{note}");

@@ -7,7 +7,7 @@ use crate::render::View;
 use crate::render::block::{Block, Heading, Quoted};
 
 /// The findings of one file; blocks end with an empty line.
-pub(crate) fn file(path: &str, report: &Report, view: &View) -> String {
+pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
     let mut out = String::new();
     for finding in report.at_least(view.least_shown) {
         out.push_str(&block(path, report, finding, view));
@@ -22,7 +22,7 @@ pub(crate) fn file(path: &str, report: &Report, view: &View) -> String {
     out
 }
 
-fn block(path: &str, report: &Report, finding: &Diagnostic, view: &View) -> String {
+fn block(path: &str, report: &Report, finding: &Diagnostic, view: &View<'_>) -> String {
     let Diagnostic {
         rule,
         severity,
@@ -36,6 +36,7 @@ fn block(path: &str, report: &Report, finding: &Diagnostic, view: &View) -> Stri
         help,
         fix,
         allowed_by,
+        hosts: _, // The view puts them into words.
     } = finding;
     let is_brief = match (allowed_by, severity) {
         (Some(_), _) => true,
@@ -47,6 +48,7 @@ fn block(path: &str, report: &Report, finding: &Diagnostic, view: &View) -> Stri
         said.extend(notes.iter().cloned());
         said.extend(unwritten_note(place));
     }
+    said.extend(view.hosts_note(finding));
     said.extend(confidence_note(*confidence).map(str::to_owned));
     said.extend(allowed_by.as_ref().map(allowance));
     let help = if allowed_by.is_some() {

@@ -13,11 +13,13 @@ mod tests;
 pub(crate) mod uri;
 pub(crate) mod window;
 
-use vmdisk::Severity;
+use vmdisk::{Diagnostic, Severity};
+
+use crate::lint::classes::Classes;
 
 /// What of a report is shown, and how.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View {
+pub(crate) struct View<'a> {
     /// The least severity that is shown.
     pub(crate) least_shown: Severity,
     /// Also what is allowed.
@@ -26,9 +28,11 @@ pub(crate) struct View {
     pub(crate) verbose: bool,
     /// With colour.
     pub(crate) colored: bool,
+    /// The hosts, where there are several.
+    pub(crate) classes: Option<&'a Classes<'a>>,
 }
 
-impl View {
+impl View<'_> {
     /// Everything that counts, without colour.
     pub(crate) const fn plain() -> Self {
         View {
@@ -36,6 +40,12 @@ impl View {
             show_allowed: false,
             verbose: false,
             colored: false,
+            classes: None,
         }
+    }
+
+    /// On which of several hosts something was found, in words.
+    pub(crate) fn hosts_note(&self, finding: &Diagnostic) -> Option<String> {
+        self.classes?.note(finding.hosts.as_ref()?)
     }
 }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use vmdisk::{Applicability, Severity};
 
 use crate::lint::checked::{Checked, Unchecked};
+use crate::lint::classes::Classes;
 use crate::sanitize::line;
 
 /// Numbers of a run.
@@ -164,7 +165,7 @@ impl Summary {
 }
 
 /// What could not be checked, a line for each rule and reason.
-pub(crate) fn not_checked(all: &[Checked]) -> String {
+pub(crate) fn not_checked(all: &[Checked], classes: Option<&Classes<'_>>) -> String {
     let mut missed: BTreeMap<(&str, &str), (usize, &str, &Unchecked)> = BTreeMap::new();
     for checked in all {
         let Ok(report) = &checked.outcome else {
@@ -187,6 +188,9 @@ pub(crate) fn not_checked(all: &[Checked]) -> String {
             line(path),
             line(&first.what)
         );
+        if let Some(classes) = classes {
+            let _ = write!(out, " on {}", line(&classes.names(&first.hosts).join(", ")));
+        }
         if number > 1 {
             let _ = write!(
                 out,

@@ -66,6 +66,7 @@ fn finding(severity: Severity, title: &str, place: Place) -> Diagnostic {
         help: None,
         fix: None,
         allowed_by: None,
+        hosts: None,
     }
 }
 
@@ -152,6 +153,7 @@ fn sample() -> Vec<Checked> {
         field: format!("disk {target} › driver/@io"),
         what: what.to_owned(),
         why: why.to_owned().into(),
+        hosts: Vec::new(),
     };
     let no_facts = vmdisk::rules::Missing::NO_FACTS;
     let report = Report {
@@ -209,7 +211,7 @@ fn sample() -> Vec<Checked> {
 }
 
 /// All textual parts of the sample in one format.
-fn text(of: fn(&str, &Report, &View) -> String, view: View) -> String {
+fn text(of: fn(&str, &Report, &View<'_>) -> String, view: View<'_>) -> String {
     sample()
         .iter()
         .filter_map(|checked| Some(of(&checked.path, checked.outcome.as_ref().ok()?, &view)))
@@ -287,12 +289,12 @@ fn for_github() {
 #[test]
 fn for_programs() {
     let all = sample();
-    insta::assert_snapshot!(json::v1::report(&all, &Summary::of(&all)));
+    insta::assert_snapshot!(json::v1::report(&all, &Summary::of(&all), None));
 }
 
 #[test]
 fn for_code_scanning() {
-    let log = sarif::log(&sample(), Exit::CouldNot);
+    let log = sarif::log(&sample(), Exit::CouldNot, None);
     // The page of the rule is the rule's business.
     let mut log: serde_json::Value = serde_json::from_str(&log).unwrap();
     let rule = &mut log["runs"][0]["tool"]["driver"]["rules"][0];
@@ -307,7 +309,7 @@ fn for_code_scanning() {
 fn in_the_end() {
     let all = sample();
     let mut text = Summary::of(&all).text();
-    text.push_str(&summary::not_checked(&all));
+    text.push_str(&summary::not_checked(&all, None));
     for checked in &all {
         if let Err(message) = &checked.outcome {
             text.push_str(&message.render(false));

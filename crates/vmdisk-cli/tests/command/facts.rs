@@ -63,6 +63,49 @@ fn a_recorded_root_is_asked_instead_of_this_host() {
 }
 
 #[test]
+fn a_recorded_host_gives_the_same_facts_file_again() {
+    let place = Place::with(&[("image.qcow2", "not really"), ("used/file", "")]);
+    let image = place.path("image.qcow2");
+    place.write(
+        "a.xml",
+        CLEAN
+            .replace("/srv/web1.qcow2", image.to_str().unwrap())
+            .as_bytes(),
+    );
+    let recorded = place.run(&["facts", "--for", "a.xml", "--record", "host"]);
+    assert_eq!(
+        (recorded.code, recorded.stderr.as_str()),
+        (0, ""),
+        "{recorded:?}"
+    );
+    let again = place.run(&["facts", "--root", "host"]);
+    assert_eq!(again.stdout, recorded.stdout);
+    // What was asked for then is in the recording, and not this host's any more.
+    std::fs::remove_file(&image).unwrap();
+    assert_eq!(
+        place.run(&["facts", "--root", "host"]).stdout,
+        recorded.stdout
+    );
+    for arguments in [
+        &["facts", "--record", "used"][..],
+        &["facts", "--record", "host"],
+        &["facts", "--record", "used/file"],
+        &["facts", "--record", "no/such/parent"],
+        &["facts", "--record", "new", "--root", "host"],
+        &["facts", "--record", "new", "--probe-dio", "used"],
+    ] {
+        let run = place.run(arguments);
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (2, ""),
+            "{arguments:?}: {run:?}"
+        );
+        assert!(!run.stderr.is_empty());
+    }
+    assert!(!place.path("new").exists());
+}
+
+#[test]
 fn what_cannot_be_asked_is_a_failure_and_not_an_empty_answer() {
     let place = Place::with(&[("broken.xml", "<domain>"), ("file", "")]);
     for arguments in [
@@ -203,4 +246,46 @@ fn redacted_facts_fit_the_configuration_redacted_with_the_same_salt() {
     command.env("VMDISK_SALT", "a salt that nobody guesses");
     let run = crate::finish(command, b"");
     assert_eq!(run.stdout, place.read("shared.json"));
+}
+
+#[test]
+fn a_difference_for_programs_is_what_its_published_schema_says() {
+    let host = |kernel: &str, disabled: u32| {
+        format!(
+            r#"{{"schema_version": "1.0", "kernel": {{"release": "{kernel}"}}, "limits": {{"io_uring_disabled": {disabled}}}}}"#
+        )
+    };
+    let place = Place::with(&[
+        (
+            "a.xml",
+            &CLEAN.replace("cache='writeback'", "cache='none' io='io_uring'"),
+        ),
+        ("old.json", &host("6.1", 0)),
+        ("new.json", &host("6.6", 2)),
+    ]);
+    let arguments = [
+        "facts", "diff", "old.json", "new.json", "--for", "a.xml", "--format", "json",
+    ];
+    let run = place.run(&arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{run:?}");
+    let difference: Value = serde_json::from_str(&run.stdout).unwrap();
+    let schema = place.run(&["schema", "facts-diff"]).stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    assert!(validator.is_valid(&difference), "{difference}");
+    assert_eq!(
+        difference["changes"],
+        serde_json::json!([
+            { "path": "kernel.release", "old": "6.1", "new": "6.6" },
+            { "path": "limits.io_uring_disabled", "old": "0", "new": "2" },
+        ])
+    );
+    let found = &difference["new_findings"][0];
+    assert_eq!(
+        (&found["rule"], &found["disk"]),
+        (&"io-uring-disabled".into(), &"vda".into())
+    );
+    assert_eq!(difference["gone_findings"], serde_json::json!([]));
+    let same = place.run(&["facts", "diff", "old.json", "old.json", "--format", "json"]);
+    assert_eq!(same.code, 0, "{same:?}");
 }

@@ -7,6 +7,7 @@ mod convert;
 mod exit_codes;
 mod facts;
 mod fixes;
+mod fleet;
 mod formats;
 mod generate;
 mod image;

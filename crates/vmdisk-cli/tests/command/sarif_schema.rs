@@ -86,6 +86,7 @@ fn define_run(define: &mut impl FnMut(&str, Value)) {
                 "invocations": list_of("invocation"),
                 "artifacts": list_of("artifact"),
                 "results": list_of("result"),
+                "properties": { "type": "object" },
             }),
         ),
     );

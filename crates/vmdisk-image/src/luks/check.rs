@@ -201,7 +201,8 @@ fn slots(header: &Luks1Header, found: &mut impl FnMut(u64, DefectKind)) {
                 },
             );
         }
-        if end * 512 > header.payload_offset {
+        // Divided, because the number of stripes can be anything.
+        if end > header.payload_offset / 512 {
             found(
                 at + 40,
                 DefectKind::Overlap {

@@ -126,9 +126,11 @@ impl Planner<'_> {
                         whose: "direct I/O there".to_owned(),
                     });
                 }
-                let leaves = self.host.index.leaves_of(path).known()?;
-                leaves
-                    .into_iter()
+                // The device that the file system is on, not what lies below it: encryption can have larger sectors
+                // than the disk.
+                let filesystem = self.host.index.filesystem_of(path).known()?;
+                let devices = self.host.index.devices_of(filesystem).into_iter();
+                devices
                     .filter_map(of_device)
                     .max_by_key(|below| (below.logical, below.physical))
             }

@@ -137,6 +137,10 @@ fn accelerator(planner: &Planner<'_>, arch: Architecture) -> Chosen<GuestType> {
             let reason = "there is no /dev/kvm on this host, so guests are emulated, which is slow";
             Chosen::by_fact(GuestType::Qemu, reason).instead_of("tcg-instead-of-kvm")
         }
+        (_, Fact::Known(false)) => {
+            let reason = "a guest that was tried did not run with KVM on this host, so guests are emulated, which is slow";
+            Chosen::by_fact(GuestType::Qemu, reason).instead_of("tcg-instead-of-kvm")
+        }
         (_, Fact::Known(true)) => {
             Chosen::by_fact(GuestType::Kvm, "a VM was seen to run with KVM on this host")
                 .instead_of("tcg-instead-of-kvm")

@@ -44,10 +44,6 @@ pub const MAX_SPEC_BYTES: usize = 1024 * 1024;
 /// How much text is read again to find the places of faults; the rest is told without line and column.
 const MOST_READ_AGAIN: usize = 16 * MAX_SPEC_BYTES;
 
-/// Most brackets that are open at once: the YAML reader looks at all of them for each word, so that
-/// many would keep it busy for hours. A spec needs six.
-const MOST_OPEN: usize = 64;
-
 section! {
     /// A spec: disks to be, or disks that exist, and the machine around them.
     pub struct Spec {
@@ -165,10 +161,9 @@ impl Spec {
             );
             return Err(vec![SpecError::value(SpecPath::default(), message)]);
         }
-        if let Some(at) = too_deep(text) {
-            let message = format!("more than {MOST_OPEN} brackets are open here");
-            let mut fault = SpecError::value(SpecPath::default(), message);
-            fault.place = Some(at);
+        if let Some((line, column)) = vmdisk_facts::yaml::overworked(text) {
+            let mut fault = SpecError::value(SpecPath::default(), "too many brackets");
+            fault.place = Some(SpecPlace { line, column });
             return Err(vec![fault]);
         }
         let node = NodeSeed::read(serde_yaml::Deserializer::from_str(text)).map_err(|error| {
@@ -230,27 +225,6 @@ impl Spec {
         schema.insert("title".into(), "vmdisk spec, version 1".into());
         schema
     }
-}
-
-/// Where more than [`MOST_OPEN`] brackets are open, whether or not they are quoted.
-fn too_deep(text: &str) -> Option<SpecPlace> {
-    let mut open = 0_usize;
-    for (line, content) in text.lines().enumerate() {
-        for (column, character) in content.chars().enumerate() {
-            match character {
-                '[' | '{' => open += 1,
-                ']' | '}' => open = open.saturating_sub(1),
-                _ => {}
-            }
-            if open > MOST_OPEN {
-                return Some(SpecPlace {
-                    line: line + 1,
-                    column: column + 1,
-                });
-            }
-        }
-    }
-    None
 }
 
 /// The message of the YAML reader without the place, which is told beside it.

@@ -129,7 +129,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         finding
             .label("on btrfs, NOCOW is off")
             .note(match found.pieces {
-                Some(pieces) => format!("{path} is in {pieces} pieces now"),
+                Some(Pieces { count, are_all: true }) => format!("{path} is in {count} pieces now"),
+                Some(Pieces { count, are_all: false }) => {
+                    format!("{path} is in more than {count} pieces now")
+                }
                 None => "6000 random writes left a file of 64 MiB in 8541 pieces instead of 2".to_owned(),
             })
             .note(
@@ -159,7 +162,13 @@ struct Copied {
     exists: bool,
     /// True unless btrfs is known to keep one copy, with which a checksum mends nothing.
     may_mend: bool,
-    pieces: Option<u64>,
+    pieces: Option<Pieces>,
+}
+
+/// In how many pieces a file is, or at least is.
+struct Pieces {
+    count: u64,
+    are_all: bool,
 }
 
 fn copied_on_write(context: &Context<'_>, path: &str) -> Result<Option<Copied>, Missing> {
@@ -200,9 +209,12 @@ fn copied_on_write(context: &Context<'_>, path: &str) -> Result<Option<Copied>, 
     let Some(size) = Context::known(size(facts, path), || format!("size of {path}"))? else {
         return Ok(None);
     };
-    let pieces = facts
-        .file(path)
-        .and_then(|file| file.extents.clone().known());
+    let pieces = facts.file(path).and_then(|file| {
+        Some(Pieces {
+            count: file.extents.clone().known()?,
+            are_all: !file.extents_capped.is_true(),
+        })
+    });
     Ok((size >= SMALLEST).then_some(Copied {
         exists,
         may_mend,

@@ -14,7 +14,7 @@ declare_rule! {
     /// pool is smaller, that is an error. If the pool would do and too few were free when the facts were collected,
     /// it is a warning: another guest had them, or this one. Where several page sizes are given to different NUMA
     /// cells, the rule cannot tell which is whose. Pages the kernel may add by itself (`nr_overcommit_hugepages`,
-    /// normally 0) are not counted.
+    /// normally 0) count where they are collected, because they may be had.
     ///
     /// ## Why it matters
     /// QEMU takes all of the guest's memory from the pool at start, and does not start without it. The pool is set
@@ -149,7 +149,10 @@ fn compare(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result<P
             usable: 0,
         });
     };
-    let existing = Context::known(pool.nr.clone(), words)?.unwrap_or(0);
+    let set_aside = Context::known(pool.nr.clone(), words)?.unwrap_or(0);
+    // Facts of an older collector do not have these, and normally there are none.
+    let on_demand = pool.overcommit.clone().known().unwrap_or(0);
+    let existing = set_aside.saturating_add(on_demand);
     if existing < needed {
         let usable = 0;
         return Ok(Pool {
@@ -165,7 +168,7 @@ fn compare(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result<P
         page,
         needed,
         existing,
-        usable: free.saturating_sub(promised),
+        usable: free.saturating_sub(promised).saturating_add(on_demand),
     })
 }
 

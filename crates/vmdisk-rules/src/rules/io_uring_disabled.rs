@@ -1,17 +1,18 @@
 //! `io-uring-disabled`
 
-use vmdisk_facts::{Answer, Basis, Capability, HostIndex};
-use vmdisk_model::{AioMode, Change, Disk, DiskField, FieldPath, HostStorage, Image};
+use vmdisk_facts::{Answer, Basis, Capability};
+use vmdisk_model::{AioMode, Change, DiskField, FieldPath};
 
+use crate::io_uring::{better, denied, is_opened_by_path};
 use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Fix, Group, Missing, Report, Severity};
+use crate::{Confidence, Context, Evidence, Fix, Group, Report, Severity};
 
 declare_rule! {
     /// A disk asks for io_uring on a host that denies it.
     ///
     /// ## What it does
     /// Reports `io='io_uring'` where `kernel.io_uring_disabled` is 2, or is 1 and `kernel.io_uring_group` names
-    /// no group. For QEMU 10.0 it is a warning: that one starts.
+    /// no group, or one that libvirt's QEMU user is not in. For QEMU 10.0 it is a warning: that one starts.
     ///
     /// ## Why it matters
     /// RHEL 10 ships with 2, and many hardening guides set it. QEMU gets no ring from the kernel and exits; the
@@ -47,6 +48,19 @@ declare_rule! {
     /// ```
     /// A warning, because this QEMU starts all the same.
     /// ```xml,reported,facts-io-uring-disabled,qemu-10.0
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='io_uring'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// One group gets io_uring, and QEMU's user is not in it.
+    /// ```xml,reported,facts-io-uring-one-group
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <devices>
@@ -145,39 +159,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// libvirt writes `io` for files and devices only, and drops it for everything else.
-const fn is_opened_by_path(image: &Image) -> bool {
-    image.protocol.on_host().is_some()
-}
-
-/// Why QEMU gets no ring; `None` if it gets one.
-fn denied(facts: &HostIndex<'_>) -> Result<Option<String>, Missing> {
-    let limits = &facts.facts().limits;
-    let what = || "kernel.io_uring_disabled".to_owned();
-    let disabled = Context::known(limits.io_uring_disabled.clone(), what)?;
-    match disabled {
-        None | Some(0) => return Ok(None),
-        Some(1) => {}
-        Some(2..) => {
-            return Ok(Some(
-                "kernel.io_uring_disabled is 2: no process gets io_uring".to_owned(),
-            ));
-        }
-    }
-    let what = || "kernel.io_uring_group".to_owned();
-    let group = Context::known(limits.io_uring_group.clone(), what)?;
-    match group {
-        None | Some(..0) => Ok(Some(
-            "kernel.io_uring_disabled is 1 and kernel.io_uring_group names no group, so only privileged processes get io_uring"
-                .to_owned(),
-        )),
-        Some(group) => Err(Missing::new(
-            format!("whether QEMU's user is in group {group}, which alone gets io_uring"),
-            "not collected",
-        )),
-    }
-}
-
 /// What the QEMU of the target does about it.
 fn what_happens(context: &Context<'_>) -> (Severity, Confidence, String) {
     match context.target.can(Capability::IoUringFallsBack) {
@@ -207,13 +188,5 @@ fn what_happens(context: &Context<'_>) -> (Severity, Confidence, String) {
             "QEMU exits, and the guest does not start; only 10.0 starts and uses threads"
                 .to_owned(),
         ),
-    }
-}
-
-/// What to take instead: Linux AIO for a device past the page cache, threads for everything else.
-fn better(disk: &Disk, image: &Image) -> AioMode {
-    match image.protocol.on_host() {
-        Some(HostStorage::Device(_)) if disk.backend.is_direct() => AioMode::Native,
-        Some(HostStorage::Device(_) | HostStorage::File(_)) | None => AioMode::Threads,
     }
 }

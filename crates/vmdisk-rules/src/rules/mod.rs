@@ -14,6 +14,7 @@ mod btrfs_cow_image;
 mod btrfs_dio_buffered;
 mod btrfs_dio_csum_corruption;
 mod btrfs_dio_raid_mirror_divergence;
+mod btrfs_nocow_snapshotted;
 mod bus_emulated;
 mod bus_missing;
 mod bus_option_refused;
@@ -29,6 +30,7 @@ mod data_store_refused;
 mod detect_zeroes_unmap_no_discard;
 mod device_bus_refused;
 mod direct_on_one_node;
+mod discard_crypt_blocked;
 mod discard_missing_thin;
 mod discard_on_one_node;
 mod disk_address_refused;
@@ -60,9 +62,16 @@ mod locking_off;
 mod login_refused;
 mod lun_option_refused;
 mod lun_refused;
+mod machine_newer_than_qemu;
 mod machine_type_old_defaults;
 mod md_degraded;
 mod memory_size_mismatch;
+mod migration_direct_io_differs;
+mod migration_discard_granularity_differs;
+mod migration_io_uring_differs;
+mod migration_machine_differs;
+mod migration_sector_size_differs;
+mod migration_source_missing;
 mod missing_value;
 mod name_refused;
 mod native_without_direct;
@@ -142,6 +151,7 @@ pub static RULES: &[&Rule] = &[
     &btrfs_dio_buffered::RULE,
     &btrfs_dio_csum_corruption::RULE,
     &btrfs_dio_raid_mirror_divergence::RULE,
+    &btrfs_nocow_snapshotted::RULE,
     &bus_emulated::RULE,
     &bus_missing::RULE,
     &bus_option_refused::RULE,
@@ -157,6 +167,7 @@ pub static RULES: &[&Rule] = &[
     &detect_zeroes_unmap_no_discard::RULE,
     &device_bus_refused::RULE,
     &direct_on_one_node::RULE,
+    &discard_crypt_blocked::RULE,
     &discard_missing_thin::RULE,
     &discard_on_one_node::RULE,
     &disk_address_refused::RULE,
@@ -188,9 +199,16 @@ pub static RULES: &[&Rule] = &[
     &login_refused::RULE,
     &lun_option_refused::RULE,
     &lun_refused::RULE,
+    &machine_newer_than_qemu::RULE,
     &machine_type_old_defaults::RULE,
     &md_degraded::RULE,
     &memory_size_mismatch::RULE,
+    &migration_direct_io_differs::RULE,
+    &migration_discard_granularity_differs::RULE,
+    &migration_io_uring_differs::RULE,
+    &migration_machine_differs::RULE,
+    &migration_sector_size_differs::RULE,
+    &migration_source_missing::RULE,
     &missing_value::RULE,
     &name_refused::RULE,
     &native_without_direct::RULE,
@@ -328,3 +346,5 @@ fn reported_with_the_allowances(_context: &Context<'_>, _report: &mut Report) {}
 
 /// The check of the rule about trials: whoever starts the QEMU reports what it says.
 fn reported_by_a_trial(_context: &Context<'_>, _report: &mut Report) {}
+/// The check of a rule that compares hosts: one alone gives it nothing to say.
+fn compares_hosts(_context: &Context<'_>, _report: &mut Report) {}

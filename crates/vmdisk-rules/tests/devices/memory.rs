@@ -133,6 +133,28 @@ fn a_pool_that_is_too_small_is_an_error_and_one_that_is_used_a_warning() {
 }
 
 #[test]
+fn pages_that_the_kernel_makes_on_demand_count() {
+    for (numbers, is_reported) in [
+        (r#"{"nr":0,"free":0,"reserved":0,"overcommit":2048}"#, false),
+        (
+            r#"{"nr":1024,"free":1024,"reserved":0,"overcommit":0}"#,
+            true,
+        ),
+        (
+            r#"{"nr":2048,"free":0,"reserved":0,"overcommit":1024}"#,
+            true,
+        ),
+    ] {
+        let said = lint_with(
+            "hugepages-insufficient",
+            &pool(numbers, ""),
+            &guest(ASKED, ""),
+        );
+        assert_eq!(!said.findings.is_empty(), is_reported, "{numbers}");
+    }
+}
+
+#[test]
 fn a_size_that_the_kernel_does_not_list_does_not_exist() {
     let asked = "<memory unit='GiB'>4</memory><memoryBacking><hugepages><page size='1' unit='GiB'/></hugepages></memoryBacking>";
     let said = lint_with(
@@ -259,6 +281,52 @@ fn a_kvm_that_can_only_be_opened_proves_nothing() {
         &machine("kvm", "x86_64"),
     )
     .is_clean();
+}
+
+#[test]
+fn a_kvm_that_ran_no_guest_when_it_was_tried_is_a_warning_with_what_was_said() {
+    let said = lint_on(
+        "tcg-instead-of-kvm",
+        "kvm-does-not-run",
+        &machine("kvm", "x86_64"),
+    );
+    assert_eq!(said.severities(), [Severity::Warning]);
+    assert!(
+        said.one()
+            .notes
+            .iter()
+            .any(|note| note.contains("MSR 0x10a")),
+        "{:?}",
+        said.one().notes
+    );
+    lint_on(
+        "tcg-instead-of-kvm",
+        "kvm-does-not-run",
+        &machine("qemu", "x86_64"),
+    )
+    .is_clean();
+}
+
+#[test]
+fn what_is_in_the_way_of_kvm_decides_what_to_do() {
+    let help = |obstacle: &str| {
+        let facts = format!(r#""dev_kvm":false,"obstacle":"{obstacle}""#);
+        let said = lint_with(
+            "tcg-instead-of-kvm",
+            &kvm("x86_64", &facts),
+            &machine("kvm", "x86_64"),
+        );
+        said.one().help.clone().unwrap_or_default()
+    };
+    assert!(help("processor-or-firmware").starts_with("switch virtualisation on"));
+    assert!(help("module").starts_with("load kvm_intel"));
+    // The kernel has it, so that the host may well have the node that the collector did not see.
+    lint_with(
+        "tcg-instead-of-kvm",
+        &kvm("x86_64", r#""dev_kvm":false,"obstacle":"node""#),
+        &machine("kvm", "x86_64"),
+    )
+    .missed("container");
 }
 
 #[test]

@@ -229,6 +229,53 @@ fn io_uring_is_denied_to_nobody_to_everybody_or_to_those_outside_a_group() {
 }
 
 #[test]
+fn the_group_that_gets_io_uring_is_held_against_those_of_qemus_user() {
+    let rule = ["io-uring-disabled"];
+    let xml = disk(
+        "disk",
+        "type='raw' cache='none' io='io_uring'",
+        "/srv/img/a.img",
+        "",
+    );
+    for (user, is_reported, is_missed) in [
+        (
+            "{is_configured: true, name: qemu, groups: [36, 107]}",
+            false,
+            false,
+        ),
+        (
+            "{is_configured: true, name: qemu, groups: [36]}",
+            true,
+            false,
+        ),
+        (
+            "{is_configured: false, name: qemu, groups: []}",
+            true,
+            false,
+        ),
+        // An account of that name may not be QEMU's.
+        (
+            "{is_configured: {unknown: permission}, name: qemu, groups: [36]}",
+            false,
+            true,
+        ),
+        (
+            "{is_configured: true, name: qemu, groups: {unknown: undecided}}",
+            false,
+            true,
+        ),
+        ("null", false, true),
+    ] {
+        let facts = written(&format!(
+            "limits: {{io_uring_disabled: 1, io_uring_group: 107}}\nlibvirt: {{qemu_user: {user}}}\n"
+        ));
+        let outcome = on(&facts, &xml);
+        assert_eq!(!said(&outcome, &rule).is_empty(), is_reported, "{user}");
+        assert_eq!(!missed(&outcome, &rule).is_empty(), is_missed, "{user}");
+    }
+}
+
+#[test]
 fn instead_of_io_uring_a_device_past_the_page_cache_takes_linux_aio() {
     let (direct, cached) = (
         "type='raw' cache='none' io='io_uring'",

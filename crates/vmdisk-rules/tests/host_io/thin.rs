@@ -50,6 +50,100 @@ fn zeroes_to_be_discarded_without_discard_are_one_cause() {
 }
 
 #[test]
+fn blocks_of_a_nocow_image_that_are_shared_are_told_from_those_that_are_not() {
+    let rule = ["btrfs-nocow-snapshotted"];
+    let host = |kind: &str, nocow: &str, shared: &str, capped: &str| {
+        written(&format!(
+            "mounts: [{{id: m1, point: /i, fs: f1}}]\nfilesystems: [{{id: f1, kind: {kind}}}]\n\
+             files: [{{path: /i/a.img, present: true, mount: m1, nocow: {nocow}, shared_extents: {shared}, \
+             extents_capped: {capped}}}]\n"
+        ))
+    };
+    let xml = |rest: &str| disk("disk", "type='raw' cache='none'", "/i/a.img", rest);
+    for (kind, nocow, shared, capped, is_reported, is_missed) in [
+        ("btrfs", "true", "true", "false", true, false),
+        ("btrfs", "true", "true", "true", true, false),
+        ("btrfs", "true", "false", "false", false, false),
+        ("btrfs", "true", "false", "true", false, true),
+        (
+            "btrfs",
+            "true",
+            "{unknown: permission}",
+            "false",
+            false,
+            true,
+        ),
+        ("btrfs", "false", "true", "false", false, false),
+        ("xfs", "null", "true", "false", false, false),
+    ] {
+        let outcome = on(&host(kind, nocow, shared, capped), &xml(""));
+        let case = format!("{kind} {nocow} {shared} {capped}");
+        assert_eq!(!said(&outcome, &rule).is_empty(), is_reported, "{case}");
+        assert_eq!(!missed(&outcome, &rule).is_empty(), is_missed, "{case}");
+    }
+    let outcome = on(&host("btrfs", "true", "true", "false"), &xml("<readonly/>"));
+    assert!(said(&outcome, &rule).is_empty(), "nobody writes to it");
+}
+
+#[test]
+fn discards_that_end_in_encryption_are_told_from_those_that_go_on() {
+    let rule = ["discard-crypt-blocked"];
+    let told = |host: &str, source: &str, driver: &str| {
+        let xml = disk(
+            "disk",
+            &format!("type='raw' cache='none' {driver}"),
+            source,
+            "",
+        );
+        let outcome = on(&recorded(host), &xml);
+        assert!(missed(&outcome, &rule).is_empty(), "{host} {source}");
+        !said(&outcome, &rule).is_empty()
+    };
+    let (host, without) = ("luks-without-discards", "/dev/mapper/without-discards");
+    assert!(told(host, without, "discard='unmap'"));
+    assert!(!told(host, without, "discard='ignore'"));
+    assert!(!told(host, without, ""));
+    assert!(!told(host, "/dev/mapper/with-discards", "discard='unmap'"));
+    // Nothing is encrypted there.
+    assert!(!told("lvm-thin-64k", "/dev/vg0/web1", "discard='unmap'"));
+}
+
+#[test]
+fn what_a_pool_takes_for_itself_is_not_blocked_by_the_encryption_below() {
+    let rule = ["discard-crypt-blocked"];
+    let host = |kind: &str, discard_max: &str, crypt: &str| {
+        written(&format!(
+            "files: [{{path: /dev/vg0/a, kind: block, device: '253:1'}}]\n\
+             blockdevs: [{{id: b1, kind: {kind}, dev: '253:1', paths: [/dev/vg0/a], slaves: [b2], queue: {{discard_max: {discard_max}}}}}, \
+             {{id: b2, kind: crypt-luks2, paths: [/dev/mapper/c], crypt: {crypt}, queue: {{discard_max: 0}}}}]\n"
+        ))
+    };
+    let xml = disk(
+        "disk",
+        "type='raw' cache='none' discard='unmap'",
+        "/dev/vg0/a",
+        "",
+    );
+    let blocked = "{allow_discards: false}";
+    for (kind, discard_max, crypt, is_reported) in [
+        ("lvm", "0", blocked, true),
+        ("lvm-thin", "4194304", blocked, false),
+        // The drive below takes none, so that it is not the encryption's doing.
+        ("lvm", "0", "{allow_discards: {unknown: undecided}}", false),
+        ("lvm", "0", "{allow_discards: true}", false),
+    ] {
+        let outcome = on(&host(kind, discard_max, crypt), &xml);
+        assert_eq!(
+            !said(&outcome, &rule).is_empty(),
+            is_reported,
+            "{kind} {crypt}"
+        );
+    }
+    let outcome = on(&host("lvm", "{unknown: permission}", blocked), &xml);
+    assert!(!missed(&outcome, &rule).is_empty());
+}
+
+#[test]
 fn large_chunks_matter_to_whoever_shares_them() {
     let (host, driver) = ("lvm-thin-4m-snapshots", "type='raw' discard='unmap'");
     let shares = ["thin-chunk-large-with-snapshots warning"];

@@ -95,9 +95,11 @@ fn treatment(group: &str, key: &str) -> Treatment {
     match (group, key) {
         // Programs lie where distributions put them, and packages are called as they call them.
         ("qemu" | "collector" | "kernel" | "libvirt" | "redaction", _) => Treatment::Keep,
-        ("cpu" | "kvm" | "limits" | "memory" | "cmdline" | "services" | "dio", _) => {
-            Treatment::Keep
-        }
+        (
+            "cpu" | "kvm" | "limits" | "memory" | "cmdline" | "services" | "dio" | "security"
+            | "lvm_config",
+            _,
+        ) => Treatment::Keep,
         ("host", "id" | "class" | "boot") => Treatment::Name,
         ("backing", "path") | (_, "data_file") => Treatment::ImageName,
         (_, "detail") => Treatment::Drop,
@@ -105,12 +107,16 @@ fn treatment(group: &str, key: &str) -> Treatment {
             Treatment::Path
         }
         (_, "paths" | "mounted_at" | "by_id" | "source") => Treatment::Path,
+        (_, "dataset" | "stopped_at" | "cgroup_device_acl" | "hugetlbfs_mount" | "pr_helper") => {
+            Treatment::Path
+        }
         (
             "options",
             "compress" | "compress-force" | "data" | "discard" | "errors" | "commit" | "vers"
             | "cache" | "local_lock" | "proto" | "sec" | "index" | "metacopy" | "redirect_dir"
             | "xino" | "size" | "huge" | "mode" | "logbufs" | "logbsize" | "space_cache"
-            | "subvolid",
+            | "subvolid" | "timeo" | "retrans" | "rsize" | "wsize" | "nconnect" | "actimeo"
+            | "max_read" | "blksize" | "dax",
         ) => Treatment::Keep,
         (
             _,
@@ -120,7 +126,9 @@ fn treatment(group: &str, key: &str) -> Treatment {
             | "dev" | "device" | "source_dev" | "segtype" | "discards" | "when_full" | "health"
             | "level" | "state" | "sync" | "scheduler" | "write_cache" | "zoned" | "uuid_prefix"
             | "lsm" | "checksum" | "data_profile" | "meta_profile" | "data_mode" | "direct"
-            | "primarycache" | "version",
+            | "primarycache" | "version" | "cpus" | "label" | "cipher" | "options" | "transport"
+            | "host" | "cache_type" | "provisioning_mode" | "consistency" | "read_policy"
+            | "security_driver" | "namespaces" | "lock_manager",
         ) => Treatment::Keep,
         (_, _) => Treatment::Name,
     }

@@ -122,7 +122,14 @@ impl Host {
 /// All facts files of the repository, and a host that nobody looked at.
 pub(crate) fn all() -> Vec<Host> {
     let mut files = Vec::new();
-    for folder in ["facts", "articles", "sysroots", "clean", "mistakes"] {
+    for folder in [
+        "facts",
+        "facts-lab",
+        "articles",
+        "sysroots",
+        "clean",
+        "mistakes",
+    ] {
         collect(fixtures().join(folder), &mut files);
     }
     files.sort();
@@ -147,7 +154,8 @@ fn collect(folder: PathBuf, files: &mut Vec<PathBuf>) {
             .into_owned();
         let is_facts = name == "facts.json"
             || name.ends_with(".facts.json")
-            || folder.ends_with("facts") && name.ends_with(".json");
+            || (folder.ends_with("facts") || folder.ends_with("facts-lab"))
+                && name.ends_with(".json");
         if is_facts {
             files.push(path);
         } else if path.is_dir() && !folder.ends_with("sysroots") {

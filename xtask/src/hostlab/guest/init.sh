@@ -33,6 +33,27 @@ for target in 0 1 2 3; do
     done
 done
 udevadm settle
+# Since Linux 6.12 the namespaces of an NVMe drive get their names and numbers in any order as well: it is started until they
+# are in theirs.
+drive=$(readlink -f /sys/class/nvme/nvme0/device)
+drive=${drive##*/}
+in_order() {
+    [ "$(cat /sys/block/nvme0n1/nsid /sys/block/nvme0n2/nsid 2>/dev/null | tr '\n' ' ')" = "1 2 " ] &&
+        [ "$(cat /sys/block/nvme0n1/dev /sys/block/nvme0n2/dev 2>/dev/null | tr '\n' ' ')" = "259:0 259:1 " ]
+}
+tries=0
+until in_order || [ $tries = 50 ]; do
+    tries=$((tries + 1))
+    echo "$drive" > /sys/bus/pci/drivers/nvme/unbind
+    echo "$drive" > /sys/bus/pci/drivers/nvme/bind
+    udevadm settle
+    waits=0
+    until [ -e /sys/block/nvme0n1 ] && [ -e /sys/block/nvme0n2 ] || [ $waits = 50 ]; do
+        waits=$((waits + 1))
+        sleep 0.1
+    done
+done
+udevadm settle
 echo "LAB up $(cut -d' ' -f1 /proc/uptime)"
 
 port=/dev/virtio-ports/lab
@@ -67,7 +88,7 @@ UUID_SHARED=33333333-3333-4333-8333-333333333333
 
 # Asks for the facts of paths, with everything root may know, and as anybody.
 collect() {
-    vmdisk facts --group core,lvm "$@" > /tmp/root.json || exit 1
+    vmdisk facts --group core,lvm,dm,nvme "$@" > /tmp/root.json || exit 1
     as_nobody vmdisk facts "$@" > /tmp/nobody.json || exit 1
     hand_over "$stack.root.json" /tmp/root.json
     hand_over "$stack.nobody.json" /tmp/nobody.json
@@ -103,5 +124,7 @@ done
 exec 3>&-
 sync
 echo "LAB end $(cut -d' ' -f1 /proc/uptime)"
+# A line may still be on its way out when the machine is gone.
+sleep 1
 # Reset is the end: QEMU runs with -no-reboot.
 echo b > /proc/sysrq-trigger

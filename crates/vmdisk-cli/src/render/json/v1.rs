@@ -10,11 +10,12 @@ use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
 use vmdisk_source::{Edit, LineIndex, Span};
 
 use crate::lint::checked::{Checked, Report, Unchecked};
+use crate::lint::classes::{ClassNames, Classes};
 use crate::render::message::Message;
 use crate::render::summary::Summary;
 
 /// Version of the shape.
-pub(crate) const SCHEMA_VERSION: &str = "1.0";
+pub(crate) const SCHEMA_VERSION: &str = "1.1";
 
 /// The report of one `vmdisk lint` run.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -26,8 +27,14 @@ pub(crate) struct Envelope<'a> {
     tool: Tool,
     /// Numbers of the run.
     summary: Counts,
-    /// Every input in the order it was checked.
+    /// Every input in the order it was checked; also facts files that could not be read.
     inputs: Vec<Input<'a>>,
+    /// The hosts that the inputs may run on, where there are several; since 1.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hosts: Option<Vec<Host<'a>>>,
+    /// Classes of hosts about which the rules say the same in everything; since 1.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host_classes: Option<Vec<HostClass<'a>>>,
     /// Findings that count, by input and then by place.
     findings: Vec<Finding<'a>>,
     /// Findings that do not count, each with the reason.
@@ -68,6 +75,39 @@ struct Counts {
     fixed: usize,
     /// Rules that could not look at something.
     rules_not_checked: usize,
+}
+
+/// A host that the inputs may run on.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Host<'a> {
+    /// What it is called: the name of its facts file.
+    name: &'a str,
+    /// Its facts file.
+    facts: &'a str,
+    /// Name of its class in `host_classes`.
+    class: &'a str,
+    /// The class that its facts declare.
+    declared_class: Option<&'a str>,
+}
+
+/// Hosts about which the rules say the same in everything.
+#[derive(Debug, Serialize, JsonSchema)]
+struct HostClass<'a> {
+    /// What it is called, by which findings refer to it.
+    name: &'a str,
+    /// Names of its hosts.
+    hosts: Vec<&'a str>,
+}
+
+/// On which classes of hosts something was found, by their names.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FoundOn<'a> {
+    /// Where it was found.
+    affected: Vec<&'a str>,
+    /// Where it was looked for and is not.
+    not_affected: Vec<&'a str>,
+    /// Where the rule could not look.
+    not_checked: Vec<&'a str>,
 }
 
 /// One input.
@@ -137,6 +177,9 @@ struct Finding<'a> {
     help: Option<&'a str>,
     /// A mechanical way to mend it.
     fix: Option<Fix<'a>>,
+    /// On which hosts, where there are several; since 1.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hosts: Option<FoundOn<'a>>,
     /// Why it does not count; only under `allowed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     allowed_by: Option<Allowance<'a>>,
@@ -272,10 +315,13 @@ struct NotChecked<'a> {
     what: &'a str,
     /// Why it is not there.
     why: &'a str,
+    /// On which classes of hosts, where there are several; since 1.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host_classes: Option<Vec<&'a str>>,
 }
 
 /// The whole report.
-pub(crate) fn report(all: &[Checked], summary: &Summary) -> String {
+pub(crate) fn report(all: &[Checked], summary: &Summary, classes: Option<&Classes<'_>>) -> String {
     let Summary {
         inputs,
         failed,
@@ -308,17 +354,23 @@ pub(crate) fn report(all: &[Checked], summary: &Summary) -> String {
             rules_not_checked: rules_not_checked.len(),
         },
         inputs: all.iter().map(input).collect(),
+        hosts: classes.map(hosts),
+        host_classes: classes.map(host_classes),
         findings: of_reports(all, |path, report| {
             let findings = report.findings.iter();
-            findings.map(|one| finding(path, report, one)).collect()
+            findings
+                .map(|one| finding(path, report, one, classes))
+                .collect()
         }),
         allowed: of_reports(all, |path, report| {
             let allowed = report.allowed.iter();
-            allowed.map(|one| finding(path, report, one)).collect()
+            allowed
+                .map(|one| finding(path, report, one, classes))
+                .collect()
         }),
         not_checked: of_reports(all, |path, report| {
             let missed = report.not_checked.iter();
-            missed.map(|one| not_checked(path, one)).collect()
+            missed.map(|one| not_checked(path, one, classes)).collect()
         }),
     };
     let mut text = serde_json::to_string_pretty(&envelope)
@@ -337,6 +389,38 @@ fn of_reports<'a, T>(all: &'a [Checked], items: impl Fn(&'a str, &'a Report) -> 
         .filter_map(|checked| Some((checked.path.as_str(), checked.outcome.as_ref().ok()?)))
         .flat_map(|(path, report)| items(path, report))
         .collect()
+}
+
+fn hosts<'a>(classes: &'a Classes<'_>) -> Vec<Host<'a>> {
+    let hosts = classes.hosts().iter().enumerate();
+    hosts
+        .map(|(number, host)| Host {
+            name: &host.name,
+            facts: &host.path,
+            class: classes.class_of(number),
+            declared_class: host.declared_class.as_deref(),
+        })
+        .collect()
+}
+
+fn host_classes<'a>(classes: &'a Classes<'_>) -> Vec<HostClass<'a>> {
+    let named = classes.named();
+    named
+        .map(|(name, hosts)| HostClass { name, hosts })
+        .collect()
+}
+
+fn found_on<'a>(classes: &'a Classes<'_>, found: &vmdisk::FoundOn) -> FoundOn<'a> {
+    let ClassNames {
+        affected,
+        not_affected,
+        not_checked,
+    } = classes.names_of(found);
+    FoundOn {
+        affected,
+        not_affected,
+        not_checked,
+    }
 }
 
 fn input(checked: &Checked) -> Input<'_> {
@@ -376,7 +460,12 @@ fn failure(message: &Message) -> Failure<'_> {
     }
 }
 
-fn finding<'a>(path: &'a str, report: &'a Report, finding: &'a Diagnostic) -> Finding<'a> {
+fn finding<'a>(
+    path: &'a str,
+    report: &'a Report,
+    finding: &'a Diagnostic,
+    classes: Option<&'a Classes<'_>>,
+) -> Finding<'a> {
     let Diagnostic {
         rule,
         severity,
@@ -390,6 +479,7 @@ fn finding<'a>(path: &'a str, report: &'a Report, finding: &'a Diagnostic) -> Fi
         help,
         fix,
         allowed_by,
+        hosts,
     } = finding;
     Finding {
         rule: rule.name,
@@ -430,6 +520,9 @@ fn finding<'a>(path: &'a str, report: &'a Report, finding: &'a Diagnostic) -> Fi
                 .map(|edit| replacement(report, edit))
                 .collect(),
         }),
+        hosts: classes
+            .zip(hosts.as_ref())
+            .map(|(classes, found)| found_on(classes, found)),
         allowed_by: allowed_by.as_ref().map(|by| allowance(report, by)),
     }
 }
@@ -490,13 +583,18 @@ fn allowance<'a>(report: &Report, by: &'a AllowedBy) -> Allowance<'a> {
     }
 }
 
-fn not_checked<'a>(path: &'a str, missed: &'a Unchecked) -> NotChecked<'a> {
+fn not_checked<'a>(
+    path: &'a str,
+    missed: &'a Unchecked,
+    classes: Option<&'a Classes<'_>>,
+) -> NotChecked<'a> {
     let Unchecked {
         rule,
         disk,
         field,
         what,
         why,
+        hosts,
     } = missed;
     NotChecked {
         rule,
@@ -508,5 +606,6 @@ fn not_checked<'a>(path: &'a str, missed: &'a Unchecked) -> NotChecked<'a> {
         field,
         what,
         why,
+        host_classes: classes.map(|classes| classes.names(hosts)),
     }
 }

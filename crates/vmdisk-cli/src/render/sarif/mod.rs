@@ -6,18 +6,19 @@ mod model;
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk::rules::Group;
-use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Rule, Severity};
+use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, FoundOn, Rule, Severity};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::exit::Exit;
 use crate::lint::checked::{Checked, Report, confidence_note, unwritten_note};
+use crate::lint::classes::{ClassNames, Classes};
 use crate::render::message::Message;
 use fingerprint::Fingerprints;
 use model::{
     Artifact, ArtifactChange, ArtifactLocation, AutomationDetails, BaseLocation, Configuration,
-    Driver, Fix, Invocation, Location, Log, LogicalLocation, Markdown, Notification,
+    Driver, Fix, HostClasses, Invocation, Location, Log, LogicalLocation, Markdown, Notification,
     PhysicalLocation, Region, Replacement, ReportingDescriptor, ResultItem, ResultProperties,
-    RuleProperties, RuleReference, Run, Suppression, Text, Tool,
+    RuleProperties, RuleReference, Run, RunProperties, Suppression, Text, Tool,
 };
 
 /// The directory that relative paths start from.
@@ -29,7 +30,7 @@ const FINGERPRINT: &str = "vmdiskField/v1";
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
 /// The whole log.
-pub(crate) fn log(all: &[Checked], exit: Exit) -> String {
+pub(crate) fn log(all: &[Checked], exit: Exit, classes: Option<&Classes<'_>>) -> String {
     let rules = rules_in_use(all);
     let index_of = |name: &str| {
         rules
@@ -50,7 +51,8 @@ pub(crate) fn log(all: &[Checked], exit: Exit) -> String {
                 for finding in findings {
                     let fingerprint = fingerprints.of(checked, report, finding);
                     let rule = index_of(finding.rule.name);
-                    results.push(result(&artifact, report, finding, rule, fingerprint));
+                    let hosts = classes.zip(finding.hosts.as_ref());
+                    results.push(result(&artifact, report, finding, rule, fingerprint, hosts));
                 }
             }
             Err(message) => notifications.push(unreadable(&artifact, message)),
@@ -90,12 +92,20 @@ pub(crate) fn log(all: &[Checked], exit: Exit) -> String {
                 })
                 .collect(),
             results,
+            properties: classes.map(run_properties),
         }],
     };
     let mut text =
         serde_json::to_string_pretty(&log).expect("the log holds only text, numbers and lists");
     text.push('\n');
     text
+}
+
+/// The hosts that the inputs may run on.
+fn run_properties<'a>(classes: &'a Classes<'_>) -> RunProperties<'a> {
+    RunProperties {
+        host_classes: classes.named().collect(),
+    }
 }
 
 /// An input and its number.
@@ -243,6 +253,7 @@ fn result<'a>(
     finding: &'a Diagnostic,
     rule_index: usize,
     fingerprint: String,
+    found_on: Option<(&'a Classes<'_>, &FoundOn)>,
 ) -> ResultItem<'a> {
     let Diagnostic {
         rule,
@@ -257,6 +268,7 @@ fn result<'a>(
         help,
         fix,
         allowed_by,
+        hosts: _, // They come with the classes they are in.
     } = finding;
     let mut message = title.clone();
     let more = label
@@ -264,6 +276,7 @@ fn result<'a>(
         .chain(notes)
         .cloned()
         .chain(unwritten_note(place))
+        .chain(found_on.and_then(|(classes, found)| classes.note(found)))
         .chain(confidence_note(*confidence).map(str::to_owned))
         .chain(help.iter().map(|help| format!("help: {help}")));
     for line in more {
@@ -324,6 +337,18 @@ fn result<'a>(
             }),
             domain: report.domain.as_deref(),
             disk: disk.as_ref().and_then(|disk| disk.target.as_deref()),
+            hosts: found_on.map(|(classes, found)| {
+                let ClassNames {
+                    affected,
+                    not_affected,
+                    not_checked,
+                } = classes.names_of(found);
+                HostClasses {
+                    affected,
+                    not_affected,
+                    not_checked,
+                }
+            }),
         },
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Run<'a> {
     pub(super) invocations: [Invocation<'a>; 1],
     pub(super) artifacts: Vec<Artifact<'a>>,
     pub(super) results: Vec<ResultItem<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) properties: Option<RunProperties<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -155,6 +157,25 @@ pub(super) struct ResultProperties<'a> {
     pub(super) domain: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) disk: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hosts: Option<HostClasses<'a>>,
+}
+
+/// On which classes of hosts something was found.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HostClasses<'a> {
+    pub(super) affected: Vec<&'a str>,
+    pub(super) not_affected: Vec<&'a str>,
+    pub(super) not_checked: Vec<&'a str>,
+}
+
+/// What a run has to say beside its results.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RunProperties<'a> {
+    /// Classes of hosts, with the names of the hosts in each.
+    pub(super) host_classes: BTreeMap<&'a str, Vec<&'a str>>,
 }
 
 #[derive(Debug, Serialize)]

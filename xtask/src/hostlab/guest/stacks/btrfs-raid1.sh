@@ -10,9 +10,13 @@ build() {
     for directory in nocow checksums compressed; do
         truncate -s 64M "/srv/images/$directory/disk.img"
     done
+    dd if=/dev/zero bs=1M count=1 2>/dev/null | tr '\0' 'x' > /srv/images/compressed/data.img
+    quietly cp --reflink=always /srv/images/compressed/data.img /srv/images/compressed/clone.img
+    sync
 }
 facts() {
-    collect /srv/images/nocow/disk.img /srv/images/checksums/disk.img /srv/images/compressed/disk.img
+    collect /srv/images/nocow/disk.img /srv/images/checksums/disk.img /srv/images/compressed/disk.img \
+        /srv/images/compressed/clone.img
 }
 tear_down() {
     quietly umount /srv/images

@@ -6,9 +6,11 @@ build() {
     quietly mount "$SCSI_4K" /srv/scsi
     quietly mount "$NVME_4K" /srv/nvme
     truncate -s 64M /srv/scsi/disk.img /srv/nvme/disk.img
+    quietly fallocate -l 16M /srv/scsi/reserved.img
+    sync
 }
 facts() {
-    collect /srv/scsi/disk.img /srv/nvme/disk.img
+    collect /srv/scsi/disk.img /srv/nvme/disk.img /srv/scsi/reserved.img
 }
 tear_down() {
     quietly umount /srv/scsi

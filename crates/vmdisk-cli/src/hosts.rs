@@ -1,0 +1,264 @@
+//! The facts files that `--facts` names: one host, or several that a guest may run on.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use globset::GlobBuilder;
+use rayon::prelude::*;
+use vmdisk::Facts;
+use vmdisk::facts::Fact;
+
+use crate::color::Colors;
+use crate::io::Io;
+use crate::lint::checked::Checked;
+use crate::render::message::MessagePlace;
+use crate::render::uri;
+use crate::stop::{Stop, plain};
+
+/// Several hosts.
+#[derive(Debug, Default)]
+pub(crate) struct Hosts {
+    /// Those whose facts could be read, in the order of the arguments, those of one argument sorted by path.
+    pub(crate) known: Vec<KnownHost>,
+    /// The facts files that could not be read.
+    pub(crate) failed: Vec<Checked>,
+}
+
+/// One host.
+#[derive(Debug)]
+pub(crate) struct KnownHost {
+    /// What people call it: the name of its facts file, or the whole path where two have the same.
+    pub(crate) name: String,
+    /// Its facts file.
+    pub(crate) path: String,
+    /// The class of hosts that its facts say it is of.
+    pub(crate) declared_class: Option<String>,
+    /// What is known of it.
+    pub(crate) facts: Facts,
+}
+
+/// The files that the arguments name, each once.
+pub(crate) fn files(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Stop> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for argument in arguments {
+        let found = if argument.is_dir() {
+            in_directory(argument)?
+        } else if argument.exists() || !is_pattern(argument) {
+            vec![argument.clone()]
+        } else {
+            matching(argument)?
+        };
+        for file in found {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Reads the facts of several hosts; what in them nobody understood is warned about.
+pub(crate) fn read(files: &[PathBuf], io: &mut Io<'_>, colors: Colors) -> Result<Hosts, Stop> {
+    let read: Vec<_> = files
+        .par_iter()
+        .map(|path| (path, crate::facts::from_file(path)))
+        .collect();
+    let mut hosts = Hosts::default();
+    for (path, facts) in read {
+        match facts {
+            Ok((facts, warnings)) => {
+                crate::host::warn(path, warnings, io, colors);
+                hosts.known.push(KnownHost {
+                    name: String::new(),
+                    path: path.display().to_string(),
+                    declared_class: match &facts.host.class {
+                        Fact::Known(class) => Some(class.clone()),
+                        Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => None,
+                    },
+                    facts,
+                });
+            }
+            Err(stop) => hosts.failed.extend(failure(path, stop)),
+        }
+    }
+    if hosts.known.is_empty() {
+        let messages = hosts.failed.into_iter().filter_map(|one| one.outcome.err());
+        return Err(Stop(messages.map(|message| *message).collect()));
+    }
+    name(&mut hosts.known);
+    Ok(hosts)
+}
+
+/// A facts file that could not be read, as an input that could not be.
+fn failure(path: &Path, stop: Stop) -> Option<Checked> {
+    let mut message = stop.0.into_iter().next()?;
+    message.place.get_or_insert_with(|| MessagePlace {
+        path: path.display().to_string(),
+        quoted: None,
+    });
+    Some(Checked {
+        path: path.display().to_string(),
+        uri: uri::of_path(path),
+        outcome: Err(Box::new(message)),
+    })
+}
+
+/// Names the hosts after their files.
+fn name(hosts: &mut [KnownHost]) {
+    let stem = |host: &KnownHost| {
+        let stem = Path::new(&host.path).file_stem();
+        stem.map_or_else(
+            || host.path.clone(),
+            |stem| stem.to_string_lossy().into_owned(),
+        )
+    };
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for host in hosts.iter() {
+        *times.entry(stem(host)).or_default() += 1;
+    }
+    for host in hosts {
+        let stem = stem(host);
+        host.name = if times[&stem] == 1 {
+            stem
+        } else {
+            host.path.clone()
+        };
+    }
+}
+
+/// Ends of the names of facts files.
+const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
+
+fn in_directory(directory: &Path) -> Result<Vec<PathBuf>, Stop> {
+    let is_wanted = |path: &Path| {
+        path.extension().is_some_and(|extension| {
+            EXTENSIONS
+                .iter()
+                .any(|known| extension.eq_ignore_ascii_case(known))
+        }) && !path.is_dir()
+    };
+    let mut files = entries(directory)?;
+    files.retain(|path| is_wanted(path));
+    if files.is_empty() {
+        let title = format!("no facts file is in {}", directory.display());
+        return Err(Stop::new(title).help("their names end in .json, .yaml or .yml"));
+    }
+    Ok(files)
+}
+
+/// What is in a directory and not hidden, sorted.
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, Stop> {
+    let fail = |error: &std::io::Error| Stop::file("read", directory, plain(error));
+    // An empty path is the directory that the command was started in.
+    let start = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
+    };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(start).map_err(|error| fail(&error))? {
+        let name = entry.map_err(|error| fail(&error))?.file_name();
+        if !name.to_string_lossy().starts_with('.') {
+            found.push(directory.join(name));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_pattern(path: &Path) -> bool {
+    path.to_string_lossy().contains(['*', '?', '[', '{'])
+}
+
+/// The files that a pattern means, name by name: it leads no deeper than it has names.
+fn matching(pattern: &Path) -> Result<Vec<PathBuf>, Stop> {
+    let refuse = |why: String| Stop::new(format!("--facts {}: {why}", pattern.display()));
+    let mut found = vec![PathBuf::new()];
+    for component in pattern.components() {
+        let Component::Normal(name) = component else {
+            found.iter_mut().for_each(|path| path.push(component));
+            continue;
+        };
+        if !is_pattern(Path::new(name)) {
+            found.iter_mut().for_each(|path| path.push(name));
+            found.retain(|path| path.exists());
+            continue;
+        }
+        let glob = GlobBuilder::new(&name.to_string_lossy())
+            .literal_separator(true)
+            .build()
+            .map_err(|error| refuse(error.kind().to_string()))?
+            .compile_matcher();
+        let mut next = Vec::new();
+        for directory in found
+            .iter()
+            .filter(|path| path.as_os_str().is_empty() || path.is_dir())
+        {
+            let matches = |path: &PathBuf| path.file_name().is_some_and(|name| glob.is_match(name));
+            next.extend(entries(directory)?.into_iter().filter(matches));
+        }
+        found = next;
+    }
+    found.retain(|path| !path.is_dir());
+    if found.is_empty() {
+        return Err(refuse("no file is called so".to_owned()));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_and_patterns_name_files_in_order_and_each_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for directory in ["a", "b"] {
+            fs::create_dir(at(directory)).unwrap();
+        }
+        for file in [
+            "a/kvm2.json",
+            "a/kvm1.json",
+            "a/notes.txt",
+            "a/.old.json",
+            "b/kvm1.yaml",
+        ] {
+            fs::write(at(file), "").unwrap();
+        }
+        let named = |arguments: &[&str]| {
+            let arguments: Vec<PathBuf> = arguments.iter().map(|name| at(name)).collect();
+            let files = files(&arguments).map_err(|stop| stop.0[0].title.clone());
+            files.map(|files| {
+                let relative = |path: &PathBuf| {
+                    path.strip_prefix(folder.path())
+                        .unwrap()
+                        .to_string_lossy()
+                        .into_owned()
+                };
+                files.iter().map(relative).collect::<Vec<_>>()
+            })
+        };
+        let both = ["a/kvm1.json", "a/kvm2.json"].map(str::to_owned).to_vec();
+        assert_eq!(named(&["a"]), Ok(both.clone()));
+        assert_eq!(named(&["a/*.json", "a/kvm1.json"]), Ok(both));
+        assert_eq!(
+            named(&["*/kvm1.*"]).unwrap(),
+            ["a/kvm1.json", "b/kvm1.yaml"]
+        );
+        assert!(
+            named(&["c/*.json"])
+                .unwrap_err()
+                .ends_with("no file is called so")
+        );
+        assert!(named(&["a/[.json"]).is_err());
+        assert_eq!(named(&["a/missing.json"]).unwrap(), ["a/missing.json"]);
+        fs::write(at("a/[x].json"), "").unwrap();
+        assert_eq!(
+            named(&["a/[x].json"]).unwrap(),
+            ["a/[x].json"],
+            "what is there is no pattern"
+        );
+    }
+}

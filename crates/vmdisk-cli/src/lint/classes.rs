@@ -1,0 +1,310 @@
+//! Hosts about which the rules say the same in everything, as classes with a name.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use vmdisk::FoundOn;
+
+use crate::hosts::{Hosts, KnownHost};
+use crate::lint::checked::{Checked, Report};
+use crate::sanitize::line;
+
+/// The hosts of a run, and the classes that its findings make of them.
+#[derive(Debug)]
+pub(crate) struct Classes<'a> {
+    hosts: &'a [KnownHost],
+    /// The class of each host.
+    of_host: Vec<usize>,
+    classes: Vec<Class>,
+}
+
+/// Hosts about which the rules say the same in everything.
+#[derive(Debug)]
+pub(crate) struct Class {
+    /// The class that their facts declare, if it is theirs alone; else the first of them, and how many more.
+    pub(crate) name: String,
+    /// Their numbers, ascending; never empty.
+    hosts: Vec<usize>,
+}
+
+/// On which classes something was found, by their names.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ClassNames<'a> {
+    pub(crate) affected: Vec<&'a str>,
+    pub(crate) not_affected: Vec<&'a str>,
+    pub(crate) not_checked: Vec<&'a str>,
+}
+
+impl<'a> Classes<'a> {
+    /// The classes that come of everything that was found.
+    pub(crate) fn new(hosts: &'a Hosts, all: &[Checked]) -> Self {
+        let hosts = hosts.known.as_slice();
+        let mut of_host = vec![0; hosts.len()];
+        for report in all
+            .iter()
+            .filter_map(|checked| checked.outcome.as_ref().ok())
+        {
+            split_by_report(&mut of_host, report);
+        }
+        let mut members: Vec<Vec<usize>> = Vec::new();
+        for (host, class) in of_host.iter().enumerate() {
+            // Classes are numbered in the order of their first hosts.
+            if *class == members.len() {
+                members.push(Vec::new());
+            }
+            members[*class].push(host);
+        }
+        let classes = members
+            .into_iter()
+            .map(|members| Class {
+                name: name(hosts, &members),
+                hosts: members,
+            })
+            .collect();
+        Classes {
+            hosts,
+            of_host,
+            classes,
+        }
+    }
+
+    pub(crate) fn hosts(&self) -> &'a [KnownHost] {
+        self.hosts
+    }
+
+    /// Name of the class of a host.
+    pub(crate) fn class_of(&self, host: usize) -> &str {
+        &self.classes[self.of_host[host]].name
+    }
+
+    /// The classes with the names of their hosts.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&str, Vec<&'a str>)> {
+        self.classes.iter().map(|class| {
+            let hosts = class.hosts.iter();
+            let names = hosts.map(|host| self.hosts[*host].name.as_str()).collect();
+            (class.name.as_str(), names)
+        })
+    }
+
+    /// The names of the classes of some hosts, each once. A class is in it whole or not at all.
+    pub(crate) fn names(&self, hosts: &[usize]) -> Vec<&str> {
+        let first = |host: &&usize| self.classes[self.of_host[**host]].hosts[0] == **host;
+        let firsts = hosts.iter().filter(first);
+        firsts.map(|host| self.class_of(*host)).collect()
+    }
+
+    /// The names of the classes that a finding is about, and of the others.
+    pub(crate) fn names_of(&self, found: &FoundOn) -> ClassNames<'_> {
+        let FoundOn {
+            affected,
+            not_affected,
+            not_checked,
+        } = found;
+        ClassNames {
+            affected: self.names(affected),
+            not_affected: self.names(not_affected),
+            not_checked: self.names(not_checked),
+        }
+    }
+
+    /// On which hosts something was found, in words; nothing where it is on all of them.
+    pub(crate) fn note(&self, found: &FoundOn) -> Option<String> {
+        let ClassNames {
+            affected,
+            not_affected,
+            not_checked,
+        } = self.names_of(found);
+        if not_affected.is_empty() && not_checked.is_empty() {
+            return None;
+        }
+        let mut note = format!("on {}", list(&affected));
+        for (words, classes) in [("not on", not_affected), ("not checked on", not_checked)] {
+            if !classes.is_empty() {
+                let _ = write!(note, "; {words} {}", list(&classes));
+            }
+        }
+        Some(note)
+    }
+
+    /// The classes in one line.
+    pub(crate) fn summary(&self) -> String {
+        let count = |number: usize, one: &str, many: &str| {
+            format!("{number} {}", if number == 1 { one } else { many })
+        };
+        let classes: Vec<String> = self
+            .named()
+            .map(|(name, hosts)| match hosts.as_slice() {
+                [host] if *host == name => name.to_owned(),
+                hosts => format!("{name} ({})", list(hosts)),
+            })
+            .collect();
+        let classes: Vec<&str> = classes.iter().map(String::as_str).collect();
+        format!(
+            "{} in {}: {}\n",
+            count(self.hosts.len(), "host", "hosts"),
+            count(self.classes.len(), "class", "classes"),
+            line(&list(&classes)),
+        )
+    }
+}
+
+/// A list in words, of which a person reads the beginning.
+fn list(names: &[&str]) -> String {
+    /// Names that are told before the rest is counted.
+    const TOLD: usize = 5;
+    match names.len().saturating_sub(TOLD) {
+        0 | 1 => names.join(", "),
+        more => format!("{} and {more} more", names[..names.len() - more].join(", ")),
+    }
+}
+
+fn name(hosts: &[KnownHost], members: &[usize]) -> String {
+    let first = &hosts[members[0]];
+    if let Some(declared) = &first.declared_class {
+        let is_of_it = |host: &KnownHost| host.declared_class.as_ref() == Some(declared);
+        let all_of_it = hosts.iter().filter(|host| is_of_it(host)).count();
+        let is_theirs_alone = all_of_it == members.len()
+            && members.iter().all(|member| is_of_it(&hosts[*member]))
+            && !hosts.iter().any(|host| host.name == *declared);
+        if is_theirs_alone {
+            return declared.clone();
+        }
+    }
+    match members.len() {
+        1 => first.name.clone(),
+        many => format!("{} and {} more", first.name, many - 1),
+    }
+}
+
+/// Splits the classes so that each is in or out of every list of hosts in a report as a whole.
+fn split_by_report(of_host: &mut [usize], report: &Report) {
+    for finding in report.findings.iter().chain(&report.allowed) {
+        if let Some(found) = &finding.hosts {
+            split(of_host, &found.affected);
+            split(of_host, &found.not_checked);
+        }
+    }
+    for missed in &report.not_checked {
+        split(of_host, &missed.hosts);
+    }
+}
+
+/// Splits the classes by whether their hosts are in a list.
+fn split(of_host: &mut [usize], listed: &[usize]) {
+    if listed.is_empty() || listed.len() == of_host.len() {
+        return;
+    }
+    let mut is_listed = vec![false; of_host.len()];
+    for host in listed {
+        is_listed[*host] = true;
+    }
+    let mut numbers: HashMap<(usize, bool), usize> = HashMap::new();
+    for (class, is_listed) in of_host.iter_mut().zip(is_listed) {
+        let next = numbers.len();
+        *class = *numbers.entry((*class, is_listed)).or_insert(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use vmdisk::Facts;
+
+    use super::*;
+
+    fn host(name: &str, class: Option<&str>) -> KnownHost {
+        KnownHost {
+            name: name.to_owned(),
+            path: format!("facts/{name}.json"),
+            declared_class: class.map(str::to_owned),
+            facts: Facts::default(),
+        }
+    }
+
+    fn classes<'a>(hosts: &'a Hosts, lists: &[&[usize]]) -> Classes<'a> {
+        let mut of_host = vec![0; hosts.known.len()];
+        for listed in lists {
+            split(&mut of_host, listed);
+        }
+        let mut report = Report::empty();
+        for listed in lists {
+            report.not_checked.push(crate::lint::checked::Unchecked {
+                rule: "cache-unsafe",
+                disk: None,
+                field: String::new(),
+                what: String::new(),
+                why: "".into(),
+                hosts: listed.to_vec(),
+            });
+        }
+        let checked = Checked {
+            path: "a.xml".to_owned(),
+            uri: "a.xml".to_owned(),
+            outcome: Ok(report),
+        };
+        let classes = Classes::new(hosts, &[checked]);
+        assert_eq!(classes.of_host, of_host);
+        classes
+    }
+
+    #[test]
+    fn hosts_that_are_always_listed_together_are_a_class() {
+        let hosts = Hosts {
+            known: ["a", "b", "c", "d"].map(|name| host(name, None)).into(),
+            failed: Vec::new(),
+        };
+        let classes = classes(&hosts, &[&[1, 3], &[0, 1, 2, 3], &[3, 1]]);
+        let named: BTreeMap<&str, Vec<&str>> = classes.named().collect();
+        assert_eq!(
+            named,
+            BTreeMap::from([
+                ("a and 1 more", vec!["a", "c"]),
+                ("b and 1 more", vec!["b", "d"])
+            ])
+        );
+        let found = FoundOn {
+            affected: vec![1, 3],
+            not_affected: vec![0, 2],
+            not_checked: Vec::new(),
+        };
+        assert_eq!(
+            classes.note(&found),
+            Some("on b and 1 more; not on a and 1 more".to_owned())
+        );
+        assert_eq!(
+            classes.summary(),
+            "4 hosts in 2 classes: a and 1 more (a, c), b and 1 more (b, d)\n"
+        );
+        let everywhere = FoundOn {
+            affected: vec![0, 1, 2, 3],
+            ..FoundOn::default()
+        };
+        assert_eq!(classes.note(&everywhere), None);
+    }
+
+    #[test]
+    fn a_declared_class_gives_its_name_where_it_is_whole() {
+        let hosts = Hosts {
+            known: vec![
+                host("a", Some("gen3")),
+                host("b", Some("gen1")),
+                host("c", Some("gen1")),
+                host("d", Some("gen3")),
+            ],
+            failed: Vec::new(),
+        };
+        let whole: Vec<String> = classes(&hosts, &[&[0, 3]])
+            .classes
+            .into_iter()
+            .map(|class| class.name)
+            .collect();
+        assert_eq!(whole, ["gen3", "gen1"]);
+        let split: Vec<String> = classes(&hosts, &[&[0], &[3]])
+            .classes
+            .into_iter()
+            .map(|class| class.name)
+            .collect();
+        assert_eq!(split, ["a", "gen1", "d"]);
+    }
+}

@@ -1,0 +1,247 @@
+//! Several hosts: each thing is said once, with the hosts that it is about.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::{Place, Run, sarif_schema};
+
+fn fixture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/facts");
+    std::fs::read_to_string(path.join(name)).unwrap()
+}
+
+const GUEST: &str = "\
+<domain type='kvm'>
+  <name>db1</name>
+  <os>
+    <type arch='x86_64' machine='pc-q35-7.2'>hvm</type>
+  </os>
+  <devices>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='raw' cache='none' discard='unmap'/>
+      <source file='/srv/img/web1.img'/>
+      <target dev='vda' bus='virtio'/>
+    </disk>
+  </devices>
+</domain>
+";
+
+/// Two hosts that differ in name alone, and an older one, which declares its class.
+fn place() -> Place {
+    let new = fixture("btrfs-checksums-6.18.json");
+    Place::with(&[
+        ("db1.xml", GUEST),
+        ("facts/kvm1.json", &fixture("btrfs-checksums-6.1.json")),
+        ("facts/kvm2.json", &new),
+        ("facts/kvm3.json", &new.replace("kvm-gen", "other-")),
+    ])
+}
+
+fn report(run: &Run) -> Value {
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:?}"))
+}
+
+fn of_rule<'a>(report: &'a Value, rule: &str) -> &'a Value {
+    let findings = report["findings"].as_array().unwrap();
+    let mut found = findings.iter().filter(|finding| finding["rule"] == rule);
+    let first = found
+        .next()
+        .unwrap_or_else(|| panic!("no {rule}: {report}"));
+    assert!(found.next().is_none(), "{rule} is said twice");
+    first
+}
+
+#[test]
+fn each_thing_is_said_once_with_the_classes_of_hosts_that_it_is_about() {
+    let place = place();
+    let run = place.run(&[
+        "lint",
+        "db1.xml",
+        "--facts",
+        "facts/*.json",
+        "--format",
+        "json",
+    ]);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{run:?}");
+    let report = report(&run);
+    assert_eq!(
+        report["host_classes"],
+        json!([
+            { "name": "kvm-gen1", "hosts": ["kvm1"] },
+            { "name": "kvm2 and 1 more", "hosts": ["kvm2", "kvm3"] },
+        ])
+    );
+    assert_eq!(report["hosts"][2]["class"], "kvm2 and 1 more");
+    assert_eq!(report["hosts"][2]["facts"], "facts/kvm3.json");
+    let (old, new) = (json!(["kvm-gen1"]), json!(["kvm2 and 1 more"]));
+    for (rule, affected, not_affected) in [
+        ("btrfs-dio-csum-corruption", &old, &new),
+        ("btrfs-dio-buffered", &new, &old),
+    ] {
+        let hosts = &of_rule(&report, rule)["hosts"];
+        assert_eq!(
+            (&hosts["affected"], &hosts["not_affected"]),
+            (affected, not_affected)
+        );
+        assert_eq!(hosts["not_checked"], json!([]));
+    }
+    // What is wrong everywhere is wrong on all classes.
+    let everywhere = &of_rule(&report, "btrfs-cow-image")["hosts"]["affected"];
+    assert_eq!(everywhere.as_array().unwrap().len(), 2);
+    of_rule(&report, "migration-direct-io-differs");
+    let schema: Value = serde_json::from_str(&place.run(&["schema", "report"]).stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&report)
+        .map(|error| error.to_string())
+        .collect();
+    assert_eq!(errors, Vec::<String>::new());
+    // A single host has no classes.
+    let run = place.run(&[
+        "lint",
+        "db1.xml",
+        "--facts",
+        "facts/kvm1.json",
+        "--format",
+        "json",
+    ]);
+    assert!(!run.stdout.contains("host_classes"));
+}
+
+#[test]
+fn a_directory_a_pattern_and_a_list_name_the_same_hosts() {
+    let place = place();
+    let list = ["facts/kvm1.json", "facts/kvm2.json", "facts/kvm3.json"];
+    let listed: Vec<&str> = list.iter().flat_map(|file| ["--facts", file]).collect();
+    let listed = place.run(&[&["lint", "db1.xml"][..], &listed].concat());
+    assert!(
+        listed
+            .stderr
+            .contains("3 hosts in 2 classes: kvm-gen1 (kvm1), "),
+        "{listed:?}"
+    );
+    for facts in ["facts", "facts/", "facts/*.json", "fact?/kvm[123].json"] {
+        let run = place.run(&["lint", "db1.xml", "--facts", facts]);
+        assert_eq!(
+            (run.code, &run.stdout, &run.stderr),
+            (listed.code, &listed.stdout, &listed.stderr),
+            "{facts}"
+        );
+    }
+    let none = place.run(&["lint", "db1.xml", "--facts", "facts/*.yaml"]);
+    assert_eq!((none.code, none.stdout.as_str()), (2, ""));
+    assert!(none.stderr.contains("facts/*.yaml"), "{none:?}");
+}
+
+#[test]
+fn every_format_names_the_hosts() {
+    let place = place();
+    for (format, words) in [
+        ("full", "on kvm-gen1; not on kvm2 and 1 more"),
+        ("concise", "(on kvm-gen1; not on kvm2 and 1 more)"),
+        ("github", "%0Aon kvm-gen1; not on kvm2 and 1 more%0A"),
+        ("sarif", "on kvm-gen1; not on kvm2 and 1 more"),
+    ] {
+        let run = place.run(&["lint", "db1.xml", "--facts", "facts", "--format", format]);
+        assert!(run.stdout.contains(words), "{format}: {run:?}");
+    }
+    let run = place.run(&["lint", "db1.xml", "--facts", "facts", "--format", "sarif"]);
+    let log = report(&run);
+    sarif_schema::assert_valid(&log);
+    let classes = &log["runs"][0]["properties"]["hostClasses"];
+    assert_eq!(classes["kvm2 and 1 more"], json!(["kvm2", "kvm3"]));
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let result = results
+        .iter()
+        .find(|result| result["ruleId"] == "btrfs-dio-buffered")
+        .unwrap();
+    assert_eq!(
+        result["properties"]["hosts"]["notAffected"],
+        json!(["kvm-gen1"])
+    );
+}
+
+#[test]
+fn a_broken_facts_file_is_named_and_the_others_are_used() {
+    let place = place();
+    place.write("facts/kvm0.json", b"{");
+    let run = place.run(&["lint", "db1.xml", "--facts", "facts", "--format", "json"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("facts/kvm0.json"), "{run:?}");
+    let report = report(&run);
+    of_rule(&report, "btrfs-dio-csum-corruption");
+    let failed = report["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|input| input["status"] == "failed")
+        .unwrap();
+    assert_eq!(failed["path"], "facts/kvm0.json");
+    assert_eq!(report["hosts"].as_array().unwrap().len(), 3);
+    // With none that can be read there is nothing to go by.
+    let run = place.run(&[
+        "lint",
+        "db1.xml",
+        "--facts",
+        "facts/kvm0.json",
+        "--facts",
+        "gone.json",
+    ]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(
+        run.stderr.contains("kvm0.json") && run.stderr.contains("gone.json"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn what_is_missing_on_one_host_is_not_checked_there() {
+    let place = place();
+    place.write("facts/kvm4.json", b"{\"schema_version\": \"1.0\"}");
+    let run = place.run(&["lint", "db1.xml", "--facts", "facts", "--format", "json"]);
+    let report = report(&run);
+    let hosts = &of_rule(&report, "btrfs-dio-csum-corruption")["hosts"];
+    assert_eq!(hosts["not_checked"], json!(["kvm4"]), "{hosts}");
+    let missed = report["not_checked"].as_array().unwrap();
+    let missed = missed
+        .iter()
+        .find(|missed| missed["rule"] == "btrfs-dio-csum-corruption")
+        .unwrap();
+    assert_eq!(missed["host_classes"], json!(["kvm4"]));
+    let run = place.run(&["lint", "db1.xml", "--facts", "facts", "-v"]);
+    assert!(run.stderr.contains(" on kvm4"), "{run:?}");
+}
+
+#[test]
+fn a_fix_that_some_hosts_do_not_need_is_no_safe_one() {
+    let place = place();
+    let run = place.run(&["lint", "db1.xml", "--facts", "facts", "--fix"]);
+    assert_eq!(place.read("db1.xml"), GUEST, "{run:?}");
+    let run = place.run(&[
+        "lint",
+        "db1.xml",
+        "--facts",
+        "facts",
+        "--fix",
+        "--unsafe-fixes",
+    ]);
+    assert!(
+        place.read("db1.xml").contains("cache='writeback'"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn what_needs_one_host_says_so() {
+    let place = place();
+    let run = place.run(&[
+        "generate",
+        "--disk",
+        "raw:/srv/img/new.img,size=1G",
+        "--facts",
+        "facts",
+    ]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(run.stderr.contains("names several hosts"), "{run:?}");
+}

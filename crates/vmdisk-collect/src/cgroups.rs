@@ -1,0 +1,380 @@
+//! Control groups: what limits the I/O and the memory of guests from outside.
+
+use std::collections::BTreeMap;
+
+use vmdisk_facts::cgroup::{Cgroup, Cgroups, IoMax};
+use vmdisk_facts::{DeviceNumber, Fact, Reason, Unknown};
+
+use crate::mountinfo::MountTable;
+use crate::obstacle::{fact_of, missing, obstacle};
+use crate::root::Root;
+
+/// The group that systemd has for guests and containers.
+const MACHINES: &str = "/machine.slice";
+
+/// Where a controller is, and in which form.
+enum Hierarchy {
+    /// Everything in one, by its mount point.
+    Unified(String),
+    /// Each controller by itself: where that of I/O is, and where that of memory is.
+    Single { io: String, memory: Option<String> },
+}
+
+/// What control groups limit.
+pub(crate) fn cgroups(root: &Root, mounts: &MountTable) -> Cgroups {
+    let Some(hierarchy) = hierarchy(root, mounts) else {
+        let why = "no control groups are mounted here";
+        return Cgroups {
+            version: Fact::unknown(Reason::Namespace, why),
+            own: Fact::unknown(Reason::Namespace, why),
+            machine: Fact::unknown(Reason::Namespace, why),
+        };
+    };
+    let membership = "/proc/self/cgroup";
+    let own = match root.text(membership) {
+        Ok(text) => own_path(&text, &hierarchy).map_or_else(
+            || {
+                Fact::unknown(
+                    Reason::Parse,
+                    format!("{membership} does not name the group"),
+                )
+            },
+            Fact::Known,
+        ),
+        Err(error) => Fact::Unknown(obstacle(membership, &error)),
+    };
+    Cgroups {
+        version: Fact::Known(match hierarchy {
+            Hierarchy::Unified(_) => 2,
+            Hierarchy::Single { .. } => 1,
+        }),
+        own: own.and_then(|path| group(root, &hierarchy, &path, true)),
+        machine: group(root, &hierarchy, MACHINES, false),
+    }
+}
+
+fn hierarchy(root: &Root, mounts: &MountTable) -> Option<Hierarchy> {
+    let single = |controller: &str| {
+        let mut of_kind = mounts.lines.iter().filter(|line| line.fstype == "cgroup");
+        let line = of_kind.find(|line| line.options.iter().any(|(name, _)| name == controller));
+        line.map(|line| line.point.clone())
+    };
+    if let Some(io) = single("blkio") {
+        let memory = single("memory");
+        return Some(Hierarchy::Single { io, memory });
+    }
+    let unified = mounts.lines.iter().find(|line| line.fstype == "cgroup2")?;
+    root.exists(&unified.point)
+        .then(|| Hierarchy::Unified(unified.point.clone()))
+}
+
+/// The collector's own group, from lines such as `0::/user.slice` and `7:blkio:/`.
+fn own_path(text: &str, hierarchy: &Hierarchy) -> Option<String> {
+    text.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (_number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_it = match hierarchy {
+            Hierarchy::Unified(_) => controllers.is_empty(),
+            Hierarchy::Single { .. } => controllers.split(',').any(|name| name == "blkio"),
+        };
+        is_it.then(|| path.to_owned())
+    })
+}
+
+/// One group, with the limits of those above it where they bind it too; absent when nobody made it.
+fn group(root: &Root, hierarchy: &Hierarchy, path: &str, with_above: bool) -> Fact<Cgroup> {
+    let (io_point, memory_point) = match hierarchy {
+        Hierarchy::Unified(point) => (point, Some(point)),
+        Hierarchy::Single { io, memory } => (io, memory.as_ref()),
+    };
+    let path = path.trim_end_matches('/');
+    // A group of another namespace is above the root that is seen here.
+    if path.split('/').any(|part| part == "..") {
+        return Fact::unknown(
+            Reason::Namespace,
+            "the group is outside of what is mounted here",
+        );
+    }
+    if !root.exists(format!("{io_point}{path}")) {
+        return Fact::Absent;
+    }
+    let mut places = vec![path];
+    while let Some((above, _)) = places
+        .last()
+        .filter(|_| with_above)
+        .and_then(|path| path.rsplit_once('/'))
+    {
+        places.push(above);
+    }
+    // The root of the hierarchy has no limits, and no files for them; what a container sees as its root is none.
+    let mut io_max: Fact<Vec<IoMax>> = Fact::Absent;
+    let mut memory_max = Fact::Absent;
+    for place in places {
+        let limits = match hierarchy {
+            Hierarchy::Unified(point) => io_max_of(root, &format!("{point}{place}")),
+            Hierarchy::Single { io, .. } => throttles_of(root, &format!("{io}{place}")),
+        };
+        io_max = tighter(io_max, limits, |mut all, more| {
+            all.extend(more);
+            all
+        });
+        if let Some(point) = memory_point {
+            let limit = memory_max_of(root, hierarchy, &format!("{point}{place}"));
+            memory_max = tighter(memory_max, limit, u64::min);
+        }
+    }
+    let weight = match hierarchy {
+        Hierarchy::Unified(point) => format!("{point}{path}/io.weight"),
+        Hierarchy::Single { io, .. } => format!("{io}{path}/blkio.weight"),
+    };
+    Fact::Known(Cgroup {
+        path: Fact::Known(if path.is_empty() { "/" } else { path }.to_owned()),
+        io_max,
+        io_weight: fact_of(&weight, root.text(&weight), |text| {
+            // `default 100`, and perhaps lines for single devices.
+            text.lines()
+                .next()?
+                .trim_start_matches("default")
+                .trim()
+                .parse()
+                .ok()
+        }),
+        memory_max,
+    })
+}
+
+/// Two limits that both hold; what is absent limits nothing, and what is not known may.
+fn tighter<T>(one: Fact<T>, other: Fact<T>, both: impl FnOnce(T, T) -> T) -> Fact<T> {
+    match (one, other) {
+        (Fact::Known(one), Fact::Known(other)) => Fact::Known(both(one, other)),
+        (unknown @ Fact::Unknown(_), _) | (_, unknown @ Fact::Unknown(_)) => unknown,
+        (Fact::Known(one), Fact::Absent | Fact::NotCollected)
+        | (Fact::Absent | Fact::NotCollected, Fact::Known(one)) => Fact::Known(one),
+        (Fact::Absent | Fact::NotCollected, Fact::Absent | Fact::NotCollected) => Fact::Absent,
+    }
+}
+
+fn memory_max_of(root: &Root, hierarchy: &Hierarchy, at: &str) -> Fact<u64> {
+    let file = match hierarchy {
+        Hierarchy::Unified(_) => format!("{at}/memory.max"),
+        Hierarchy::Single { .. } => format!("{at}/memory.limit_in_bytes"),
+    };
+    /// Above this the first version of the interface means no limit.
+    const NO_LIMIT: u64 = 1 << 62;
+    match root.text(&file) {
+        Ok(text) if text.trim() == "max" => Fact::Absent,
+        Ok(text) => match text.trim().parse() {
+            Ok(NO_LIMIT..) => Fact::Absent,
+            Ok(bytes) => Fact::Known(bytes),
+            Err(_) => Fact::unknown(Reason::Parse, format!("{file}: '{}'", text.trim())),
+        },
+        Err(error) if missing(&error) => Fact::Absent,
+        Err(error) => Fact::Unknown(obstacle(&file, &error)),
+    }
+}
+
+/// `8:16 rbps=2097152 wbps=max riops=max wiops=120`, a line for each device.
+fn io_max_of(root: &Root, at: &str) -> Fact<Vec<IoMax>> {
+    let file = format!("{at}/io.max");
+    fact_of(&file, root.text(&file), |text| {
+        text.lines().map(io_max_line).collect()
+    })
+}
+
+fn io_max_line(line: &str) -> Option<IoMax> {
+    let mut words = line.split_whitespace();
+    let mut limits = IoMax {
+        dev: Fact::Known(DeviceNumber::parse(words.next()?)?),
+        read_bytes: Fact::Absent,
+        write_bytes: Fact::Absent,
+        read_requests: Fact::Absent,
+        write_requests: Fact::Absent,
+    };
+    for word in words {
+        let (name, value) = word.split_once('=')?;
+        let value = if value == "max" {
+            Fact::Absent
+        } else {
+            Fact::Known(value.parse().ok()?)
+        };
+        match name {
+            "rbps" => limits.read_bytes = value,
+            "wbps" => limits.write_bytes = value,
+            "riops" => limits.read_requests = value,
+            "wiops" => limits.write_requests = value,
+            // A newer kernel may limit something else.
+            _ => {}
+        }
+    }
+    Some(limits)
+}
+
+/// The first version has a file for each kind of limit, with lines `8:16 2097152`.
+fn throttles_of(root: &Root, at: &str) -> Fact<Vec<IoMax>> {
+    type Which = fn(&mut IoMax) -> &mut Fact<u64>;
+    let kinds: [(&str, Which); 4] = [
+        ("read_bps_device", |limits| &mut limits.read_bytes),
+        ("write_bps_device", |limits| &mut limits.write_bytes),
+        ("read_iops_device", |limits| &mut limits.read_requests),
+        ("write_iops_device", |limits| &mut limits.write_requests),
+    ];
+    let mut by_device: BTreeMap<DeviceNumber, IoMax> = BTreeMap::new();
+    for (kind, which) in kinds {
+        let file = format!("{at}/blkio.throttle.{kind}");
+        let text = match root.text(&file) {
+            Ok(text) => text,
+            Err(error) if missing(&error) => return Fact::Absent,
+            Err(error) => return Fact::Unknown(obstacle(&file, &error)),
+        };
+        for line in text.lines() {
+            let parsed = line.split_once(' ').and_then(|(device, limit)| {
+                Some((DeviceNumber::parse(device)?, limit.trim().parse().ok()?))
+            });
+            let Some((device, limit)) = parsed else {
+                return Fact::Unknown(Unknown::new(Reason::Parse, format!("{file}: '{line}'")));
+            };
+            let limits = by_device.entry(device).or_insert_with(|| IoMax {
+                dev: Fact::Known(device),
+                read_bytes: Fact::Absent,
+                write_bytes: Fact::Absent,
+                read_requests: Fact::Absent,
+                write_requests: Fact::Absent,
+            });
+            *which(limits) = Fact::Known(limit);
+        }
+    }
+    Fact::Known(by_device.into_values().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn tree(mounts: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Cgroups) {
+        let directory = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = directory.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let root = Root::new(directory.path());
+        let cgroups = cgroups(&root, &MountTable::parse(mounts).0);
+        (directory, cgroups)
+    }
+
+    #[test]
+    fn limits_of_the_groups_above_hold_as_well() {
+        let (_directory, cgroups) = tree(
+            "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            &[
+                ("proc/self/cgroup", "0::/user.slice/a.scope\n"),
+                (
+                    "sys/fs/cgroup/user.slice/io.max",
+                    "8:0 rbps=1000 wbps=max riops=max wiops=20\n",
+                ),
+                ("sys/fs/cgroup/user.slice/memory.max", "1048576\n"),
+                (
+                    "sys/fs/cgroup/user.slice/a.scope/io.max",
+                    "8:16 rbps=max wbps=7 riops=max wiops=max\n",
+                ),
+                ("sys/fs/cgroup/user.slice/a.scope/memory.max", "max\n"),
+                (
+                    "sys/fs/cgroup/user.slice/a.scope/io.weight",
+                    "default 200\n8:0 50\n",
+                ),
+                ("sys/fs/cgroup/machine.slice/memory.max", "max\n"),
+            ],
+        );
+        assert_eq!(cgroups.version, Fact::Known(2));
+        let own = cgroups.own.known().unwrap();
+        let limits = own.io_max.known().unwrap();
+        assert_eq!(limits.len(), 2);
+        assert_eq!(limits[0].write_bytes, Fact::Known(7));
+        assert_eq!(limits[1].read_bytes, Fact::Known(1000));
+        assert_eq!(limits[1].write_bytes, Fact::Absent);
+        assert_eq!(own.memory_max, Fact::Known(1 << 20));
+        assert_eq!(own.io_weight, Fact::Known(200));
+        let machine = cgroups.machine.known().unwrap();
+        assert_eq!(
+            (machine.io_max, machine.memory_max),
+            (Fact::Absent, Fact::Absent)
+        );
+    }
+
+    #[test]
+    fn the_first_version_has_its_limits_in_files_of_their_own() {
+        let throttle = "sys/fs/cgroup/blkio/machine.slice/blkio.throttle.";
+        let path = |kind: &str| format!("{throttle}{kind}");
+        let paths = [
+            path("read_bps_device"),
+            path("write_bps_device"),
+            path("read_iops_device"),
+            path("write_iops_device"),
+        ];
+        let (_directory, cgroups) = tree(
+            "37 31 0:34 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n\
+             41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+            &[
+                ("proc/self/cgroup", "7:blkio:/\n0::/x\n"),
+                (&paths[0], "8:0 5\n"),
+                (&paths[1], ""),
+                (&paths[2], "8:0 6\n8:16 7\n"),
+                (&paths[3], ""),
+            ],
+        );
+        assert_eq!(cgroups.version, Fact::Known(1));
+        assert_eq!(
+            cgroups.own.known().unwrap().path,
+            Fact::Known("/".to_owned())
+        );
+        let limits = cgroups.machine.known().unwrap().io_max.known().unwrap();
+        assert_eq!(limits.len(), 2);
+        assert_eq!(
+            (
+                limits[0].read_bytes.clone(),
+                limits[0].read_requests.clone()
+            ),
+            (Fact::Known(5), Fact::Known(6))
+        );
+        assert_eq!(limits[1].read_bytes, Fact::Absent);
+    }
+
+    #[test]
+    fn what_a_container_takes_for_the_root_may_be_limited() {
+        let (_directory, cgroups) = tree(
+            "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            &[
+                ("proc/self/cgroup", "0::/\n"),
+                (
+                    "sys/fs/cgroup/io.max",
+                    "8:0 rbps=1000 wbps=max riops=max wiops=max\n",
+                ),
+                ("sys/fs/cgroup/memory.max", "4096\n"),
+            ],
+        );
+        let own = cgroups.own.known().unwrap();
+        assert_eq!(own.io_max.known().unwrap().len(), 1);
+        assert_eq!(own.memory_max, Fact::Known(4096));
+    }
+
+    #[test]
+    fn without_control_groups_nothing_is_known() {
+        let (_directory, cgroups) = tree("", &[]);
+        assert!(cgroups.version.is_unknown() && cgroups.own.is_unknown());
+    }
+
+    #[test]
+    fn a_group_nobody_made_is_absent() {
+        let (_directory, cgroups) = tree(
+            "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            &[
+                ("proc/self/cgroup", "0::/../outside\n"),
+                ("sys/fs/cgroup/cgroup.procs", ""),
+            ],
+        );
+        assert_eq!(cgroups.machine, Fact::Absent);
+        assert!(cgroups.own.is_unknown(), "it is in another namespace");
+    }
+}

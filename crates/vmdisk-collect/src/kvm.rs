@@ -1,0 +1,303 @@
+//! KVM: whether it is there, what is in its way, and, where that was asked for, whether a guest runs with it.
+//!
+//! A device node that can be opened proves nothing: there are hosts where it is there, makes virtual machines, and runs none.
+
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use rustix::fs::MemfdFlags;
+use serde::{Deserialize, Serialize};
+use vmdisk_facts::host::{Cpu, Kvm, KvmObstacle, Qemu};
+use vmdisk_facts::{Fact, Reason, Unknown};
+
+use crate::obstacle::{fact_of, obstacle};
+use crate::process;
+use crate::root::Root;
+use crate::tiny_guest;
+
+const NODE: &str = "/dev/kvm";
+
+/// The modules that drive processors; the last three, those of clouds and of POWER, need no help of the processor.
+const MODULES: [&str; 5] = ["kvm_intel", "kvm_amd", "kvm_pvm", "kvm_hv", "kvm_pr"];
+
+/// What is seen of KVM without trying it.
+pub(crate) fn kvm(root: &Root, cpu: &Cpu) -> Kvm {
+    let dev_kvm = root.exists(NODE);
+    let access = access(root, dev_kvm);
+    let parameter = |module: &str| {
+        let path = format!("/sys/module/{module}/parameters/nested");
+        fact_of(&path, root.text(&path), |text| match text {
+            "Y" | "1" => Some(true),
+            "N" | "0" => Some(false),
+            _ => None,
+        })
+    };
+    let loaded = |module: &str| root.exists(format!("/sys/module/{module}"));
+    let module = match MODULES.iter().find(|module| loaded(module)) {
+        Some(&module) => Fact::Known(module.to_owned()),
+        None => Fact::Absent,
+    };
+    // Only one of the two modules can be there; a kernel may also have KVM built in without either.
+    let nested = match parameter("kvm_intel") {
+        Fact::Absent => parameter("kvm_amd"),
+        settled @ (Fact::Known(_) | Fact::Unknown(_) | Fact::NotCollected) => settled,
+    };
+    let has_kvm = module.is_known() || loaded("kvm");
+    Kvm {
+        dev_kvm: Fact::Known(dev_kvm),
+        obstacle: in_the_way(dev_kvm, &access, &cpu.virt, has_kvm),
+        access,
+        module,
+        proven: Fact::NotCollected,
+        trial: Fact::NotCollected,
+        nested,
+    }
+}
+
+fn access(root: &Root, dev_kvm: bool) -> Fact<bool> {
+    if !root.is_live() {
+        return match root.answers().kvm_access {
+            Some(allowed) => Fact::Known(allowed),
+            // A recording that asked leaves it out only if there is nothing to ask about.
+            None if root.answers().privileged.is_some() => Fact::Absent,
+            None => Fact::NotCollected,
+        };
+    }
+    if !dev_kvm {
+        return Fact::Absent;
+    }
+    let wanted = rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK;
+    let allowed = rustix::fs::access(NODE, wanted).is_ok();
+    if let Some(recorder) = root.recorder() {
+        recorder.answer(|answers| answers.kvm_access = Some(allowed));
+    }
+    Fact::Known(allowed)
+}
+
+fn in_the_way(
+    dev_kvm: bool,
+    access: &Fact<bool>,
+    flags: &Fact<Vec<String>>,
+    has_kvm: bool,
+) -> Fact<KvmObstacle> {
+    if dev_kvm {
+        return access.clone().and_then(|allowed| {
+            if allowed {
+                Fact::Absent
+            } else {
+                Fact::Known(KvmObstacle::Permission)
+            }
+        });
+    }
+    match flags {
+        _ if has_kvm => Fact::Known(KvmObstacle::Node),
+        Fact::Known(flags) if flags.is_empty() => Fact::Known(KvmObstacle::ProcessorOrFirmware),
+        Fact::Known(_) => Fact::Known(KvmObstacle::Module),
+        // Other processors show no such flags.
+        Fact::Absent => Fact::unknown(
+            Reason::Undecided,
+            "there is no /dev/kvm, and this processor does not show why",
+        ),
+        unknown @ (Fact::Unknown(_) | Fact::NotCollected) => {
+            unknown.as_ref().and_then(|_| Fact::NotCollected)
+        }
+    }
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Trial {
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    proven: Fact<bool>,
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    trial: Fact<String>,
+}
+
+/// Runs a guest with KVM, and writes down whether it ran.
+pub(crate) fn try_it(
+    root: &Root,
+    kvm: &mut Kvm,
+    arch: &Fact<String>,
+    qemu: &Fact<Vec<Qemu>>,
+    limit: Duration,
+) {
+    let Trial { proven, trial } = if root.is_live() {
+        let trial = tried(kvm, arch, qemu, limit);
+        if let Some(recorder) = root.recorder() {
+            recorder.answer(|answers| answers.kvm_trial = trial.clone());
+        }
+        trial
+    } else {
+        root.answers().kvm_trial.clone()
+    };
+    kvm.proven = proven;
+    kvm.trial = trial;
+}
+
+/// The QEMU for ordinary machines: beside it distributions put others, which have not every device.
+fn ordinary(qemu: &[Qemu]) -> Option<&String> {
+    let paths = || qemu.iter().filter_map(|qemu| qemu.path.value());
+    let named = |name: &str| paths().find(|path| path.rsplit('/').next() == Some(name));
+    named("qemu-system-x86_64").or_else(|| named("qemu-kvm"))
+}
+
+fn tried(kvm: &Kvm, arch: &Fact<String>, qemu: &Fact<Vec<Qemu>>, limit: Duration) -> Trial {
+    let ended = |ran: bool, how: String| Trial {
+        proven: Fact::Known(ran),
+        trial: Fact::Known(how),
+    };
+    if kvm.dev_kvm.is_false() {
+        return ended(false, "there is no /dev/kvm".to_owned());
+    }
+    let not_tried = |unknown: Unknown| Trial {
+        proven: Fact::Unknown(unknown.clone()),
+        trial: Fact::Unknown(unknown),
+    };
+    if !arch.as_str().is(&"x86_64") {
+        let why = "there is a guest to try for x86_64 only";
+        return not_tried(Unknown::new(Reason::Undecided, why));
+    }
+    let program = match qemu.as_ref().settled() {
+        Ok(all) => all.and_then(|all| ordinary(all)),
+        Err(unknown) => return not_tried(unknown),
+    };
+    let Some(program) = program else {
+        return not_tried(Unknown::new(
+            Reason::ToolMissing,
+            "no QEMU for x86_64 is installed",
+        ));
+    };
+    if kvm.access.is_false() {
+        let why = "/dev/kvm: the collector may not open it";
+        return not_tried(Unknown::new(Reason::Permission, why));
+    }
+    let failed = match run(program, "kvm", limit) {
+        Ok(Ended::Spoke(took)) => {
+            let seconds = took.as_secs() + 1;
+            return ended(true, format!("a 64-bit guest ran within {seconds} s"));
+        }
+        Ok(Ended::Silent) => {
+            let seconds = limit.as_secs();
+            format!("a 64-bit guest did not come to its end within {seconds} s")
+        }
+        Ok(Ended::Died(complaint)) if complaint.is_empty() => {
+            "QEMU ended before the guest did".to_owned()
+        }
+        Ok(Ended::Died(complaint)) => format!("QEMU ended before the guest did: {complaint}"),
+        Err(unknown) => return not_tried(unknown),
+    };
+    // A QEMU without the devices that the guest needs, or a host too busy for any guest, says nothing of KVM.
+    match run(program, "tcg", limit) {
+        Ok(Ended::Spoke(_)) => ended(false, failed),
+        Ok(Ended::Silent | Ended::Died(_)) => not_tried(Unknown::new(
+            Reason::Undecided,
+            format!("{failed}, and emulated it did not run either"),
+        )),
+        Err(unknown) => not_tried(unknown),
+    }
+}
+
+/// How a guest ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Ended {
+    /// It ran, and took so long.
+    Spoke(Duration),
+    /// It did not end in time.
+    Silent,
+    /// QEMU ended by itself, with this complaint.
+    Died(String),
+}
+
+/// Runs the tiny guest, from memory: no file is made.
+fn run(program: &str, accelerator: &str, limit: Duration) -> Result<Ended, Unknown> {
+    let failed = |error: std::io::Error| obstacle("a disk in memory", &error);
+    let memory = rustix::fs::memfd_create("vmdisk-guest", MemfdFlags::CLOEXEC)
+        .map_err(|error| failed(error.into()))?;
+    let mut disk = std::fs::File::from(memory);
+    std::io::Write::write_all(&mut disk, &tiny_guest::disk()).map_err(failed)?;
+    // QEMU opens it by this process's own name for it, as long as this process waits.
+    let path = format!("/proc/{}/fd/{}", std::process::id(), disk.as_raw_fd());
+    let port = format!("isa-debugcon,iobase={:#x},chardev=said", tiny_guest::PORT);
+    let drive = format!("file={path},format=raw,if=none,id=disk,readonly=on");
+    // As guests of libvirt have it that are given the host's processor.
+    let processor = if accelerator == "kvm" { "host" } else { "max" };
+    let arguments = [
+        "-machine",
+        "q35",
+        "-accel",
+        accelerator,
+        "-cpu",
+        processor,
+        "-m",
+        "16",
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+        "-display",
+        "none",
+        "-chardev",
+        "stdio,id=said",
+        "-device",
+        &port,
+        "-drive",
+        &drive,
+        "-device",
+        "virtio-blk-pci,drive=disk",
+    ];
+    let said = process::until(program, &arguments, tiny_guest::SAYS, limit)?;
+    Ok(match said {
+        process::Said::It(took) => Ended::Spoke(took),
+        process::Said::Late => Ended::Silent,
+        process::Said::Ended(complaint) => Ended::Died(complaint),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_is_told_apart() {
+        let flags =
+            |flags: &[&str]| Fact::Known(flags.iter().map(|&flag| flag.to_owned()).collect());
+        let none = Fact::Absent;
+        let way = |dev_kvm, access: &Fact<bool>, flags, has_kvm| {
+            in_the_way(dev_kvm, access, &flags, has_kvm)
+        };
+        assert_eq!(
+            way(false, &none, flags(&[]), false),
+            Fact::Known(KvmObstacle::ProcessorOrFirmware)
+        );
+        assert_eq!(
+            way(false, &none, flags(&["svm"]), false),
+            Fact::Known(KvmObstacle::Module)
+        );
+        assert_eq!(
+            way(false, &none, flags(&["vmx"]), true),
+            Fact::Known(KvmObstacle::Node)
+        );
+        assert_eq!(
+            way(true, &Fact::Known(false), flags(&["vmx"]), true),
+            Fact::Known(KvmObstacle::Permission)
+        );
+        assert_eq!(
+            way(true, &Fact::Known(true), flags(&[]), true),
+            Fact::Absent
+        );
+        assert!(way(true, &Fact::NotCollected, flags(&[]), true).is_not_collected());
+        assert!(way(false, &none, Fact::Absent, false).is_unknown());
+    }
+
+    /// Emulated the guest always runs, so that one that does not run with KVM says something of KVM.
+    #[test]
+    fn the_guest_itself_runs_where_a_processor_is_emulated() {
+        let program = "/usr/bin/qemu-system-x86_64";
+        if !std::path::Path::new(program).exists() {
+            let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
+            assert!(!required, "cannot run here: {program} is missing");
+            return;
+        }
+        let ended = run(program, "tcg", Duration::from_secs(60)).unwrap();
+        assert!(matches!(ended, Ended::Spoke(_)), "{ended:?}");
+    }
+}

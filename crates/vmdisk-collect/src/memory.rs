@@ -1,0 +1,106 @@
+//! Memory: how much, huge pages of each size and node, NUMA nodes.
+
+use std::collections::BTreeMap;
+
+use vmdisk_facts::host::{HugePages, Memory, NodePages, NumaNode};
+use vmdisk_facts::{Fact, Reason};
+
+use crate::obstacle::{fact_of, obstacle};
+use crate::root::Root;
+
+const NODES: &str = "/sys/devices/system/node";
+
+pub(crate) fn memory(root: &Root) -> Memory {
+    let meminfo = root.text("/proc/meminfo");
+    let kilobytes = |name: &str| match &meminfo {
+        Ok(text) => {
+            let value = text
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            match value.and_then(bytes) {
+                Some(bytes) => Fact::Known(bytes),
+                None => Fact::unknown(Reason::Parse, format!("/proc/meminfo: {name}")),
+            }
+        }
+        Err(error) => Fact::Unknown(obstacle("/proc/meminfo", error)),
+    };
+    let thp = "/sys/kernel/mm/transparent_hugepage/enabled";
+    Memory {
+        total_bytes: kilobytes("MemTotal"),
+        available_bytes: kilobytes("MemAvailable"),
+        thp: fact_of(thp, root.text(thp), |text| {
+            let (chosen, _) = text.split_once('[')?.1.split_once(']')?;
+            Some(chosen.to_owned())
+        }),
+        hugepages: hugepages(root),
+    }
+}
+
+/// `  16318440 kB` in bytes.
+fn bytes(text: &str) -> Option<u64> {
+    let number: u64 = text.trim().strip_suffix(" kB")?.parse().ok()?;
+    number.checked_mul(1024)
+}
+
+fn number(root: &Root, path: &str) -> Fact<u64> {
+    fact_of(path, root.text(path), |text| text.parse().ok())
+}
+
+fn hugepages(root: &Root) -> BTreeMap<u64, HugePages> {
+    let at = "/sys/kernel/mm/hugepages";
+    let sizes = root.names(at).unwrap_or_default();
+    let nodes = node_numbers(root);
+    let pages = sizes.into_iter().filter_map(|name| {
+        let kib = name
+            .strip_prefix("hugepages-")?
+            .strip_suffix("kB")?
+            .parse()
+            .ok()?;
+        let of = |file: &str| number(root, &format!("{at}/{name}/{file}"));
+        let on_node = |node: u64| {
+            let at = format!("{NODES}/node{node}/hugepages/{name}");
+            let pages = NodePages {
+                nr: number(root, &format!("{at}/nr_hugepages")),
+                free: number(root, &format!("{at}/free_hugepages")),
+            };
+            (node, pages)
+        };
+        let pages = HugePages {
+            nr: of("nr_hugepages"),
+            free: of("free_hugepages"),
+            reserved: of("resv_hugepages"),
+            overcommit: of("nr_overcommit_hugepages"),
+            nodes: nodes.iter().map(|node| on_node(*node)).collect(),
+        };
+        Some((kib, pages))
+    });
+    pages.collect()
+}
+
+fn node_numbers(root: &Root) -> Vec<u64> {
+    let names = root.names(NODES).unwrap_or_default();
+    names
+        .iter()
+        .filter_map(|name| name.strip_prefix("node")?.parse().ok())
+        .collect()
+}
+
+/// NUMA nodes by their numbers; none where the kernel knows nothing of them.
+pub(crate) fn nodes(root: &Root) -> BTreeMap<u64, NumaNode> {
+    let node = |number: u64| {
+        let at = format!("{NODES}/node{number}");
+        let (cpus, memory) = (format!("{at}/cpulist"), format!("{at}/meminfo"));
+        let node = NumaNode {
+            cpus: fact_of(&cpus, root.text(&cpus), |text| Some(text.to_owned())),
+            memory_bytes: fact_of(&memory, root.text(&memory), |text| {
+                // `Node 0 MemTotal:       16318440 kB`
+                let total = text
+                    .lines()
+                    .find_map(|line| line.split_once(" MemTotal:").map(|(_, value)| value))?;
+                bytes(total)
+            }),
+        };
+        (number, node)
+    };
+    node_numbers(root).into_iter().map(node).collect()
+}

@@ -1,0 +1,133 @@
+//! `migration-machine-differs`
+
+use vmdisk_facts::machine_version;
+use vmdisk_model::{DomainField, FieldPath};
+
+use crate::comparison::Comparison;
+use crate::rule::declare_rule;
+use crate::rules::compares_hosts;
+use crate::{Evidence, Group, Missing, Report, Severity};
+
+declare_rule! {
+    /// A machine type without a version becomes another machine on each host.
+    ///
+    /// ## What it does
+    /// Compares the hosts that a guest may run on. Reports an alias such as `q35` or `pc` where the hosts have different
+    /// versions of QEMU. A machine type with a version is the same machine everywhere, or unknown:
+    /// `machine-newer-than-qemu` reports that.
+    ///
+    /// ## Why it matters
+    /// libvirt replaces the alias by the newest machine type of the QEMU it finds, once, when the guest is defined or started.
+    /// A guest that was started on the newest host then cannot migrate to the others, and the same file defined on two hosts
+    /// gives two machines, whose disks have other defaults.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-xfs-nvme,facts-btrfs-checksums-6.1
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-xfs-nvme,facts-btrfs-checksums-6.1
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='pc-q35-7.2'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,not-reported,facts-xfs-nvme,facts-disk-4kn
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "migration-machine-differs",
+        group: Group::Startup,
+        severity: Severity::Advice,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Source("libvirt 9.0 src/qemu/qemu_domain.c, qemuDomainDefMachinePostParse: the alias is replaced by virQEMUCapsGetCanonicalMachine"),
+            Evidence::Source("QEMU hw/i386/pc_q35.c: `q35` is the alias of the newest version"),
+        ],
+        supersedes: &[],
+        check: compares_hosts,
+        compare: compare,
+    }
+}
+
+fn compare(comparison: &Comparison<'_>, report: &mut Report) {
+    let Some(machine) = &comparison.domain.machine else {
+        return;
+    };
+    // What a distribution calls its own types pins its own version.
+    let is_alias = machine_version(&machine.0).is_none() && ALIASES.contains(&machine.0.as_str());
+    if !is_alias {
+        return;
+    }
+    let at = FieldPath::Domain(DomainField::Machine);
+    let answers = comparison.answers(report, at, |host| {
+        let qemu = host.target.qemu;
+        qemu.map(|version| (version.0, version.1))
+            .ok_or_else(|| Missing::new("the version of QEMU", Missing::NO_QEMU))
+    });
+    let Some((&(major, minor), _)) = answers.first_key_value() else {
+        return;
+    };
+    if answers.len() < 2 {
+        return;
+    }
+    let affected = answers.values().skip(1).flatten().copied();
+    let finding = report.finding(
+        at,
+        format!("the machine type {machine} is another machine on each version of QEMU"),
+    );
+    finding
+        .label("pins no version")
+        .on_hosts(affected.collect::<Vec<_>>());
+    for ((major, minor), hosts) in &answers {
+        let names = comparison.names(hosts);
+        finding.note(format!("{names}: QEMU {major}.{minor}"));
+    }
+    finding.help(format!(
+        "write a machine type that all of them know, of QEMU {major}.{minor} or before"
+    ));
+}
+
+/// Names that stand for the newest version of a machine.
+const ALIASES: [&str; 6] = [
+    "pc",
+    "q35",
+    "virt",
+    "pseries",
+    "s390-ccw-virtio",
+    "s390-ccw",
+];

@@ -1,0 +1,378 @@
+//! Hosts that a guest may run on, and what the rules say of a guest for all of them together.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use vmdisk_facts::{CollectError, Fact, Facts, HostIndex, Target};
+use vmdisk_model::FieldPath;
+use vmdisk_rules::{
+    Applicability, ComparedHost, Comparison, Context, Finding, Missing, NotChecked, Rule,
+};
+use vmdisk_source::Span;
+
+/// The hosts that a guest may run on. Hosts of which the same is known are looked at once.
+///
+/// ```
+/// use vmdisk::{Facts, Fleet, LintOptions, Target, lint, read};
+///
+/// let facts = |disabled: u32| {
+///     let text = format!("schema_version: '1.0'\nlimits: {{io_uring_disabled: {disabled}}}\n");
+///     Facts::parse(&text).map(|read| read.facts)
+/// };
+/// let hosts = [("kvm1", facts(0)?), ("kvm2", facts(2)?), ("kvm3", facts(2)?)];
+/// let fleet = Fleet::new(hosts.iter().map(|(name, facts)| (*name, facts)), &Target::default());
+///
+/// let document = read("<disk type='file'><driver type='raw' io='io_uring'/><source file='/a'/><target dev='vda'/></disk>")?;
+/// let report = lint(&document, &LintOptions { fleet: Some(&fleet), ..LintOptions::default() });
+/// let found = report.diagnostics.iter().find(|found| found.rule.name == "migration-io-uring-differs").unwrap();
+/// let hosts = found.hosts.as_ref().unwrap();
+/// assert_eq!((&hosts.affected[..], &hosts.not_affected[..]), (&[1, 2][..], &[0][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Fleet<'a> {
+    names: Vec<&'a str>,
+    kinds: Vec<Kind<'a>>,
+}
+
+/// Hosts of which the same is known.
+#[derive(Debug)]
+struct Kind<'a> {
+    index: HostIndex<'a>,
+    target: Target,
+    /// Their numbers, ascending; never empty.
+    hosts: Vec<usize>,
+}
+
+/// On which hosts of a fleet something was found, by their numbers, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundOn {
+    /// Where it was found.
+    pub affected: Vec<usize>,
+    /// Where it was looked for and is not.
+    pub not_affected: Vec<usize>,
+    /// Where the rule could not look.
+    pub not_checked: Vec<usize>,
+}
+
+impl<'a> Fleet<'a> {
+    /// A fleet of hosts, each with its name and its facts; what `asked` leaves open of the target comes from the facts.
+    pub fn new(hosts: impl IntoIterator<Item = (&'a str, &'a Facts)>, asked: &Target) -> Self {
+        let mut fleet = Fleet::default();
+        let mut kinds: HashMap<String, usize> = HashMap::new();
+        for (number, (name, facts)) in hosts.into_iter().enumerate() {
+            fleet.names.push(name);
+            match kinds.entry(what_rules_see(facts)) {
+                std::collections::hash_map::Entry::Occupied(kind) => {
+                    fleet.kinds[*kind.get()].hosts.push(number);
+                }
+                std::collections::hash_map::Entry::Vacant(slot) => {
+                    slot.insert(fleet.kinds.len());
+                    fleet.kinds.push(Kind {
+                        index: HostIndex::new(facts),
+                        target: asked.clone().or(Target::from_facts(facts)),
+                        hosts: vec![number],
+                    });
+                }
+            }
+        }
+        fleet
+    }
+
+    /// Names of the hosts, by their numbers.
+    pub fn names(&self) -> &[&'a str] {
+        &self.names
+    }
+
+    /// How many hosts differ in what rules see of them.
+    pub fn kinds(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// What the rules say of one configuration for all hosts: each thing once, with the hosts that it is about.
+    pub(crate) fn check(
+        &self,
+        context: &Context<'_>,
+    ) -> (Vec<(Finding, FoundOn)>, Vec<NotChecked>) {
+        let mut merged = Merged::default();
+        for (number, kind) in self.kinds.iter().enumerate() {
+            let outcome = vmdisk_rules::check(&Context {
+                host: Some(&kind.index),
+                target: &kind.target,
+                ..*context
+            });
+            merged.add(number, outcome.findings, outcome.not_checked);
+        }
+        let compared: Vec<ComparedHost<'_>> = self
+            .kinds
+            .iter()
+            .map(|kind| ComparedHost {
+                name: self.names[kind.hosts[0]],
+                count: kind.hosts.len(),
+                host: &kind.index,
+                target: &kind.target,
+            })
+            .collect();
+        let outcome = vmdisk_rules::compare(&Comparison {
+            domain: context.domain,
+            hosts: &compared,
+        });
+        merged.compared(outcome.findings, outcome.not_checked);
+        self.settle(merged)
+    }
+
+    /// The numbers of the hosts of some kinds.
+    fn hosts_of(&self, kinds: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let mut hosts: Vec<usize> = kinds
+            .into_iter()
+            .flat_map(|kind| self.kinds[kind].hosts.iter().copied())
+            .collect();
+        hosts.sort_unstable();
+        hosts
+    }
+
+    fn settle(&self, merged: Merged) -> (Vec<(Finding, FoundOn)>, Vec<NotChecked>) {
+        // A rule that could not look at a disk on some host does not say that the host is unaffected.
+        let mut unseen: BTreeMap<(&str, Option<usize>), BTreeSet<usize>> = BTreeMap::new();
+        for ((missed, _), kinds) in &merged.not_checked {
+            let key = (missed.rule, missed.at.disk());
+            unseen.entry(key).or_default().extend(kinds);
+        }
+        let nowhere = BTreeSet::new();
+        let findings = merged
+            .findings
+            .into_values()
+            .map(|mut merged| {
+                let key = (merged.finding.rule.name, merged.finding.at.disk());
+                let unseen = unseen.get(&key).unwrap_or(&nowhere);
+                let all = 0..self.kinds.len();
+                let (not_checked, not_affected): (Vec<usize>, Vec<usize>) = all
+                    .filter(|kind| !merged.kinds.contains(kind))
+                    .partition(|kind| unseen.contains(kind));
+                self.tell_differences(&mut merged);
+                // What mends it on some hosts changes the guest on the others as well, where nothing is wrong.
+                if let Some(fix) = &mut merged.finding.fix
+                    && merged.finding.rule.compare.is_none()
+                    && !not_affected.is_empty()
+                {
+                    fix.applicability = Applicability::Unsafe;
+                }
+                let found = FoundOn {
+                    affected: self.hosts_of(merged.kinds),
+                    not_affected: self.hosts_of(not_affected),
+                    not_checked: self.hosts_of(not_checked),
+                };
+                (merged.finding, found)
+            })
+            .collect();
+        let not_checked = merged
+            .not_checked
+            .into_iter()
+            .filter_map(|((missed, missing), kinds)| {
+                Some(NotChecked {
+                    rule: vmdisk_rules::find(missed.rule)?,
+                    at: missed.at,
+                    missing,
+                    hosts: self.hosts_of(kinds),
+                })
+            })
+            .collect();
+        (findings, not_checked)
+    }
+
+    /// Says which host the words of a finding are about, where they differ.
+    fn tell_differences(&self, merged: &mut One) {
+        /// Other words that are told.
+        const TOLD: usize = 3;
+        let name = |kind: &usize| self.names[self.kinds[*kind].hosts[0]];
+        if merged.others.is_empty() && !merged.notes_differ {
+            return;
+        }
+        if let Some(first) = merged.kinds.first() {
+            let note = format!("the facts told here are those of {}", name(first));
+            merged.finding.notes.push(note);
+        }
+        for (title, kind) in merged.others.iter().take(TOLD) {
+            merged
+                .finding
+                .notes
+                .push(format!("on {}: {title}", name(kind)));
+        }
+    }
+}
+
+/// A place and a rule that could not look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Missed {
+    at: FieldPath,
+    rule: &'static str,
+}
+
+/// One finding, and the kinds of hosts that it was found on.
+#[derive(Debug)]
+struct One {
+    finding: Finding,
+    kinds: BTreeSet<usize>,
+    /// Other titles, each with a kind that it was told of.
+    others: BTreeMap<String, usize>,
+    notes_differ: bool,
+}
+
+/// What tells one finding from another on the same host: the place, the rule, and which of several it is.
+type Key = (FieldPath, Option<Span>, &'static str, usize);
+
+/// What the rules said of each kind of host, each thing once.
+#[derive(Debug, Default)]
+struct Merged {
+    findings: BTreeMap<Key, One>,
+    not_checked: BTreeMap<(Missed, Missing), BTreeSet<usize>>,
+}
+
+impl Merged {
+    fn add(&mut self, kind: usize, findings: Vec<Finding>, not_checked: Vec<NotChecked>) {
+        let mut nth: BTreeMap<(FieldPath, Option<Span>, &'static str), usize> = BTreeMap::new();
+        for finding in findings {
+            let key = (finding.at, finding.span, finding.rule.name);
+            let nth = nth.entry(key).or_default();
+            let key = (key.0, key.1, key.2, *nth);
+            *nth += 1;
+            match self.findings.entry(key) {
+                std::collections::btree_map::Entry::Vacant(slot) => {
+                    slot.insert(One {
+                        finding,
+                        kinds: BTreeSet::from([kind]),
+                        others: BTreeMap::new(),
+                        notes_differ: false,
+                    });
+                }
+                std::collections::btree_map::Entry::Occupied(mut known) => {
+                    known.get_mut().join(kind, finding);
+                }
+            }
+        }
+        for missed in not_checked {
+            self.missed(missed, [kind]);
+        }
+    }
+
+    fn missed(&mut self, missed: NotChecked, kinds: impl IntoIterator<Item = usize>) {
+        let NotChecked {
+            rule,
+            at,
+            missing,
+            hosts: _, // Told as kinds by whoever calls.
+        } = missed;
+        let rule = rule.name;
+        let key = (Missed { at, rule }, missing);
+        self.not_checked.entry(key).or_default().extend(kinds);
+    }
+
+    /// Adds what comparing the hosts came to; where that names the cause, the rules about one host are silent.
+    fn compared(&mut self, findings: Vec<Finding>, not_checked: Vec<NotChecked>) {
+        for finding in &findings {
+            let superseded = |rule: &Rule, at: FieldPath| {
+                finding.rule.supersedes.contains(&rule.name) && at.disk() == finding.at.disk()
+            };
+            self.findings
+                .retain(|_, one| !superseded(one.finding.rule, one.finding.at));
+        }
+        for (nth, mut finding) in findings.into_iter().enumerate() {
+            let kinds = std::mem::take(&mut finding.hosts).into_iter().collect();
+            // No number is used twice, and none of those that findings about one host have.
+            let key = (
+                finding.at,
+                finding.span,
+                finding.rule.name,
+                usize::MAX - nth,
+            );
+            self.findings.insert(
+                key,
+                One {
+                    finding,
+                    kinds,
+                    others: BTreeMap::new(),
+                    notes_differ: false,
+                },
+            );
+        }
+        for mut missed in not_checked {
+            let kinds = std::mem::take(&mut missed.hosts);
+            self.missed(missed, kinds);
+        }
+    }
+}
+
+impl One {
+    /// The same was found on another kind of host: the worst of it is told.
+    fn join(&mut self, kind: usize, mut finding: Finding) {
+        self.kinds.insert(kind);
+        let fixes_agree = match (&self.finding.fix, &finding.fix) {
+            (Some(ours), Some(other)) => ours.changes == other.changes && ours.edits == other.edits,
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        self.notes_differ |=
+            self.finding.notes != finding.notes || self.finding.severity != finding.severity;
+        if self.finding.severity < finding.severity {
+            std::mem::swap(&mut self.finding, &mut finding);
+        }
+        if self.finding.title != finding.title {
+            self.others.entry(finding.title).or_insert(kind);
+        }
+        self.finding.confidence = self.finding.confidence.min(finding.confidence);
+        // What mends it on one host and not on another has to be chosen by a person.
+        let is_unsafe = [&self.finding.fix, &finding.fix]
+            .into_iter()
+            .flatten()
+            .any(|fix| fix.applicability == Applicability::Unsafe);
+        if !fixes_agree {
+            self.finding.fix = None;
+        } else if let Some(fix) = &mut self.finding.fix
+            && is_unsafe
+        {
+            fix.applicability = Applicability::Unsafe;
+        }
+    }
+}
+
+/// Everything of a host that rules go by, as one text: hosts with the same text are judged alike. What is left out tells
+/// one host or one moment from another.
+fn what_rules_see(facts: &Facts) -> String {
+    let mut facts = facts.clone();
+    facts.schema = String::new();
+    facts.schema_version = String::new();
+    facts.collector = Default::default();
+    facts.collected_at = Fact::NotCollected;
+    facts.host = Default::default();
+    facts.redaction = Fact::NotCollected;
+    facts.errors = Vec::<CollectError>::new();
+    facts.limits.aio_nr = Fact::NotCollected;
+    facts.memory.available_bytes = Fact::NotCollected;
+    for filesystem in &mut facts.filesystems {
+        filesystem.free_bytes = Fact::NotCollected;
+    }
+    facts.to_json()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_that_differ_in_name_and_moment_only_are_one_kind() {
+        let facts = |text: &str| Facts::from_json(text).unwrap().facts;
+        let one = facts(
+            r#"{"schema_version": "1.0", "host": {"id": "a"}, "collected_at": "2026-11-20T05:00:00Z",
+                "limits": {"aio_nr": 1, "aio_max_nr": 65536}}"#,
+        );
+        let two = facts(
+            r#"{"schema_version": "1.0", "host": {"id": "b"}, "collected_at": "2026-11-21T05:00:00Z",
+                "limits": {"aio_nr": 7, "aio_max_nr": 65536}}"#,
+        );
+        let other = facts(r#"{"schema_version": "1.0", "limits": {"aio_max_nr": 1024}}"#);
+        let hosts = [("a", &one), ("b", &two), ("c", &other), ("d", &one)];
+        let fleet = Fleet::new(hosts, &Target::default());
+        let kinds: Vec<&[usize]> = fleet.kinds.iter().map(|kind| &kind.hosts[..]).collect();
+        assert_eq!(kinds, [&[0, 1, 3][..], &[2]]);
+        assert_eq!(fleet.names(), ["a", "b", "c", "d"]);
+    }
+}

@@ -1,0 +1,124 @@
+//! A fleet says of each host what lint says of it alone, and hosts that are taken for one are judged alike.
+
+use std::collections::BTreeSet;
+
+use vmdisk::rules::RULES;
+use vmdisk::{Document, Facts, Fleet, HostIndex, LintOptions, Target, lint, read};
+use vmdisk_tests::fixtures;
+
+/// The facts that rules' pages use, by name.
+fn hosts() -> Vec<(String, Facts)> {
+    let mut files: Vec<_> = std::fs::read_dir(fixtures().join("facts"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let facts = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        (name, Facts::from_json(&text).unwrap().facts)
+    };
+    files.into_iter().map(facts).collect()
+}
+
+/// What is found on one host: rule, place and severity, and what could not be checked.
+type Found = BTreeSet<(&'static str, usize, bool)>;
+
+fn alone(document: &Document, facts: &Facts) -> Found {
+    let index = HostIndex::new(facts);
+    let options = LintOptions {
+        host: Some(&index),
+        target: Target::from_facts(facts),
+        ..LintOptions::default()
+    };
+    let report = lint(document, &options);
+    let found = report.diagnostics.iter();
+    let found = found.map(|one| (one.rule.name, one.place.span.start, true));
+    let missed = report.not_checked.iter();
+    let missed = missed.map(|one| (one.rule.name, document.place(one.at).span.start, false));
+    found.chain(missed).collect()
+}
+
+#[test]
+fn a_fleet_says_of_each_host_what_is_said_of_it_alone() {
+    let hosts = hosts();
+    let named = hosts.iter().map(|(name, facts)| (name.as_str(), facts));
+    let fleet = Fleet::new(named, &Target::default());
+    let (mut documents, mut compared) = (0, 0);
+    for example in RULES.iter().flat_map(|rule| rule.examples()) {
+        let Ok(document) = read(&example.text) else {
+            continue;
+        };
+        documents += 1;
+        let options = LintOptions {
+            fleet: Some(&fleet),
+            ..LintOptions::default()
+        };
+        let report = lint(&document, &options);
+        let mut together = vec![Found::new(); hosts.len()];
+        let mut superseded: BTreeSet<&str> = BTreeSet::new();
+        for one in &report.diagnostics {
+            let start = one.place.span.start;
+            if one.rule.compare.is_some() {
+                superseded.extend(one.rule.supersedes);
+                continue;
+            }
+            for host in one.hosts.iter().flat_map(|hosts| &hosts.affected) {
+                together[*host].insert((one.rule.name, start, true));
+            }
+        }
+        for missed in report
+            .not_checked
+            .iter()
+            .filter(|one| one.rule.compare.is_none())
+        {
+            for host in &missed.hosts {
+                let start = document.place(missed.at).span.start;
+                together[*host].insert((missed.rule.name, start, false));
+            }
+        }
+        for ((name, facts), mut together) in hosts.iter().zip(together) {
+            let mut alone = alone(&document, facts);
+            // Where comparing the hosts names the cause, the rule about one host is silent.
+            // Allowances belong to the file, and to no host.
+            let is_told = |(rule, ..): &(&str, usize, bool)| {
+                !superseded.contains(rule) && !rule.starts_with("allowance-")
+            };
+            alone.retain(is_told);
+            together.retain(is_told);
+            assert_eq!(together, alone, "{name}\n{}", example.text);
+            compared += alone.len();
+        }
+    }
+    assert!(documents > 100 && compared > 5000, "{documents} {compared}");
+}
+
+#[test]
+fn what_tells_one_host_from_another_of_its_kind_changes_nothing_that_is_said() {
+    for (name, facts) in hosts() {
+        let mut twin = facts.clone();
+        twin.host.id = vmdisk::facts::Fact::Known("twin".to_owned());
+        twin.limits.aio_nr = vmdisk::facts::Fact::Known(99);
+        twin.memory.available_bytes = vmdisk::facts::Fact::Known(1);
+        for filesystem in &mut twin.filesystems {
+            filesystem.free_bytes = vmdisk::facts::Fact::Known(1);
+        }
+        let fleet = Fleet::new([("one", &facts), ("twin", &twin)], &Target::default());
+        assert_eq!(fleet.kinds(), 1, "{name}");
+        for example in RULES.iter().flat_map(|rule| rule.examples()) {
+            let Ok(document) = read(&example.text) else {
+                continue;
+            };
+            let said = |facts: &Facts| {
+                let index = HostIndex::new(facts);
+                let options = LintOptions {
+                    host: Some(&index),
+                    target: Target::from_facts(facts),
+                    ..LintOptions::default()
+                };
+                lint(&document, &options).diagnostics
+            };
+            assert_eq!(said(&facts), said(&twin), "{name}\n{}", example.text);
+        }
+    }
+}
