@@ -48,11 +48,22 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
     ),
     (3, "vmdisk-collect", &["vmdisk-facts", "vmdisk-image"]),
     (
+        3,
+        "vmdisk-bench-runner",
+        &[
+            "vmdisk-model",
+            "vmdisk-facts",
+            "vmdisk-libvirt",
+            "vmdisk-qemu",
+        ],
+    ),
+    (
         4,
         "vmdisk-cli",
         &[
             "vmdisk",
             "vmdisk-collect",
+            "vmdisk-bench-runner",
             "vmdisk-facts",
             "vmdisk-source",
             "vmdisk-image",
