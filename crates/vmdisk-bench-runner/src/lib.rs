@@ -27,6 +27,7 @@ mod error;
 mod journal;
 mod measurement;
 mod plan;
+pub mod safety;
 
 pub use cancel::Cancel;
 pub use engine::{Emit, Engine, EngineKind, RunContext};
