@@ -26,6 +26,7 @@ mod engine;
 mod error;
 mod journal;
 mod measurement;
+mod method;
 mod plan;
 pub mod safety;
 
@@ -36,7 +37,10 @@ pub use journal::{Entry, Header, Journal, ReadJournal, SCHEMA_VERSION, Sample};
 pub use measurement::{
     Accelerator, CommandRecord, Direction, Latency, Measurement, Semantics, SeriesPoint, WriteCache,
 };
+pub use method::{FEWEST_ROUNDS, Interval, Repetition, Summary, ratio_interval, unpaired_interval};
 pub use plan::{
-    Access, Amount, BlockLoad, Cell, CellId, CellView, Configuration, Finding, FindingSeverity,
-    InstallReplay, LeftOut, Load, Metric, Phase, Plan, Storage, Workload,
+    Access, Amount, BlockLoad, Cell, CellId, CellView, Configuration, ConfigurationRecord, FACTORS,
+    Finding, FindingSeverity, InstallReplay, LeftOut, Limits, Load, MAX_PLAN_BYTES, Metric,
+    PRESETS, Phase, Plan, PlanRecord, Preset, Proposal, Storage, Wishes, Workload, plan_proposals,
+    read_plan,
 };

@@ -54,6 +54,9 @@ pub enum Storage {
         path: PathBuf,
         /// The serial number that was confirmed.
         serial: String,
+        /// I/O scheduler that is set for the run, and set back after it; unset leaves it alone.
+        #[serde(default)]
+        scheduler: Option<String>,
     },
     /// A new thin volume in a new pool of a volume group that the user named.
     #[serde(rename_all = "snake_case")]

@@ -1,12 +1,27 @@
 //! What is to be measured.
 
 mod configuration;
+mod factors;
+mod matrix;
+mod presets;
+mod proposal;
+mod record;
+#[cfg(test)]
+mod tests;
+mod word;
 mod workload;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use configuration::{Configuration, Finding, FindingSeverity, Storage};
+pub use factors::{FACTORS, Limits};
+pub use matrix::{MAX_PLAN_BYTES, Wishes, read_plan};
+pub use presets::{PRESETS, Preset};
+pub use proposal::{Proposal, plan_proposals};
+pub use record::{ConfigurationRecord, PlanRecord};
 pub use workload::{Access, Amount, BlockLoad, InstallReplay, Load, Metric, Workload};
 
 use crate::EngineKind;
@@ -44,6 +59,68 @@ impl Plan {
         }
     }
 
+    /// Takes out the cells for which there is a reason, and everything that only they used.
+    ///
+    /// Cells whose baseline goes stay, and are measured without being compared.
+    pub fn leave_out(&mut self, reason: impl Fn(&CellView<'_>) -> Option<String>) {
+        let reasons: Vec<Option<String>> = self.views().map(|cell| reason(&cell)).collect();
+        if reasons.iter().all(Option::is_none) {
+            return;
+        }
+        let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (cell, reason) in self.views().zip(&reasons) {
+            if let Some(reason) = reason {
+                by_reason.entry(reason).or_default().push(cell.name());
+            }
+        }
+        let left_out: Vec<LeftOut> = by_reason
+            .into_iter()
+            .map(|(why, what)| LeftOut {
+                what: what.join(", "),
+                why: why.to_owned(),
+            })
+            .collect();
+        // Where each cell that stays will be.
+        let mut places = Vec::with_capacity(reasons.len());
+        let mut kept = 0;
+        for reason in &reasons {
+            places.push(reason.is_none().then_some(CellId(kept)));
+            kept += usize::from(reason.is_none());
+        }
+        let mut stays = reasons.iter().map(Option::is_none);
+        self.cells.retain(|_| stays.next().unwrap_or(true));
+        for cell in &mut self.cells {
+            cell.baseline = cell.baseline.and_then(|baseline| places[baseline.0]);
+        }
+        self.left_out.extend(left_out);
+        self.drop_unused();
+    }
+
+    /// Takes out configurations and workloads that no cell has.
+    fn drop_unused(&mut self) {
+        let used: BTreeSet<usize> = self.cells.iter().map(|cell| cell.configuration).collect();
+        let order: Vec<usize> = used.into_iter().collect();
+        let mut index = 0;
+        self.configurations.retain(|_| {
+            index += 1;
+            order.binary_search(&(index - 1)).is_ok()
+        });
+        let used: BTreeSet<usize> = self.cells.iter().map(|cell| cell.workload).collect();
+        let workloads: Vec<usize> = used.into_iter().collect();
+        let mut index = 0;
+        self.workloads.retain(|_| {
+            index += 1;
+            workloads.binary_search(&(index - 1)).is_ok()
+        });
+        let place = |order: &[usize], old: usize| {
+            order.binary_search(&old).expect("what a cell has was kept")
+        };
+        for cell in &mut self.cells {
+            cell.configuration = place(&order, cell.configuration);
+            cell.workload = place(&workloads, cell.workload);
+        }
+    }
+
     /// All cells, in the order of the plan.
     pub fn views(&self) -> impl Iterator<Item = CellView<'_>> {
         (0..self.cells.len()).map(|index| self.view(CellId(index)))
@@ -51,7 +128,8 @@ impl Plan {
 }
 
 /// One thing that is measured in each round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Cell {
     /// Which of [`Plan::configurations`].
     pub configuration: usize,
@@ -62,6 +140,7 @@ pub struct Cell {
     /// The state of the storage.
     pub phase: Phase,
     /// Which of [`Plan::cells`] it is divided by, in the same round; `None` for a baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<CellId>,
 }
 
@@ -85,6 +164,18 @@ pub struct CellView<'a> {
     pub configuration: &'a Configuration,
     /// What is done to the disk.
     pub workload: &'a Workload,
+}
+
+impl CellView<'_> {
+    /// How people know the cell: configuration, workload and phase.
+    pub fn name(&self) -> String {
+        format!(
+            "{} {} {}",
+            self.configuration.name,
+            self.workload.name,
+            self.phase.name()
+        )
+    }
 }
 
 /// The state of the storage when measuring begins: two different questions.
