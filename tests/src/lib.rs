@@ -1,6 +1,10 @@
 //! What tests across crates share: where things are, and when a real program may be missing.
 
+mod qemus;
+
 use std::path::{Path, PathBuf};
+
+pub use qemus::{QEMU_VERSIONS, QemuBuild, on_each_qemu, qemus};
 
 /// The root of the repository.
 pub fn repository() -> &'static Path {

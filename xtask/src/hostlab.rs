@@ -9,7 +9,7 @@ mod cpio;
 mod expected;
 mod initramfs;
 mod modules;
-mod packages;
+pub(crate) mod packages;
 mod results;
 mod stacks;
 mod trials;
@@ -21,7 +21,7 @@ use anyhow::{Context, bail, ensure};
 
 use initramfs::Ours;
 use modules::Kernel;
-use packages::Packages;
+use packages::{Packages, Release};
 use stacks::{STACKS, Stack};
 
 /// What to run.
@@ -37,6 +37,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     verbose: bool,
 }
+
+/// The release the lab is made of, whatever newer Debian it runs on: its kernel is 6.1, its backports have 6.12.
+const RELEASE: Release = Release {
+    name: "bookworm",
+    suites: &["", "-updates", "-backports", "-security"],
+};
 
 /// The kernels, and the suite of the lab's release each is in.
 const KERNELS: &[(&str, &str)] = &[("6.1", ""), ("6.12", "-backports")];
@@ -84,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let folder = crate::repository().join("target/hostlab");
     std::fs::create_dir_all(&folder)?;
     let ours = build(&folder)?;
-    let packages = Packages::ready(&folder)?;
+    let packages = Packages::ready(&folder, RELEASE)?;
     let debian = packages.unpacked("tools", "", TOOLS, |_| true)?;
     let mut wrong = Vec::new();
     for (version, suite) in KERNELS {

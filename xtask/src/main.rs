@@ -4,6 +4,7 @@
 mod codegen;
 mod fleet;
 mod hostlab;
+mod qemus;
 mod race;
 
 use std::path::PathBuf;
@@ -38,6 +39,11 @@ enum Chore {
     },
     /// Boots hosts in a guest, builds storage stacks for real, and holds the facts of each to what is written
     Hostlab(hostlab::Arguments),
+    /// Fetches QEMU 5.2, 7.2, 10.0 and 11.1 from the system's own mirror and unpacks them side by side, installing none
+    Qemus {
+        /// Folder to unpack into [default: target/qemus, where tests look for them]
+        folder: Option<PathBuf>,
+    },
     /// Times `vmdisk lint -j1` beside `xmllint` on 1,000 generated domains, in one run
     Race {
         /// Rounds; each runs every command once, in turn
@@ -65,6 +71,7 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
+        Chore::Qemus { folder } => qemus::run(folder),
         Chore::Race {
             rounds,
             count,

@@ -47,6 +47,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
         ],
     ),
     (3, "vmdisk-collect", &["vmdisk-facts", "vmdisk-image"]),
+    (3, "vmdisk-qmp", &["vmdisk-facts"]),
     (
         3,
         "vmdisk-bench-runner",

@@ -14,6 +14,7 @@ mod storage;
 
 use std::path::Path;
 
+use vmdisk::facts::Target;
 use vmdisk_tests::{fixtures, has_program, run};
 
 /// A spec of the repository.
@@ -74,6 +75,15 @@ fn installed() -> String {
         target.push("qemu=7.2,libvirt=9.0".to_owned());
     }
     target.join(",")
+}
+
+/// A QEMU together with the libvirt that is installed.
+fn target_with(qemu: &Target) -> String {
+    let libvirt = installed().split(',').find_map(|part| {
+        part.strip_prefix("libvirt=")
+            .map(|version| format!(",libvirt={version}"))
+    });
+    format!("{qemu}{}", libvirt.unwrap_or_default())
 }
 
 #[test]

@@ -7,27 +7,35 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail, ensure};
 
-/// The release the lab is made of, whatever newer Debian it runs on: its kernel is 6.1, its backports have 6.12.
-const RELEASE: &str = "bookworm";
+/// A release of Debian, whatever release the system is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Release {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Which of its suites are used, by what is added to the name: `-backports`; empty for the release itself.
+    pub(crate) suites: &'static [&'static str],
+}
 
-/// What apt knows of the lab's release, in a folder of its own.
+/// What apt knows of a release, in a folder of its own.
 #[derive(Debug)]
 pub(crate) struct Packages {
     folder: PathBuf,
+    release: Release,
 }
 
 impl Packages {
     /// Makes apt ready, with lists that are at most a day old.
-    pub(crate) fn ready(folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn ready(folder: &Path, release: Release) -> anyhow::Result<Self> {
         let packages = Self {
             folder: folder.join("apt"),
+            release,
         };
         for name in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(packages.folder.join(name))?;
         }
         // No package is taken for installed, so that apt names everything that is needed.
         fs::write(packages.folder.join("installed"), "")?;
-        fs::write(packages.folder.join("lab.sources"), sources()?)?;
+        fs::write(packages.folder.join("lab.sources"), sources(release)?)?;
         let stamp = packages.folder.join("updated");
         let is_fresh = fs::metadata(&stamp)
             .and_then(|metadata| metadata.modified())
@@ -69,7 +77,7 @@ impl Packages {
         wanted: &[&str],
         keep: impl Fn(&str) -> bool,
     ) -> anyhow::Result<PathBuf> {
-        let suite = format!("{RELEASE}{suite}");
+        let suite = format!("{}{suite}", self.release.name);
         let install = |first: &str| {
             let mut command = self.apt();
             command.args([first, "--yes", "--no-install-recommends", "-t", &suite]);
@@ -118,8 +126,8 @@ impl Packages {
     }
 }
 
-/// apt's sources for the lab: where the system gets its own packages from, with the lab's release put in.
-fn sources() -> anyhow::Result<String> {
+/// apt's sources for a release: where the system gets its own packages from, with that release put in.
+fn sources(wanted: Release) -> anyhow::Result<String> {
     let release = fs::read_to_string("/etc/os-release").context("/etc/os-release")?;
     let field = |name: &str| {
         release
@@ -129,7 +137,7 @@ fn sources() -> anyhow::Result<String> {
     };
     let (Some("debian"), Some(codename)) = (field("ID").as_deref(), field("VERSION_CODENAME"))
     else {
-        bail!("the host lab is made of Debian's packages, and this system has no sources for them");
+        bail!("this takes packages of Debian, and this system has no sources for them");
     };
     let mut texts = Vec::new();
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
@@ -145,7 +153,7 @@ fn sources() -> anyhow::Result<String> {
             texts.push(text);
         }
     }
-    let written = rewritten(&texts, &codename);
+    let written = rewritten(&texts, &codename, wanted);
     ensure!(
         !written.is_empty(),
         "no source in /etc/apt is for {codename}"
@@ -153,16 +161,19 @@ fn sources() -> anyhow::Result<String> {
     Ok(written)
 }
 
-/// The sources of a release, in both ways of writing them, as sources of the lab's release.
-fn rewritten(texts: &[String], codename: &str) -> String {
+/// The sources of a release, in both ways of writing them, as sources of another.
+fn rewritten(texts: &[String], codename: &str, release: Release) -> String {
     let security = format!("{codename}-security");
     let ours = |suites: &str| {
         let has = |wanted: &str| suites.split_whitespace().any(|suite| suite == wanted);
-        if has(codename) {
-            Some(format!("{RELEASE} {RELEASE}-updates {RELEASE}-backports"))
-        } else {
-            has(&security).then(|| format!("{RELEASE}-security"))
-        }
+        let is_security = has(&security) && !has(codename);
+        let wanted = release
+            .suites
+            .iter()
+            .filter(|suite| (**suite == "-security") == is_security)
+            .map(|suite| format!("{}{suite}", release.name));
+        let wanted: Vec<String> = wanted.collect();
+        ((has(codename) || is_security) && !wanted.is_empty()).then(|| wanted.join(" "))
     };
     let mut out = String::new();
     for stanza in texts.iter().flat_map(|text| text.split("\n\n")) {
@@ -239,12 +250,25 @@ mod tests {
              deb-src http://mirror.example/debian trixie main\n"
                 .to_owned(),
         ];
+        let all = Release {
+            name: "bookworm",
+            suites: &["", "-updates", "-backports", "-security"],
+        };
         assert_eq!(
-            rewritten(&texts, "trixie"),
+            rewritten(&texts, "trixie", all),
             "Types: deb\nURIs: http://mirror.example/debian\n\
              Suites: bookworm bookworm-updates bookworm-backports\nComponents: main\nSigned-By: /usr/share/keyrings/k.gpg\n\n\
              Types: deb\nURIs: http://mirror.example/security\nSuites: bookworm-security\nComponents: main\nSigned-By: /k.gpg\n\n"
         );
-        assert_eq!(rewritten(&texts, "bookworm"), "");
+        assert_eq!(rewritten(&texts, "bookworm", all), "");
+        let old = Release {
+            name: "bullseye",
+            suites: &[""],
+        };
+        assert_eq!(
+            rewritten(&texts, "trixie", old),
+            "Types: deb\nURIs: http://mirror.example/debian\nSuites: bullseye\nComponents: main\n\
+             Signed-By: /usr/share/keyrings/k.gpg\n\n"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! What a program, its version or this host cannot take, each with its reason.
 
+use vmdisk::facts::Version;
+
 /// Something that is not taken, and how the refusal reads.
 pub(super) struct Exception {
     /// The spec.
@@ -64,6 +66,16 @@ const QEMU: &[Exception] = &[Exception {
     says: "SG_IO",
 }];
 
+/// What a version of QEMU starts no more, with the first that does not.
+const QEMU_NO_MORE: &[(Version, Exception)] = &[(
+    Version(11, 1, 0),
+    Exception {
+        spec: "old-machine-types-still-fit",
+        reason: "QEMU 11.1 has no machine types older than 5.2",
+        says: "unsupported machine type",
+    },
+)];
+
 /// The exception of a form.
 pub(super) fn of_form(spec: &str, form: &str) -> Option<&'static Exception> {
     FORMS
@@ -86,6 +98,12 @@ pub(super) fn of_host(spec: &str) -> Option<&'static Exception> {
 }
 
 /// The exception of starting QEMU.
-pub(super) fn of_start(spec: &str) -> Option<&'static Exception> {
-    QEMU.iter().find(|exception| exception.spec == spec)
+pub(super) fn of_start(spec: &str, qemu: Version) -> Option<&'static Exception> {
+    let no_more = QEMU_NO_MORE
+        .iter()
+        .filter(|(until, _)| qemu >= *until)
+        .map(|(_, exception)| exception);
+    QEMU.iter()
+        .chain(no_more)
+        .find(|exception| exception.spec == spec)
 }

@@ -1,17 +1,17 @@
 //! The real QEMU: what is written starts, and its block nodes are what was written.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use vmdisk::model::{BackendSource, Backing, Domain, Image, Protocol};
 use vmdisk::plan::{BackendSpec, HugePagesSpec, Spec};
-use vmdisk_tests::{Run, has_program, real, run};
+use vmdisk_qmp::Launch;
+use vmdisk_tests::{QemuBuild, has_program, on_each_qemu, real};
 
 use super::storage::{LoopDevice, make_files};
-use super::{Fixture, exception, fixtures_of_specs, generate, installed, moved};
+use super::{Fixture, exception, fixtures_of_specs, generate, moved};
 
 pub(super) const PROGRAM: &str = "qemu-system-x86_64";
 
@@ -19,7 +19,7 @@ pub(super) const PROGRAM: &str = "qemu-system-x86_64";
 struct Daemon(Child);
 
 impl Daemon {
-    fn new(folder: &Path, socket: &str) -> Self {
+    fn new(build: &QemuBuild, folder: &Path, socket: &str) -> Self {
         let file = folder.join("served.img");
         std::fs::File::create(&file)
             .unwrap()
@@ -29,7 +29,7 @@ impl Daemon {
         let export = format!(
             "type=vhost-user-blk,id=export,node-name=served,writable=on,num-queues=4,addr.type=unix,addr.path={socket}"
         );
-        let child = Command::new("qemu-storage-daemon")
+        let child = Command::new(build.program("qemu-storage-daemon"))
             .args(["--blockdev", &blockdev, "--export", &export])
             .stdin(Stdio::null())
             .spawn()
@@ -51,44 +51,6 @@ impl Drop for Daemon {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Starts QEMU paused, asks it for its nodes, and ends it.
-fn nodes(argv: &[String]) -> Result<BTreeMap<String, Value>, String> {
-    let mut words = vec![
-        "60",
-        PROGRAM,
-        "-S",
-        "-display",
-        "none",
-        "-no-user-config",
-        "-qmp",
-        "stdio",
-    ];
-    words.extend(argv[1..].iter().map(String::as_str));
-    let questions = [
-        r#"{"execute":"qmp_capabilities"}"#,
-        r#"{"execute":"query-named-block-nodes","arguments":{"flat":true}}"#,
-        r#"{"execute":"quit"}"#,
-    ];
-    let Run {
-        code,
-        stdout,
-        stderr,
-    } = run("timeout", &words, &(questions.join("\n") + "\n"));
-    if code != 0 {
-        return Err(format!("{stderr} [{code}]"));
-    }
-    let answers: Vec<Value> = stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let list = answers
-        .iter()
-        .find_map(|answer| answer["return"].as_array());
-    let list = list.ok_or_else(|| format!("no nodes in {stdout}"))?;
-    let name = |node: &Value| node["node-name"].as_str().unwrap().to_owned();
-    Ok(list.iter().map(|node| (name(node), node.clone())).collect())
 }
 
 /// The nodes that a command line asks for.
@@ -118,7 +80,7 @@ fn assert_as_asked(name: &str, asked: &Value, node: &Value) {
 }
 
 /// Compares the nodes with what the XML of the same spec says of its disks; how many were compared.
-fn assert_as_meant(name: &str, domain: &Domain, nodes: &BTreeMap<String, Value>) -> usize {
+fn assert_as_meant(name: &str, domain: &Domain, nodes: &Map<String, Value>) -> usize {
     let mut compared = 0;
     for disk in &domain.disks {
         let BackendSource::Image(image) = &disk.backend.source else {
@@ -217,15 +179,9 @@ fn devices(spec: &Spec) -> Vec<String> {
 }
 
 #[test]
-fn qemu_starts_what_is_written_and_its_nodes_are_as_written() {
+fn each_qemu_starts_what_is_written_for_it_and_its_nodes_are_as_written() {
     let test = "generated command lines";
-    let programs = [
-        PROGRAM,
-        "qemu-img",
-        "qemu-storage-daemon",
-        "losetup",
-        "timeout",
-    ];
+    let programs = [PROGRAM, "qemu-img", "losetup"];
     if !real(
         programs.iter().all(|program| has_program(program)),
         test,
@@ -233,13 +189,19 @@ fn qemu_starts_what_is_written_and_its_nodes_are_as_written() {
     ) {
         return;
     }
-    let target = installed();
     let folder = tempfile::tempdir().unwrap();
     let device = LoopDevice::new(folder.path());
     if !real(device.is_some(), test, "the right to have a loop device") {
         return;
     }
     let device = device.unwrap();
+    on_each_qemu(test, |build| start_all(build, &device.path));
+}
+
+/// Starts one QEMU with what is written for it for each spec; `device` stands for all block devices.
+#[allow(clippy::print_stdout, reason = "what is not tried is said")]
+fn start_all(build: &QemuBuild, device: &str) {
+    let target = super::target_with(&build.target());
     let mut compared = 0;
     for Fixture { name, text } in fixtures_of_specs() {
         if exception::of_form(&name, "qemu").is_some() {
@@ -262,20 +224,21 @@ fn qemu_starts_what_is_written_and_its_nodes_are_as_written() {
             let text = text.to_owned();
             devices
                 .iter()
-                .fold(text, |text, path| text.replace(path, &device.path))
+                .fold(text, |text, path| text.replace(path, device))
         };
         let is_served = spec
             .disks
             .iter()
             .any(|disk| matches!(disk.backend, BackendSpec::VhostUserBlk(_)));
-        let daemon = is_served.then(|| Daemon::new(folder.path(), socket));
+        let daemon = is_served.then(|| Daemon::new(build, folder.path(), socket));
         let form = ["--to", "qemu", "--qemu-format", "json"];
         let argv = on_device(&generate(&text, &target, &form).unwrap());
         let argv: Vec<String> = serde_json::from_str(&argv).unwrap();
-        let started = nodes(&argv);
+        let launch = Launch::paused(build.emulator()).args(&argv[1..]);
+        let started = launch.start().and_then(|mut qemu| qemu.nodes());
         drop(daemon);
-        if let Some(exception) = exception::of_start(&name) {
-            let refusal = started.expect_err(exception.reason);
+        if let Some(exception) = exception::of_start(&name, build.version) {
+            let refusal = started.expect_err(exception.reason).to_string();
             assert!(refusal.contains(exception.says), "{name}: {refusal}");
             println!("skipped: starting {name}: {}", exception.reason);
             continue;

@@ -2,9 +2,10 @@
 
 use vmdisk_model::*;
 use vmdisk_qemu::{Options, Style, write};
+use vmdisk_tests::{QemuBuild, on_each_qemu};
 
 use crate::agree::differences;
-use crate::qemu::{Installed, installed};
+use crate::qemu::start_paused;
 use crate::storage::Storage;
 
 /// A frontend with the guest around it.
@@ -237,7 +238,7 @@ enum Outcome {
 }
 
 fn try_one(
-    installed: &Installed,
+    installed: &QemuBuild,
     style: Style,
     case: &Case,
     image: &Image,
@@ -254,7 +255,7 @@ fn try_one(
     domain.iothreads.push(IoThread::new(IoThreadId(1)));
     domain.disks.push(disk);
     let options = Options {
-        target: installed.target.clone(),
+        target: installed.target(),
         style,
     };
     let line = match write(&domain, &options) {
@@ -264,8 +265,7 @@ fn try_one(
         }
     };
     let shown = line.to_shell();
-    let mut qemu = installed
-        .start(&[], &line)
+    let mut qemu = start_paused(installed, &line)
         .unwrap_or_else(|error| panic!("{}: QEMU refuses:\n{error}\n{shown}", case.name));
     let differences = differences(&mut qemu, &line);
     assert!(
@@ -278,79 +278,91 @@ fn try_one(
 
 #[test]
 fn qemu_has_each_frontend_on_each_backend_as_written() {
-    let Some(installed) = installed() else { return };
-    let mut storage = Storage::new();
-    let backends = backends(&mut storage);
-    // Each pair with one option of a round, so that all options meet most frontends.
-    let mut round = OPTIONS.iter().cycle();
-    for style in [Style::Readable, Style::Libvirt] {
-        for case in frontends() {
-            for (name, image) in &backends {
-                let (option, change) = round.next().unwrap();
-                let outcome = try_one(&installed, style, &case, image, *change);
-                assert_eq!(
-                    outcome,
-                    Outcome::Agreed,
-                    "{} on {name} with {option}",
-                    case.name
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn qemu_has_every_option_on_every_backend_as_written() {
-    let Some(installed) = installed() else { return };
-    let mut storage = Storage::new();
-    let backends = backends(&mut storage);
-    let cases = frontends();
-    for (name, image) in &backends {
-        for (option, change) in OPTIONS {
-            let outcome = try_one(&installed, Style::Readable, &cases[0], image, *change);
-            assert_eq!(outcome, Outcome::Agreed, "{name} with {option}");
-        }
-    }
-}
-
-#[test]
-fn an_option_is_written_where_qemu_has_it_and_refused_by_name_where_not() {
-    let Some(installed) = installed() else { return };
-    let mut storage = Storage::new();
-    let backends = backends(&mut storage);
-    let mut agreed = 0;
-    // The disks of all other SCSI controllers are the same devices.
-    let is_of_interest = |case: &&Case| {
-        let model = case
-            .domain
-            .controllers
-            .first()
-            .map(|first| first.scsi_model);
-        model.is_none_or(|model| {
-            model == Some(ScsiControllerModel::VirtioScsi)
-                || model == Some(ScsiControllerModel::Lsilogic)
-        })
-    };
-    for (at, (option, change)) in SOME_OPTIONS.iter().enumerate() {
-        for (nth, case) in frontends().iter().filter(is_of_interest).enumerate() {
-            if case.name.ends_with("microvm") && *option == "iothread" {
-                // An iothread on MMIO needs KVM, which these tests do without.
-                continue;
-            }
-            let (name, image) = &backends[(at + nth) % backends.len()];
-            match try_one(&installed, Style::Readable, case, image, *change) {
-                Outcome::Agreed => agreed += 1,
-                Outcome::Refused(problems) => {
-                    for problem in problems {
-                        assert!(
-                            problem.starts_with(&format!("disk {}: ", case.target)),
-                            "{} on {name} with {option}: {problem}",
+    on_each_qemu(
+        "qemu has each frontend on each backend as written",
+        |installed| {
+            let mut storage = Storage::new();
+            let backends = backends(&mut storage);
+            // Each pair with one option of a round, so that all options meet most frontends.
+            let mut round = OPTIONS.iter().cycle();
+            for style in [Style::Readable, Style::Libvirt] {
+                for case in frontends() {
+                    for (name, image) in &backends {
+                        let (option, change) = round.next().unwrap();
+                        let outcome = try_one(installed, style, &case, image, *change);
+                        assert_eq!(
+                            outcome,
+                            Outcome::Agreed,
+                            "{} on {name} with {option}",
                             case.name
                         );
                     }
                 }
             }
-        }
-    }
-    assert!(agreed > 120, "only {agreed} configurations were started");
+        },
+    );
+}
+
+#[test]
+fn qemu_has_every_option_on_every_backend_as_written() {
+    on_each_qemu(
+        "qemu has every option on every backend as written",
+        |installed| {
+            let mut storage = Storage::new();
+            let backends = backends(&mut storage);
+            let cases = frontends();
+            for (name, image) in &backends {
+                for (option, change) in OPTIONS {
+                    let outcome = try_one(installed, Style::Readable, &cases[0], image, *change);
+                    assert_eq!(outcome, Outcome::Agreed, "{name} with {option}");
+                }
+            }
+        },
+    );
+}
+
+#[test]
+fn an_option_is_written_where_qemu_has_it_and_refused_by_name_where_not() {
+    on_each_qemu(
+        "an option is written where qemu has it and refused by name where not",
+        |installed| {
+            let mut storage = Storage::new();
+            let backends = backends(&mut storage);
+            let mut agreed = 0;
+            // The disks of all other SCSI controllers are the same devices.
+            let is_of_interest = |case: &&Case| {
+                let model = case
+                    .domain
+                    .controllers
+                    .first()
+                    .map(|first| first.scsi_model);
+                model.is_none_or(|model| {
+                    model == Some(ScsiControllerModel::VirtioScsi)
+                        || model == Some(ScsiControllerModel::Lsilogic)
+                })
+            };
+            for (at, (option, change)) in SOME_OPTIONS.iter().enumerate() {
+                for (nth, case) in frontends().iter().filter(is_of_interest).enumerate() {
+                    if case.name.ends_with("microvm") && *option == "iothread" {
+                        // An iothread on MMIO needs KVM, which these tests do without.
+                        continue;
+                    }
+                    let (name, image) = &backends[(at + nth) % backends.len()];
+                    match try_one(installed, Style::Readable, case, image, *change) {
+                        Outcome::Agreed => agreed += 1,
+                        Outcome::Refused(problems) => {
+                            for problem in problems {
+                                assert!(
+                                    problem.starts_with(&format!("disk {}: ", case.target)),
+                                    "{} on {name} with {option}: {problem}",
+                                    case.name
+                                );
+                            }
+                        }
+                    }
+                }
+            }
+            assert!(agreed > 120, "only {agreed} configurations were started");
+        },
+    );
 }

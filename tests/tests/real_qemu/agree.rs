@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use vmdisk_qemu::{Argument, ArgumentValue, CommandLine, Json, JsonObject, QemuOption};
+use vmdisk_qmp::Qemu;
 
-use crate::qemu::Qemu;
+use crate::qemu::{edges, node_of};
 
 fn value(json: &Json) -> Value {
     serde_json::from_str(&json.to_string()).unwrap()
@@ -12,8 +13,8 @@ fn value(json: &Json) -> Value {
 /// Every difference between a command line and the QEMU that was started with it.
 pub(crate) fn differences(qemu: &mut Qemu, line: &CommandLine) -> Vec<String> {
     let mut found = Vec::new();
-    let nodes = qemu.nodes();
-    let edges = qemu.edges();
+    let nodes = qemu.nodes().unwrap();
+    let edges = edges(qemu);
     for node in line.blockdevs() {
         let name = node.text("node-name").unwrap();
         match nodes.get(name) {
@@ -94,12 +95,18 @@ fn device_differences(qemu: &mut Qemu, argument: &Argument, found: &mut Vec<Stri
     let path = format!("/machine/peripheral/{id}");
     for (key, written) in properties(argument) {
         let seen = match key.as_str() {
-            "driver" => qemu.property(&path, "type"),
+            "driver" => qemu
+                .property(&path, "type")
+                .map_err(|error| error.to_string()),
             "id" => continue,
-            "bus" => qemu.property(&path, "parent_bus"),
+            "bus" => qemu
+                .property(&path, "parent_bus")
+                .map_err(|error| error.to_string()),
             // usb-storage hands its node on to a SCSI disk below it.
-            "drive" => qemu.node_of(&path),
-            _ => qemu.property(&path, &key),
+            "drive" => node_of(qemu, &path),
+            _ => qemu
+                .property(&path, &key)
+                .map_err(|error| error.to_string()),
         };
         let seen = match seen {
             Ok(seen) => seen,

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use vmdisk_tests::QemuBuild;
+
 /// A directory of its own.
 pub(crate) struct Storage {
     directory: tempfile::TempDir,
@@ -83,9 +85,9 @@ pub(crate) struct Daemon(Child);
 
 impl Daemon {
     /// Starts one with two queues, and waits for its socket.
-    pub(crate) fn start(image: &str, socket: &str) -> Option<Self> {
+    pub(crate) fn start(build: &QemuBuild, image: &str, socket: &str) -> Option<Self> {
         let object = |value: serde_json::Value| value.to_string();
-        let child = Command::new("qemu-storage-daemon")
+        let child = Command::new(build.program("qemu-storage-daemon"))
             .arg("--blockdev")
             .arg(object(serde_json::json!({
                 "driver": "file", "node-name": "disk", "filename": image

@@ -1,0 +1,89 @@
+//! A QEMU that was started with one of our command lines, and a few questions to it.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use vmdisk_qemu::CommandLine;
+use vmdisk_qmp::{Launch, Qemu, QmpError};
+use vmdisk_tests::QemuBuild;
+
+/// Starts a paused QEMU with the words of a command line.
+pub(crate) fn start_paused(build: &QemuBuild, line: &CommandLine) -> Result<Qemu, QmpError> {
+    let words = line.argv();
+    // The program of a whole guest stands first; here it is ours.
+    let words = &words[usize::from(line.program.is_some())..];
+    Launch::paused(build.emulator()).args(words).start()
+}
+
+/// The node that a device, or a part of it, has as its medium.
+pub(crate) fn node_of(qemu: &mut Qemu, path: &str) -> Result<Value, String> {
+    let drives = qemu.ask("query-block", json!({})).unwrap();
+    let below = format!("{path}/");
+    let id = path.rsplit('/').next().unwrap_or_default();
+    drives
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|drive| {
+            let device = drive["qdev"].as_str().unwrap_or_default();
+            // The id alone, or the path of the part that holds the medium.
+            device == id || device.starts_with(&below)
+        })
+        .map(|drive| drive["inserted"]["node-name"].clone())
+        .ok_or_else(|| format!("no drive at {path} in {drives}"))
+}
+
+/// The child nodes of each node, as (parent, role, child).
+pub(crate) fn edges(qemu: &mut Qemu) -> Vec<(String, String, String)> {
+    let graph = qemu.ask("x-debug-query-block-graph", json!({})).unwrap();
+    let name_of = |id: &Value| {
+        graph["nodes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|node| node["id"] == *id)
+            .map(|node| node["name"].as_str().unwrap().to_owned())
+            .unwrap()
+    };
+    graph["edges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|edge| {
+            (
+                name_of(&edge["parent"]),
+                edge["name"].as_str().unwrap().to_owned(),
+                name_of(&edge["child"]),
+            )
+        })
+        .collect()
+}
+
+/// Runs a command of qemu-io on a node that no device uses.
+pub(crate) fn io(qemu: &mut Qemu, node: &str, command: &str) -> String {
+    let line = format!("qemu-io {node} \"{command}\"");
+    let answer = qemu
+        .ask("human-monitor-command", json!({ "command-line": line }))
+        .unwrap();
+    answer.as_str().unwrap().to_owned()
+}
+
+/// The files that the process has open, with the flags of `open(2)`.
+pub(crate) fn open_files(qemu: &Qemu) -> Vec<(PathBuf, u32)> {
+    let process = qemu.process_id();
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(format!("/proc/{process}/fd")).unwrap() {
+        let entry = entry.unwrap();
+        let Ok(path) = std::fs::read_link(entry.path()) else {
+            continue;
+        };
+        let number = entry.file_name().into_string().unwrap();
+        let Ok(info) = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")) else {
+            continue;
+        };
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = u32::from_str_radix(flags.unwrap().trim(), 8).unwrap();
+        files.push((path, flags));
+    }
+    files
+}

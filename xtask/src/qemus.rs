@@ -1,0 +1,156 @@
+//! QEMUs of several releases side by side: `cargo xtask qemus`.
+//!
+//! Each is unpacked with all the libraries it needs, and started by its own dynamic loader, so that it runs on any
+//! host, as any user, without a chroot.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use crate::hostlab::packages::{Packages, Release, run as run_program};
+
+/// A QEMU, and where it is to be had.
+struct Source {
+    version: &'static str,
+    release: Release,
+    suite: &'static str,
+}
+
+const SOURCES: [Source; 4] = [
+    Source {
+        version: "5.2",
+        release: Release {
+            name: "bullseye",
+            suites: &[""],
+        },
+        suite: "",
+    },
+    Source {
+        version: "7.2",
+        release: Release {
+            name: "bookworm",
+            suites: &[""],
+        },
+        suite: "",
+    },
+    Source {
+        version: "10.0",
+        release: Release {
+            name: "trixie",
+            suites: &[""],
+        },
+        suite: "",
+    },
+    Source {
+        version: "11.1",
+        release: Release {
+            name: "trixie",
+            suites: &["", "-backports"],
+        },
+        suite: "-backports",
+    },
+];
+
+/// The emulator itself.
+const EMULATOR: &str = "qemu-system-x86_64";
+
+/// Fetches what is not there yet.
+pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
+    ensure!(
+        std::env::consts::ARCH == "x86_64",
+        "the QEMUs that are fetched are for x86_64, and this is {}",
+        std::env::consts::ARCH
+    );
+    let folder = match folder {
+        Some(folder) => std::path::absolute(folder)?,
+        None => crate::repository().join("target/qemus"),
+    };
+    for source in &SOURCES {
+        let programs = folder.join(source.version);
+        let emulator = programs.join(EMULATOR);
+        if version(&emulator).is_ok_and(|found| is_of(&found, source.version)) {
+            println!("{} is there", emulator.display());
+            continue;
+        }
+        fetch(source, &programs).with_context(|| {
+            format!("QEMU {} of Debian {}", source.version, source.release.name)
+        })?;
+        let found = version(&emulator)?;
+        ensure!(
+            is_of(&found, source.version),
+            "{} is QEMU {found}, not {}",
+            emulator.display(),
+            source.version
+        );
+        println!("{} is QEMU {found}", emulator.display());
+    }
+    Ok(())
+}
+
+/// Unpacks one, and writes a script for each of its programs.
+fn fetch(source: &Source, programs: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(programs)?;
+    let packages = Packages::ready(programs, source.release)?;
+    let wanted = ["qemu-system-x86", "qemu-utils"];
+    let root = packages.unpacked("root", source.suite, &wanted, |_| true)?;
+    let loader = ["lib", "usr/lib"]
+        .map(|place| format!("{place}/x86_64-linux-gnu/ld-linux-x86-64.so.2"))
+        .into_iter()
+        .find(|place| root.join(place).is_file())
+        .with_context(|| format!("there is no dynamic loader in {}", root.display()))?;
+    let below = root
+        .strip_prefix(programs)?
+        .to_str()
+        .context("the folder of packages has an odd name")?;
+    for entry in fs::read_dir(root.join("usr/bin"))? {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str().filter(|name| name.starts_with("qemu-")) else {
+            continue;
+        };
+        let script = programs.join(name);
+        fs::write(&script, wrapper(below, &loader, name))?;
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
+/// A script that starts a program with the loader, the libraries, the modules and the firmware it came with.
+///
+/// It finds them beside itself, so that the whole folder can be moved.
+fn wrapper(below: &str, loader: &str, name: &str) -> String {
+    let firmware = if name.starts_with("qemu-system-") {
+        r#" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios" -L "$root/usr/lib/ipxe/qemu""#
+    } else {
+        ""
+    };
+    let libraries = "$root/lib/x86_64-linux-gnu:$root/usr/lib/x86_64-linux-gnu:\
+         $root/usr/lib/x86_64-linux-gnu/pulseaudio";
+    format!(
+        r#"#!/bin/sh
+root="${{0%/*}}/{below}"
+export QEMU_MODULE_DIR="$root/usr/lib/x86_64-linux-gnu/qemu"
+exec "$root/{loader}" --library-path "{libraries}" "$root/usr/bin/{name}"{firmware} "$@"
+"#
+    )
+}
+
+/// What a QEMU says that it is.
+fn version(emulator: &Path) -> anyhow::Result<String> {
+    let said = run_program(Command::new(emulator).arg("--version"))?;
+    let version = said
+        .split("version ")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next());
+    Ok(version
+        .with_context(|| format!("{} does not say its version", emulator.display()))?
+        .to_owned())
+}
+
+fn is_of(found: &str, version: &str) -> bool {
+    found
+        .strip_prefix(version)
+        .is_some_and(|rest| rest.starts_with('.'))
+}
