@@ -20,6 +20,12 @@ pub enum Error {
         /// What to do about it.
         help: String,
     },
+    /// The machine does something else that would be measured too.
+    #[error("this machine is not quiet: {}", disturbances.join("; "))]
+    NotQuiet {
+        /// What disturbs.
+        disturbances: Vec<String>,
+    },
     /// Going on could harm data, or would measure something else than was asked for.
     #[error("refused {what}: {why}")]
     Refused {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CellId, EngineKind, Error, Measurement, Place};
+use crate::{CellId, Ended, EngineKind, Error, Measurement, Place, PlanRecord, Round, Settings};
 
 /// Version of what is written to disk: the run's header, journal and result.
 pub const SCHEMA_VERSION: &str = "1.0";
@@ -26,14 +26,26 @@ const JOURNAL: &str = "journal.jsonl";
 pub struct Header {
     /// Version of the format.
     pub schema_version: String,
+    /// The vmdisk that measures.
+    pub vmdisk: String,
+    /// What is measured.
+    pub plan: PlanRecord,
     /// SHA-256 of the plan; a run goes on only with the same plan.
     pub plan_hash: String,
+    /// How it is measured.
+    pub settings: Settings,
     /// When it began, RFC 3339, in UTC.
     pub began_at: String,
-    /// The seed that orders are shuffled by.
-    pub seed: u64,
+    /// The machine, in words: kernel, processor, file systems.
+    pub environment: BTreeMap<String, String>,
+    /// SHA-256 of the facts of the host, which lie beside this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts_hash: Option<String>,
     /// Programs and their versions, by engine.
     pub versions: BTreeMap<EngineKind, BTreeMap<String, String>>,
+    /// What the user asked for, from which the plan can be made again.
+    #[serde(default)]
+    pub request: serde_json::Value,
 }
 
 /// One line of the journal.
@@ -55,6 +67,44 @@ pub enum Entry {
         /// Why.
         error: String,
     },
+    /// A round begins.
+    Round(Round),
+    /// A cell is not measured any more.
+    LeftOut {
+        /// The cell.
+        cell: CellId,
+        /// Why.
+        why: String,
+    },
+    /// A run that had been stopped goes on.
+    Resumed {
+        /// When, in seconds since the run began.
+        at_seconds: f64,
+    },
+    /// The run ended.
+    Ended {
+        /// Why.
+        ended: Ended,
+        /// When, in seconds since the run began.
+        at_seconds: f64,
+    },
+}
+
+/// Where a run's entries go.
+pub trait Log {
+    /// Adds an entry, and returns once it is kept.
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    fn append(&mut self, entry: &Entry) -> Result<(), Error>;
+}
+
+/// Keeps entries in memory, for tests.
+impl Log for Vec<Entry> {
+    fn append(&mut self, entry: &Entry) -> Result<(), Error> {
+        self.push(entry.clone());
+        Ok(())
+    }
 }
 
 /// One measurement, with where it belongs.
@@ -179,12 +229,11 @@ impl Journal {
             is_cut_off,
         })
     }
+}
 
+impl Log for Journal {
     /// Adds a line, and returns once it is on disk.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn append(&mut self, entry: &Entry) -> Result<(), Error> {
+    fn append(&mut self, entry: &Entry) -> Result<(), Error> {
         let mut line =
             serde_json::to_string(entry).map_err(|error| malformed(&self.path, None, &error))?;
         line.push('\n');
@@ -214,9 +263,27 @@ mod tests {
     fn header() -> Header {
         Header {
             schema_version: SCHEMA_VERSION.to_owned(),
+            vmdisk: "0.1.0".to_owned(),
+            plan: PlanRecord {
+                name: "test".to_owned(),
+                question: "which?".to_owned(),
+                configurations: Vec::new(),
+                workloads: Vec::new(),
+                cells: Vec::new(),
+                left_out: Vec::new(),
+            },
             plan_hash: "0".repeat(64),
+            settings: Settings {
+                seed: 7,
+                repetition: crate::Repetition::default(),
+                time_budget_seconds: 600.0,
+                has_warm_up: true,
+                accepts_noise: false,
+            },
             began_at: "2026-11-20T09:00:00Z".to_owned(),
-            seed: 7,
+            environment: BTreeMap::new(),
+            facts_hash: None,
+            request: serde_json::Value::Null,
             versions: BTreeMap::from([(
                 EngineKind::Mock,
                 BTreeMap::from([("mock".to_owned(), "1".to_owned())]),

@@ -27,17 +27,21 @@ mod error;
 mod journal;
 mod measurement;
 mod method;
+pub mod mock;
 mod plan;
 pub mod safety;
 
 pub use cancel::Cancel;
 pub use engine::{Emit, Engine, EngineKind, RunContext};
 pub use error::{Error, Place};
-pub use journal::{Entry, Header, Journal, ReadJournal, SCHEMA_VERSION, Sample};
+pub use journal::{Entry, Header, Journal, Log, ReadJournal, SCHEMA_VERSION, Sample};
 pub use measurement::{
     Accelerator, CommandRecord, Direction, Latency, Measurement, Semantics, SeriesPoint, WriteCache,
 };
-pub use method::{FEWEST_ROUNDS, Interval, Repetition, Summary, ratio_interval, unpaired_interval};
+pub use method::{
+    Comparison, Ended, Event, FEWEST_ROUNDS, Interval, Machine, Noise, Repetition, Round, Runner,
+    Settings, Summary, Surroundings, Values, Verdict, ratio_interval, unpaired_interval,
+};
 pub use plan::{
     Access, Amount, BlockLoad, Cell, CellId, CellView, Configuration, ConfigurationRecord, FACTORS,
     Finding, FindingSeverity, InstallReplay, LeftOut, Limits, Load, MAX_PLAN_BYTES, Metric,
