@@ -45,6 +45,12 @@ pub enum Error {
     /// What was measured is not what the cell means, such as flushes that never arrived.
     #[error("not what was to be measured: {0}")]
     Semantics(String),
+    /// Two runs differ in more than one thing, so that nobody can say what made the difference.
+    #[error("not comparable: {}", differences.join("; "))]
+    Incomparable {
+        /// Everything in which they differ.
+        differences: Vec<String>,
+    },
     /// A limit of time or space was reached.
     #[error("{0}")]
     Budget(String),

@@ -29,6 +29,7 @@ mod measurement;
 mod method;
 pub mod mock;
 mod plan;
+pub mod report;
 pub mod safety;
 
 pub use cancel::Cancel;
@@ -48,3 +49,4 @@ pub use plan::{
     PRESETS, Phase, Plan, PlanRecord, Preset, Proposal, Storage, Wishes, Workload, plan_proposals,
     read_plan,
 };
+pub use report::{BenchResult, CellResult};

@@ -17,3 +17,5 @@ pub use statistics::{Interval, Summary, ratio_interval, unpaired_interval};
 pub use values::{Comparison, Values, Verdict};
 
 pub(crate) use random::Random;
+pub(crate) use statistics::median;
+pub(crate) use values::{factor, percent};
