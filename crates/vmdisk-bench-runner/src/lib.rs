@@ -23,12 +23,15 @@
 
 mod cancel;
 mod engine;
+pub mod engines;
 mod error;
+pub mod host_changes;
 mod journal;
 mod measurement;
 mod method;
 pub mod mock;
 mod plan;
+mod programs;
 pub mod report;
 pub mod safety;
 
