@@ -62,7 +62,7 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
         );
     }
     files.insert(PathBuf::from("docs/rules/README.md"), table());
-    for schema in ["facts", "image", "report", "spec"] {
+    for schema in ["bench", "facts", "image", "report", "spec"] {
         let text = vmdisk(&["schema", schema], "")?;
         files.insert(PathBuf::from(format!("docs/schema/{schema}.json")), text);
     }

@@ -63,7 +63,7 @@ pub enum Error {
         message: String,
     },
     /// The operating system refused something.
-    #[error("could not {doing} {}: {source}", path.display())]
+    #[error("could not {doing} {}: {}", path.display(), plain(source))]
     Io {
         /// What was to be done, such as `create`.
         doing: &'static str,
@@ -72,6 +72,15 @@ pub enum Error {
         /// What the operating system says.
         source: std::io::Error,
     },
+}
+
+/// What the operating system says, without the number behind it.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error ") {
+        Some(at) => text[..at].to_lowercase(),
+        None => text,
+    }
 }
 
 impl Error {

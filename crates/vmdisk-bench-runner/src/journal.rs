@@ -156,7 +156,13 @@ impl Journal {
             .write(true)
             .create_new(true)
             .open(&path)
-            .map_err(|error| Error::io("create", &path, error))?;
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::AlreadyExists => Error::Refused {
+                    what: format!("to measure into {}", directory.display()),
+                    why: "it holds a run already".to_owned(),
+                },
+                _ => Error::io("create", &path, error),
+            })?;
         file.write_all(text.as_bytes())
             .and_then(|()| file.sync_all())
             .map_err(|error| Error::io("write", &path, error))?;
@@ -331,7 +337,7 @@ mod tests {
         Journal::create(directory.path(), &header()).unwrap();
         let error = Journal::create(directory.path(), &header()).unwrap_err();
         assert!(
-            error.to_string().starts_with("could not create "),
+            error.to_string().ends_with(": it holds a run already"),
             "{error}"
         );
     }

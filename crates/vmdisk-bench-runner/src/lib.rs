@@ -43,13 +43,14 @@ pub use measurement::{
     Accelerator, CommandRecord, Direction, Latency, Measurement, Semantics, SeriesPoint, WriteCache,
 };
 pub use method::{
-    Comparison, Ended, Event, FEWEST_ROUNDS, Interval, Machine, Noise, Repetition, Round, Runner,
-    Settings, Summary, Surroundings, Values, Verdict, ratio_interval, unpaired_interval,
+    Comparison, Ended, Estimate, Event, FEWEST_ROUNDS, Interval, Machine, Noise, Repetition, Round,
+    Runner, Settings, Summary, Surroundings, Values, Verdict, estimate, ratio_interval,
+    unpaired_interval,
 };
 pub use plan::{
     Access, Amount, BlockLoad, Cell, CellId, CellView, Configuration, ConfigurationRecord, FACTORS,
     Finding, FindingSeverity, InstallReplay, LeftOut, Limits, Load, MAX_PLAN_BYTES, Metric,
-    PRESETS, Phase, Plan, PlanRecord, Preset, Proposal, Storage, Wishes, Workload, plan_proposals,
-    read_plan,
+    PRESETS, Phase, Plan, PlanRecord, Preset, Proposal, Storage, Wishes, Workload, hash_of,
+    plan_proposals, read_plan,
 };
 pub use report::{BenchResult, CellResult};

@@ -9,6 +9,8 @@ use vmdisk::redact::Level;
 use vmdisk::{Policy, Severity, Target};
 use vmdisk_collect::Group;
 
+use crate::bench::args::BenchArgs;
+
 /// The tool that knows VM disks.
 ///
 /// Checks, generates and explains the disk configuration of QEMU/libvirt guests. Nothing looks at the
@@ -47,6 +49,8 @@ pub(crate) enum Command {
     Facts(Box<FactsArgs>),
     /// Show what the header of an image says, and what is wrong with it.
     Image(ImageArgs),
+    /// Measure disk configurations on this host.
+    Bench(Box<BenchArgs>),
     /// Show the page of a rule.
     Explain(ExplainArgs),
     /// List the rules.
@@ -424,6 +428,8 @@ pub(crate) enum SchemaFormat {
     Spec,
     /// What `vmdisk image --format json` prints.
     Image,
+    /// What `vmdisk bench report --format json` prints.
+    Bench,
 }
 
 #[derive(Args, Debug)]
@@ -469,7 +475,7 @@ fn severity_parser() -> impl TypedValueParser<Value = Severity> {
 }
 
 /// A name of a rule, or what it may have meant.
-fn rule_name(name: &str) -> Result<String, String> {
+pub(crate) fn rule_name(name: &str) -> Result<String, String> {
     if vmdisk::rules::find(name).is_some() {
         return Ok(name.to_owned());
     }

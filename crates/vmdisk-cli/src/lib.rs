@@ -5,6 +5,7 @@
 
 mod args;
 mod atomic;
+mod bench;
 mod clock;
 mod color;
 mod convert;
@@ -78,6 +79,7 @@ fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, 
         Command::Convert(args) => convert::run(args, io, colors),
         Command::Facts(args) => facts::run(args, io, colors),
         Command::Image(args) => image::run(args, io, colors),
+        Command::Bench(args) => bench::run(args, io, colors),
         Command::Explain(args) => explain::explain(args, io),
         Command::Rules(args) => explain::rules(args, io),
         Command::Schema(args) => schema::run(args, io),

@@ -1,5 +1,7 @@
 //! `vmdisk schema`.
 
+use vmdisk_bench_runner::BenchResult;
+
 use crate::args::{SchemaArgs, SchemaFormat};
 use crate::exit::Exit;
 use crate::image;
@@ -15,6 +17,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),
         SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
         SchemaFormat::Image => image::json::schema(),
+        SchemaFormat::Bench => BenchResult::json_schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)
         .expect("a schema holds only text, numbers, lists and maps");

@@ -1,5 +1,6 @@
 //! How samples are taken, and what may be said of them.
 
+mod estimate;
 mod looks;
 mod noise;
 mod random;
@@ -10,6 +11,7 @@ mod student;
 mod tests;
 mod values;
 
+pub use estimate::{Estimate, estimate};
 pub use looks::{FEWEST_ROUNDS, Repetition};
 pub use noise::{Machine, Noise, Surroundings};
 pub use run::{Ended, Event, Round, Runner, Settings};

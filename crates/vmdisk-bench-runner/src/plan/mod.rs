@@ -21,7 +21,7 @@ pub use factors::{FACTORS, Limits};
 pub use matrix::{MAX_PLAN_BYTES, Wishes, read_plan};
 pub use presets::{PRESETS, Preset};
 pub use proposal::{Proposal, plan_proposals};
-pub use record::{ConfigurationRecord, PlanRecord};
+pub use record::{ConfigurationRecord, PlanRecord, hash_of};
 pub use workload::{Access, Amount, BlockLoad, InstallReplay, Load, Metric, Workload};
 
 use crate::EngineKind;
@@ -67,19 +67,7 @@ impl Plan {
         if reasons.iter().all(Option::is_none) {
             return;
         }
-        let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for (cell, reason) in self.views().zip(&reasons) {
-            if let Some(reason) = reason {
-                by_reason.entry(reason).or_default().push(cell.name());
-            }
-        }
-        let left_out: Vec<LeftOut> = by_reason
-            .into_iter()
-            .map(|(why, what)| LeftOut {
-                what: what.join(", "),
-                why: why.to_owned(),
-            })
-            .collect();
+        let left_out = self.told(&reasons);
         // Where each cell that stays will be.
         let mut places = Vec::with_capacity(reasons.len());
         let mut kept = 0;
@@ -94,6 +82,45 @@ impl Plan {
         }
         self.left_out.extend(left_out);
         self.drop_unused();
+    }
+
+    /// Cells that are left out, by their reasons: a configuration or a workload that goes as a whole is
+    /// named alone.
+    fn told(&self, reasons: &[Option<String>]) -> Vec<LeftOut> {
+        let mut by_reason: BTreeMap<&str, Vec<CellView<'_>>> = BTreeMap::new();
+        for (cell, reason) in self.views().zip(reasons) {
+            if let Some(reason) = reason {
+                by_reason.entry(reason).or_default().push(cell);
+            }
+        }
+        let count = |of: &dyn Fn(&Cell) -> bool| self.cells.iter().filter(|cell| of(cell)).count();
+        by_reason
+            .into_iter()
+            .map(|(why, mut cells)| {
+                let mut what: Vec<String> = Vec::new();
+                for (index, configuration) in self.configurations.iter().enumerate() {
+                    let is_its = |view: &CellView<'_>| self.cells[view.id.0].configuration == index;
+                    let all = count(&|cell| cell.configuration == index);
+                    if all > 0 && cells.iter().filter(|view| is_its(view)).count() == all {
+                        what.push(configuration.name.clone());
+                        cells.retain(|view| !is_its(view));
+                    }
+                }
+                for (index, workload) in self.workloads.iter().enumerate() {
+                    let is_its = |view: &CellView<'_>| self.cells[view.id.0].workload == index;
+                    let all = count(&|cell| cell.workload == index);
+                    if all > 0 && cells.iter().filter(|view| is_its(view)).count() == all {
+                        what.push(workload.name.clone());
+                        cells.retain(|view| !is_its(view));
+                    }
+                }
+                what.extend(cells.iter().map(CellView::name));
+                LeftOut {
+                    what: what.join(", "),
+                    why: why.to_owned(),
+                }
+            })
+            .collect()
     }
 
     /// Takes out configurations and workloads that no cell has.

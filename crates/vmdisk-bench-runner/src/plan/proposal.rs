@@ -78,6 +78,14 @@ pub fn plan_proposals(proposals: &[Proposal], wishes: &Wishes) -> Plan {
         };
         let pair = side(&proposal.before, "before")
             .and_then(|before| Ok((before, side(&proposal.after, "after")?)));
+        let pair = pair.and_then(|(before, after)| {
+            let is_same = (&before.guest, before.is_served_by_daemon)
+                == (&after.guest, after.is_served_by_daemon);
+            if is_same {
+                return Err("it changes nothing about how the disk is opened or shown".to_owned());
+            }
+            Ok((before, after))
+        });
         let (before, after) = match pair {
             Ok(pair) => pair,
             Err(why) => {

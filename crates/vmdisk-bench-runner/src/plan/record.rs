@@ -52,13 +52,18 @@ pub struct ConfigurationRecord {
     pub findings: Vec<Finding>,
 }
 
+/// SHA-256 of some bytes, in hexadecimal.
+pub fn hash_of(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl PlanRecord {
     /// SHA-256 of the plan, in hexadecimal: equal plans measure the same.
     pub fn hash(&self) -> String {
         let text = serde_json::to_vec(self)
             .expect("a plan holds only text, numbers and maps with text as keys");
-        let digest = Sha256::digest(text);
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hash_of(&text)
     }
 
     /// How people know a cell: configuration, workload and phase. A number that no cell has is an empty name.

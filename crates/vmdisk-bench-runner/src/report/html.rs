@@ -6,7 +6,7 @@
 use super::figures;
 use super::result::BenchResult;
 use super::svg::{self, Axis};
-use super::table::{Group, Row, baseline_name, groups, summary_line};
+use super::table::{Group, Row, baseline_name, groups, summary_line, with_version};
 use crate::{Accelerator, ConfigurationRecord, FindingSeverity, Metric};
 
 /// A page is smaller than this, in bytes; what is left out for it is said on the page.
@@ -443,7 +443,7 @@ impl Page<'_> {
         for (engine, versions) in &header.versions {
             let programs: Vec<String> = versions
                 .iter()
-                .map(|(program, version)| format!("{program} {version}"))
+                .map(|(program, version)| with_version(program, version))
                 .collect();
             pairs.push((
                 format!("engine {engine}"),

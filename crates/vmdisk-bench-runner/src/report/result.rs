@@ -212,8 +212,8 @@ impl BenchResult {
     }
 
     /// The JSON Schema of results.
-    pub fn json_schema() -> serde_json::Value {
-        schemars::schema_for!(BenchResult).into()
+    pub fn json_schema() -> schemars::Schema {
+        schemars::schema_for!(BenchResult)
     }
 
     /// The figure that a cell is compared by.

@@ -123,7 +123,7 @@ pub(crate) fn summary_line(result: &BenchResult) -> String {
         .map(|(engine, versions)| {
             let programs: Vec<String> = versions
                 .iter()
-                .map(|(program, version)| format!("{program} {version}"))
+                .map(|(program, version)| with_version(program, version))
                 .collect();
             format!("{engine} ({})", programs.join(", "))
         })
@@ -135,4 +135,13 @@ pub(crate) fn summary_line(result: &BenchResult) -> String {
         header.began_at,
         versions.join(", ")
     )
+}
+
+/// A program with its version, which may begin with the program's name.
+pub(crate) fn with_version(program: &str, version: &str) -> String {
+    if version.starts_with(program) {
+        version.to_owned()
+    } else {
+        format!("{program} {version}")
+    }
 }
