@@ -10,6 +10,8 @@ mod allowances;
 mod architecture;
 #[path = "integration/articles.rs"]
 mod articles;
+#[path = "integration/bench_guest.rs"]
+mod bench_guest;
 #[path = "integration/bench_report.rs"]
 mod bench_report;
 #[path = "integration/corpus.rs"]

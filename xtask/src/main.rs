@@ -37,6 +37,8 @@ enum Chore {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Unpacks Debian's cloud kernel, which the guests of benchmarks boot in tests, and prints where it is
+    Kernel,
     /// Boots hosts in a guest, builds storage stacks for real, and holds the facts of each to what is written
     Hostlab(hostlab::Arguments),
     /// Fetches QEMU 5.2, 7.2, 10.0 and 11.1 from the system's own mirror and unpacks them side by side, installing none
@@ -70,6 +72,7 @@ fn main() -> anyhow::Result<()> {
             println!("{count} domains, {bytes} bytes, in {}", folder.display());
             Ok(())
         }
+        Chore::Kernel => hostlab::kernel(),
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Qemus { folder } => qemus::run(folder),
         Chore::Race {

@@ -1,18 +1,19 @@
 //! The engines that measure with real programs.
 
 mod daemon;
-mod fio;
-mod flushes;
-mod generator;
+pub(crate) mod fio;
+pub(crate) mod flushes;
+pub(crate) mod generator;
+mod guest;
 mod host_fio;
-mod latency;
+pub(crate) mod latency;
 mod node;
-mod noise;
+pub(crate) mod noise;
 mod qemu_img_bench;
 mod storage_daemon;
 mod workplace;
 
-pub use workplace::Workplace;
+pub use workplace::{KernelSource, Workplace};
 
 use crate::{Engine, EngineKind};
 
@@ -29,6 +30,7 @@ pub fn engine(kind: EngineKind, workplace: &Workplace) -> Option<Box<dyn Engine>
             workplace,
             storage_daemon::Client::Nbd,
         ))),
-        EngineKind::Guest | EngineKind::Mock => None,
+        EngineKind::Guest => Some(Box::new(guest::Guest::new(workplace))),
+        EngineKind::Mock => None,
     }
 }

@@ -25,6 +25,7 @@ mod cancel;
 mod engine;
 pub mod engines;
 mod error;
+pub mod guest;
 pub mod host_changes;
 mod journal;
 mod measurement;

@@ -159,6 +159,15 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
+/// Runs a program to its end, for the bytes that it prints.
+pub(crate) fn bytes<S: AsRef<OsStr>>(
+    argv: &[S],
+    limit: Duration,
+    cancel: &Cancel,
+) -> Result<Vec<u8>, Error> {
+    Ok(ended_well(command(argv), limit, cancel)?.0)
+}
+
 /// Runs a program to its end.
 pub(crate) fn output<S: AsRef<OsStr>>(
     argv: &[S],
@@ -180,14 +189,26 @@ pub(crate) fn output_in<S: AsRef<OsStr>>(
     output_of(command, limit, cancel)
 }
 
-fn output_of(mut command: Command, limit: Duration, cancel: &Cancel) -> Result<Output, Error> {
+fn output_of(command: Command, limit: Duration, cancel: &Cancel) -> Result<Output, Error> {
+    let (stdout, stderr) = ended_well(command, limit, cancel)?;
+    Ok(Output {
+        stdout: String::from_utf8_lossy(&stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&stderr).into_owned(),
+    })
+}
+
+fn ended_well(
+    mut command: Command,
+    limit: Duration,
+    cancel: &Cancel,
+) -> Result<(Vec<u8>, Vec<u8>), Error> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = Running::start(&mut command)?;
     let stdout = running.child.stdout.take();
     let stderr = running.child.stderr.take();
     let (status, stdout, stderr) = std::thread::scope(|scope| {
-        let stdout = scope.spawn(|| text(stdout));
-        let stderr = scope.spawn(|| text(stderr));
+        let stdout = scope.spawn(|| whole(stdout));
+        let stderr = scope.spawn(|| whole(stderr));
         let status = running.wait(limit, cancel);
         // Reading ends with the program, which has ended or was killed with what it started.
         let (stdout, stderr) = (stdout.join(), stderr.join());
@@ -199,9 +220,10 @@ fn output_of(mut command: Command, limit: Duration, cancel: &Cancel) -> Result<O
     });
     let status = status?;
     if status.success() {
-        return Ok(Output { stdout, stderr });
+        return Ok((stdout, stderr));
     }
-    let said = stderr.trim();
+    let said = String::from_utf8_lossy(&stderr);
+    let said = said.trim();
     Err(Error::program(
         &running.name,
         format!(
@@ -230,13 +252,13 @@ pub(crate) fn is_installed(program: &str) -> bool {
     })
 }
 
-fn text(stream: Option<impl Read>) -> String {
+fn whole(stream: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
         // What was read before an error is still worth having.
         let _ = stream.read_to_end(&mut bytes);
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 #[cfg(test)]

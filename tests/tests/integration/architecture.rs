@@ -56,6 +56,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-facts",
             "vmdisk-libvirt",
             "vmdisk-qemu",
+            "vmdisk-qmp",
         ],
     ),
     (

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use super::cpio::Archive;
-use super::modules::Kernel;
+use vmdisk_bench_runner::guest::{Archive, Kernel};
+
 use super::stacks::Stack;
 
 /// The programs that the guest runs, by their path in Debian's packages.

@@ -22,10 +22,6 @@ pub(crate) enum Driven<'a> {
     /// The socket of a vhost-user-blk export.
     VhostUser(&'a Path),
     /// A file or block device, past the page cache.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the guest's agent drives its disks so")
-    )]
     Direct(&'a Path),
 }
 

@@ -34,14 +34,11 @@ impl HostFio {
         context: &RunContext<'_>,
     ) -> Result<Measurement, Error> {
         let configuration = cell.configuration;
-        let place = match cell.phase {
-            Phase::FirstTouch => self.workplace.fresh(configuration, context.cancel)?,
-            Phase::Steady => self.workplace.steady(configuration, context.cancel)?,
-        };
+        let place = self.workplace.place(cell, context.cancel)?;
         let settled = self.workplace.settle(configuration, &place)?;
         let measured = self.sample(cell, &place, context);
         drop(settled);
-        let discarded = self.workplace.discard_fresh(configuration);
+        let discarded = self.workplace.discard_fresh(cell);
         let measured = measured?;
         discarded?;
         Ok(measured)

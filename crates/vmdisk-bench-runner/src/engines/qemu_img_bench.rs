@@ -9,7 +9,7 @@ use vmdisk_model::CacheMode;
 use super::flushes::CountedDevice;
 use super::host_fio::space_bytes;
 use super::node::Nodes;
-use super::workplace::{Place, Workplace};
+use super::workplace::Workplace;
 use crate::programs;
 use crate::{
     Access, Amount, BlockLoad, Cancel, CellView, CommandRecord, Direction, Emit, Engine,
@@ -28,13 +28,6 @@ impl QemuImgBench {
         Self {
             workplace: workplace.clone(),
             target: Target::default(),
-        }
-    }
-
-    fn place(&self, cell: &CellView<'_>, cancel: &Cancel) -> Result<Place, Error> {
-        match cell.phase {
-            Phase::FirstTouch => self.workplace.fresh(cell.configuration, cancel),
-            Phase::Steady => self.workplace.steady(cell.configuration, cancel),
         }
     }
 
@@ -73,7 +66,7 @@ impl QemuImgBench {
         cancel: &Cancel,
     ) -> Result<Measurement, Error> {
         let configuration = cell.configuration;
-        let place = self.place(cell, cancel)?;
+        let place = self.workplace.place(cell, cancel)?;
         let nodes = Nodes::of(configuration, &place, &self.target)?;
         let settled = self.workplace.settle(configuration, &place)?;
         let backend = &configuration.disk().backend;
@@ -114,7 +107,7 @@ impl QemuImgBench {
             Error::program("qemu-img", format!("it said: {}", output.stdout.trim()))
         })?;
         drop(settled);
-        self.workplace.discard_fresh(configuration)?;
+        self.workplace.discard_fresh(cell)?;
         let direction = Direction::over(count * blocks.block_bytes, count, seconds);
         let mut measured = Measurement {
             seconds,

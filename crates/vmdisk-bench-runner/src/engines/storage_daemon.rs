@@ -52,10 +52,7 @@ impl StorageDaemon {
         let Load::Blocks(blocks) = &cell.workload.load else {
             return Err(Error::Semantics("a daemon knows no files".to_owned()));
         };
-        let place = match cell.phase {
-            Phase::FirstTouch => self.workplace.fresh(configuration, context.cancel)?,
-            Phase::Steady => self.workplace.steady(configuration, context.cancel)?,
-        };
+        let place = self.workplace.place(cell, context.cancel)?;
         let nodes = Nodes::of(configuration, &place, &self.target)?;
         let settled = self.workplace.settle(configuration, &place)?;
         let backend = &configuration.disk().backend;
@@ -90,7 +87,7 @@ impl StorageDaemon {
         measured.notes.extend(self.workplace.notes(&place));
         daemon.stop();
         drop(settled);
-        self.workplace.discard_fresh(configuration)?;
+        self.workplace.discard_fresh(cell)?;
         Ok(measured)
     }
 

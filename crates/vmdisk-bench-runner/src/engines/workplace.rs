@@ -14,10 +14,11 @@ use vmdisk_facts::DeviceNumber;
 use vmdisk_model::{Creation, Format, Preallocation};
 
 use super::noise::Noise;
+use crate::guest::Kernel;
 use crate::host_changes::{self, Change, HostChanges, QueueSetting};
 use crate::programs;
 use crate::safety::{ClaimedDevice, Scratch};
-use crate::{Cancel, Configuration, Error, Storage};
+use crate::{Cancel, CellView, Configuration, Error, Phase, Storage};
 
 /// What qemu-img may take to make or fill one image.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -31,6 +32,23 @@ pub(crate) struct Place {
     /// How many are.
     pub(crate) length: u64,
     pub(crate) is_device: bool,
+}
+
+/// Which kernel guests boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KernelSource {
+    /// The one that the host runs, if its image may be read.
+    #[default]
+    Host,
+    /// An image with the folder of its modules.
+    Files {
+        /// The bootable image.
+        image: PathBuf,
+        /// Such as `/lib/modules/6.1.0-50-cloud-amd64`.
+        modules: PathBuf,
+    },
+    /// A distribution's package, unpacked in this folder.
+    Package(PathBuf),
 }
 
 /// The one place of a run where storage is made, shared by its engines.
@@ -49,8 +67,10 @@ struct Inside {
     changes: Option<HostChanges>,
     /// What is written once, by the name of its configuration.
     steady: BTreeMap<String, Place>,
-    /// What is made anew each time.
-    fresh: BTreeMap<String, Place>,
+    /// What is made anew each time, by the name of its configuration and whose it is.
+    fresh: BTreeMap<(String, usize), Place>,
+    kernel: KernelSource,
+    guest_program: Option<PathBuf>,
     /// Names that were given out.
     count: u32,
 }
@@ -72,8 +92,41 @@ impl Workplace {
             changes: None,
             steady: BTreeMap::new(),
             fresh: BTreeMap::new(),
+            kernel: KernelSource::Host,
+            guest_program: None,
             count: 0,
         })))
+    }
+
+    /// The same place with the kernel that guests boot; unset it is the host's own.
+    #[must_use]
+    pub fn with_kernel(self, kernel: KernelSource) -> Self {
+        self.0.borrow_mut().kernel = kernel;
+        self
+    }
+
+    /// The same place with the program that is the first of a guest; unset it is the one that runs. It has to call
+    /// [`crate::guest::run_as_first_program`].
+    #[must_use]
+    pub fn with_guest_program(self, program: &Path) -> Self {
+        self.0.borrow_mut().guest_program = Some(program.to_owned());
+        self
+    }
+
+    pub(crate) fn kernel(&self) -> Result<Kernel, Error> {
+        match &self.0.borrow().kernel {
+            KernelSource::Host => Kernel::of_host(),
+            KernelSource::Files { image, modules } => Kernel::of(image, modules),
+            KernelSource::Package(root) => Kernel::find(root),
+        }
+    }
+
+    pub(crate) fn guest_program(&self) -> Result<PathBuf, Error> {
+        match &self.0.borrow().guest_program {
+            Some(program) => Ok(program.clone()),
+            None => std::env::current_exe()
+                .map_err(|error| Error::io("find", "the running program", error)),
+        }
     }
 
     /// Why storage of a kind cannot be in a state; `None` if it can.
@@ -117,28 +170,30 @@ impl Workplace {
         Ok(place)
     }
 
-    /// The storage of a configuration, made anew; the last one goes.
-    pub(crate) fn fresh(
-        &self,
-        configuration: &Configuration,
-        cancel: &Cancel,
-    ) -> Result<Place, Error> {
+    /// The storage of a configuration, made anew for a cell; the last one made for it goes.
+    pub(crate) fn fresh(&self, cell: &CellView<'_>, cancel: &Cancel) -> Result<Place, Error> {
+        self.discard_fresh(cell)?;
         let mut inside = self.0.borrow_mut();
-        if let Some(place) = inside.fresh.remove(&configuration.name) {
-            inside.remove(configuration, &place)?;
-        }
-        let place = inside.make(configuration, cancel)?;
-        inside
-            .fresh
-            .insert(configuration.name.clone(), place.clone());
+        let place = inside.make(cell.configuration, cancel)?;
+        let key = (cell.configuration.name.clone(), cell.id.0);
+        inside.fresh.insert(key, place.clone());
         Ok(place)
     }
 
-    /// Takes away what was made anew for a configuration; nothing if it was not.
-    pub(crate) fn discard_fresh(&self, configuration: &Configuration) -> Result<(), Error> {
+    /// The storage that a cell is measured on.
+    pub(crate) fn place(&self, cell: &CellView<'_>, cancel: &Cancel) -> Result<Place, Error> {
+        match cell.phase {
+            Phase::FirstTouch => self.fresh(cell, cancel),
+            Phase::Steady => self.steady(cell.configuration, cancel),
+        }
+    }
+
+    /// Takes away what was made anew for a cell; nothing if it was not.
+    pub(crate) fn discard_fresh(&self, cell: &CellView<'_>) -> Result<(), Error> {
         let mut inside = self.0.borrow_mut();
-        match inside.fresh.remove(&configuration.name) {
-            Some(place) => inside.remove(configuration, &place),
+        let key = (cell.configuration.name.clone(), cell.id.0);
+        match inside.fresh.remove(&key) {
+            Some(place) => inside.remove(cell.configuration, &place),
             None => Ok(()),
         }
     }
