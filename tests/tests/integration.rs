@@ -12,6 +12,10 @@ mod architecture;
 mod articles;
 #[path = "integration/bench_guest.rs"]
 mod bench_guest;
+#[path = "integration/bench_command.rs"]
+mod bench_command;
+#[path = "integration/bench_killed.rs"]
+mod bench_killed;
 #[path = "integration/bench_report.rs"]
 mod bench_report;
 #[path = "integration/corpus.rs"]

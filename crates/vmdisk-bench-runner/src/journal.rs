@@ -156,12 +156,14 @@ impl Journal {
             .write(true)
             .create_new(true)
             .open(&path)
-            .map_err(|error| match error.kind() {
-                std::io::ErrorKind::AlreadyExists => Error::Refused {
-                    what: format!("to measure into {}", directory.display()),
-                    why: "it holds a run already".to_owned(),
-                },
-                _ => Error::io("create", &path, error),
+            .map_err(|error| {
+                if error.kind() == std::io::ErrorKind::AlreadyExists {
+                    return Error::Refused {
+                        what: format!("to measure into {}", directory.display()),
+                        why: "it holds a run already".to_owned(),
+                    };
+                }
+                Error::io("create", &path, error)
             })?;
         file.write_all(text.as_bytes())
             .and_then(|()| file.sync_all())

@@ -12,6 +12,9 @@ use super::node::plain;
 /// How the names of such directories begin.
 const PREFIX: &str = "vmdisk-bench-";
 
+/// Most that has to stay free: 5 %, and of a large file system no more than this.
+const MOST_KEPT: u64 = 1 << 30;
+
 /// The file in each by whose lock it is known whether its run still lives.
 const OWNER: &str = ".owner";
 
@@ -27,7 +30,7 @@ pub enum ScratchError {
         problem: String,
     },
     /// There is not enough room.
-    #[error("{} has {free_bytes} bytes free, and this run needs {needed_bytes} twice over and 5 % left", path.display())]
+    #[error("{} has {free_bytes} bytes free, and this run needs {needed_bytes} twice over and {kept_bytes} left", path.display())]
     Full {
         /// The directory.
         path: PathBuf,
@@ -35,6 +38,8 @@ pub enum ScratchError {
         free_bytes: u64,
         /// Bytes that all images of the run take.
         needed_bytes: u64,
+        /// Bytes that stay free for everybody else.
+        kept_bytes: u64,
     },
 }
 
@@ -67,12 +72,16 @@ impl Scratch {
         let room = rustix::fs::statvfs(&parent)
             .map_err(|error| ScratchError::new(&parent, &error.into()))?;
         let free_bytes = room.f_bavail.saturating_mul(room.f_frsize);
-        let kept = (room.f_blocks / 20).saturating_mul(room.f_frsize);
-        if free_bytes < needed_bytes.saturating_mul(2).saturating_add(kept) && needed_bytes > 0 {
+        let kept_bytes = (room.f_blocks / 20)
+            .saturating_mul(room.f_frsize)
+            .min(MOST_KEPT);
+        let wanted_bytes = needed_bytes.saturating_mul(2).saturating_add(kept_bytes);
+        if free_bytes < wanted_bytes && needed_bytes > 0 {
             return Err(ScratchError::Full {
                 path: parent,
                 free_bytes,
                 needed_bytes,
+                kept_bytes,
             });
         }
         let path = tempfile::Builder::new()

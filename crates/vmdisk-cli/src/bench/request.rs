@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use vmdisk::facts::HostIndex;
 use vmdisk::model::Bytes;
 use vmdisk::{Facts, Target};
-use vmdisk_bench_runner::{EngineKind, Limits, Plan, Wishes, plan_proposals, read_plan};
+use vmdisk_bench_runner::engines::{KernelSource, Workplace};
+use vmdisk_bench_runner::{EngineKind, Limits, Plan, Storage, Wishes, plan_proposals, read_plan};
 
 use super::args::HowArgs;
 use super::{check, environment, presets, proposals, stop};
@@ -24,6 +25,8 @@ pub(super) struct Request {
     engine: Option<EngineKind>,
     device: Option<(PathBuf, String)>,
     group: Option<String>,
+    kernel: Option<PathBuf>,
+    modules: Option<PathBuf>,
 }
 
 /// What is measured.
@@ -73,7 +76,29 @@ impl Request {
             engine: how.engine,
             device: how.destroy_data_on.clone().zip(how.confirm_serial.clone()),
             group: how.group.clone(),
+            kernel: how.kernel.as_deref().map(absolute).transpose()?,
+            modules: how.modules.as_deref().map(absolute).transpose()?,
         })
+    }
+
+    /// Where storage is made, and what guests boot.
+    pub(super) fn workplace(&self) -> Result<Workplace, Stop> {
+        let kernel = match (&self.kernel, &self.modules) {
+            (None, _) => KernelSource::Host,
+            (Some(image), Some(modules)) => KernelSource::Files {
+                image: image.clone(),
+                modules: modules.clone(),
+            },
+            (Some(folder), None) if folder.is_dir() => KernelSource::Package(folder.clone()),
+            (Some(image), None) => {
+                return Err(Stop::new(format!(
+                    "{} is an image, and its drivers are elsewhere",
+                    image.display()
+                ))
+                .help("name the folder of its modules with --modules"));
+            }
+        };
+        Ok(Workplace::new(&self.directory).with_kernel(kernel))
     }
 
     /// Every directory that images are made in.
@@ -83,6 +108,22 @@ impl Request {
         } else {
             self.directories.clone()
         }
+    }
+
+    /// Every directory that this plan makes images in: those of the request, and those that it names itself.
+    pub(super) fn directories_of(&self, plan: &Plan) -> Vec<PathBuf> {
+        let mut directories = self.all_directories();
+        for configuration in &plan.configurations {
+            if let Storage::File {
+                directory: Some(directory),
+                no_cow: _,
+            } = &configuration.storage
+                && !directories.contains(directory)
+            {
+                directories.push(directory.clone());
+            }
+        }
+        directories
     }
 
     /// The plan that it means on this host, with the linter's word on each configuration.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use vmdisk::Facts;
 use vmdisk_bench_runner::engines::{self, Workplace};
 use vmdisk_bench_runner::report::{bytes, duration};
 use vmdisk_bench_runner::{
@@ -14,7 +15,7 @@ use super::args::{HowArgs, LINT, ResumeArgs, RunArgs, VerifyArgs};
 use super::progress::Progress;
 use super::report::{RESULT, in_form, read, write_all};
 use super::request::{Request, Subject};
-use super::{args, check, environment, stop};
+use super::{args, check, environment, recovery, stop};
 use crate::clock;
 use crate::color::Colors;
 use crate::exit::Exit;
@@ -53,9 +54,10 @@ pub(super) fn verify(args: &VerifyArgs, io: &mut Io<'_>, colors: Colors) -> Resu
 
 fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let request = Request::new(subject, how)?;
-    let facts = environment::ask(&request.all_directories());
-    let mut plan = request.plan(&facts)?;
-    let workplace = Workplace::new(&request.directory);
+    recovery::recover(&request.all_directories(), io);
+    let (facts, mut plan) = plan_here(&request)?;
+    let directories = request.directories_of(&plan);
+    let workplace = request.workplace()?;
     let (mut engines, versions) = engines_of(&mut plan, &workplace);
     let settings = settings(how);
     let estimate = estimate(&plan, &settings, &engines);
@@ -97,7 +99,7 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
         plan: record,
         settings,
         began_at: clock::now(),
-        environment: environment::words(&facts, &request.all_directories()),
+        environment: environment::words(&facts, &directories),
         facts_hash: Some(vmdisk_bench_runner::hash_of(facts_text.as_bytes())),
         versions,
         request: serde_json::to_value(&request).unwrap_or_default(),
@@ -130,9 +132,9 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
     let (mut journal, past) = Journal::resume(&args.directory).map_err(stop)?;
     let request: Request = serde_json::from_value(past.header.request.clone())
         .map_err(|error| Stop::new(format!("what was asked for is not understood: {error}")))?;
-    let facts = environment::ask(&request.all_directories());
-    let mut plan = request.plan(&facts)?;
-    let workplace = Workplace::new(&request.directory);
+    recovery::recover(&request.all_directories(), io);
+    let (_, mut plan) = plan_here(&request)?;
+    let workplace = request.workplace()?;
     let (mut engines, versions) = engines_of(&mut plan, &workplace);
     if plan.record().hash() != past.header.plan_hash {
         return Err(Stop::new(
@@ -160,6 +162,20 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
         &args.directory,
         io,
     )
+}
+
+/// The plan that a request means on this host, and what is known of the host.
+fn plan_here(request: &Request) -> Result<(Facts, Plan), Stop> {
+    let facts = environment::ask(&request.all_directories());
+    let plan = request.plan(&facts)?;
+    let directories = request.directories_of(&plan);
+    if directories == request.all_directories() {
+        return Ok((facts, plan));
+    }
+    // It names directories of its own, of which nobody asked the host yet.
+    let facts = environment::ask(&directories);
+    let plan = request.plan(&facts)?;
+    Ok((facts, plan))
 }
 
 fn handle_signals() -> Result<Cancel, Stop> {
