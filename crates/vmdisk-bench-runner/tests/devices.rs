@@ -449,7 +449,7 @@ fn only_what_was_prepared_with_its_serial_number_is_claimed_and_then_by_nobody_e
     assert_eq!(marker.size_bytes, 32 << 20);
     let again = prepare(&path).map(|_| ()).unwrap_err();
     assert!(
-        again.names(Check::Blank),
+        again.names(Check::Marker),
         "a marker is not written over: {again}"
     );
 

@@ -23,7 +23,12 @@ pub struct Preparation {
 pub fn prepare(path: &Path) -> Result<Preparation, Refused> {
     let node = Node::open(path)?;
     let mut refusals = checked(&node);
+    let blank_from = refusals.len();
     blank_ends(&node, &mut refusals);
+    if refusals.len() > blank_from && Marker::of(&node, &mut Vec::new()).is_some() {
+        refusals.truncate(blank_from);
+        refusals.push(Refusal::new(Check::Marker, "it is marked already"));
+    }
     let identity = node.identity();
     if identity.is_none() {
         refusals.push(Refusal::new(

@@ -28,6 +28,12 @@ pub(crate) enum BenchCommand {
     Verify(Box<VerifyArgs>),
     /// List the presets, or print the plan of one.
     Presets(PresetsArgs),
+    /// Mark a block device as one that benchmarks may overwrite.
+    ///
+    /// Refuses a device that is mounted, holds a file system, a volume, a partition or anything else, is open in a
+    /// guest or named by one, or whose first or last MiB is not zero. The marker is written after its serial number was
+    /// typed, at both ends of the device, and everything between may be overwritten from then on.
+    PrepareDevice(PrepareDeviceArgs),
 }
 
 #[derive(Args, Debug)]
@@ -79,6 +85,13 @@ pub(crate) struct HowArgs {
     /// A volume group in which thin pools may be made and removed.
     #[arg(long, value_name = "GROUP", help_heading = "What")]
     pub(crate) group: Option<String>,
+    /// The kernel that guests boot instead of the host's: a bootable image, or the folder that a distribution's
+    /// kernel package was unpacked in.
+    #[arg(long, value_name = "PATH", help_heading = "What")]
+    pub(crate) kernel: Option<PathBuf>,
+    /// The modules of that image, such as /lib/modules/6.1.0-50-cloud-amd64.
+    #[arg(long, value_name = "DIR", requires = "kernel", help_heading = "What")]
+    pub(crate) modules: Option<PathBuf>,
     /// Seconds of each sample, instead of the plan's.
     #[arg(long, value_name = "SECONDS", help_heading = "How often")]
     pub(crate) seconds: Option<f64>,
@@ -173,6 +186,16 @@ pub(crate) struct PresetsArgs {
     /// Print the plan of this preset.
     #[arg(value_name = "PRESET", value_parser = preset)]
     pub(crate) preset: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PrepareDeviceArgs {
+    /// The device, by a name that stays the same, such as one under /dev/disk/by-id.
+    #[arg(value_name = "DEVICE")]
+    pub(crate) device: PathBuf,
+    /// The serial number of the device; without it, it is asked for.
+    #[arg(long, value_name = "SERIAL")]
+    pub(crate) confirm_serial: Option<String>,
 }
 
 /// The preset that a guest makes.

@@ -4,9 +4,11 @@ pub(crate) mod args;
 mod check;
 mod compare;
 mod environment;
+mod prepare_device;
 mod presets;
 mod progress;
 mod proposals;
+mod recovery;
 mod report;
 mod request;
 mod run;
@@ -29,6 +31,7 @@ pub(crate) fn run(args: &BenchArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         BenchCommand::Compare(args) => compare::run(args, io),
         BenchCommand::Verify(args) => run::verify(args, io, colors),
         BenchCommand::Presets(args) => presets::run(args, io),
+        BenchCommand::PrepareDevice(args) => prepare_device::run(args, io),
     }
 }
 
