@@ -41,10 +41,13 @@ fn plan(text: &str) -> Plan {
 }
 
 /// One round of a plan, batch by batch, as a run would.
-fn measured(plan: &Plan, directory: &Path) -> Vec<(String, Measurement)> {
-    let workplace = Workplace::with_changes_in(directory, &directory.join("changes"))
+fn measured(plan: &Plan, directory: &Path, has_own_generator: bool) -> Vec<(String, Measurement)> {
+    let mut workplace = Workplace::with_changes_in(directory, &directory.join("changes"))
         .with_kernel(KernelSource::Package(kernel()))
         .with_guest_program(Path::new(env!("CARGO_BIN_EXE_vmdisk-under-test")));
+    if has_own_generator {
+        workplace = workplace.with_own_generator();
+    }
     let cancel = Cancel::new();
     let mut guest = engine(EngineKind::Guest, &workplace).unwrap();
     guest.versions().unwrap();
@@ -100,7 +103,7 @@ fn many_disks_of_one_boot_are_measured_and_their_flushes_arrive() {
          - {name: virtio-scsi, frontend: virtio-scsi}\n- {name: nvme, frontend: nvme, iothread: false}\n",
     );
     let began = Instant::now();
-    let results = measured(&plan, directory.path());
+    let results = measured(&plan, directory.path(), false);
     assert_eq!(results.len(), 8);
     for (name, measured) in &results {
         let semantics = &measured.semantics;
@@ -139,7 +142,7 @@ fn many_disks_of_one_boot_are_measured_and_their_flushes_arrive() {
 }
 
 #[test]
-fn an_install_is_replayed_and_a_daemon_s_disk_loses_no_flush() {
+fn our_own_generator_and_an_install_lose_no_flush_on_a_daemon_s_disk() {
     if !can_boot("an_install_is_replayed") || !real(has_program("mke2fs"), "an_install", "mke2fs") {
         return;
     }
@@ -150,11 +153,12 @@ fn an_install_is_replayed_and_a_daemon_s_disk_loses_no_flush() {
          fixed: {engine: guest, vcpus: 2, format: raw, cache: none, aio: threads, iothread: true}\n\
          configurations:\n- {name: vhost-user-blk, frontend: vhost-user-blk}\n",
     );
-    for (name, measured) in measured(&plan, directory.path()) {
+    for (name, measured) in measured(&plan, directory.path(), true) {
         let semantics = &measured.semantics;
         assert_eq!(semantics.complaints, Vec::<String>::new(), "{name}");
         assert_eq!(semantics.write_cache, Some(WriteCache::WriteBack), "{name}");
         assert!(semantics.flushes_seen >= Some(5), "{name}: {semantics:?}");
         assert!(measured.write.unwrap().bytes > 0, "{name}");
+        assert!(measured.inputs.is_empty(), "no job of fio: {name}");
     }
 }

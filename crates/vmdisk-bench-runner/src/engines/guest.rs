@@ -253,11 +253,11 @@ impl Engine for Guest {
                 .into_owned(),
         );
         match installed() {
-            Ok((version, Some(io_engine))) => {
+            Ok((version, Some(io_engine))) if !self.workplace.has_own_generator() => {
                 self.fio = Some(io_engine);
                 versions.insert("fio".to_owned(), version);
             }
-            Ok((_, None)) | Err(_) => {
+            Ok(_) | Err(_) => {
                 versions.insert(
                     "generator".to_owned(),
                     format!("vmdisk {}", env!("CARGO_PKG_VERSION")),

@@ -71,6 +71,8 @@ struct Inside {
     fresh: BTreeMap<(String, usize), Place>,
     kernel: KernelSource,
     guest_program: Option<PathBuf>,
+    /// Whether fio is left out of guests.
+    has_own_generator: bool,
     /// Names that were given out.
     count: u32,
 }
@@ -94,6 +96,7 @@ impl Workplace {
             fresh: BTreeMap::new(),
             kernel: KernelSource::Host,
             guest_program: None,
+            has_own_generator: false,
             count: 0,
         })))
     }
@@ -111,6 +114,18 @@ impl Workplace {
     pub fn with_guest_program(self, program: &Path) -> Self {
         self.0.borrow_mut().guest_program = Some(program.to_owned());
         self
+    }
+
+    /// The same place with our own generator in guests, as it is where the host has no fio: the one that drives the
+    /// storage daemon too.
+    #[must_use]
+    pub fn with_own_generator(self) -> Self {
+        self.0.borrow_mut().has_own_generator = true;
+        self
+    }
+
+    pub(crate) fn has_own_generator(&self) -> bool {
+        self.0.borrow().has_own_generator
     }
 
     pub(crate) fn kernel(&self) -> Result<Kernel, Error> {
