@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cancel, CellId, CellView, Error, Measurement};
 
-/// Which engine measures a cell; results of different engines are never compared.
+/// Which engine measures a cell; results of different engines are compared only where a plan asks for that.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

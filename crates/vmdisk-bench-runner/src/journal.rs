@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -138,6 +139,21 @@ pub struct ReadJournal {
     pub entries: Vec<Entry>,
     /// True if the last line was cut off, and is not among the entries.
     pub is_cut_off: bool,
+}
+
+/// How long a run had taken when its last entry was written.
+pub fn taken(entries: &[Entry]) -> Duration {
+    let times = entries.iter().map(|entry| match entry {
+        Entry::Sample(sample) => sample.at_seconds,
+        Entry::Round(round) => round.at_seconds,
+        Entry::Resumed { at_seconds }
+        | Entry::Ended {
+            ended: _,
+            at_seconds,
+        } => *at_seconds,
+        Entry::Failure { .. } | Entry::LeftOut { .. } => 0.0,
+    });
+    Duration::try_from_secs_f64(times.fold(0.0, f64::max)).unwrap_or_default()
 }
 
 impl Journal {

@@ -39,7 +39,7 @@ pub mod safety;
 pub use cancel::Cancel;
 pub use engine::{Emit, Engine, EngineKind, RunContext};
 pub use error::{Error, Place};
-pub use journal::{Entry, Header, Journal, Log, ReadJournal, SCHEMA_VERSION, Sample};
+pub use journal::{Entry, Header, Journal, Log, ReadJournal, SCHEMA_VERSION, Sample, taken};
 pub use measurement::{
     Accelerator, CommandRecord, Direction, Latency, Measurement, Semantics, SeriesPoint, WriteCache,
 };

@@ -324,3 +324,104 @@ fn base64(bytes: &[u8]) -> String {
     }
     text
 }
+
+/// A run of one factor's value against another, with a level planted for its only configuration.
+fn run_of(cache: &str, frontend: &str, level: f64, kernel: &str) -> BenchResult {
+    let text = format!(
+        "
+version: 1
+name: one
+question: how fast?
+size: 64M
+phases: [steady]
+workloads: [4k-random-write-qd32]
+fixed: {{engine: mock}}
+configurations: [{{name: {cache}-{frontend}, cache: {cache}, frontend: {frontend}}}]
+"
+    );
+    let plan = read_plan(&text, "one", &Wishes::default()).unwrap();
+    let seed = cache.len() as u64;
+    let mut result = result(
+        &plan,
+        Mock::new(seed).level(&format!("{cache}-{frontend}"), level),
+    );
+    result
+        .header
+        .environment
+        .insert("kernel".to_owned(), kernel.to_owned());
+    result
+}
+
+#[test]
+fn two_runs_are_compared_if_one_thing_differs_and_refused_with_a_list_if_more_do() {
+    let none = run_of("none", "virtio-blk", 1.0, "6.1");
+    let unsafe_cache = run_of("unsafe", "virtio-blk", 1.5, "6.1");
+    let compared = report::compare(&none, &unsafe_cache).unwrap();
+    assert_eq!(
+        compared.studied.as_ref().unwrap().to_string(),
+        "cache: none and unsafe"
+    );
+    let interval = compared.cells[0].interval.unwrap();
+    assert!(interval.low > 1.4 && interval.high < 1.65, "{interval:?}");
+    assert!(compared.text().contains("faster, +"), "{}", compared.text());
+    let same = report::compare(&none, &none).unwrap();
+    assert_eq!(same.studied, None);
+    assert!(
+        same.text().contains("no difference shown"),
+        "{}",
+        same.text()
+    );
+
+    for (other, why) in [
+        (
+            run_of("unsafe", "virtio-scsi", 1.0, "6.1"),
+            "not comparable: cache: none and unsafe; frontend: virtio-blk and virtio-scsi",
+        ),
+        (
+            run_of("unsafe", "virtio-blk", 1.0, "6.12"),
+            "not comparable: cache: none and unsafe; kernel: 6.1 and 6.12",
+        ),
+        (
+            example(),
+            "not comparable: no cell of one has the same workload, phase, engine and configuration in the other",
+        ),
+    ] {
+        let error = report::compare(&none, &other).unwrap_err();
+        assert_eq!(error.to_string(), why);
+    }
+}
+
+#[test]
+fn measurements_that_pages_cite_are_whole_results_of_real_engines() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(fixtures().join("measurements")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let result = BenchResult::from_json(&text, &path.display().to_string()).unwrap();
+        assert_eq!(
+            result.header.plan.hash(),
+            result.header.plan_hash,
+            "{}",
+            path.display()
+        );
+        assert!(!result.samples.is_empty(), "{}", path.display());
+        for sample in &result.samples {
+            assert!(
+                !sample.measurement.commands.is_empty(),
+                "{}",
+                path.display()
+            );
+        }
+        let is_planted = result
+            .header
+            .versions
+            .keys()
+            .any(|engine| engine.name() == "mock");
+        assert!(!is_planted, "{}", path.display());
+        // What the page says of it is what its samples say.
+        let again = report::text(&result);
+        assert!(again.starts_with(&result.header.plan.name), "{again}");
+        count += 1;
+    }
+    assert!(count > 0);
+}

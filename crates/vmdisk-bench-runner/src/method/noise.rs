@@ -87,7 +87,7 @@ impl Noise {
 
 /// What a run asks of the machine around it, so that a test can stand in for it.
 pub trait Surroundings {
-    /// Time since the run began or went on.
+    /// Time that the run has taken, without the time for which it was stopped.
     fn elapsed(&mut self) -> Duration;
     /// Looks at what else the machine is doing; `is_before_run` is true once.
     fn noise(&mut self, is_before_run: bool) -> Noise;
@@ -99,14 +99,21 @@ pub trait Surroundings {
 #[derive(Debug)]
 pub struct Machine {
     began: Instant,
+    before: Duration,
     last: Option<(CpuTimes, u64)>,
 }
 
 impl Machine {
     /// Begins to count time.
     pub fn new() -> Self {
+        Machine::after(Duration::ZERO)
+    }
+
+    /// Goes on counting for a run that has taken this long already.
+    pub fn after(before: Duration) -> Self {
         Machine {
             began: Instant::now(),
+            before,
             last: None,
         }
     }
@@ -125,7 +132,7 @@ const CONTROLLED: Duration = Duration::from_millis(100);
 
 impl Surroundings for Machine {
     fn elapsed(&mut self) -> Duration {
-        self.began.elapsed()
+        self.before + self.began.elapsed()
     }
 
     fn noise(&mut self, is_before_run: bool) -> Noise {

@@ -60,7 +60,7 @@ pub struct Limits {
 }
 
 /// Memory of a guest that only runs a benchmark.
-const GUEST_MEMORY: Bytes = Bytes(512 << 20);
+pub(crate) const GUEST_MEMORY: Bytes = Bytes(512 << 20);
 
 /// The factors that a configuration depends on, by its engine and kind of storage; the others are left out.
 pub(crate) fn relevant(words: &Words) -> Result<Words, String> {

@@ -7,7 +7,7 @@ use vmdisk_model::{
     Qcow2Creation, Qcow2Preallocation,
 };
 
-use super::factors::PLACEHOLDER;
+use super::factors::{GUEST_MEMORY, Limits, PLACEHOLDER};
 use super::{Cell, CellId, Configuration, LeftOut, Phase, Plan, Storage, Wishes, Workload};
 use crate::EngineKind;
 
@@ -33,8 +33,8 @@ const WORKLOADS: [&str; 3] = [
 
 /// The plan that measures proposals, each against the guest before it.
 ///
-/// Disks are measured on new files: what is compared is how the disk is opened and shown to the guest,
-/// not the storage it lies on now.
+/// Disks are measured on new files, in a guest with little memory and no more vCPUs than the host has
+/// processors: what is compared is how the disk is opened and shown, not the storage it lies on now.
 pub fn plan_proposals(proposals: &[Proposal], wishes: &Wishes) -> Plan {
     let seconds = wishes.seconds.unwrap_or(2.0);
     let size = wishes.size.unwrap_or(vmdisk_model::Bytes(256 << 20));
@@ -57,7 +57,7 @@ pub fn plan_proposals(proposals: &[Proposal], wishes: &Wishes) -> Plan {
             no_cow: false,
         };
         let side = |guest: &Domain, side: &str| {
-            let guest = alone(guest, proposal.disk, size)?;
+            let guest = alone(guest, proposal.disk, size, &wishes.limits)?;
             let target = guest.disks[0].name().to_owned();
             let factors = [
                 ("rule", proposal.rule.as_str()),
@@ -116,7 +116,12 @@ pub fn plan_proposals(proposals: &[Proposal], wishes: &Wishes) -> Plan {
 }
 
 /// A guest with one of its disks and nothing that ties it to its place in the machine.
-fn alone(guest: &Domain, disk: usize, size: vmdisk_model::Bytes) -> Result<Domain, String> {
+fn alone(
+    guest: &Domain,
+    disk: usize,
+    size: vmdisk_model::Bytes,
+    limits: &Limits,
+) -> Result<Domain, String> {
     let mut guest = guest.clone();
     let mut disk = guest
         .disks
@@ -171,5 +176,12 @@ fn alone(guest: &Domain, disk: usize, size: vmdisk_model::Bytes) -> Result<Domai
     disk.frontend.alias = None;
     disk.frontend.boot_order = None;
     guest.disks = vec![disk];
+    for controller in &mut guest.controllers {
+        controller.address = None;
+    }
+    guest.uuid = None;
+    // What a guest keeps in memory it does not ask the disk for, and the host may not have more.
+    guest.memory = Some(GUEST_MEMORY);
+    guest.vcpus = Some(guest.effective_vcpus().min(limits.processors.max(1)));
     Ok(guest)
 }

@@ -8,7 +8,7 @@ use vmdisk_bench_runner::engines::{self, Workplace};
 use vmdisk_bench_runner::report::{bytes, duration};
 use vmdisk_bench_runner::{
     Cancel, Ended, Engine, EngineKind, Entry, Error, Estimate, FEWEST_ROUNDS, Header, Journal,
-    Machine, Plan, Repetition, Runner, SCHEMA_VERSION, Settings, Surroundings, estimate,
+    Machine, Plan, Repetition, Runner, SCHEMA_VERSION, Settings, Surroundings, estimate, taken,
 };
 
 use super::args::{HowArgs, LINT, ResumeArgs, RunArgs, VerifyArgs};
@@ -152,6 +152,8 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
     }
     let mut settings = past.header.settings.clone();
     settings.accepts_noise |= args.noisy;
+    // Who goes on has the whole budget again.
+    settings.time_budget_seconds += taken(&past.entries).as_secs_f64();
     measure(
         &plan,
         &settings,
@@ -195,7 +197,7 @@ fn measure(
     directory: &Path,
     io: &mut Io<'_>,
 ) -> Result<Exit, Stop> {
-    let mut machine = Machine::new();
+    let mut machine = Machine::after(taken(past));
     let mut progress = Progress::new(io, plan);
     let runner = Runner {
         plan,
@@ -208,7 +210,7 @@ fn measure(
     };
     let ended = runner.run(past);
     progress.end();
-    let taken = machine.elapsed();
+    let elapsed = machine.elapsed();
     let result = read(directory)?;
     if result.samples.is_empty() {
         ended.map_err(stop)?;
@@ -218,7 +220,7 @@ fn measure(
     deliver(io, None, &in_form(&result, args::ReportFormat::Text))?;
     io.say(&format!(
         "after {}: {} and report.html, report.md, samples.csv beside it\n",
-        duration(taken.as_secs_f64()),
+        duration(elapsed.as_secs_f64()),
         directory.join(RESULT).display()
     ));
     match ended.map_err(stop)? {
