@@ -6,7 +6,7 @@ use super::claim::{checked, exclusive};
 use super::marker::Marker;
 use super::node::{Identity, Node};
 use super::refusal::{Check, Refusal, Refused};
-use super::signature::blank_ends;
+use super::signature::{blank_ends, new_if_thin};
 
 /// A device that has passed every check and is held, before anything was written on it.
 #[derive(Debug)]
@@ -29,6 +29,7 @@ pub fn prepare(path: &Path) -> Result<Preparation, Refused> {
         refusals.truncate(blank_from);
         refusals.push(Refusal::new(Check::Marker, "it is marked already"));
     }
+    new_if_thin(&node, &mut refusals);
     let identity = node.identity();
     if identity.is_none() {
         refusals.push(Refusal::new(
@@ -88,6 +89,7 @@ impl Preparation {
         // A person may have taken an hour to type, and a QEMU may have opened it meanwhile.
         let mut refusals = checked(&node);
         blank_ends(&node, &mut refusals);
+        new_if_thin(&node, &mut refusals);
         if !refusals.is_empty() {
             return Err(Refused {
                 device: device.to_string(),

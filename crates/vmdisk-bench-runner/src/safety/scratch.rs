@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags};
 
@@ -17,6 +18,9 @@ const MOST_KEPT: u64 = 1 << 30;
 
 /// The file in each by whose lock it is known whether its run still lives.
 const OWNER: &str = ".owner";
+
+/// How old a directory without that file is at least, if it was left behind.
+const FIRST_MOMENT: Duration = Duration::from_secs(60);
 
 /// Why there is no directory to measure in.
 #[derive(Debug, thiserror::Error)]
@@ -165,6 +169,14 @@ pub fn clear_left_over(parent: &Path) -> Vec<PathBuf> {
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(path.join(OWNER));
         let Ok(owner) = owner else {
+            // A run may be about to put it there, unless it was killed before it could.
+            let is_old = fs::symlink_metadata(&path)
+                .and_then(|metadata| metadata.modified())
+                .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > FIRST_MOMENT));
+            // Only an empty directory goes.
+            if is_old && fs::remove_dir(&path).is_ok() {
+                cleared.push(path);
+            }
             continue;
         };
         let is_dead = rustix::fs::flock(&owner, FlockOperation::NonBlockingLockExclusive).is_ok();

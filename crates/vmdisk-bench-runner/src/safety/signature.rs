@@ -1,10 +1,12 @@
 //! What is on a device: signatures, and whether its ends are blank.
 
+use std::fs;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
 use super::node::{Node, plain};
 use super::refusal::{Check, Refusal};
+use crate::programs;
 
 /// What nothing is written to, at either end: signatures and the marker are there.
 pub(crate) const END_BYTES: u64 = 1 << 20;
@@ -86,5 +88,52 @@ pub(crate) fn blank_ends(node: &Node, refusals: &mut Vec<Refusal>) {
                 format!("not checked: its {which} MiB: {}", plain(&error)),
             )),
         }
+    }
+}
+
+/// Refuses a thin volume of which anything was written: data in the middle of it has no signature.
+pub(crate) fn new_if_thin(node: &Node, refusals: &mut Vec<Refusal>) {
+    let Ok(name) = fs::read_to_string(node.sysfs.join("dm/name")) else {
+        // No device of device-mapper.
+        return;
+    };
+    match programs::run("dmsetup", &["status", "--", name.trim()]) {
+        Ok(status) => {
+            if let Some(sectors) = written_sectors(&status) {
+                refusals.push(Refusal::new(
+                    Check::Blank,
+                    format!(
+                        "{} bytes of the thin volume were written, and a new one has none",
+                        sectors.saturating_mul(512)
+                    ),
+                ));
+            }
+        }
+        Err(error) => refusals.push(Refusal::new(Check::Blank, format!("not checked: {error}"))),
+    }
+}
+
+/// From `0 32768 thin 128 32767` the sectors that are mapped, if there are any.
+fn written_sectors(status: &str) -> Option<u64> {
+    status.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip(2);
+        if words.next() != Some("thin") {
+            return None;
+        }
+        words.next()?.parse().ok().filter(|sectors| *sectors > 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_thin_volume_with_mapped_sectors_was_written() {
+        assert_eq!(written_sectors("0 32768 thin 128 16511\n"), Some(128));
+        assert_eq!(written_sectors("0 32768 thin 0 -\n"), None);
+        assert_eq!(written_sectors("0 32768 linear \n"), None);
+        assert_eq!(written_sectors("0 32768 thin Fail\n"), None);
+        assert_eq!(written_sectors(""), None);
     }
 }
