@@ -13,8 +13,8 @@ use crate::bench::args::BenchArgs;
 
 /// The tool that knows VM disks.
 ///
-/// Checks, generates and explains the disk configuration of QEMU/libvirt guests. Nothing looks at the
-/// machine it runs on unless asked to (`--live`, `vmdisk facts`).
+/// Checks, generates, explains and measures the disk configuration of QEMU/libvirt guests. Nothing looks at
+/// the machine it runs on unless asked to (`--live`, `vmdisk facts`, `vmdisk bench`).
 ///
 /// Exit status: 0 nothing at or above the threshold, 1 findings, 2 something could not be done.
 #[derive(Debug, Parser)]

@@ -20,4 +20,4 @@ pub use values::{Comparison, Values, Verdict};
 
 pub(crate) use random::Random;
 pub(crate) use statistics::median;
-pub(crate) use values::{factor, percent};
+pub(crate) use values::{factor, none_shown, percent};

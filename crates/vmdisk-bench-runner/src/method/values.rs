@@ -155,7 +155,7 @@ impl Comparison {
         match self.verdict {
             Verdict::Faster => format!("faster, {}", factor(ratio)),
             Verdict::Slower => format!("slower, {}", factor(ratio)),
-            Verdict::NoDifferenceShown => format!("no difference shown (±{})", percent(largest)),
+            Verdict::NoDifferenceShown => none_shown(largest),
             Verdict::TooFewRounds => format!(
                 "too few rounds to tell ({} of {})",
                 self.ratios.len(),
@@ -173,6 +173,18 @@ pub(crate) fn factor(ratio: f64) -> String {
         format!("1/{:.1}", 1.0 / ratio)
     } else {
         format!("{:+.0} %", (ratio - 1.0) * 100.0)
+    }
+}
+
+/// What an interval that includes 1 says: `no difference shown (±4.1 %)`, and how wide it is where percents make no
+/// sense any more.
+pub(crate) fn none_shown(largest: f64) -> String {
+    if largest < 1.0 {
+        format!("no difference shown (±{})", percent(largest))
+    } else if largest.is_finite() {
+        format!("no difference shown (up to {:.1} times)", 1.0 + largest)
+    } else {
+        "no difference shown".to_owned()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{BenchResult, ConfigurationRecord, Error, Interval, Verdict, unpaired_interval};
 
 use super::figures;
-use crate::method::{factor, percent};
+use crate::method::{factor, none_shown};
 
 /// One thing in which two runs differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -348,10 +348,7 @@ impl TwoRuns {
                 (Verdict::Faster, Some(interval)) => format!("faster, {}", factor(interval.ratio)),
                 (Verdict::Slower, Some(interval)) => format!("slower, {}", factor(interval.ratio)),
                 (Verdict::NoDifferenceShown, Some(interval)) => {
-                    format!(
-                        "no difference shown (±{})",
-                        percent(interval.largest_difference())
-                    )
+                    none_shown(interval.largest_difference())
                 }
                 (_, _) => "too few rounds to tell".to_owned(),
             };

@@ -80,6 +80,14 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
     }
     within_budgets(&estimate, how)?;
     warn_of_few_rounds(how, io, colors);
+    for directory in environment::slow_to_delete(&facts, &directories) {
+        let mut message = Message::warning(format!(
+            "{} is on ext4 mounted with discard, where taking an image away can take minutes, also after Ctrl-C",
+            directory.display()
+        ));
+        message.help = Some("name a directory elsewhere with --directory".to_owned());
+        io.say(&message.render(colors.stderr));
+    }
     io.say(&format!("{}\n", in_words(&plan, &settings, &estimate)));
 
     let directory = match &how.output {
