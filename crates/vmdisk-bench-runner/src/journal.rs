@@ -49,6 +49,14 @@ pub struct Header {
     pub request: serde_json::Value,
 }
 
+impl Header {
+    /// What is wrong with it, if it was not made here but read.
+    pub fn problem(&self) -> Option<String> {
+        let dangling = self.plan.dangling();
+        dangling.or_else(|| self.settings.repetition.problem().map(str::to_owned))
+    }
+}
+
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "entry")]
@@ -232,6 +240,9 @@ impl Journal {
                 header.schema_version
             );
             return Err(malformed(&path, None, &message));
+        }
+        if let Some(problem) = header.problem() {
+            return Err(malformed(&path, None, &problem));
         }
         let path = directory.join(JOURNAL);
         let bytes = std::fs::read(&path).map_err(|error| Error::io("read", &path, error))?;

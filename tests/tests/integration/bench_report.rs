@@ -157,6 +157,16 @@ fn a_result_that_is_not_whole_is_refused_with_the_reason() {
             "refers to something that the plan does not have",
         ),
         ("\"alpha\"", "\"alfa\"", "unknown field `alfa`"),
+        (
+            "\"baseline\": 0,\n        \"ratios\"",
+            "\"baseline\": 99,\n        \"ratios\"",
+            "its cells are not those of its plan",
+        ),
+        (
+            "\"confidence\": 0.95",
+            "\"confidence\": 95.0",
+            "the confidence is a share",
+        ),
     ] {
         let error = BenchResult::from_json(&json.replacen(from, to, 1), "b.json").unwrap_err();
         assert!(error.to_string().contains(why), "{error}");

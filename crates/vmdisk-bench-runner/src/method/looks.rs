@@ -36,13 +36,35 @@ impl Default for Repetition {
     }
 }
 
+/// Most rounds that a run may have.
+const MOST_ROUNDS: u32 = 1_000;
+
 impl Repetition {
+    /// What is wrong with it, if it was not made here but read.
+    pub fn problem(&self) -> Option<&'static str> {
+        let Repetition {
+            rounds,
+            most_rounds,
+            precision,
+            confidence,
+        } = self;
+        if *rounds == 0 || rounds > most_rounds || *most_rounds > MOST_ROUNDS {
+            Some("a run has 1 to 1000 rounds, and no fewer at most than at least")
+        } else if !(0.5..=0.9999).contains(confidence) {
+            Some("the confidence is a share from 0.5 to 0.9999")
+        } else if *precision <= 0.0 {
+            Some("the precision is a share above 0")
+        } else {
+            None
+        }
+    }
+
     /// The rounds after which the run looks: `rounds`, then half as many more each time, then the most.
     pub fn looks(&self) -> Vec<u32> {
         let mut looks = vec![self.rounds];
         let mut next = self.rounds;
         loop {
-            next = next + next / 2;
+            next = next.saturating_add((next / 2).max(1));
             if next >= self.most_rounds {
                 break;
             }
@@ -98,6 +120,19 @@ mod tests {
             let total: f64 = looks.iter().map(|look| repetition.alpha(*look)).sum();
             assert!((total - 0.05).abs() < 1e-12, "{total}");
         }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told() {
+        assert_eq!(adaptive(6, 24).problem(), None);
+        for (rounds, most_rounds) in [(0, 6), (7, 6), (6, 1_001)] {
+            assert!(adaptive(rounds, most_rounds).problem().is_some());
+        }
+        let confident = Repetition {
+            confidence: 1.5,
+            ..Repetition::default()
+        };
+        assert!(confident.problem().is_some());
     }
 
     #[test]

@@ -467,7 +467,7 @@ struct Place {
 impl Place {
     /// The time until the run ends at the latest, once a round is complete.
     fn left(&self, settings: &Settings, round: Duration, now: Duration) -> Option<Duration> {
-        let budget = Duration::from_secs_f64(settings.time_budget_seconds.min(1e9));
+        let budget = Duration::from_secs_f64(settings.time_budget_seconds.clamp(0.0, 1e9));
         let until_budget = budget.saturating_sub(now);
         if round.is_zero() || self.of == 0 {
             return None;

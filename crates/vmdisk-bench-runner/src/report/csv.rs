@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::result::BenchResult;
 use crate::{Direction, Sample};
 
-const PERCENTILES: [&str; 4] = ["50", "95", "99", "99.9"];
+const PERCENTILES: [&str; 5] = ["50", "90", "95", "99", "99.9"];
 
 /// Every sample in a line of its own, with the factors of its configuration as columns.
 pub fn csv(result: &BenchResult) -> String {

@@ -84,7 +84,7 @@ impl BenchResult {
             },
             message,
         };
-        if let Some(problem) = header.plan.dangling() {
+        if let Some(problem) = header.problem() {
             return Err(wrong(problem));
         }
         let plan = &header.plan;
@@ -191,9 +191,12 @@ impl BenchResult {
         }
         let count = result.header.plan.cells.len();
         let is_whole = result.cells.len() == count
-            && result.cells.iter().all(|cell| cell.cell.0 < count)
+            && result.cells.iter().enumerate().all(|(index, cell)| {
+                let comparison = cell.comparison.as_ref();
+                cell.cell.0 == index && comparison.is_none_or(|it| it.baseline.0 < count)
+            })
             && result.samples.iter().all(|sample| sample.cell.0 < count);
-        match result.header.plan.dangling() {
+        match result.header.problem() {
             Some(problem) => Err(wrong(None, problem)),
             None if !is_whole => Err(wrong(
                 None,
