@@ -55,7 +55,8 @@ impl HostFio {
         let job_path = scratch.join(format!("{name}.fio"));
         let output = scratch.join(format!("{name}.json"));
         let log = scratch.join(&name);
-        let replay = scratch.join(format!("{name}.files"));
+        // Beside the image, so that it is on the file system that is asked about.
+        let replay = place.path.with_extension("files");
         let path = place.path.to_string_lossy();
         let replay_path = replay.to_string_lossy();
         let target = match &cell.workload.load {
@@ -177,6 +178,10 @@ impl Engine for HostFio {
     fn refuses(&self, cell: &CellView<'_>) -> Option<String> {
         if !programs::is_installed("fio") {
             return Some("fio is not installed".to_owned());
+        }
+        let is_file = matches!(cell.configuration.storage, Storage::File { .. });
+        if matches!(cell.workload.load, Load::InstallReplay(_)) && !is_file {
+            return Some("an install needs a file system, and a device has none".to_owned());
         }
         Workplace::refuses(cell.configuration, cell.phase == Phase::FirstTouch)
     }
