@@ -435,3 +435,48 @@ fn measurements_that_pages_cite_are_whole_results_of_real_engines() {
     }
     assert!(count > 0);
 }
+
+#[test]
+fn the_ratios_that_a_rule_cites_are_in_the_measurement_that_it_names() {
+    let mut cited = 0;
+    for rule in vmdisk::rules::RULES {
+        for evidence in rule.evidence {
+            let vmdisk::rules::Evidence::Measured { figures, how } = evidence else {
+                continue;
+            };
+            let Some(file) = how
+                .split(',')
+                .next()
+                .filter(|it| it.starts_with("fixtures/"))
+            else {
+                continue;
+            };
+            let path = vmdisk_tests::repository().join(file);
+            let text = std::fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {}: {error}", rule.name, path.display()));
+            let report = report::text(&BenchResult::from_json(&text, file).unwrap());
+            // A ratio is written as the report has it: `0.30 [0.12, 0.74]`.
+            let ratios: Vec<String> = figures
+                .match_indices('[')
+                .map(|(at, _)| {
+                    let start = figures[..at]
+                        .trim_end()
+                        .rfind(' ')
+                        .map_or(0, |space| space + 1);
+                    let end = at + figures[at..].find(']').expect("an interval ends");
+                    figures[start..=end].to_owned()
+                })
+                .collect();
+            assert!(!ratios.is_empty(), "{}: no ratio in `{figures}`", rule.name);
+            for ratio in ratios {
+                assert!(
+                    report.contains(&ratio),
+                    "{}: {ratio} is not in {file}",
+                    rule.name
+                );
+                cited += 1;
+            }
+        }
+    }
+    assert!(cited >= 2);
+}
