@@ -53,6 +53,7 @@ const TOOLS: &[&str] = &[
     "dash",
     "e2fsprogs",
     "fdisk",
+    "fio",
     "kmod",
     "lvm2",
     "mdadm",

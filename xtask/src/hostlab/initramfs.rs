@@ -50,7 +50,9 @@ const PROGRAMS: &[&str] = &[
     "usr/bin/chattr",
     "usr/bin/cut",
     "usr/bin/head",
+    "usr/bin/fio",
     "usr/bin/setpriv",
+    "usr/bin/sha256sum",
     "usr/bin/tail",
     "usr/bin/tr",
     "usr/bin/truncate",
@@ -97,6 +99,8 @@ const MODULES: &[&str] = &[
     "dm_round_robin",
     "raid1",
     "loop",
+    "bfq",
+    "kyber-iosched",
     "ext4",
     "xfs",
     "btrfs",
@@ -208,6 +212,8 @@ fn libraries(debian: &Path, archive: &mut Archive) -> anyhow::Result<()> {
     for folder in [
         "lib/x86_64-linux-gnu",
         "usr/lib/x86_64-linux-gnu",
+        // fio asks for all that it could measure on.
+        "usr/lib/x86_64-linux-gnu/ceph",
         "lib64",
         "lib/systemd",
     ] {

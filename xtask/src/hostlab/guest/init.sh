@@ -103,5 +103,7 @@ done
 exec 3>&-
 sync
 echo "LAB end $(cut -d' ' -f1 /proc/uptime)"
+# A busy host has not written the last line out yet.
+sleep 1
 # Reset is the end: QEMU runs with -no-reboot.
 echo b > /proc/sysrq-trigger
