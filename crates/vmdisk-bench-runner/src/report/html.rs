@@ -7,7 +7,7 @@ use super::figures;
 use super::result::BenchResult;
 use super::svg::{self, Axis};
 use super::table::{Group, Row, baseline_name, groups, summary_line, with_version};
-use crate::{Accelerator, ConfigurationRecord, FindingSeverity, Metric};
+use crate::{Accelerator, Comparison, ConfigurationRecord, FindingSeverity, Metric, Verdict};
 
 /// A page is smaller than this, in bytes; what is left out for it is said on the page.
 pub const MOST_BYTES: usize = 500_000;
@@ -160,14 +160,23 @@ impl Page<'_> {
 
     /// Ratios with intervals, or plain figures where nothing is compared.
     fn ratios(&mut self, group: &Group<'_>) {
-        let intervals = group
+        // Of too few rounds nothing is drawn: what may not be concluded is not to be seen either.
+        let is_drawn = |comparison: &&Comparison| comparison.verdict != Verdict::TooFewRounds;
+        let comparisons = group
             .rows
             .iter()
-            .filter_map(|row| row.cell.comparison.as_ref()?.interval);
+            .filter_map(|row| row.cell.comparison.as_ref());
+        let intervals = comparisons
+            .filter(is_drawn)
+            .filter_map(|comparison| comparison.interval);
         let ends = intervals.flat_map(|interval| [interval.low, interval.ratio, interval.high]);
-        let Some(axis) = Axis::of(ends.chain([1.0]))
-            .filter(|_| group.rows.iter().any(|row| row.cell.comparison.is_some()))
-        else {
+        let Some(axis) = Axis::of(ends.chain([1.0])).filter(|_| {
+            let mut comparisons = group
+                .rows
+                .iter()
+                .filter_map(|row| row.cell.comparison.as_ref());
+            comparisons.any(|comparison| is_drawn(&comparison))
+        }) else {
             return self.values(group);
         };
         let against = baseline_name(self.result, group).unwrap_or("its baseline");
@@ -187,7 +196,8 @@ impl Page<'_> {
                 );
                 continue;
             };
-            let drawn = comparison.interval.map_or_else(String::new, |interval| {
+            let interval = comparison.interval.filter(|_| is_drawn(&comparison));
+            let drawn = interval.map_or_else(String::new, |interval| {
                 svg::ratio(&interval, comparison.verdict, axis)
             });
             let value = format!("<b>{}</b> {}", row.ratio, row.verdict);

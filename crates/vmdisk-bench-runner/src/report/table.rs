@@ -2,7 +2,7 @@
 
 use super::figures;
 use super::result::{BenchResult, CellResult};
-use crate::{CellId, Phase};
+use crate::{CellId, Phase, Verdict};
 
 /// The cells of one workload in one phase.
 pub(crate) struct Group<'a> {
@@ -65,6 +65,10 @@ fn row<'a>(result: &'a BenchResult, cell: &'a CellResult, configuration: usize) 
         Some(_) if summary.is_none() => (String::new(), String::new()),
         Some(comparison) => {
             let ratio = comparison.interval.map_or_else(String::new, |interval| {
+                // The interval of two or three rounds says nothing, at length.
+                if comparison.verdict == Verdict::TooFewRounds {
+                    return figures::ratio(interval.ratio);
+                }
                 format!(
                     "{} [{}, {}]",
                     figures::ratio(interval.ratio),
