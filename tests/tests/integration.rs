@@ -10,6 +10,14 @@ mod allowances;
 mod architecture;
 #[path = "integration/articles.rs"]
 mod articles;
+#[path = "integration/bench_command.rs"]
+mod bench_command;
+#[path = "integration/bench_guest.rs"]
+mod bench_guest;
+#[path = "integration/bench_killed.rs"]
+mod bench_killed;
+#[path = "integration/bench_report.rs"]
+mod bench_report;
 #[path = "integration/corpus.rs"]
 mod corpus;
 #[path = "integration/fleet.rs"]

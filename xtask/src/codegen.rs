@@ -64,6 +64,7 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
     files.insert(PathBuf::from("docs/rules/README.md"), table());
     files.insert(PathBuf::from("docs/direct-io.md"), direct_io::page()?);
     for schema in [
+        "bench",
         "capabilities",
         "facts",
         "facts-diff",

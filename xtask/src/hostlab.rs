@@ -5,25 +5,23 @@
 //! rights are needed.
 
 mod boot;
-mod cpio;
 mod expected;
 pub(crate) mod flushes;
 mod initramfs;
-mod modules;
 pub(crate) mod packages;
 mod results;
 mod stacks;
 mod trials;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
 use initramfs::Ours;
-use modules::Kernel;
 use packages::{Packages, Release};
 use stacks::{STACKS, Stack};
+use vmdisk_bench_runner::guest::Kernel;
 
 /// What to run.
 #[derive(Debug, clap::Args)]
@@ -57,6 +55,7 @@ const TOOLS: &[&str] = &[
     "dash",
     "e2fsprogs",
     "fdisk",
+    "fio",
     "kmod",
     "lvm2",
     "mdadm",
@@ -100,13 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         if !kernels.is_empty() && !kernels.iter().any(|kernel| kernel == version) {
             continue;
         }
-        let unpacked = packages.unpacked(
-            &format!("linux-{version}"),
-            suite,
-            &["linux-image-cloud-amd64"],
-            |package| package.starts_with("linux-image-") && package != "linux-image-cloud-amd64",
-        )?;
-        let kernel = Kernel::find(&unpacked)?;
+        let kernel = Kernel::find(&unpacked_kernel(&packages, version, suite)?)?;
         let archive = initramfs::archive(&debian, &kernel, &ours, &chosen)?.bytes();
         let scratch = tempfile::tempdir_in(&folder)?;
         // What was found under the other kernel is told all the same.
@@ -147,6 +140,26 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!("the lab found differences:\n{}", wrong.join("\n"))
+}
+
+/// Unpacks the kernel that guests of benchmarks boot, and says where it is.
+pub(crate) fn kernel() -> anyhow::Result<()> {
+    let (version, suite) = KERNELS[0];
+    let folder = crate::repository().join("target/hostlab");
+    std::fs::create_dir_all(&folder)?;
+    let unpacked = unpacked_kernel(&Packages::ready(&folder, RELEASE)?, version, suite)?;
+    Kernel::find(&unpacked)?;
+    println!("{}", unpacked.display());
+    Ok(())
+}
+
+fn unpacked_kernel(packages: &Packages, version: &str, suite: &str) -> anyhow::Result<PathBuf> {
+    packages.unpacked(
+        &format!("linux-{version}"),
+        suite,
+        &["linux-image-cloud-amd64"],
+        |package| package.starts_with("linux-image-") && package != "linux-image-cloud-amd64",
+    )
 }
 
 /// Builds the programs that run in the guest, without need of any library there.

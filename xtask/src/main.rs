@@ -44,6 +44,8 @@ enum Chore {
     Guest,
     /// Runs the fuzz targets, each for a while, from the committed inputs on
     Fuzz(fuzz::Arguments),
+    /// Unpacks Debian's cloud kernel, which the guests of benchmarks boot in tests, and prints where it is
+    Kernel,
     /// Boots hosts in a guest, builds storage stacks for real, and holds the facts of each to what is written
     Hostlab(hostlab::Arguments),
     /// Fetches libvirt 11.3 with QEMU 10.0 from the system's own mirror and unpacks them beside the system (needs root)
@@ -84,6 +86,7 @@ fn main() -> anyhow::Result<()> {
         }
         Chore::Guest => hostlab::flushes::run(),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
+        Chore::Kernel => hostlab::kernel(),
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Libvirts { folder } => libvirts::run(folder),
         Chore::Qemus { folder } => qemus::run(folder),

@@ -9,10 +9,12 @@ use vmdisk::redact::Level;
 use vmdisk::{Policy, Severity, Target};
 use vmdisk_collect::Group;
 
+use crate::bench::args::BenchArgs;
+
 /// The tool that knows VM disks.
 ///
-/// Checks, generates and explains the disk configuration of QEMU/libvirt guests. Nothing looks at the
-/// machine it runs on unless asked to (`--live`, `vmdisk facts`).
+/// Checks, generates, explains and measures the disk configuration of QEMU/libvirt guests. Nothing looks at
+/// the machine it runs on unless asked to (`--live`, `vmdisk facts`, `vmdisk bench`).
 ///
 /// Exit status: 0 nothing at or above the threshold, 1 findings, 2 something could not be done.
 #[derive(Debug, Parser)]
@@ -49,6 +51,8 @@ pub(crate) enum Command {
     Capabilities(CapabilitiesArgs),
     /// Show what the header of an image says, and what is wrong with it.
     Image(ImageArgs),
+    /// Measure disk configurations on this host.
+    Bench(Box<BenchArgs>),
     /// Show the page of a rule.
     Explain(ExplainArgs),
     /// List the rules.
@@ -493,6 +497,8 @@ pub(crate) enum SchemaFormat {
     Capabilities,
     /// What `vmdisk capabilities --format recording` prints and `--qemu` reads.
     Recording,
+    /// What `vmdisk bench report --format json` prints.
+    Bench,
 }
 
 #[derive(Args, Debug)]
@@ -537,7 +543,7 @@ fn severity_parser() -> impl TypedValueParser<Value = Severity> {
 }
 
 /// A name of a rule, or what it may have meant.
-fn rule_name(name: &str) -> Result<String, String> {
+pub(crate) fn rule_name(name: &str) -> Result<String, String> {
     if vmdisk::rules::find(name).is_some() {
         return Ok(name.to_owned());
     }

@@ -1,5 +1,7 @@
 //! `vmdisk schema`.
 
+use vmdisk_bench_runner::BenchResult;
+
 use crate::args::{SchemaArgs, SchemaFormat};
 use crate::capabilities;
 use crate::exit::Exit;
@@ -19,6 +21,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Image => image::json::schema(),
         SchemaFormat::Capabilities => capabilities::schema(),
         SchemaFormat::Recording => capabilities::recording_schema(),
+        SchemaFormat::Bench => BenchResult::json_schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)
         .expect("a schema holds only text, numbers, lists and maps");

@@ -49,12 +49,24 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
     (3, "vmdisk-collect", &["vmdisk-facts", "vmdisk-image"]),
     (3, "vmdisk-qmp", &["vmdisk-facts"]),
     (
+        3,
+        "vmdisk-bench-runner",
+        &[
+            "vmdisk-model",
+            "vmdisk-facts",
+            "vmdisk-libvirt",
+            "vmdisk-qemu",
+            "vmdisk-qmp",
+        ],
+    ),
+    (
         4,
         "vmdisk-cli",
         &[
             "vmdisk",
             "vmdisk-collect",
             "vmdisk-qmp",
+            "vmdisk-bench-runner",
             "vmdisk-facts",
             "vmdisk-source",
             "vmdisk-image",

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use super::cpio::Archive;
-use super::modules::Kernel;
+use vmdisk_bench_runner::guest::{Archive, Kernel};
+
 use super::packages::Packages;
 
 /// The modules that the guest's disk needs.

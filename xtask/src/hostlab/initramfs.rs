@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use super::cpio::Archive;
-use super::modules::Kernel;
+use vmdisk_bench_runner::guest::{Archive, Kernel};
+
 use super::stacks::Stack;
 
 /// The programs that the guest runs, by their path in Debian's packages.
@@ -51,7 +51,9 @@ const PROGRAMS: &[&str] = &[
     "usr/bin/cut",
     "usr/bin/fallocate",
     "usr/bin/head",
+    "usr/bin/fio",
     "usr/bin/setpriv",
+    "usr/bin/sha256sum",
     "usr/bin/tail",
     "usr/bin/tr",
     "usr/bin/truncate",
@@ -102,6 +104,8 @@ const MODULES: &[&str] = &[
     "raid456",
     "bcache",
     "loop",
+    "bfq",
+    "kyber-iosched",
     "ext4",
     "xfs",
     "btrfs",
@@ -213,6 +217,8 @@ fn libraries(debian: &Path, archive: &mut Archive) -> anyhow::Result<()> {
     for folder in [
         "lib/x86_64-linux-gnu",
         "usr/lib/x86_64-linux-gnu",
+        // fio asks for all that it could measure on.
+        "usr/lib/x86_64-linux-gnu/ceph",
         "lib64",
         "lib/systemd",
     ] {

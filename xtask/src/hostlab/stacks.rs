@@ -20,6 +20,10 @@ pub(crate) enum Purpose {
     DirectIo,
     /// What a new thin volume shows of a deleted one is held to whether its pool zeroes.
     ThinStale,
+    /// Devices that hold data are held to being refused as scratch devices, by the checks that see it.
+    BenchDevices,
+    /// Presets of the benchmark that need root are held to running, and to leaving nothing.
+    BenchPresets,
 }
 
 macro_rules! stacks {
@@ -52,4 +56,6 @@ stacks![
     "thin-on-crypt-on-md": Facts,
     "trial-direct-io": DirectIo,
     "trial-thin-stale": ThinStale,
+    "trial-bench-devices": BenchDevices,
+    "trial-bench-presets": BenchPresets,
 ];

@@ -16,6 +16,8 @@ pub(crate) fn judge(kernel: &str, stacks: &[&Stack], outcome: &Outcome) -> Vec<S
             Purpose::Facts => continue,
             Purpose::DirectIo => direct_io,
             Purpose::ThinStale => thin_stale,
+            Purpose::BenchDevices => bench_devices,
+            Purpose::BenchPresets => bench_presets,
         };
         let found = judge(stack.name, outcome)
             .unwrap_or_else(|error| vec![format!("{}: {error:#}", stack.name)]);
@@ -175,6 +177,76 @@ fn raced(figures: &Figures, place: &str, verdict: Verdict) -> anyhow::Result<Opt
     Ok(((failed > 0) != expected).then(|| {
         format!("{place}: the verdict is {verdict:?}, and after the race {failed} reads failed")
     }))
+}
+
+/// States of devices that hold data or are in use, with the checks that have to refuse them as scratch devices.
+const REFUSED: &[(&str, &[&str])] = &[
+    ("pv-without-group", &["signature", "blank"]),
+    ("pv-without-volumes", &["signature", "blank"]),
+    (
+        "pv-with-active-volume",
+        &["holders", "signature", "blank", "exclusive"],
+    ),
+    ("volume-with-file-system", &["signature", "blank"]),
+    (
+        "volume-mounted",
+        &["mounts", "signature", "blank", "exclusive"],
+    ),
+    ("thin-pool-with-volume", &["holders", "exclusive"]),
+    ("thin-volume-with-data", &["blank"]),
+    ("blank-volume-with-another-serial", &["serial"]),
+    (
+        "array-member",
+        &["holders", "signature", "blank", "exclusive"],
+    ),
+    (
+        "array-mounted",
+        &["mounts", "signature", "blank", "exclusive"],
+    ),
+    ("member-of-a-stopped-array", &["signature", "blank"]),
+    ("under-a-mapping", &["holders", "exclusive"]),
+];
+
+/// Every state is refused by each check that can see it, and no byte changes; a blank volume is taken.
+fn bench_devices(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
+    let figures = figures(stack, outcome)?;
+    let mut wrong = Vec::new();
+    for (row, checks) in REFUSED {
+        for wanted in ["refused", "same"].iter().chain(*checks) {
+            if figure(&figures, row, wanted).ok() != Some(1) {
+                wrong.push(format!("{row}: not {wanted}: {:?}", figures.get(*row)));
+            }
+        }
+    }
+    if figure(&figures, "blank-volume-confirmed", "code")? != 0 {
+        wrong.push("a blank volume whose serial number was confirmed was refused".to_owned());
+    }
+    println!(
+        "  {} states of devices refused as scratch devices",
+        REFUSED.len()
+    );
+    Ok(wrong)
+}
+
+/// Presets end well, measure every cell, and leave the host as it was.
+fn bench_presets(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
+    let figures = figures(stack, outcome)?;
+    let mut wrong = Vec::new();
+    if figure(&figures, "prepare-device", "code")? != 0 {
+        wrong.push("the device was not prepared".to_owned());
+    }
+    for (preset, samples) in [("schedulers", 16), ("thin-chunk", 24), ("raid1-read", 8)] {
+        let of = |name| figure(&figures, preset, name);
+        let (code, left, found) = (of("code")?, of("left")?, of("samples")?);
+        let report = handed(outcome, &format!("{stack}.{preset}.md"))?;
+        println!("  {preset}: {found} samples");
+        if code != 0 || left != 0 || found != samples {
+            wrong.push(format!(
+                "{preset}: exit status {code}, {found} of {samples} samples, {left} for what was left behind\n{report}"
+            ));
+        }
+    }
+    Ok(wrong)
 }
 
 /// A pool without zeroing shows what was deleted, and one with zeroing nothing of it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Files, folders and links on their way into an archive, by path without a leading slash.
 #[derive(Debug, Default)]
-pub(crate) struct Archive {
+pub struct Archive {
     entries: BTreeMap<String, Entry>,
 }
 
@@ -17,7 +17,7 @@ struct Entry {
 
 impl Archive {
     /// Adds a folder and those it is in.
-    pub(crate) fn folder(&mut self, path: &str) {
+    pub fn folder(&mut self, path: &str) {
         let path = path.trim_matches('/');
         for (place, _) in path.match_indices('/').chain([(path.len(), "")]) {
             if place > 0 {
@@ -33,18 +33,23 @@ impl Archive {
     }
 
     /// Adds a file that is read, or run if `program`.
-    pub(crate) fn file(&mut self, path: &str, bytes: Vec<u8>, program: bool) {
+    pub fn file(&mut self, path: &str, bytes: Vec<u8>, program: bool) {
         let mode = if program { 0o100_755 } else { 0o100_644 };
         self.put(path, mode, (0, 0), bytes);
     }
 
+    /// True if there is something under this path.
+    pub fn has(&self, path: &str) -> bool {
+        self.entries.contains_key(path.trim_start_matches('/'))
+    }
+
     /// Adds a symbolic link.
-    pub(crate) fn link(&mut self, path: &str, target: &str) {
+    pub fn link(&mut self, path: &str, target: &str) {
         self.put(path, 0o120_777, (0, 0), target.as_bytes().to_vec());
     }
 
     /// Adds a character device.
-    pub(crate) fn character_device(&mut self, path: &str, major: u32, minor: u32) {
+    pub fn character_device(&mut self, path: &str, major: u32, minor: u32) {
         self.put(path, 0o20_600, (major, minor), Vec::new());
     }
 
@@ -62,7 +67,7 @@ impl Archive {
     }
 
     /// The archive's bytes. A folder sorts before what is in it, so that the kernel has it by then.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for (number, (path, entry)) in self.entries.iter().enumerate() {
             append(&mut out, number + 1, path, entry);

@@ -3,24 +3,29 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use crate::programs;
+use crate::{Cancel, Error};
 
-/// A kernel as its package brings it.
+/// A kernel that a guest can boot, with its modules.
 #[derive(Debug)]
-pub(crate) struct Kernel {
+pub struct Kernel {
     /// The bootable image.
-    pub(crate) image: PathBuf,
+    pub image: PathBuf,
     modules: BTreeMap<String, PathBuf>,
     built_in: HashSet<String>,
 }
 
 impl Kernel {
-    /// Finds image and modules in an unpacked package.
-    pub(crate) fn find(root: &Path) -> anyhow::Result<Self> {
-        let first = |folder: PathBuf, prefix: &str| -> anyhow::Result<PathBuf> {
-            let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    /// Finds image and modules below the root of an unpacked package.
+    ///
+    /// # Errors
+    /// If one of them is not there.
+    pub fn find(root: &Path) -> Result<Self, Error> {
+        let first = |folder: PathBuf, prefix: &str| -> Result<PathBuf, Error> {
+            let entries =
+                fs::read_dir(&folder).map_err(|error| Error::io("read", &folder, error))?;
             let mut names: Vec<PathBuf> = entries
                 .filter_map(|entry| Some(entry.ok()?.path()))
                 .filter(|path| {
@@ -31,16 +36,48 @@ impl Kernel {
             names.sort();
             names
                 .pop()
-                .with_context(|| format!("{}: no {prefix}*", folder.display()))
+                .ok_or_else(|| missing(format!("{}/{prefix}*", folder.display())))
         };
         let image = first(root.join("boot"), "vmlinuz")?;
-        let folder = first(root.join("lib/modules"), "")?;
+        // Distributions whose /lib is a link to it have their modules below /usr.
+        let modules = first(root.join("lib/modules"), "")
+            .or_else(|_| first(root.join("usr/lib/modules"), ""))?;
+        Self::of(&image, &modules)
+    }
+
+    /// The kernel that this host runs, if its image may be read.
+    ///
+    /// # Errors
+    /// If image or modules are not there, or only root may read them, as on Ubuntu.
+    pub fn of_host() -> Result<Self, Error> {
+        let uname = rustix::system::uname();
+        let release = uname.release().to_string_lossy().into_owned();
+        let modules = PathBuf::from("/lib/modules").join(&release);
+        let images = [
+            PathBuf::from(format!("/boot/vmlinuz-{release}")),
+            modules.join("vmlinuz"),
+        ];
+        let image = images
+            .iter()
+            .find(|image| fs::File::open(image).is_ok())
+            .ok_or_else(|| missing(format!("{} that may be read", images[0].display())))?;
+        Self::of(image, &modules)
+    }
+
+    /// An image with the folder of its modules, such as `/lib/modules/6.1.0-50-cloud-amd64`.
+    ///
+    /// # Errors
+    /// If the folder has no list of what is built in.
+    pub fn of(image: &Path, folder: &Path) -> Result<Self, Error> {
         let mut modules = BTreeMap::new();
         let mut todo = vec![folder.join("kernel")];
         while let Some(folder) = todo.pop() {
-            for entry in fs::read_dir(&folder)? {
-                let path = entry?.path();
-                if path.is_dir() {
+            let entries =
+                fs::read_dir(&folder).map_err(|error| Error::io("read", &folder, error))?;
+            for entry in entries {
+                let entry = entry.map_err(|error| Error::io("read", &folder, error))?;
+                let path = entry.path();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     todo.push(path);
                 } else if let Some((name, _)) = path
                     .file_name()
@@ -51,20 +88,30 @@ impl Kernel {
                 }
             }
         }
-        let built_in = fs::read_to_string(folder.join("modules.builtin"))
-            .context("modules.builtin")?
+        let list = folder.join("modules.builtin");
+        let built_in = fs::read_to_string(&list)
+            .map_err(|error| Error::io("read", &list, error))?
             .lines()
             .filter_map(|line| Some(plain(line.rsplit('/').next()?.strip_suffix(".ko")?)))
             .collect();
         Ok(Self {
-            image,
+            image: image.to_owned(),
             modules,
             built_in,
         })
     }
 
+    /// True if the kernel has this driver, built in or as a module.
+    pub fn has(&self, name: &str) -> bool {
+        let name = plain(name);
+        self.built_in.contains(&name) || self.modules.contains_key(&name)
+    }
+
     /// The modules wanted, each behind what it depends on, unpacked.
-    pub(crate) fn closure(&self, wanted: &[&str]) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+    ///
+    /// # Errors
+    /// If one is missing, or cannot be unpacked.
+    pub fn closure(&self, wanted: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let mut loaded = Vec::new();
         let mut seen = HashSet::new();
         for name in wanted {
@@ -79,12 +126,14 @@ impl Kernel {
         required: bool,
         seen: &mut HashSet<String>,
         loaded: &mut Vec<(String, Vec<u8>)>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), Error> {
         if self.built_in.contains(name) || !seen.insert(name.to_owned()) {
             return Ok(());
         }
         let Some(path) = self.modules.get(name) else {
-            ensure!(!required, "the kernel has no module {name}");
+            if required {
+                return Err(missing(format!("the kernel's module {name}")));
+            }
             return Ok(());
         };
         let bytes = unpacked(path)?;
@@ -97,6 +146,14 @@ impl Kernel {
         }
         loaded.push((name.to_owned(), bytes));
         Ok(())
+    }
+}
+
+fn missing(what: String) -> Error {
+    Error::Missing {
+        what,
+        needed_for: "a guest".to_owned(),
+        help: "name a kernel and its modules with --kernel and --modules".to_owned(),
     }
 }
 
@@ -126,23 +183,22 @@ fn information(module: &[u8], key: &str, separator: char) -> Vec<String> {
     words
 }
 
-fn unpacked(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let program = match path.extension().and_then(|extension| extension.to_str()) {
+fn unpacked(path: &Path) -> Result<Vec<u8>, Error> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let program = match extension {
         Some("xz") => "xz",
         Some("zst") => "zstd",
-        _ => return fs::read(path).with_context(|| path.display().to_string()),
+        Some("gz") => "gzip",
+        _ => return fs::read(path).map_err(|error| Error::io("read", path, error)),
     };
-    let output = Command::new(program)
-        .args(["-d", "-c"])
-        .arg(path)
-        .output()
-        .with_context(|| format!("{program} cannot be started"))?;
-    ensure!(
-        output.status.success(),
-        "{program} cannot unpack {}",
-        path.display()
-    );
-    Ok(output.stdout)
+    let argv = [
+        program.as_ref(),
+        "-d".as_ref(),
+        "-c".as_ref(),
+        path.as_os_str(),
+    ];
+    let output = programs::bytes(&argv, Duration::from_secs(60), &Cancel::new())?;
+    Ok(output)
 }
 
 #[cfg(test)]

@@ -1,0 +1,36 @@
+//! The engines that measure with real programs.
+
+mod daemon;
+pub(crate) mod fio;
+pub(crate) mod flushes;
+pub(crate) mod generator;
+mod guest;
+mod host_fio;
+pub(crate) mod latency;
+mod node;
+pub(crate) mod noise;
+mod qemu_img_bench;
+mod storage_daemon;
+mod workplace;
+
+pub use workplace::{KernelSource, Workplace};
+
+use crate::{Engine, EngineKind};
+
+/// An engine over the storage of a run; `None` for [`EngineKind::Mock`], which measures nothing.
+pub fn engine(kind: EngineKind, workplace: &Workplace) -> Option<Box<dyn Engine>> {
+    match kind {
+        EngineKind::HostFio => Some(Box::new(host_fio::HostFio::new(workplace))),
+        EngineKind::QemuImgBench => Some(Box::new(qemu_img_bench::QemuImgBench::new(workplace))),
+        EngineKind::StorageDaemon => Some(Box::new(storage_daemon::StorageDaemon::new(
+            workplace,
+            storage_daemon::Client::VhostUser,
+        ))),
+        EngineKind::StorageDaemonNbd => Some(Box::new(storage_daemon::StorageDaemon::new(
+            workplace,
+            storage_daemon::Client::Nbd,
+        ))),
+        EngineKind::Guest => Some(Box::new(guest::Guest::new(workplace))),
+        EngineKind::Mock => None,
+    }
+}

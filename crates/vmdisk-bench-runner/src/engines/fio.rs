@@ -1,0 +1,512 @@
+//! fio: its jobs as texts, and its results as measurements.
+//!
+//! A job is a whole file and no option is given beside it: what stands in the file would win. fio's threads are
+//! threads, so that killing it kills them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+
+use crate::{
+    Access, Amount, BlockLoad, Direction, Error, InstallReplay, Latency, Load, Measurement,
+    Semantics, SeriesPoint, Workload,
+};
+
+/// The name of the job that is measured.
+pub(crate) const JOB: &str = "measured";
+
+/// Interval of the course of a measurement, in milliseconds.
+const INTERVAL_MS: u32 = 500;
+
+/// What a job works on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target<'a> {
+    /// A part of a file or block device.
+    File {
+        path: &'a str,
+        offset: u64,
+        length: u64,
+    },
+    /// An NBD export as a whole.
+    Nbd { uri: &'a str, length: u64 },
+    /// A directory for the files of an install replay.
+    Directory { path: &'a str },
+}
+
+/// How fio sends requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IoEngine {
+    Libaio,
+    IoUring,
+}
+
+impl IoEngine {
+    /// The best of those that `fio --enghelp` lists.
+    pub(crate) fn of_list(list: &str) -> Option<Self> {
+        let has = |name: &str| list.lines().any(|line| line.trim() == name);
+        if has("libaio") {
+            Some(IoEngine::Libaio)
+        } else {
+            has("io_uring").then_some(IoEngine::IoUring)
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            IoEngine::Libaio => "libaio",
+            IoEngine::IoUring => "io_uring",
+        }
+    }
+}
+
+/// The text of a job.
+pub(crate) fn job(
+    workload: &Workload,
+    target: Target<'_>,
+    engine: IoEngine,
+    seed: u64,
+    log: Option<&str>,
+) -> String {
+    let Workload {
+        name: _,
+        load,
+        amount,
+        ramp_seconds,
+        metric: _,
+    } = workload;
+    let mut text = String::from("[global]\nthread=1\ngroup_reporting=1\n");
+    let mut line = |key: &str, value: &dyn std::fmt::Display| {
+        let _ = writeln!(text, "{key}={value}");
+    };
+    line("randseed", &(seed >> 1));
+    line("lat_percentiles", &1);
+    line("percentile_list", &"50:90:99:99.9");
+    if let Some(log) = log {
+        line("write_iops_log", &log);
+        line("log_avg_msec", &INTERVAL_MS);
+        line("per_job_logs", &0);
+    }
+    match load {
+        Load::Blocks(BlockLoad {
+            access,
+            block_bytes,
+            depth,
+            jobs,
+            sync_every,
+            ends_with_sync,
+            is_blocking,
+        }) => {
+            let is_nbd = matches!(target, Target::Nbd { .. });
+            let name = match (is_nbd, is_blocking) {
+                (true, _) => "nbd",
+                (false, true) => "psync",
+                (false, false) => engine.name(),
+            };
+            line("ioengine", &name);
+            if !is_nbd {
+                line("direct", &1);
+                line("allow_file_create", &0);
+            }
+            line("rw", &words(*access));
+            if *access == Access::RandomMixed {
+                line("rwmixread", &70);
+            }
+            line("bs", block_bytes);
+            line("iodepth", depth);
+            line("numjobs", jobs);
+            // Fresh data each time: what repeats may be stored as nothing.
+            line("randrepeat", &0);
+            line("norandommap", &1);
+            line("refill_buffers", &1);
+            if let Some(every) = sync_every {
+                line("fsync", every);
+            }
+            if *ends_with_sync {
+                line("end_fsync", &1);
+            }
+            match amount {
+                Amount::Seconds(seconds) => {
+                    line("time_based", &1);
+                    line("runtime", &milliseconds(*seconds));
+                }
+                Amount::Operations(count) => line("number_ios", &(count / u64::from(*jobs)).max(1)),
+                Amount::Bytes(bytes) => {
+                    line("io_size", &(bytes / u64::from(*jobs)).max(*block_bytes))
+                }
+            }
+            if *ramp_seconds > 0.0 {
+                line("ramp_time", &milliseconds(*ramp_seconds));
+            }
+        }
+        Load::InstallReplay(InstallReplay {
+            files,
+            smallest_bytes,
+            largest_bytes,
+            block_bytes,
+        }) => {
+            line("ioengine", &"psync");
+            line("rw", &"write");
+            line("bs", block_bytes);
+            line("nrfiles", files);
+            line("filesize", &format!("{smallest_bytes}-{largest_bytes}"));
+            line("create_on_open", &1);
+            line("openfiles", &1);
+            line("fsync_on_close", &1);
+            line("end_fsync", &1);
+            line("refill_buffers", &1);
+        }
+    }
+    let _ = writeln!(text, "[{JOB}]");
+    let mut line = |key: &str, value: &dyn std::fmt::Display| {
+        let _ = writeln!(text, "{key}={value}");
+    };
+    match target {
+        Target::File {
+            path,
+            offset,
+            length,
+        } => {
+            // A colon would part it into two files.
+            line("filename", &path.replace(':', "\\:"));
+            line("offset", &offset);
+            line("size", &length);
+        }
+        Target::Nbd { uri, length } => {
+            line("uri", &uri);
+            line("size", &length);
+        }
+        Target::Directory { path } => line("directory", &path.replace(':', "\\:")),
+    }
+    text
+}
+
+fn milliseconds(seconds: f64) -> String {
+    format!("{}ms", (seconds * 1000.0).round())
+}
+
+const fn words(access: Access) -> &'static str {
+    match access {
+        Access::SequentialRead => "read",
+        Access::SequentialWrite => "write",
+        Access::RandomRead => "randread",
+        Access::RandomWrite => "randwrite",
+        Access::RandomMixed => "randrw",
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Report {
+    jobs: Vec<Job>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Job {
+    jobname: String,
+    error: i64,
+    #[serde(default)]
+    usr_cpu: f64,
+    #[serde(default)]
+    sys_cpu: f64,
+    /// Milliseconds.
+    #[serde(default)]
+    job_runtime: u64,
+    read: Figures,
+    write: Figures,
+    #[serde(default)]
+    sync: Syncs,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Figures {
+    io_bytes: u64,
+    bw_bytes: u64,
+    iops: f64,
+    /// Milliseconds.
+    runtime: u64,
+    total_ios: u64,
+    lat_ns: Nanoseconds,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Syncs {
+    total_ios: u64,
+    lat_ns: Nanoseconds,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Nanoseconds {
+    min: u64,
+    max: u64,
+    mean: f64,
+    percentile: BTreeMap<String, u64>,
+}
+
+impl Nanoseconds {
+    fn latency(self) -> Latency {
+        let Nanoseconds {
+            min,
+            max,
+            mean,
+            percentile,
+        } = self;
+        Latency {
+            mean_ns: mean,
+            min_ns: Some(min),
+            max_ns: Some(max),
+            percentiles_ns: percentile
+                .into_iter()
+                .map(|(name, value)| {
+                    let short = name.trim_end_matches('0').trim_end_matches('.');
+                    (short.to_owned(), value)
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Figures {
+    fn direction(self) -> Direction {
+        let Figures {
+            io_bytes,
+            bw_bytes,
+            iops,
+            runtime: _,
+            total_ios,
+            lat_ns,
+        } = self;
+        Direction {
+            bytes: io_bytes,
+            operations: total_ios,
+            bytes_per_second: bw_bytes as f64,
+            iops,
+            latency: Some(lat_ns.latency()),
+        }
+    }
+}
+
+/// What fio wrote as JSON, as a measurement of the workload.
+///
+/// fio writes messages in front of its JSON, and reports no error for a job that did nothing.
+pub(crate) fn measurement(output: &str, workload: &Workload) -> Result<Measurement, Error> {
+    let failed = |detail: String| Error::program("fio", detail);
+    let start = if output.starts_with("{\n") {
+        0
+    } else {
+        output
+            .find("\n{\n")
+            .map(|at| at + 1)
+            .ok_or_else(|| failed(first_line(output)))?
+    };
+    // Behind the JSON may come what it complains of.
+    let mut reports = serde_json::Deserializer::from_str(&output[start..]).into_iter::<Report>();
+    let report = reports
+        .next()
+        .ok_or_else(|| failed("it reported nothing".to_owned()))?
+        .map_err(|error| failed(format!("its report cannot be read: {error}")))?;
+    let job = report
+        .jobs
+        .into_iter()
+        .find(|job| job.jobname == JOB)
+        .ok_or_else(|| failed(format!("it reported no job {JOB}")))?;
+    if job.error != 0 {
+        return Err(failed(format!(
+            "error {}: {}",
+            job.error,
+            first_line(output)
+        )));
+    }
+    let (reads, writes) = match &workload.load {
+        Load::Blocks(blocks) => (blocks.access.reads(), blocks.access.writes()),
+        Load::InstallReplay(_) => (false, true),
+    };
+    for (wanted, figures, word) in [(reads, &job.read, "read"), (writes, &job.write, "wrote")] {
+        if wanted && figures.total_ios == 0 {
+            return Err(failed(format!("it {word} nothing: {}", first_line(output))));
+        }
+    }
+    let runtime = job.read.runtime.max(job.write.runtime).max(1);
+    let cpu = (job.usr_cpu + job.sys_cpu) / 100.0 * job.job_runtime as f64 / 1000.0;
+    let syncs = job.sync.total_ios;
+    let flushes_asked = match &workload.load {
+        Load::Blocks(blocks) => blocks.sync_every.map(|_| syncs),
+        // What is synced on closing is not among what fio counts.
+        Load::InstallReplay(replay) => Some(u64::from(replay.files)),
+    };
+    Ok(Measurement {
+        read: reads.then(|| job.read.direction()),
+        write: writes.then(|| job.write.direction()),
+        sync: (syncs > 0).then(|| job.sync.lat_ns.latency()),
+        seconds: runtime as f64 / 1000.0,
+        cpu_seconds: Some(cpu),
+        semantics: Semantics {
+            flushes_asked,
+            ..Semantics::default()
+        },
+        ..Measurement::default()
+    })
+}
+
+fn first_line(text: &str) -> String {
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("fio:"))
+        .or_else(|| text.lines().map(str::trim).find(|line| !line.is_empty()));
+    line.unwrap_or("it said nothing").to_owned()
+}
+
+/// The course of a measurement from fio's log: `500, 1234, 0, 0, 0` is a time, requests per second and a direction.
+pub(crate) fn series(log: &str, block_bytes: u64) -> Vec<SeriesPoint> {
+    let mut points: BTreeMap<u64, f64> = BTreeMap::new();
+    for line in log.lines() {
+        let mut fields = line.split(',').map(str::trim);
+        if let (Some(Ok(time)), Some(Ok(iops))) = (
+            fields.next().map(str::parse::<u64>),
+            fields.next().map(str::parse::<f64>),
+        ) {
+            // Reads and writes, and each job, have lines of their own.
+            let interval = u64::from(INTERVAL_MS);
+            *points
+                .entry(time.div_ceil(interval) * interval)
+                .or_default() += iops;
+        }
+    }
+    points
+        .into_iter()
+        .map(|(time, iops)| SeriesPoint {
+            seconds: time as f64 / 1000.0,
+            iops,
+            bytes_per_second: iops * block_bytes as f64,
+        })
+        .collect()
+}
+
+/// Bytes of a request of a workload, for its series.
+pub(crate) fn block_bytes(workload: &Workload) -> u64 {
+    match &workload.load {
+        Load::Blocks(blocks) => blocks.block_bytes,
+        Load::InstallReplay(replay) => replay.block_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Metric;
+
+    fn workload(access: Access, sync_every: Option<u32>) -> Workload {
+        Workload {
+            name: "w".to_owned(),
+            load: Load::Blocks(BlockLoad {
+                access,
+                block_bytes: 4096,
+                depth: 32,
+                jobs: 1,
+                sync_every,
+                ends_with_sync: false,
+                is_blocking: false,
+            }),
+            amount: Amount::Seconds(1.5),
+            ramp_seconds: 0.5,
+            metric: Metric::Iops,
+        }
+    }
+
+    #[test]
+    fn a_job_says_everything_in_one_text() {
+        let target = Target::File {
+            path: "/srv/a:b.raw",
+            offset: 1 << 20,
+            length: 4 << 20,
+        };
+        let text = job(
+            &workload(Access::RandomWrite, Some(1)),
+            target,
+            IoEngine::Libaio,
+            84,
+            None,
+        );
+        assert_eq!(
+            text,
+            "[global]\nthread=1\ngroup_reporting=1\nrandseed=42\nlat_percentiles=1\n\
+             percentile_list=50:90:99:99.9\nioengine=libaio\ndirect=1\nallow_file_create=0\nrw=randwrite\nbs=4096\n\
+             iodepth=32\nnumjobs=1\nrandrepeat=0\nnorandommap=1\nrefill_buffers=1\nfsync=1\ntime_based=1\n\
+             runtime=1500ms\nramp_time=500ms\n[measured]\nfilename=/srv/a\\:b.raw\noffset=1048576\nsize=4194304\n"
+        );
+    }
+
+    const REPORT: &str = r#"{
+  "fio version" : "fio-3.33",
+  "jobs" : [
+    { "jobname" : "measured", "error" : 0, "usr_cpu" : 10.0, "sys_cpu" : 40.0, "job_runtime" : 2000,
+      "read" : { "io_bytes" : 0, "bw_bytes" : 0, "iops" : 0.0, "runtime" : 0, "total_ios" : 0 },
+      "write" : { "io_bytes" : 8192000, "bw_bytes" : 4096000, "iops" : 1000.5, "runtime" : 2000, "total_ios" : 2000,
+        "lat_ns" : { "min" : 1, "max" : 9, "mean" : 2.5, "percentile" : { "50.000000" : 2, "99.900000" : 8, "100.000000" : 9 } } },
+      "sync" : { "total_ios" : 1999, "lat_ns" : { "min" : 1, "max" : 3, "mean" : 2.0 } } }
+  ]
+}
+"#;
+
+    #[test]
+    fn a_report_is_read_behind_messages_and_before_others() {
+        let writes = workload(Access::RandomWrite, Some(1));
+        for text in [
+            REPORT.to_owned(),
+            format!("fio: a warning {{\n{REPORT}"),
+            format!("{REPORT}fio: said later\n"),
+        ] {
+            let measured = measurement(&text, &writes).unwrap();
+            let write = measured.write.unwrap();
+            assert_eq!(
+                (write.operations, write.bytes_per_second),
+                (2000, 4_096_000.0)
+            );
+            let percentiles = write.latency.unwrap().percentiles_ns;
+            assert_eq!(percentiles["99.9"], 8);
+            assert_eq!(percentiles["50"], 2);
+            assert_eq!(measured.semantics.flushes_asked, Some(1999));
+            assert_eq!(measured.cpu_seconds, Some(1.0));
+            assert_eq!(measured.read, None);
+            assert_eq!(measured.seconds, 2.0);
+        }
+    }
+
+    #[test]
+    fn a_job_that_did_nothing_is_a_failure_though_fio_reports_none() {
+        let reads = workload(Access::RandomRead, None);
+        let error = measurement(REPORT, &reads).unwrap_err();
+        assert!(error.to_string().contains("read nothing"), "{error}");
+        let error = measurement("fio: no such file /x\n", &reads).unwrap_err();
+        assert!(error.to_string().contains("no such file"), "{error}");
+        let failed = REPORT.replace("\"error\" : 0", "\"error\" : 5");
+        assert!(measurement(&failed, &workload(Access::RandomWrite, None)).is_err());
+        assert!(measurement("", &reads).is_err());
+        assert!(measurement("{\n", &reads).is_err());
+    }
+
+    #[test]
+    fn a_log_becomes_the_course_with_directions_added_up() {
+        let log = "500, 100, 0, 0, 0\n500, 40, 1, 0, 0\n1000, 90, 0, 0, 0\nnonsense\n";
+        let points = series(log, 4096);
+        assert_eq!(points.len(), 2);
+        assert_eq!((points[0].seconds, points[0].iops), (0.5, 140.0));
+        assert_eq!(points[1].bytes_per_second, 90.0 * 4096.0);
+    }
+
+    #[test]
+    fn the_engine_is_one_that_fio_has() {
+        assert_eq!(
+            IoEngine::of_list("Available IO engines:\n\tio_uring\n\tlibaio\n"),
+            Some(IoEngine::Libaio)
+        );
+        assert_eq!(
+            IoEngine::of_list("\tio_uring\n\tio_uring_cmd\n"),
+            Some(IoEngine::IoUring)
+        );
+        assert_eq!(IoEngine::of_list("\tpsync\n"), None);
+    }
+}

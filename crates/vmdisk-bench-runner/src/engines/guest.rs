@@ -1,0 +1,375 @@
+//! A real guest kernel on QEMU's device models: the whole path, several disks in one boot.
+
+mod line;
+mod session;
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::time::Duration;
+
+use vmdisk_facts::Target;
+use vmdisk_model::FrontendKind;
+
+use super::fio::{self, IoEngine};
+use super::host_fio::{installed, space_bytes};
+use super::qemu_img_bench::version;
+use super::workplace::{Place, Workplace};
+use crate::guest::message::PLACEHOLDER;
+use crate::guest::{Archive, Kernel, libraries};
+use crate::programs;
+use crate::{
+    Accelerator, Cancel, CellId, CellView, Emit, Engine, EngineKind, Error, Load, Phase,
+    RunContext, Storage,
+};
+
+const PROGRAM: &str = "qemu-system-x86_64";
+
+/// Disks in one boot, so that each has a slot on the PCI bus.
+const MOST_DISKS: usize = 10;
+
+/// Drivers without which nothing works.
+const DRIVERS: &[&str] = &["virtio_pci", "virtio_console"];
+
+/// Drivers of disks; a kernel without one cannot run cells that need it.
+const DISK_DRIVERS: &[&str] = &[
+    "virtio_blk",
+    "virtio_scsi",
+    "sd_mod",
+    "nvme",
+    "ahci",
+    "ext4",
+];
+
+/// Guests under QEMU.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    workplace: Workplace,
+    target: Target,
+    kernel: Result<Kernel, String>,
+    /// How fio in the guest sends requests; `None` where our own generator does.
+    fio: Option<IoEngine>,
+    /// The archive of programs and drivers, which is the same in each boot.
+    archive: Option<Vec<u8>>,
+    /// How guests run, once one has; with the reason where it is not on the processor.
+    accelerator: Option<(Accelerator, String)>,
+}
+
+impl Guest {
+    pub(crate) fn new(workplace: &Workplace) -> Self {
+        Self {
+            workplace: workplace.clone(),
+            target: Target::default(),
+            kernel: workplace.kernel().map_err(|error| error.to_string()),
+            fio: None,
+            archive: None,
+            accelerator: None,
+        }
+    }
+
+    fn kernel(&self) -> Result<&Kernel, Error> {
+        self.kernel.as_ref().map_err(|why| Error::Missing {
+            what: "a kernel for the guest".to_owned(),
+            needed_for: "the guest engine".to_owned(),
+            help: why.clone(),
+        })
+    }
+
+    /// Makes the archive that is the same in each boot.
+    fn build_archive(&self) -> Result<Vec<u8>, Error> {
+        let kernel = self.kernel()?;
+        let mut archive = Archive::default();
+        for folder in ["dev", "proc", "sys", "tmp", "mnt"] {
+            archive.folder(folder);
+        }
+        archive.character_device("dev/console", 5, 1);
+        libraries::add_program(&mut archive, &self.workplace.guest_program()?, "init")?;
+        if self.fio.is_some()
+            && let Some(fio) = libraries::find("fio")
+        {
+            libraries::add_program(&mut archive, &fio, "bin/fio")?;
+        }
+        if let Some(mke2fs) = libraries::find("mke2fs") {
+            libraries::add_program(&mut archive, &mke2fs, "bin/mke2fs")?;
+        }
+        let mut wanted = DRIVERS.to_vec();
+        wanted.extend(DISK_DRIVERS.iter().filter(|driver| kernel.has(driver)));
+        for (number, (name, bytes)) in kernel.closure(&wanted)?.into_iter().enumerate() {
+            archive.file(&format!("modules/{number:03}-{name}.ko"), bytes, false);
+        }
+        Ok(archive.bytes())
+    }
+
+    /// The text of a fio job with the disk's place left open.
+    fn job(&self, cell: &CellView<'_>, place: &Place, seed: u64) -> Option<String> {
+        let Load::Blocks(_) = &cell.workload.load else {
+            return None;
+        };
+        let target = fio::Target::File {
+            path: PLACEHOLDER,
+            offset: place.offset,
+            length: place.length,
+        };
+        Some(fio::job(
+            cell.workload,
+            target,
+            self.fio?,
+            seed,
+            Some("log"),
+        ))
+    }
+
+    /// How guests are to be tried: on the processor first, as long as nobody knows that it does not work.
+    fn attempts(&self) -> Vec<Accelerator> {
+        match &self.accelerator {
+            Some((known, _)) => vec![*known],
+            // That it can be opened says little, and that it cannot says all.
+            None if OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open("/dev/kvm")
+                .is_ok() =>
+            {
+                vec![Accelerator::Kvm, Accelerator::Tcg]
+            }
+            None => vec![Accelerator::Tcg],
+        }
+    }
+
+    /// Boots one guest for some cells.
+    fn boot(
+        &mut self,
+        cells: &[CellView<'_>],
+        context: &RunContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        let mut disks = Vec::new();
+        let mut tasks = Vec::new();
+        for cell in cells {
+            context.cancel.check()?;
+            let known = disks.iter().position(|disk: &line::DiskOfBoot<'_>| {
+                cell.phase == Phase::Steady
+                    && disk.is_steady
+                    && std::ptr::eq(disk.configuration, cell.configuration)
+            });
+            let disk = match known {
+                Some(disk) => disk,
+                None => {
+                    let made = self
+                        .workplace
+                        .place(cell, context.cancel)
+                        .and_then(|place| {
+                            let settled = self.workplace.settle(cell.configuration, &place)?;
+                            Ok((place, settled))
+                        });
+                    match made {
+                        Ok((place, settled)) => {
+                            disks.push(line::DiskOfBoot {
+                                configuration: cell.configuration,
+                                place,
+                                is_steady: cell.phase == Phase::Steady,
+                                _settled: settled,
+                            });
+                            disks.len() - 1
+                        }
+                        Err(error) => {
+                            emit(cell.id, Err(error));
+                            continue;
+                        }
+                    }
+                }
+            };
+            let seed = context.seed.wrapping_add(cell.id.0 as u64);
+            let fio = self.job(cell, &disks[disk].place, seed);
+            tasks.push(session::TaskOfBoot {
+                cell: *cell,
+                disk,
+                seed,
+                fio,
+            });
+        }
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        let mut reason = match &self.accelerator {
+            Some((_, reason)) => reason.clone(),
+            None => "/dev/kvm cannot be opened".to_owned(),
+        };
+        let mut booted = Ok(());
+        let mut given = Vec::<CellId>::new();
+        for accelerator in self.attempts() {
+            let is_proven = self.accelerator.is_some();
+            let session = session::Session {
+                workplace: &self.workplace,
+                target: &self.target,
+                kernel: self.kernel()?,
+                archive: self.archive.as_deref().unwrap_or_default(),
+                accelerator,
+                is_proven,
+                reason: &reason,
+            };
+            let outcome = session.run(&disks, &tasks, context, &mut |id, result| {
+                given.push(id);
+                emit(id, result);
+            });
+            match outcome {
+                Err(session::Failure::NeverUp(why))
+                    if accelerator == Accelerator::Kvm && !is_proven =>
+                {
+                    reason = format!("under KVM {why}");
+                    continue;
+                }
+                Err(failure) => booted = Err(failure.into()),
+                Ok(()) => booted = Ok(()),
+            }
+            if !given.is_empty() || booted.is_ok() {
+                self.accelerator = Some((accelerator, reason.clone()));
+            }
+            break;
+        }
+        drop(disks);
+        for cell in cells {
+            self.workplace.discard_fresh(cell)?;
+        }
+        booted
+    }
+}
+
+impl Engine for Guest {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Guest
+    }
+
+    fn versions(&mut self) -> Result<BTreeMap<String, String>, Error> {
+        let (text, target) = version(PROGRAM)?;
+        self.target = target;
+        let mut versions = BTreeMap::from([(PROGRAM.to_owned(), text)]);
+        versions.insert(
+            "guest-kernel".to_owned(),
+            self.kernel()?
+                .image
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+        );
+        match installed() {
+            Ok((version, Some(io_engine))) if !self.workplace.has_own_generator() => {
+                self.fio = Some(io_engine);
+                versions.insert("fio".to_owned(), version);
+            }
+            Ok(_) | Err(_) => {
+                versions.insert(
+                    "generator".to_owned(),
+                    format!("vmdisk {}", env!("CARGO_PKG_VERSION")),
+                );
+            }
+        }
+        Ok(versions)
+    }
+
+    fn refuses(&self, cell: &CellView<'_>) -> Option<String> {
+        if !programs::is_installed(PROGRAM) {
+            return Some(format!("{PROGRAM} is not installed"));
+        }
+        let kernel = match &self.kernel {
+            Ok(kernel) => kernel,
+            Err(why) => return Some(format!("there is no kernel for a guest: {why}")),
+        };
+        let configuration = cell.configuration;
+        let driver = match configuration.guest.frontend_kind(configuration.disk()) {
+            FrontendKind::VirtioBlk | FrontendKind::VhostUserBlk => "virtio_blk",
+            FrontendKind::VirtioScsi => "virtio_scsi",
+            FrontendKind::Nvme => "nvme",
+            FrontendKind::Sata => "ahci",
+            other @ (FrontendKind::Scsi
+            | FrontendKind::Ide
+            | FrontendKind::Usb
+            | FrontendKind::Fdc
+            | FrontendKind::Sd
+            | FrontendKind::Foreign) => {
+                return Some(format!("the guest has no driver for {}", other.name()));
+            }
+        };
+        if !kernel.has(driver) {
+            return Some(format!("the guest's kernel has no driver {driver}"));
+        }
+        if matches!(cell.workload.load, Load::InstallReplay(_)) {
+            if libraries::find("mke2fs").is_none() {
+                return Some("mke2fs (e2fsprogs) is not installed".to_owned());
+            }
+            if matches!(configuration.storage, Storage::Device { .. }) {
+                return Some(
+                    "a file system would take the place of the marker on the device".to_owned(),
+                );
+            }
+            if cell.phase == Phase::Steady {
+                return Some(
+                    "an install begins on an empty disk: measure it at first touch".to_owned(),
+                );
+            }
+        }
+        Workplace::refuses(configuration, cell.phase == Phase::FirstTouch)
+    }
+
+    fn batch(&self, cell: &CellView<'_>) -> String {
+        let guest = &cell.configuration.guest;
+        // What a daemon serves needs the guest's memory for itself, and says nothing by which to tell two of them.
+        let served = match (cell.configuration.is_served_by_daemon, cell.phase) {
+            (false, _) => String::new(),
+            (true, Phase::Steady) => cell.configuration.name.clone(),
+            (true, Phase::FirstTouch) => cell.id.0.to_string(),
+        };
+        format!(
+            "{:?} {:?} {:?} {:?} {served}",
+            guest.machine, guest.vcpus, guest.memory, guest.memory_backing
+        )
+    }
+
+    fn overhead(&self) -> Duration {
+        match &self.accelerator {
+            Some((Accelerator::Kvm, _)) => Duration::from_secs(2),
+            Some((Accelerator::Tcg | Accelerator::NoGuest, _)) | None => Duration::from_secs(6),
+        }
+    }
+
+    fn space_bytes(&self, cells: &[CellView<'_>]) -> u64 {
+        let fresh = cells
+            .iter()
+            .filter(|cell| cell.phase == Phase::FirstTouch)
+            .count() as u64;
+        let size = cells
+            .first()
+            .map_or(0, |cell| space_bytes(std::slice::from_ref(cell)));
+        // Those of one boot are there at the same time.
+        space_bytes(cells) + size * fresh.saturating_sub(1)
+    }
+
+    fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
+        self.workplace.needs(self.space_bytes(cells));
+        if self.archive.is_none() {
+            self.archive = Some(self.build_archive()?);
+        }
+        for cell in cells {
+            if cell.phase == Phase::Steady {
+                self.workplace.steady(cell.configuration, cancel)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        batch: &[CellView<'_>],
+        context: &RunContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        for cells in batch.chunks(MOST_DISKS) {
+            self.boot(cells, context, emit)?;
+        }
+        Ok(())
+    }
+
+    fn cleanup(&mut self) -> Result<(), Error> {
+        self.workplace.clear()
+    }
+}

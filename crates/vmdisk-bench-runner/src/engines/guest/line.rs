@@ -1,0 +1,139 @@
+//! The command line of a boot: our writer's, for a guest with the disks of several configurations.
+
+use vmdisk_facts::Target;
+use vmdisk_model::{
+    Address, BackendSource, Bytes, ControllerType, DomainType, DriveAddress, FrontendKind,
+    IoThread, IoThreadId, VhostUserSocket,
+};
+use vmdisk_qemu::{ArgumentValue, Json, Options, Style};
+
+use crate::engines::node::set_path;
+use crate::engines::workplace::{Place, Settled};
+use crate::{Accelerator, Configuration, Error};
+
+/// A disk of a boot.
+#[derive(Debug)]
+pub(super) struct DiskOfBoot<'a> {
+    pub(super) configuration: &'a Configuration,
+    pub(super) place: Place,
+    /// True if several cells share it.
+    pub(super) is_steady: bool,
+    pub(super) _settled: Settled,
+}
+
+/// How the guest and QEMU know a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    /// What the guest reads as its serial number.
+    pub(super) serial: String,
+    /// QEMU's name of the device.
+    pub(super) device: String,
+}
+
+/// The words of our writer, without what boots the guest, and the names of its disks.
+pub(super) fn words(
+    disks: &[DiskOfBoot<'_>],
+    sockets: &[Option<String>],
+    accelerator: Accelerator,
+    target: &Target,
+    archive_bytes: u64,
+) -> Result<(Vec<String>, Vec<Name>), Error> {
+    let first = disks.first().expect("a boot has disks").configuration;
+    let mut guest = first.guest.clone();
+    guest.domain_type = Some(match accelerator {
+        Accelerator::Kvm => DomainType::Kvm,
+        Accelerator::Tcg | Accelerator::NoGuest => DomainType::Qemu,
+    });
+    // The kernel holds the archive twice for a moment, and gives half of its memory to what comes out of it.
+    let least = (archive_bytes * 5 / 2 + (160 << 20)).next_multiple_of(64 << 20);
+    guest.memory = guest.memory.max(Some(Bytes(least)));
+    guest.disks.clear();
+    guest.iothreads.clear();
+    guest.controllers.clear();
+    let mut names = Vec::new();
+    for (index, (of_boot, socket)) in disks.iter().zip(sockets).enumerate() {
+        let configuration = of_boot.configuration;
+        let mut disk = configuration.disk().clone();
+        let number = u32::try_from(index).expect("a boot has few disks");
+        let kind = configuration.guest.frontend_kind(&disk);
+        let letter = char::from(b'a' + u8::try_from(index % 26).expect("a letter"));
+        let device = match kind {
+            FrontendKind::Nvme => format!("nvme{index}n1"),
+            FrontendKind::VirtioBlk | FrontendKind::VhostUserBlk => format!("vd{letter}"),
+            FrontendKind::VirtioScsi
+            | FrontendKind::Scsi
+            | FrontendKind::Sata
+            | FrontendKind::Ide
+            | FrontendKind::Usb
+            | FrontendKind::Fdc
+            | FrontendKind::Sd
+            | FrontendKind::Foreign => format!("sd{letter}"),
+        };
+        disk.frontend.target = Some(device.clone());
+        // Each has an event loop and a controller of its own, as in the guest it was written for.
+        let iothread = IoThreadId(number + 1);
+        let mut has_iothread = false;
+        if disk.frontend.iothread.is_some() && socket.is_none() {
+            disk.frontend.iothread = Some(iothread);
+            has_iothread = true;
+        }
+        for controller in &configuration.guest.controllers {
+            let mut controller = controller.clone();
+            controller.index = Some(number);
+            if controller.iothread.is_some() {
+                controller.iothread = Some(iothread);
+                has_iothread = true;
+            }
+            guest.controllers.push(controller);
+        }
+        if has_iothread {
+            guest.iothreads.push(IoThread::new(iothread));
+        }
+        let is_controlled = matches!(kind, FrontendKind::VirtioScsi | FrontendKind::Nvme);
+        if is_controlled {
+            disk.frontend.address = Some(Address::Drive(DriveAddress {
+                controller: number,
+                ..DriveAddress::default()
+            }));
+        }
+        let serial = format!("vmdisk-bench-{index}");
+        match socket {
+            Some(socket) => {
+                // The daemon opens the image, and has all that the backend says, and the event loop.
+                disk.frontend.iothread = None;
+                disk.backend = vmdisk_model::Backend::new(BackendSource::VhostUser(
+                    VhostUserSocket::new(socket.clone()),
+                ));
+            }
+            None => {
+                disk.frontend.serial = Some(serial.clone());
+                set_path(&mut disk.backend.source, &of_boot.place)?;
+            }
+        }
+        guest.disks.push(disk);
+        names.push(Name { serial, device });
+    }
+    // AHCI comes with the machine, and one of its own is no more than that.
+    guest
+        .controllers
+        .retain(|controller| controller.controller_type != ControllerType::Sata);
+    let options = Options {
+        target: target.clone(),
+        style: Style::Readable,
+    };
+    let mut line = vmdisk_qemu::write(&guest, &options).map_err(|problems| Error::Refused {
+        what: "to write the guest".to_owned(),
+        why: problems.to_string(),
+    })?;
+    for argument in &mut line.arguments {
+        if let ArgumentValue::Json(object) = &mut argument.value
+            && object.get("driver").is_some_and(
+                |driver| matches!(driver, Json::String(name) if name.starts_with("vhost-user-blk")),
+            )
+        {
+            // Without it QEMU from 5.2 to 11.1 loses every flush on the way to its own daemon.
+            object.push("config-wce", Json::Bool(false));
+        }
+    }
+    Ok((line.argv(), names))
+}

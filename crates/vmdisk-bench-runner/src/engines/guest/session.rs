@@ -1,0 +1,568 @@
+//! One boot: QEMU is started, the guest's messages are read, and QEMU is asked what arrived.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use vmdisk_facts::Target;
+use vmdisk_model::{CacheMode, FrontendKind};
+use vmdisk_qmp::Client;
+
+use super::line::{self, DiskOfBoot, Name};
+use crate::engines::daemon::{Daemon, Export};
+use crate::engines::flushes::CountedDevice;
+use crate::engines::node::Nodes;
+use crate::engines::workplace::Workplace;
+use crate::guest::message::{DiskName, JOB_PATH, Job, Message, Outcome, PORT, Task, messages};
+use crate::guest::program::limit;
+use crate::guest::{Archive, Kernel};
+use crate::programs::{self, Running};
+use crate::{
+    Accelerator, CellView, CommandRecord, Emit, Error, Measurement, RunContext, Semantics,
+    WriteCache,
+};
+
+/// How long a guest may take to say hello.
+const KVM_PATIENCE: Duration = Duration::from_secs(15);
+const TCG_PATIENCE: Duration = Duration::from_secs(180);
+
+/// A cell with its disk in this boot.
+#[derive(Debug)]
+pub(super) struct TaskOfBoot<'a> {
+    pub(super) cell: CellView<'a>,
+    pub(super) disk: usize,
+    pub(super) seed: u64,
+    pub(super) fio: Option<String>,
+}
+
+/// Why a boot came to nothing, or not to its end.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The guest never said hello, and so did nothing to its disks.
+    NeverUp(String),
+    Other(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Other(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NeverUp(why) => Error::program("the guest", why),
+            Failure::Other(error) => error,
+        }
+    }
+}
+
+/// What a boot is made of.
+#[derive(Debug)]
+pub(super) struct Session<'a> {
+    pub(super) workplace: &'a Workplace,
+    pub(super) target: &'a Target,
+    pub(super) kernel: &'a Kernel,
+    pub(super) archive: &'a [u8],
+    pub(super) accelerator: Accelerator,
+    /// True if a guest of this run came up so already.
+    pub(super) is_proven: bool,
+    /// Why guests are emulated, if they are.
+    pub(super) reason: &'a str,
+}
+
+/// Files of a boot, removed with it.
+#[derive(Debug)]
+struct Files {
+    directory: PathBuf,
+    folder: File,
+    name: String,
+}
+
+impl Files {
+    fn new(workplace: &Workplace) -> Result<Self, Error> {
+        let directory = workplace.scratch()?;
+        let folder =
+            File::open(&directory).map_err(|error| Error::io("open", &directory, error))?;
+        Ok(Self {
+            directory,
+            folder,
+            name: workplace.name("guest"),
+        })
+    }
+
+    /// The name of a file in the directory that QEMU runs in.
+    fn name(&self, kind: &str) -> String {
+        format!("{}.{kind}", self.name)
+    }
+
+    fn path(&self, kind: &str) -> PathBuf {
+        self.directory.join(self.name(kind))
+    }
+
+    /// A path that is short enough for a socket.
+    fn short_path(&self, kind: &str) -> PathBuf {
+        Path::new(&format!("/proc/self/fd/{}", self.folder.as_raw_fd())).join(self.name(kind))
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for kind in ["initrd", "console", "port", "errors", "qmp"] {
+            let _ = fs::remove_file(self.path(kind));
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Boots, and emits a result for each task that was done.
+    pub(super) fn run(
+        &self,
+        disks: &[DiskOfBoot<'_>],
+        tasks: &[TaskOfBoot<'_>],
+        context: &RunContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Failure> {
+        let files = Files::new(self.workplace)?;
+        let daemons = self.daemons(disks, context)?;
+        let sockets: Vec<Option<String>> = daemons
+            .iter()
+            .map(|daemon| daemon.as_ref().map(|daemon| daemon.socket.clone()))
+            .collect();
+        let (mut argv, names) = line::words(
+            disks,
+            &sockets,
+            self.accelerator,
+            self.target,
+            self.archive.len() as u64,
+        )?;
+        argv.extend(self.boot_words(&files)?);
+        let job = job(tasks, &names, disks);
+        self.write_initrd(&files, &job)?;
+        File::create_new(files.path("port"))
+            .map_err(|error| Error::io("create", files.path("port"), error))?;
+        let errors = File::create_new(files.path("errors"))
+            .map_err(|error| Error::io("create", files.path("errors"), error))?;
+        let mut command = programs::command(&argv);
+        command
+            .current_dir(&files.directory)
+            .stdout(Stdio::null())
+            .stderr(errors);
+        let mut qemu = Running::start(&mut command)?;
+        let mut seen = Seen {
+            session: self,
+            files: &files,
+            disks,
+            daemons: &daemons,
+            names: &names,
+            argv,
+            client: None,
+            control_iops: None,
+            flushes: Vec::new(),
+        };
+        let outcome = seen.follow(&mut qemu, &job, tasks, context, emit);
+        // In order where it can be, so that images are closed.
+        if let Some(client) = &mut seen.client {
+            let _ = client.ask("quit", json!({}));
+        }
+        let ended = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < ended && matches!(qemu.ended(), Ok(None)) && outcome.is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        qemu.stop();
+        outcome
+    }
+
+    /// A daemon for each disk that one serves.
+    fn daemons(
+        &self,
+        disks: &[DiskOfBoot<'_>],
+        context: &RunContext<'_>,
+    ) -> Result<Vec<Option<Daemon>>, Error> {
+        disks
+            .iter()
+            .map(|disk| {
+                if !disk.configuration.is_served_by_daemon {
+                    return Ok(None);
+                }
+                let configuration = disk.configuration;
+                let nodes = Nodes::of(configuration, &disk.place, self.target)?;
+                let frontend = &configuration.disk().frontend;
+                let queues = frontend
+                    .queues
+                    .unwrap_or(configuration.guest.effective_vcpus());
+                let export = Export::VhostUserBlk {
+                    queues,
+                    has_iothread: frontend.iothread.is_some(),
+                };
+                let cache = configuration.disk().backend.effective_cache();
+                let scratch = self.workplace.scratch()?;
+                let name = self.workplace.name("daemon");
+                Daemon::start(&scratch, &name, &nodes, export, cache, context.cancel).map(Some)
+            })
+            .collect()
+    }
+
+    fn boot_words(&self, files: &Files) -> Result<Vec<String>, Error> {
+        let kernel = self.kernel.image.to_str().ok_or_else(|| Error::Refused {
+            what: "to boot the kernel".to_owned(),
+            why: "its path is not UTF-8".to_owned(),
+        })?;
+        // QEMU 7.2 leaves wrong flags behind CMPXCHG16B, which kernels from 6.11 on panic of: the CPU has none.
+        let cpu = match self.accelerator {
+            Accelerator::Kvm => "host",
+            Accelerator::Tcg | Accelerator::NoGuest => "max,cx16=off",
+        };
+        Ok([
+            "-cpu",
+            cpu,
+            "-no-reboot",
+            "-display",
+            "none",
+            "-kernel",
+            kernel,
+            "-initrd",
+            &files.name("initrd"),
+            "-append",
+            "console=ttyS0 quiet panic=-1 loglevel=3 no_timer_check",
+            "-serial",
+            &format!("file:{}", files.name("console")),
+            "-device",
+            "virtio-serial-pci",
+            "-chardev",
+            &format!("file,id=vmdisk-bench-port,path={}", files.name("port")),
+            "-device",
+            &format!("virtserialport,chardev=vmdisk-bench-port,name={PORT}"),
+            "-qmp",
+            &format!("unix:{},server=on,wait=off", files.name("qmp")),
+        ]
+        .map(str::to_owned)
+        .into())
+    }
+
+    /// The archive that is always the same, and behind it one with the job.
+    fn write_initrd(&self, files: &Files, job: &Job) -> Result<(), Error> {
+        let mut second = Archive::default();
+        let text = serde_json::to_vec(job).expect("a job holds only text and numbers");
+        second.file(JOB_PATH, text, false);
+        let path = files.path("initrd");
+        let mut file =
+            File::create_new(&path).map_err(|error| Error::io("create", &path, error))?;
+        // Both end at a multiple of 512 bytes, where the kernel looks for the next.
+        file.write_all(self.archive)
+            .and_then(|()| file.write_all(&second.bytes()))
+            .map_err(|error| Error::io("write", &path, error))
+    }
+}
+
+fn job(tasks: &[TaskOfBoot<'_>], names: &[Name], disks: &[DiskOfBoot<'_>]) -> Job {
+    let tasks = tasks
+        .iter()
+        .map(|task| {
+            let disk = &disks[task.disk];
+            Task {
+                disk: if disk.configuration.is_served_by_daemon {
+                    DiskName::TheOther
+                } else {
+                    DiskName::Serial(names[task.disk].serial.clone())
+                },
+                workload: task.cell.workload.clone(),
+                offset: disk.place.offset,
+                length: disk.place.length,
+                seed: task.seed,
+                fio: task.fio.clone(),
+            }
+        })
+        .collect();
+    Job { tasks }
+}
+
+/// What the host sees while a guest runs.
+struct Seen<'a> {
+    session: &'a Session<'a>,
+    files: &'a Files,
+    disks: &'a [DiskOfBoot<'a>],
+    daemons: &'a [Option<Daemon>],
+    names: &'a [Name],
+    argv: Vec<String>,
+    client: Option<Client>,
+    control_iops: Option<f64>,
+    /// Flushes that arrived at each disk before the task that runs: QEMU's count, or the host's for a daemon's disk.
+    flushes: Vec<Flushes>,
+}
+
+enum Flushes {
+    Qemu(Option<u64>),
+    Host(Option<CountedDevice>),
+}
+
+impl Seen<'_> {
+    fn follow(
+        &mut self,
+        qemu: &mut Running,
+        job: &Job,
+        tasks: &[TaskOfBoot<'_>],
+        context: &RunContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Failure> {
+        let port_path = self.files.path("port");
+        let mut port =
+            File::open(&port_path).map_err(|error| Error::io("open", &port_path, error))?;
+        let patience = match self.session.accelerator {
+            Accelerator::Kvm if !self.session.is_proven => KVM_PATIENCE,
+            Accelerator::Kvm | Accelerator::Tcg | Accelerator::NoGuest => TCG_PATIENCE,
+        };
+        let mut until = Instant::now() + patience;
+        let mut is_up = false;
+        let mut read = Vec::new();
+        loop {
+            context.cancel.check()?;
+            let ended = qemu.ended()?;
+            let read_now = port
+                .read_to_end(&mut read)
+                .map_err(|error| Error::io("read", &port_path, error))?;
+            let whole = read
+                .iter()
+                .rposition(|byte| *byte == b'\n')
+                .map_or(0, |at| at + 1);
+            let (news, strange) = messages(&read[..whole]);
+            read.drain(..whole);
+            if let Some(line) = strange.first() {
+                return Err(Error::program("the guest", format!("it said `{line}`")).into());
+            }
+            for message in news {
+                match message {
+                    Message::Hello {
+                        release: _,
+                        uptime_seconds: _,
+                        not_loaded,
+                        control_iops,
+                    } => {
+                        is_up = true;
+                        self.control_iops = Some(control_iops);
+                        if let Some(first) = not_loaded.first() {
+                            return Err(Error::program(
+                                "the guest",
+                                format!("a driver does not load: {first}"),
+                            )
+                            .into());
+                        }
+                        self.client =
+                            Client::connect(&self.files.short_path("qmp"), Duration::from_secs(10))
+                                .ok();
+                        self.begin_counting();
+                        until = Instant::now() + job.tasks.first().map_or(patience, limit);
+                    }
+                    Message::Done { task, outcome } => {
+                        let Some(of_boot) = tasks.get(task) else {
+                            continue;
+                        };
+                        let result = match outcome {
+                            Outcome::Failed(why) => Err(Error::program("the guest", why)),
+                            Outcome::Measured(measured) => Ok(self.complete(measured, of_boot)),
+                        };
+                        emit(of_boot.cell.id, result);
+                        let next = job.tasks.get(task + 1);
+                        until = Instant::now() + next.map_or(patience, limit);
+                    }
+                    Message::End => return Ok(()),
+                }
+            }
+            if let Some(status) = ended {
+                if read_now > 0 {
+                    continue;
+                }
+                return Err(self.failure(is_up, &format!("QEMU ended ({status})")));
+            }
+            if Instant::now() > until {
+                let what = if is_up {
+                    "a task took too long".to_owned()
+                } else {
+                    format!("the guest did not come up within {} s", patience.as_secs())
+                };
+                return Err(self.failure(is_up, &what));
+            }
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    fn failure(&self, is_up: bool, what: &str) -> Failure {
+        let errors = fs::read_to_string(self.files.path("errors")).unwrap_or_default();
+        let console = fs::read(self.files.path("console")).unwrap_or_default();
+        let console = String::from_utf8_lossy(&console);
+        let mut said: Vec<&str> = errors
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .take(3)
+            .collect();
+        let last: Vec<&str> = console
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        // What comes before the panic says why, and what comes behind it is a list of functions.
+        let cut = last
+            .iter()
+            .position(|line| line.contains("Kernel panic"))
+            .map_or(last.len(), |at| at + 1);
+        said.extend(&last[cut.saturating_sub(5)..cut]);
+        let why = if said.is_empty() {
+            what.to_owned()
+        } else {
+            format!("{what}: {}", said.join(" / "))
+        };
+        if is_up {
+            Failure::Other(Error::program("the guest", why))
+        } else {
+            Failure::NeverUp(why)
+        }
+    }
+
+    fn begin_counting(&mut self) {
+        self.flushes = self
+            .disks
+            .iter()
+            .zip(self.names)
+            .map(|(disk, name)| {
+                let configuration = disk.configuration;
+                let kind = configuration.guest.frontend_kind(configuration.disk());
+                // QEMU does not count those of its NVMe controller.
+                if configuration.is_served_by_daemon || kind == FrontendKind::Nvme {
+                    Flushes::Host(CountedDevice::of(&disk.place.path))
+                } else {
+                    Flushes::Qemu(
+                        self.client
+                            .as_mut()
+                            .and_then(|client| flushes_of_qemu(client, &name.device)),
+                    )
+                }
+            })
+            .collect();
+    }
+
+    /// Adds what the host knows to what the guest measured, and holds its flushes to what arrived.
+    fn complete(&mut self, mut measured: Measurement, of_boot: &TaskOfBoot<'_>) -> Measurement {
+        measured.accelerator = self.session.accelerator;
+        measured.control_iops = self.control_iops;
+        let disk = &self.disks[of_boot.disk];
+        if let Some(daemon) = &self.daemons[of_boot.disk] {
+            measured.commands.push(daemon.command.clone());
+            measured.notes.push(
+                "config-wce=off was added to the device: without it QEMU loses every flush on the way to its daemon"
+                    .to_owned(),
+            );
+        }
+        measured
+            .commands
+            .push(CommandRecord::new(self.argv.clone()));
+        if self.session.accelerator == Accelerator::Tcg {
+            measured.notes.push(format!(
+                "emulated (TCG): {}; figures hold for comparing with each other only",
+                self.session.reason
+            ));
+        }
+        measured
+            .notes
+            .extend(self.session.workplace.notes(&disk.place));
+        let cache = disk.configuration.disk().backend.effective_cache();
+        expected_cache(cache, &mut measured.semantics);
+        let device = &self.names[of_boot.disk].device;
+        match &mut self.flushes[of_boot.disk] {
+            Flushes::Qemu(before) => {
+                let now = self
+                    .client
+                    .as_mut()
+                    .and_then(|client| flushes_of_qemu(client, device));
+                if let (Some(asked), Some(before), Some(now)) =
+                    (measured.semantics.flushes_asked, *before, now)
+                    && measured.semantics.write_cache == Some(WriteCache::WriteBack)
+                    && now.saturating_sub(before) < asked - asked / 10
+                {
+                    measured.semantics.complaints.push(format!(
+                        "{asked} flushes were asked for, and {} arrived at QEMU",
+                        now.saturating_sub(before)
+                    ));
+                }
+                *before = now;
+            }
+            Flushes::Host(counted) => {
+                if let Some(before) = counted.take() {
+                    let sent = measured.semantics.flushes_seen;
+                    before.note(&mut measured.semantics, cache != CacheMode::Unsafe);
+                    // What the guest sent is the better count: others use the host's disk too.
+                    measured.semantics.flushes_seen = sent;
+                }
+                *counted = CountedDevice::of(&disk.place.path);
+            }
+        }
+        measured
+    }
+}
+
+/// Complains if the guest sees another write cache than the cache mode means.
+fn expected_cache(cache: CacheMode, semantics: &mut Semantics) {
+    let expected = match cache {
+        CacheMode::None | CacheMode::Writeback | CacheMode::Unsafe => WriteCache::WriteBack,
+        CacheMode::Writethrough | CacheMode::Directsync => WriteCache::WriteThrough,
+    };
+    if let Some(seen) = semantics.write_cache
+        && seen != expected
+    {
+        semantics.complaints.push(format!(
+            "cache={} means {expected:?}, and the guest sees {seen:?}",
+            cache.as_wire()
+        ));
+    }
+}
+
+/// Flushes that arrived at a device since QEMU began.
+fn flushes_of_qemu(client: &mut Client, device: &str) -> Option<u64> {
+    let answer = client.ask("query-blockstats", json!({})).ok()?;
+    flushes_in(&answer, device)
+}
+
+/// The count of the device whose path has this name: `/machine/peripheral/vda/virtio-backend`.
+fn flushes_in(answer: &Value, device: &str) -> Option<u64> {
+    let of_device = answer.as_array()?.iter().find(|stats| {
+        stats["qdev"]
+            .as_str()
+            .is_some_and(|path| path.split('/').any(|part| part == device))
+    })?;
+    of_device["stats"]["flush_operations"].as_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flushes_are_those_of_the_device_with_that_name() {
+        let answer = json!([
+            {"device": "", "qdev": "/machine/peripheral/vda/virtio-backend", "stats": {"flush_operations": 7}},
+            {"device": "", "qdev": "sda", "stats": {"flush_operations": 9}},
+            {"device": "x", "stats": {}}
+        ]);
+        assert_eq!(flushes_in(&answer, "vda"), Some(7));
+        assert_eq!(flushes_in(&answer, "sda"), Some(9));
+        assert_eq!(flushes_in(&answer, "vd"), None);
+    }
+
+    #[test]
+    fn a_write_cache_that_is_not_what_the_mode_means_is_complained_of() {
+        let mut semantics = Semantics {
+            write_cache: Some(WriteCache::WriteThrough),
+            ..Semantics::default()
+        };
+        expected_cache(CacheMode::None, &mut semantics);
+        assert_eq!(semantics.complaints.len(), 1);
+        semantics.complaints.clear();
+        expected_cache(CacheMode::Directsync, &mut semantics);
+        assert!(semantics.complaints.is_empty());
+    }
+}

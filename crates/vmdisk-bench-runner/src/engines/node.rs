@@ -1,0 +1,151 @@
+//! The block nodes of a configuration, as our own writer has them.
+
+use serde_json::Value;
+use vmdisk_facts::Target;
+use vmdisk_model::{BackendSource, Domain, Frontend, Protocol, Scope, TargetBus};
+use vmdisk_qemu::{Options, Style};
+
+use super::workplace::Place;
+use crate::{Configuration, Error};
+
+/// The blockdevs of a disk, children first.
+#[derive(Clone, Debug)]
+pub(crate) struct Nodes {
+    blockdevs: Vec<Value>,
+}
+
+impl Nodes {
+    /// Those of a configuration, over the storage that was made for it.
+    pub(crate) fn of(
+        configuration: &Configuration,
+        place: &Place,
+        target: &Target,
+    ) -> Result<Self, Error> {
+        let mut disk = configuration.disk().clone();
+        set_path(&mut disk.backend.source, place)?;
+        // There is no device, and so nothing for it to hang on.
+        disk.frontend = Frontend::new("vda", TargetBus::Virtio);
+        let domain = Domain {
+            scope: Scope::DisksOnly,
+            disks: vec![disk],
+            ..Domain::default()
+        };
+        let line = vmdisk_qemu::write(
+            &domain,
+            &Options {
+                target: target.clone(),
+                style: Style::Readable,
+            },
+        )
+        .map_err(|problems| Error::Refused {
+            what: format!("to write the disk of {}", configuration.name),
+            why: problems.to_string(),
+        })?;
+        let blockdevs = line
+            .blockdevs()
+            .map(|object| {
+                serde_json::from_str(&object.to_string())
+                    .expect("the writer's JSON is JSON, which its own tests hold it to")
+            })
+            .collect();
+        Ok(Self { blockdevs })
+    }
+
+    /// The words of a command line that opens them, with `option` before each.
+    pub(crate) fn words(&self, option: &str) -> Vec<String> {
+        self.blockdevs
+            .iter()
+            .flat_map(|node| [option.to_owned(), node.to_string()])
+            .collect()
+    }
+
+    /// Name of the node that a device or export is given.
+    pub(crate) fn top(&self) -> &str {
+        self.blockdevs
+            .last()
+            .and_then(|node| node["node-name"].as_str())
+            .unwrap_or_default()
+    }
+
+    /// All of them as one pseudo file name, for programs that take no blockdevs.
+    pub(crate) fn file_name(&self) -> String {
+        let mut nodes: Vec<Value> = self.blockdevs.clone();
+        let mut whole = nodes.pop().unwrap_or_default();
+        put_in(&mut whole, &nodes);
+        format!("json:{whole}")
+    }
+}
+
+/// Puts nodes in where they are named, and takes their names away.
+fn put_in(node: &mut Value, others: &[Value]) {
+    let Some(members) = node.as_object_mut() else {
+        return;
+    };
+    members.remove("node-name");
+    for key in ["file", "backing"] {
+        let named = members
+            .get(key)
+            .and_then(Value::as_str)
+            .and_then(|name| others.iter().find(|other| other["node-name"] == name))
+            .cloned();
+        if let Some(mut named) = named {
+            put_in(&mut named, others);
+            members.insert(key.to_owned(), named);
+        }
+    }
+}
+
+/// Puts the path of what was made into a disk.
+pub(crate) fn set_path(source: &mut BackendSource, place: &Place) -> Result<(), Error> {
+    let path = place.path.to_str().ok_or_else(|| Error::Refused {
+        what: format!("to use {}", place.path.display()),
+        why: "the path is not UTF-8, which QEMU's options have to be".to_owned(),
+    })?;
+    let BackendSource::Image(image) = source else {
+        return Err(Error::Refused {
+            what: "to measure it".to_owned(),
+            why: "the disk is no image".to_owned(),
+        });
+    };
+    match &mut image.protocol {
+        Protocol::File { path: old } => path.clone_into(old),
+        Protocol::HostDevice { path: old } => old.0 = path.to_owned(),
+        Protocol::Directory { .. }
+        | Protocol::Network(_)
+        | Protocol::Volume(_)
+        | Protocol::Nvme(_)
+        | Protocol::VhostVdpa { .. }
+        | Protocol::Other(_) => {
+            return Err(Error::Refused {
+                what: "to measure it".to_owned(),
+                why: "its image is neither a file nor a device of this host".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nodes_become_one_file_name_without_names() {
+        let nodes = Nodes {
+            blockdevs: vec![
+                json!({"driver": "file", "node-name": "f", "filename": "/a b.qcow2", "cache": {"direct": true}}),
+                json!({"driver": "qcow2", "node-name": "d", "file": "f", "cache": {"direct": true}}),
+            ],
+        };
+        assert_eq!(nodes.top(), "d");
+        let name = nodes.file_name();
+        let value: Value = serde_json::from_str(name.strip_prefix("json:").unwrap()).unwrap();
+        assert_eq!(
+            value,
+            json!({"driver": "qcow2", "cache": {"direct": true},
+                   "file": {"driver": "file", "filename": "/a b.qcow2", "cache": {"direct": true}}})
+        );
+        assert_eq!(nodes.words("--blockdev").len(), 4);
+    }
+}

@@ -1,0 +1,627 @@
+//! Where the storage of configurations is made: new files in fresh directories, devices that are held, thin pools.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Seek, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::fs::{Advice, FallocateFlags, IFlags};
+use vmdisk_facts::DeviceNumber;
+use vmdisk_model::{Creation, Format, Preallocation};
+
+use super::noise::Noise;
+use crate::guest::Kernel;
+use crate::host_changes::{self, Change, HostChanges, QueueSetting};
+use crate::programs;
+use crate::safety::{ClaimedDevice, Scratch};
+use crate::{Cancel, CellView, Configuration, Error, Phase, Storage};
+
+/// What qemu-img may take to make or fill one image.
+const LIMIT: Duration = Duration::from_secs(3600);
+
+/// Where a disk's bytes are, and which of them may be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    /// The first byte of the guest's disk that is used.
+    pub(crate) offset: u64,
+    /// How many are.
+    pub(crate) length: u64,
+    pub(crate) is_device: bool,
+}
+
+/// Which kernel guests boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KernelSource {
+    /// The one that the host runs, if its image may be read.
+    #[default]
+    Host,
+    /// An image with the folder of its modules.
+    Files {
+        /// The bootable image.
+        image: PathBuf,
+        /// Such as `/lib/modules/6.1.0-50-cloud-amd64`.
+        modules: PathBuf,
+    },
+    /// A distribution's package, unpacked in this folder.
+    Package(PathBuf),
+}
+
+/// The one place of a run where storage is made, shared by its engines.
+#[derive(Clone, Debug)]
+pub struct Workplace(Rc<RefCell<Inside>>);
+
+#[derive(Debug)]
+struct Inside {
+    directory: PathBuf,
+    changes_folder: PathBuf,
+    /// Bytes that the largest of what is made takes, for the check of free room.
+    needed_bytes: u64,
+    /// Fresh directories, by the directory they are in and whether their files are not copied on writing.
+    scratches: BTreeMap<(PathBuf, bool), Scratch>,
+    devices: BTreeMap<PathBuf, ClaimedDevice>,
+    changes: Option<HostChanges>,
+    /// What is written once, by the name of its configuration.
+    steady: BTreeMap<String, Place>,
+    /// What is made anew each time, by the name of its configuration and whose it is.
+    fresh: BTreeMap<(String, usize), Place>,
+    kernel: KernelSource,
+    guest_program: Option<PathBuf>,
+    /// Whether fio is left out of guests.
+    has_own_generator: bool,
+    /// Names that were given out.
+    count: u32,
+}
+
+impl Workplace {
+    /// A place in a directory; nothing is made yet.
+    pub fn new(directory: &Path) -> Self {
+        Self::with_changes_in(directory, Path::new(host_changes::FOLDER))
+    }
+
+    /// As [`Workplace::new`], with another folder for the journals of changes to the host.
+    pub fn with_changes_in(directory: &Path, changes_folder: &Path) -> Self {
+        Self(Rc::new(RefCell::new(Inside {
+            directory: directory.to_owned(),
+            changes_folder: changes_folder.to_owned(),
+            needed_bytes: 0,
+            scratches: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            changes: None,
+            steady: BTreeMap::new(),
+            fresh: BTreeMap::new(),
+            kernel: KernelSource::Host,
+            guest_program: None,
+            has_own_generator: false,
+            count: 0,
+        })))
+    }
+
+    /// The same place with the kernel that guests boot; unset it is the host's own.
+    #[must_use]
+    pub fn with_kernel(self, kernel: KernelSource) -> Self {
+        self.0.borrow_mut().kernel = kernel;
+        self
+    }
+
+    /// The same place with the program that is the first of a guest; unset it is the one that runs. It has to call
+    /// [`crate::guest::run_as_first_program`].
+    #[must_use]
+    pub fn with_guest_program(self, program: &Path) -> Self {
+        self.0.borrow_mut().guest_program = Some(program.to_owned());
+        self
+    }
+
+    /// The same place with our own generator in guests, as it is where the host has no fio: the one that drives the
+    /// storage daemon too.
+    #[must_use]
+    pub fn with_own_generator(self) -> Self {
+        self.0.borrow_mut().has_own_generator = true;
+        self
+    }
+
+    pub(crate) fn has_own_generator(&self) -> bool {
+        self.0.borrow().has_own_generator
+    }
+
+    pub(crate) fn kernel(&self) -> Result<Kernel, Error> {
+        match &self.0.borrow().kernel {
+            KernelSource::Host => Kernel::of_host(),
+            KernelSource::Files { image, modules } => Kernel::of(image, modules),
+            KernelSource::Package(root) => Kernel::find(root),
+        }
+    }
+
+    pub(crate) fn guest_program(&self) -> Result<PathBuf, Error> {
+        match &self.0.borrow().guest_program {
+            Some(program) => Ok(program.clone()),
+            None => std::env::current_exe()
+                .map_err(|error| Error::io("find", "the running program", error)),
+        }
+    }
+
+    /// Why storage of a kind cannot be in a state; `None` if it can.
+    pub(crate) fn refuses(configuration: &Configuration, is_fresh: bool) -> Option<String> {
+        match &configuration.storage {
+            Storage::Device { .. } if is_fresh => Some(
+                "a device is not made, so there is no first touch of it; measure it steady"
+                    .to_owned(),
+            ),
+            Storage::File { .. } | Storage::Device { .. } | Storage::ThinVolume { .. } => None,
+        }
+    }
+
+    /// A directory for what is neither an image nor to be kept: sockets, jobs, archives.
+    pub(crate) fn scratch(&self) -> Result<PathBuf, Error> {
+        let mut inside = self.0.borrow_mut();
+        let directory = inside.directory.clone();
+        Ok(inside.scratch(&directory, false)?.path().to_owned())
+    }
+
+    /// A name that nothing of this run has.
+    pub(crate) fn name(&self, stem: &str) -> String {
+        self.0.borrow_mut().name(stem)
+    }
+
+    /// The storage of a configuration, written once over its whole length with data that nothing can compress.
+    pub(crate) fn steady(
+        &self,
+        configuration: &Configuration,
+        cancel: &Cancel,
+    ) -> Result<Place, Error> {
+        let mut inside = self.0.borrow_mut();
+        if let Some(place) = inside.steady.get(&configuration.name) {
+            return Ok(place.clone());
+        }
+        let place = inside.make(configuration, cancel)?;
+        inside.fill(configuration, &place, cancel)?;
+        inside
+            .steady
+            .insert(configuration.name.clone(), place.clone());
+        Ok(place)
+    }
+
+    /// The storage of a configuration, made anew for a cell; the last one made for it goes.
+    pub(crate) fn fresh(&self, cell: &CellView<'_>, cancel: &Cancel) -> Result<Place, Error> {
+        self.discard_fresh(cell)?;
+        let mut inside = self.0.borrow_mut();
+        let place = inside.make(cell.configuration, cancel)?;
+        let key = (cell.configuration.name.clone(), cell.id.0);
+        inside.fresh.insert(key, place.clone());
+        Ok(place)
+    }
+
+    /// The storage that a cell is measured on.
+    pub(crate) fn place(&self, cell: &CellView<'_>, cancel: &Cancel) -> Result<Place, Error> {
+        match cell.phase {
+            Phase::FirstTouch => self.fresh(cell, cancel),
+            Phase::Steady => self.steady(cell.configuration, cancel),
+        }
+    }
+
+    /// Takes away what was made anew for a cell; nothing if it was not.
+    pub(crate) fn discard_fresh(&self, cell: &CellView<'_>) -> Result<(), Error> {
+        let mut inside = self.0.borrow_mut();
+        let key = (cell.configuration.name.clone(), cell.id.0);
+        match inside.fresh.remove(&key) {
+            Some(place) => inside.remove(cell.configuration, &place),
+            None => Ok(()),
+        }
+    }
+
+    /// Gets a place ready for a sample: nothing of it in the page cache, the device still ours, its scheduler set.
+    /// [`Settled`] sets back what was set when it goes.
+    pub(crate) fn settle(
+        &self,
+        configuration: &Configuration,
+        place: &Place,
+    ) -> Result<Settled, Error> {
+        let file =
+            File::open(&place.path).map_err(|error| Error::io("open", &place.path, error))?;
+        // What was just written is on its way to the disk, and would be in the way of what is measured.
+        let _ = rustix::fs::fsync(&file);
+        let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+        let mut inside = self.0.borrow_mut();
+        let before = inside.changes.as_ref().map_or(0, HostChanges::len);
+        if let Storage::Device {
+            path,
+            serial: _,
+            scheduler,
+        } = &configuration.storage
+        {
+            let device = inside
+                .devices
+                .get(path)
+                .expect("it was claimed when it was made ready");
+            device.verify().map_err(|refused| refusal(path, &refused))?;
+            if let Some(scheduler) = scheduler {
+                let text = fs::read_to_string(device.sysfs().join("dev"))
+                    .map_err(|error| Error::io("read", device.sysfs(), error))?;
+                let number = DeviceNumber::parse(&text).ok_or_else(|| {
+                    Error::program("sysfs", format!("`{}` is no device number", text.trim()))
+                })?;
+                let change = Change::queue(number, QueueSetting::Scheduler, scheduler)?;
+                inside.changes()?.make(change)?;
+            }
+        }
+        Ok(Settled {
+            workplace: self.clone(),
+            before,
+        })
+    }
+
+    /// What a reader of figures should know of a place.
+    pub(crate) fn notes(&self, place: &Place) -> Vec<String> {
+        if place.is_device {
+            return Vec::new();
+        }
+        file_system_note(&place.path).into_iter().collect()
+    }
+
+    /// Raises what is looked for in free room; counted once for the whole run.
+    pub(crate) fn needs(&self, bytes: u64) {
+        let mut inside = self.0.borrow_mut();
+        inside.needed_bytes = inside.needed_bytes.saturating_add(bytes);
+    }
+
+    /// Takes away everything that was made and sets back everything that was set.
+    pub(crate) fn clear(&self) -> Result<(), Error> {
+        let mut inside = self.0.borrow_mut();
+        inside.steady.clear();
+        inside.fresh.clear();
+        let mut failed = Vec::new();
+        if let Some(changes) = inside.changes.take() {
+            failed = changes.take_back().failed;
+        }
+        inside.devices.clear();
+        inside.scratches.clear();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Refused {
+            what: "to take back".to_owned(),
+            why: failed.join("; "),
+        })
+    }
+}
+
+/// A place that is ready for a sample; host settings made for it are taken back when this goes.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    workplace: Workplace,
+    before: usize,
+}
+
+impl Drop for Settled {
+    fn drop(&mut self) {
+        if let Some(changes) = &mut self.workplace.0.borrow_mut().changes {
+            // What fails stays in the journal, and is said at the end.
+            let _ = changes.take_back_to(self.before);
+        }
+    }
+}
+
+fn refusal(path: &Path, refused: &crate::safety::Refused) -> Error {
+    let lines: Vec<String> = refused.refusals.iter().map(ToString::to_string).collect();
+    Error::Refused {
+        what: format!("to write on {}", path.display()),
+        why: lines.join("; "),
+    }
+}
+
+impl Inside {
+    fn name(&mut self, stem: &str) -> String {
+        self.count += 1;
+        format!("{stem}-{}", self.count)
+    }
+
+    fn changes(&mut self) -> Result<&mut HostChanges, Error> {
+        if self.changes.is_none() {
+            self.changes = Some(HostChanges::begin(&self.changes_folder)?);
+        }
+        Ok(self.changes.as_mut().expect("it was put there"))
+    }
+
+    fn scratch(&mut self, parent: &Path, no_cow: bool) -> Result<&Scratch, Error> {
+        let key = (parent.to_owned(), no_cow);
+        if !self.scratches.contains_key(&key) {
+            // Several directories may be on one file system, which has to have room for all.
+            let scratch =
+                Scratch::create(parent, self.needed_bytes).map_err(|error| Error::Refused {
+                    what: "to make files".to_owned(),
+                    why: error.to_string(),
+                })?;
+            if no_cow {
+                let path = scratch.path();
+                let set = File::open(path).and_then(|directory| {
+                    let flags = rustix::fs::ioctl_getflags(&directory)?;
+                    rustix::fs::ioctl_setflags(&directory, flags | IFlags::NOCOW)
+                        .map_err(std::io::Error::from)
+                });
+                set.map_err(|error| Error::io("set NOCOW on", path, error))?;
+            }
+            self.scratches.insert(key.clone(), scratch);
+        }
+        Ok(&self.scratches[&key])
+    }
+
+    fn make(&mut self, configuration: &Configuration, cancel: &Cancel) -> Result<Place, Error> {
+        let size = configuration.size.0;
+        match &configuration.storage {
+            Storage::File { directory, no_cow } => {
+                let parent = directory.clone().unwrap_or_else(|| self.directory.clone());
+                let name = self.name("disk");
+                let scratch = self.scratch(&parent, *no_cow)?;
+                let path = create_file(scratch, &name, configuration, cancel)?;
+                Ok(Place {
+                    path,
+                    offset: 0,
+                    length: size,
+                    is_device: false,
+                })
+            }
+            Storage::Device {
+                path,
+                serial,
+                scheduler: _,
+            } => {
+                if !self.devices.contains_key(path) {
+                    let device =
+                        ClaimedDevice::claim(path).map_err(|refused| refusal(path, &refused))?;
+                    self.devices.insert(path.clone(), device);
+                }
+                let device = &self.devices[path];
+                if device.marker().identity != *serial {
+                    return Err(Error::Refused {
+                        what: format!("to write on {}", path.display()),
+                        why: format!(
+                            "it is {}, and {serial} was confirmed",
+                            device.marker().identity
+                        ),
+                    });
+                }
+                let usable = device.usable();
+                Ok(Place {
+                    path: path.clone(),
+                    offset: usable.start,
+                    length: size.min(usable.end - usable.start),
+                    is_device: true,
+                })
+            }
+            Storage::ThinVolume {
+                group,
+                chunk_bytes,
+                zero,
+            } => {
+                let pool = self.name(&format!("{}{}", host_changes::PREFIX, std::process::id()));
+                let path = PathBuf::from(format!("/dev/{group}/{}", host_changes::volume(&pool)));
+                self.changes()?.make(Change::ThinPool {
+                    group: group.clone(),
+                    pool,
+                    volume_bytes: size,
+                    // The pool holds all of the volume, so that it never waits for more.
+                    pool_bytes: size + size / 8 + 2 * chunk_bytes,
+                    chunk_bytes: *chunk_bytes,
+                    zero: *zero,
+                })?;
+                Ok(Place {
+                    path,
+                    offset: 0,
+                    length: size,
+                    is_device: true,
+                })
+            }
+        }
+    }
+
+    fn remove(&mut self, configuration: &Configuration, place: &Place) -> Result<(), Error> {
+        match &configuration.storage {
+            Storage::File { .. } => {
+                fs::remove_file(&place.path)
+                    .map_err(|error| Error::io("remove", &place.path, error))?;
+                if let Some(parent) = place.path.parent().and_then(|path| File::open(path).ok()) {
+                    // A file system that discards does it when this is on disk, and not while the next is measured.
+                    let _ = rustix::fs::fsync(&parent);
+                }
+                Ok(())
+            }
+            Storage::Device { .. } => Ok(()),
+            Storage::ThinVolume { group, .. } => {
+                let Some(changes) = &mut self.changes else {
+                    return Ok(());
+                };
+                let volume = place.path.file_name().unwrap_or_default().to_string_lossy();
+                changes.take_back_one(|change| {
+                    matches!(change, Change::ThinPool { group: other, pool, .. }
+                        if other == group && host_changes::volume(pool) == volume)
+                })
+            }
+        }
+    }
+
+    /// Writes every byte of a place once, with data that nothing can compress or find twice.
+    fn fill(
+        &mut self,
+        configuration: &Configuration,
+        place: &Place,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        if format(configuration) == Format::Raw {
+            return write_noise(&place.path, place.offset, place.length, self.count, cancel);
+        }
+        // Through the format: qemu-img copies noise into the image as it was made.
+        let source = place.path.with_extension("noise");
+        File::create_new(&source).map_err(|error| Error::io("create", &source, error))?;
+        let filled = write_noise(&source, 0, place.length, self.count, cancel).and_then(|()| {
+            let word = OsStr::new;
+            let argv = [
+                word("qemu-img"),
+                word("convert"),
+                word("-n"),
+                word("-f"),
+                word("raw"),
+                word("-O"),
+                word(format(configuration).as_wire()),
+                source.as_os_str(),
+                place.path.as_os_str(),
+            ];
+            programs::output(&argv, LIMIT, cancel).map(|_| ())
+        });
+        fs::remove_file(&source).map_err(|error| Error::io("remove", &source, error))?;
+        filled
+    }
+}
+
+/// The format of a configuration's image.
+pub(crate) fn format(configuration: &Configuration) -> Format {
+    configuration
+        .disk()
+        .backend
+        .image()
+        .and_then(|image| image.format)
+        .unwrap_or(Format::Raw)
+}
+
+/// Makes the file of an image as its configuration says.
+fn create_file(
+    scratch: &Scratch,
+    name: &str,
+    configuration: &Configuration,
+    cancel: &Cancel,
+) -> Result<PathBuf, Error> {
+    let size = configuration.size.0;
+    let creation = configuration
+        .disk()
+        .backend
+        .image()
+        .and_then(|image| image.creation.as_ref());
+    let (path, file) = scratch.new_file(name).map_err(|error| Error::Refused {
+        what: "to make a file".to_owned(),
+        why: error.to_string(),
+    })?;
+    let failed = |error: std::io::Error| Error::io("allocate", &path, error);
+    match (format(configuration), creation) {
+        (Format::Raw, creation) => {
+            let preallocation = match creation {
+                Some(Creation::RawFile { preallocation, .. }) => *preallocation,
+                _ => None,
+            };
+            match preallocation.unwrap_or(Preallocation::Off) {
+                Preallocation::Off => file.set_len(size).map_err(failed)?,
+                Preallocation::Falloc => {
+                    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
+                        .map_err(|error| failed(error.into()))?;
+                }
+                Preallocation::Full => {
+                    let block = vec![0_u8; 1 << 20];
+                    let mut left = size;
+                    while left > 0 {
+                        cancel.check()?;
+                        let now = left.min(1 << 20);
+                        (&file)
+                            .write_all(&block[..usize::try_from(now).expect("a MiB at most")])
+                            .map_err(failed)?;
+                        left -= now;
+                    }
+                    file.sync_all().map_err(failed)?;
+                }
+            }
+        }
+        (Format::Qcow2, Some(Creation::Qcow2(creation))) => {
+            let vmdisk_model::Qcow2Creation {
+                // The configuration's size is what the guest sees.
+                size: _,
+                preallocation,
+                cluster_size,
+                extended_l2,
+                lazy_refcounts,
+                // A chain is no storage of a benchmark.
+                backing: _,
+            } = creation;
+            let mut options = Vec::new();
+            if let Some(preallocation) = preallocation {
+                options.push(format!("preallocation={}", preallocation.as_wire()));
+            }
+            if let Some(cluster_size) = cluster_size {
+                options.push(format!("cluster_size={}", cluster_size.0));
+            }
+            let switch = |on: bool| if on { "on" } else { "off" };
+            if let Some(extended) = extended_l2 {
+                options.push(format!("extended_l2={}", switch(*extended)));
+            }
+            if let Some(lazy) = lazy_refcounts {
+                options.push(format!("lazy_refcounts={}", switch(*lazy)));
+            }
+            qemu_img_create(&path, "qcow2", &options, size, cancel)?;
+        }
+        (other, _) => qemu_img_create(&path, other.as_wire(), &[], size, cancel)?,
+    }
+    Ok(path)
+}
+
+fn qemu_img_create(
+    path: &Path,
+    format: &str,
+    options: &[String],
+    size: u64,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let (options, size) = (options.join(","), size.to_string());
+    let word = OsStr::new;
+    let mut argv = vec![
+        word("qemu-img"),
+        word("create"),
+        word("-q"),
+        word("-f"),
+        word(format),
+    ];
+    if !options.is_empty() {
+        argv.extend([word("-o"), word(&options)]);
+    }
+    argv.extend([path.as_os_str(), word(&size)]);
+    programs::output(&argv, LIMIT, cancel).map(|_| ())
+}
+
+fn write_noise(
+    path: &Path,
+    offset: u64,
+    length: u64,
+    seed: u32,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let failed = |error: std::io::Error| Error::io("fill", path, error);
+    let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+    file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+    let mut noise = Noise::new(u64::from(seed));
+    let mut block = vec![0_u8; 1 << 20];
+    let mut writer = BufWriter::with_capacity(0, &file);
+    let mut left = length;
+    while left > 0 {
+        cancel.check()?;
+        let now = usize::try_from(left.min(1 << 20)).expect("a MiB at most");
+        noise.fill(&mut block[..now]);
+        writer.write_all(&block[..now]).map_err(failed)?;
+        left -= now as u64;
+    }
+    writer.flush().map_err(failed)?;
+    file.sync_all().map_err(failed)
+}
+
+/// What to know of a file system that is not on a disk of this host.
+fn file_system_note(path: &Path) -> Option<String> {
+    let kind = rustix::fs::statfs(path).ok()?.f_type;
+    let name = match u64::try_from(kind).ok()? & 0xffff_ffff {
+        0x0102_1994 => "tmpfs: this measures memory",
+        0x8584_58f6 => "ramfs: this measures memory",
+        0x794c_7630 => "overlayfs: its upper layer is measured",
+        0x6969 => "NFS: this measures a network",
+        0x6573_5546 => "FUSE: this measures a program",
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => "SMB: this measures a network",
+        _ => return None,
+    };
+    Some(format!("the files are on {name}"))
+}

@@ -1,0 +1,108 @@
+//! What host and guest tell each other: one job inwards, lines of JSON outwards.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Measurement, Workload};
+
+/// Where the guest finds its job.
+pub(crate) const JOB_PATH: &str = "job.json";
+
+/// Name of the port that the guest speaks through.
+pub(crate) const PORT: &str = "vmdisk.bench";
+
+/// What stands for the disk, or for the directory on it, in the text of a fio job.
+pub(crate) const PLACEHOLDER: &str = "@DISK@";
+
+/// Everything that is to be done in one boot, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) tasks: Vec<Task>,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Task {
+    pub(crate) disk: DiskName,
+    pub(crate) workload: Workload,
+    /// The part of the disk that is used.
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+    pub(crate) seed: u64,
+    /// The text of a fio job; our own generator runs where there is none.
+    pub(crate) fio: Option<String>,
+}
+
+/// How the guest knows a disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DiskName {
+    Serial(String),
+    /// The one whose serial number is none of ours: a daemon's disk has the daemon's.
+    TheOther,
+}
+
+/// A line from the guest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "message")]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
+pub(crate) enum Message {
+    /// The guest is up.
+    Hello {
+        /// The release of its kernel.
+        release: String,
+        /// Seconds since its kernel began.
+        uptime_seconds: f64,
+        /// Modules that would not load, with the reason.
+        not_loaded: Vec<String>,
+        /// Reads of nothing per second, for telling one boot from another.
+        control_iops: f64,
+    },
+    /// A task is done.
+    Done { task: usize, outcome: Outcome },
+    /// There is nothing left to do, and the host may ask QEMU before it ends the guest.
+    End,
+}
+
+/// What a task came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
+pub(crate) enum Outcome {
+    Measured(Measurement),
+    Failed(String),
+}
+
+/// The whole lines of what came so far; a line that is still coming is left for later.
+pub(crate) fn messages(bytes: &[u8]) -> (Vec<Message>, Vec<String>) {
+    let mut messages = Vec::new();
+    let mut strange = Vec::new();
+    let end = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    for line in bytes[..end].split(|byte| *byte == b'\n') {
+        if line.is_empty() {
+            continue;
+        }
+        match serde_json::from_slice(line) {
+            Ok(message) => messages.push(message),
+            Err(_) => strange.push(String::from_utf8_lossy(line).chars().take(200).collect()),
+        }
+    }
+    (messages, strange)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lines_are_messages() {
+        let mut bytes = serde_json::to_vec(&Message::End).unwrap();
+        bytes.extend_from_slice(b"\nnonsense\n{\"message\":\"en");
+        let (read, strange) = messages(&bytes);
+        assert_eq!(read, [Message::End]);
+        assert_eq!(strange, ["nonsense"]);
+        assert_eq!(messages(b""), (vec![], vec![]));
+    }
+}

@@ -1,0 +1,382 @@
+//! Every sample on disk, before anything else happens.
+//!
+//! A run's directory holds `run.json` (what is run, where, and with what) and `journal.jsonl` (one
+//! [`Entry`] to a line, only ever appended). A line that a power cut left half written is dropped when
+//! the journal is read again.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CellId, Ended, EngineKind, Error, Measurement, Place, PlanRecord, Round, Settings};
+
+/// Version of what is written to disk: the run's header, journal and result.
+pub const SCHEMA_VERSION: &str = "1.0";
+
+const HEADER: &str = "run.json";
+const JOURNAL: &str = "journal.jsonl";
+
+/// What a run is, written once at its beginning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Version of the format.
+    pub schema_version: String,
+    /// The vmdisk that measures.
+    pub vmdisk: String,
+    /// What is measured.
+    pub plan: PlanRecord,
+    /// SHA-256 of the plan; a run goes on only with the same plan.
+    pub plan_hash: String,
+    /// How it is measured.
+    pub settings: Settings,
+    /// When it began, RFC 3339, in UTC.
+    pub began_at: String,
+    /// The machine, in words: kernel, processor, file systems.
+    pub environment: BTreeMap<String, String>,
+    /// SHA-256 of the facts of the host, which lie beside this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts_hash: Option<String>,
+    /// Programs and their versions, by engine.
+    pub versions: BTreeMap<EngineKind, BTreeMap<String, String>>,
+    /// What the user asked for, from which the plan can be made again.
+    #[serde(default)]
+    pub request: serde_json::Value,
+}
+
+impl Header {
+    /// What is wrong with it, if it was not made here but read.
+    pub fn problem(&self) -> Option<String> {
+        let dangling = self.plan.dangling();
+        dangling.or_else(|| self.settings.repetition.problem().map(str::to_owned))
+    }
+}
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "entry")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "entries are made one at a time and written at once"
+)]
+pub enum Entry {
+    /// A cell was measured.
+    Sample(Sample),
+    /// A cell could not be measured in this round.
+    Failure {
+        /// The round.
+        round: u32,
+        /// The cell.
+        cell: CellId,
+        /// Why.
+        error: String,
+    },
+    /// A round begins.
+    Round(Round),
+    /// A cell is not measured any more.
+    LeftOut {
+        /// The cell.
+        cell: CellId,
+        /// Why.
+        why: String,
+    },
+    /// A run that had been stopped goes on.
+    Resumed {
+        /// When, in seconds since the run began.
+        at_seconds: f64,
+    },
+    /// The run ended.
+    Ended {
+        /// Why.
+        ended: Ended,
+        /// When, in seconds since the run began.
+        at_seconds: f64,
+    },
+}
+
+/// Where a run's entries go.
+pub trait Log {
+    /// Adds an entry, and returns once it is kept.
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    fn append(&mut self, entry: &Entry) -> Result<(), Error>;
+}
+
+/// Keeps entries in memory, for tests.
+impl Log for Vec<Entry> {
+    fn append(&mut self, entry: &Entry) -> Result<(), Error> {
+        self.push(entry.clone());
+        Ok(())
+    }
+}
+
+/// One measurement, with where it belongs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// The round, from 1; 0 is the warm-up.
+    pub round: u32,
+    /// Its place in the order of the round, from 0.
+    pub position: u32,
+    /// The cell.
+    pub cell: CellId,
+    /// When it ended, in seconds since the run began.
+    pub at_seconds: f64,
+    /// What it came to.
+    pub measurement: Measurement,
+}
+
+/// The directory of a run, open for appending.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+/// What a run's directory holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadJournal {
+    /// What the run is.
+    pub header: Header,
+    /// What happened, in order.
+    pub entries: Vec<Entry>,
+    /// True if the last line was cut off, and is not among the entries.
+    pub is_cut_off: bool,
+}
+
+/// How long a run had taken when its last entry was written.
+pub fn taken(entries: &[Entry]) -> Duration {
+    let times = entries.iter().map(|entry| match entry {
+        Entry::Sample(sample) => sample.at_seconds,
+        Entry::Round(round) => round.at_seconds,
+        Entry::Resumed { at_seconds }
+        | Entry::Ended {
+            ended: _,
+            at_seconds,
+        } => *at_seconds,
+        Entry::Failure { .. } | Entry::LeftOut { .. } => 0.0,
+    });
+    Duration::try_from_secs_f64(times.fold(0.0, f64::max)).unwrap_or_default()
+}
+
+impl Journal {
+    /// Begins a run in a directory that must not hold one yet.
+    ///
+    /// # Errors
+    /// If there is a run already, or the directory cannot be written.
+    pub fn create(directory: &Path, header: &Header) -> Result<Self, Error> {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Error::io("create", directory, error))?;
+        let path = directory.join(HEADER);
+        let mut text = serde_json::to_string_pretty(header)
+            .expect("a header holds only text, numbers and maps with text as keys");
+        text.push('\n');
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(|error| {
+                if error.kind() == std::io::ErrorKind::AlreadyExists {
+                    return Error::Refused {
+                        what: format!("to measure into {}", directory.display()),
+                        why: "it holds a run already".to_owned(),
+                    };
+                }
+                Error::io("create", &path, error)
+            })?;
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(|error| Error::io("write", &path, error))?;
+        let path = directory.join(JOURNAL);
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(|error| Error::io("create", &path, error))?;
+        Ok(Journal { path, file })
+    }
+
+    /// Goes on with a run; what was cut off is cut off on disk too.
+    ///
+    /// # Errors
+    /// If there is no run, or it cannot be understood or written.
+    pub fn resume(directory: &Path) -> Result<(Self, ReadJournal), Error> {
+        let read = Journal::read(directory)?;
+        let path = directory.join(JOURNAL);
+        let file = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .map_err(|error| Error::io("open", &path, error))?;
+        if read.is_cut_off {
+            let text = std::fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
+            let whole = text
+                .iter()
+                .rposition(|byte| *byte == b'\n')
+                .map_or(0, |at| at + 1);
+            file.set_len(whole as u64)
+                .map_err(|error| Error::io("shorten", &path, error))?;
+        }
+        Ok((Journal { path, file }, read))
+    }
+
+    /// Reads a run's directory.
+    ///
+    /// # Errors
+    /// If it cannot be read or understood; a last line without its end is no error.
+    pub fn read(directory: &Path) -> Result<ReadJournal, Error> {
+        let path = directory.join(HEADER);
+        let text =
+            std::fs::read_to_string(&path).map_err(|error| Error::io("read", &path, error))?;
+        let header: Header = serde_json::from_str(&text)
+            .map_err(|error| malformed(&path, Some(error.line()), &error))?;
+        if header.schema_version != SCHEMA_VERSION {
+            let message = format!(
+                "a run of version {}, and this vmdisk knows {SCHEMA_VERSION}",
+                header.schema_version
+            );
+            return Err(malformed(&path, None, &message));
+        }
+        if let Some(problem) = header.problem() {
+            return Err(malformed(&path, None, &problem));
+        }
+        let path = directory.join(JOURNAL);
+        let bytes = std::fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let mut entries = Vec::new();
+        let mut is_cut_off = false;
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            if !line.ends_with('\n') {
+                is_cut_off = true;
+                break;
+            }
+            let entry = serde_json::from_str(line)
+                .map_err(|error| malformed(&path, Some(index + 1), &error))?;
+            entries.push(entry);
+        }
+        Ok(ReadJournal {
+            header,
+            entries,
+            is_cut_off,
+        })
+    }
+}
+
+impl Log for Journal {
+    /// Adds a line, and returns once it is on disk.
+    fn append(&mut self, entry: &Entry) -> Result<(), Error> {
+        let mut line =
+            serde_json::to_string(entry).map_err(|error| malformed(&self.path, None, &error))?;
+        line.push('\n');
+        // One call, so that a line is whole or the last.
+        self.file
+            .write_all(line.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| Error::io("append to", &self.path, error))
+    }
+}
+
+fn malformed(path: &Path, line: Option<usize>, message: &impl std::fmt::Display) -> Error {
+    Error::Malformed {
+        place: Place {
+            text: path.display().to_string(),
+            line,
+        },
+        message: message.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Direction;
+
+    fn header() -> Header {
+        Header {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            vmdisk: "0.1.0".to_owned(),
+            plan: PlanRecord {
+                name: "test".to_owned(),
+                question: "which?".to_owned(),
+                configurations: Vec::new(),
+                workloads: Vec::new(),
+                cells: Vec::new(),
+                left_out: Vec::new(),
+            },
+            plan_hash: "0".repeat(64),
+            settings: Settings {
+                seed: 7,
+                repetition: crate::Repetition::default(),
+                time_budget_seconds: 600.0,
+                has_warm_up: true,
+                accepts_noise: false,
+            },
+            began_at: "2026-11-20T09:00:00Z".to_owned(),
+            environment: BTreeMap::new(),
+            facts_hash: None,
+            request: serde_json::Value::Null,
+            versions: BTreeMap::from([(
+                EngineKind::Mock,
+                BTreeMap::from([("mock".to_owned(), "1".to_owned())]),
+            )]),
+        }
+    }
+
+    fn sample(round: u32) -> Entry {
+        Entry::Sample(Sample {
+            round,
+            position: 0,
+            cell: CellId(0),
+            at_seconds: 1.0,
+            measurement: Measurement {
+                read: Some(Direction::over(4096 * 100, 100, 2.0)),
+                seconds: 2.0,
+                ..Measurement::default()
+            },
+        })
+    }
+
+    #[test]
+    fn what_was_appended_is_read_again_and_a_line_cut_off_is_dropped() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(directory.path(), &header()).unwrap();
+        journal.append(&sample(1)).unwrap();
+        journal.append(&sample(2)).unwrap();
+        let path = directory.path().join(JOURNAL);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, &text[..text.len() - 9]).unwrap();
+
+        let (mut journal, read) = Journal::resume(directory.path()).unwrap();
+        assert!(read.is_cut_off);
+        assert_eq!(read.header, header());
+        assert_eq!(read.entries, [sample(1)]);
+        journal.append(&sample(3)).unwrap();
+        let read = Journal::read(directory.path()).unwrap();
+        assert!(!read.is_cut_off);
+        assert_eq!(read.entries, [sample(1), sample(3)]);
+    }
+
+    #[test]
+    fn a_second_run_never_overwrites_a_first() {
+        let directory = tempfile::tempdir().unwrap();
+        Journal::create(directory.path(), &header()).unwrap();
+        let error = Journal::create(directory.path(), &header()).unwrap_err();
+        assert!(
+            error.to_string().ends_with(": it holds a run already"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_spoilt_line_is_told_with_its_number() {
+        let directory = tempfile::tempdir().unwrap();
+        Journal::create(directory.path(), &header()).unwrap();
+        std::fs::write(directory.path().join(JOURNAL), "{}\n").unwrap();
+        let error = Journal::read(directory.path()).unwrap_err();
+        assert!(error.to_string().contains("journal.jsonl:1: "), "{error}");
+    }
+}

@@ -1,0 +1,167 @@
+//! What one run of a workload came to: the same for all engines.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What one run of a workload came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Measurement {
+    /// Reads, if the workload reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<Direction>,
+    /// Writes, if the workload writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<Direction>,
+    /// Latency of flushes, if the workload syncs and the engine can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync: Option<Latency>,
+    /// Seconds that were timed.
+    pub seconds: f64,
+    /// The course of the measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<SeriesPoint>,
+    /// Whether it was what the cell means.
+    #[serde(default)]
+    pub semantics: Semantics,
+    /// How guest CPUs ran.
+    #[serde(default)]
+    pub accelerator: Accelerator,
+    /// Requests per second of an empty workload in the same boot, where the engine runs one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_iops: Option<f64>,
+    /// Processor time of the programs, in seconds, where the engine can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
+    /// Every program that was started, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandRecord>,
+    /// Texts that a program was given, such as fio's job, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
+    /// What a reader of the figures should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Requests in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Direction {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Requests done.
+    pub operations: u64,
+    /// Bytes per second.
+    pub bytes_per_second: f64,
+    /// Requests per second.
+    pub iops: f64,
+    /// Latency of requests, where the engine can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+}
+
+impl Direction {
+    /// Requests that took `seconds` together.
+    pub fn over(bytes: u64, operations: u64, seconds: f64) -> Self {
+        Direction {
+            bytes,
+            operations,
+            bytes_per_second: bytes as f64 / seconds,
+            iops: operations as f64 / seconds,
+            latency: None,
+        }
+    }
+}
+
+/// Latency, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Latency {
+    /// Mean.
+    pub mean_ns: f64,
+    /// Smallest, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_ns: Option<u64>,
+    /// Largest, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ns: Option<u64>,
+    /// Percentiles by their number, such as `50`, `99`, `99.9`.
+    #[serde(default)]
+    pub percentiles_ns: BTreeMap<String, u64>,
+}
+
+/// One point of the course of a measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeriesPoint {
+    /// Seconds since the beginning, at the end of the interval.
+    pub seconds: f64,
+    /// Requests per second in the interval.
+    pub iops: f64,
+    /// Bytes per second in the interval.
+    pub bytes_per_second: f64,
+}
+
+/// Whether a measurement was what its cell means.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Semantics {
+    /// The write cache as whoever sends the requests sees it, such as the guest's `queue/write_cache`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_cache: Option<WriteCache>,
+    /// Flushes that the workload asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes_asked: Option<u64>,
+    /// Flushes that arrived where the engine could count them, such as the guest's `flush_ios`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes_seen: Option<u64>,
+    /// What is wrong with it; empty if everything that was looked at is as it should be. A measurement
+    /// with complaints is kept and not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub complaints: Vec<String>,
+}
+
+/// What a disk says of its write cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteCache {
+    /// Written data is safe after a flush.
+    WriteBack,
+    /// Written data is safe at once.
+    WriteThrough,
+}
+
+/// How guest CPUs ran.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Accelerator {
+    /// There was no guest.
+    #[default]
+    NoGuest,
+    /// On the processor.
+    Kvm,
+    /// Emulated: CPU costs are many times those of KVM, so figures hold for comparing only.
+    Tcg,
+}
+
+/// One program that was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandRecord {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+}
+
+impl CommandRecord {
+    /// A program with its arguments.
+    pub fn new<T: Into<String>>(argv: impl IntoIterator<Item = T>) -> Self {
+        CommandRecord {
+            argv: argv.into_iter().map(Into::into).collect(),
+        }
+    }
+}

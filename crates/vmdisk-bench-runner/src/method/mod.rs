@@ -1,0 +1,23 @@
+//! How samples are taken, and what may be said of them.
+
+mod estimate;
+mod looks;
+mod noise;
+mod random;
+mod run;
+mod statistics;
+mod student;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use estimate::{Estimate, estimate};
+pub use looks::{FEWEST_ROUNDS, Repetition};
+pub use noise::{Machine, Noise, Surroundings};
+pub use run::{Ended, Event, Round, Runner, Settings};
+pub use statistics::{Interval, Summary, ratio_interval, unpaired_interval};
+pub use values::{Comparison, Values, Verdict};
+
+pub(crate) use random::Random;
+pub(crate) use statistics::median;
+pub(crate) use values::{factor, none_shown, percent};

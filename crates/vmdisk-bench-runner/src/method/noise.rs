@@ -1,0 +1,323 @@
+//! What else the machine is doing, and how fast it is at doing nothing.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::random::Random;
+
+/// What else the machine is doing, as far as it can be told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Noise {
+    /// Share of the last 10 s in which something waited for a processor; read before a run only, because
+    /// a run raises it itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_pressure: Option<f64>,
+    /// Share of the last 10 s in which something waited for I/O; read before a run only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_pressure: Option<f64>,
+    /// Share of the processors that was busy while the run did nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<f64>,
+    /// Share of the time since the last look that the hypervisor above took from this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal: Option<f64>,
+    /// How often processors were slowed down for heat since the last look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<u64>,
+    /// Arrays that are being resynchronised or checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resyncing: Vec<String>,
+}
+
+/// Most pressure before a run; the design's limits.
+const MOST_PRESSURE: f64 = 0.20;
+/// Most that others may use of the processors.
+const MOST_BUSY: f64 = 0.20;
+/// Most that the hypervisor above may take.
+const MOST_STEAL: f64 = 0.01;
+
+impl Noise {
+    /// What disturbs a measurement; empty if the machine is quiet.
+    pub fn disturbances(&self) -> Vec<String> {
+        let Noise {
+            cpu_pressure,
+            io_pressure,
+            busy,
+            steal,
+            throttled,
+            resyncing,
+        } = self;
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        let mut found = Vec::new();
+        let mut share = |value: &Option<f64>, most: f64, text: &dyn Fn(f64) -> String| {
+            if let Some(value) = value.filter(|value| *value > most) {
+                found.push(text(value));
+            }
+        };
+        share(cpu_pressure, MOST_PRESSURE, &|value| {
+            format!(
+                "programs waited for a processor {} of the time",
+                percent(value)
+            )
+        });
+        share(io_pressure, MOST_PRESSURE, &|value| {
+            format!("programs waited for I/O {} of the time", percent(value))
+        });
+        share(busy, MOST_BUSY, &|value| {
+            format!("others used {} of the processors", percent(value))
+        });
+        share(steal, MOST_STEAL, &|value| {
+            format!("the hypervisor above took {} of the time", percent(value))
+        });
+        if let Some(times) = throttled.filter(|times| *times > 0) {
+            found.push(format!(
+                "processors were slowed down for heat {times} times"
+            ));
+        }
+        for array in resyncing {
+            found.push(format!("{array} is being resynchronised or checked"));
+        }
+        found
+    }
+}
+
+/// What a run asks of the machine around it, so that a test can stand in for it.
+pub trait Surroundings {
+    /// Time that the run has taken, without the time for which it was stopped.
+    fn elapsed(&mut self) -> Duration;
+    /// Looks at what else the machine is doing; `is_before_run` is true once.
+    fn noise(&mut self, is_before_run: bool) -> Noise;
+    /// How much of a fixed piece of arithmetic is done in a second: an engine without a disk.
+    fn control(&mut self) -> f64;
+}
+
+/// The machine that this runs on.
+#[derive(Debug)]
+pub struct Machine {
+    began: Instant,
+    before: Duration,
+    last: Option<(CpuTimes, u64)>,
+}
+
+impl Machine {
+    /// Begins to count time.
+    pub fn new() -> Self {
+        Machine::after(Duration::ZERO)
+    }
+
+    /// Goes on counting for a run that has taken this long already.
+    pub fn after(before: Duration) -> Self {
+        Machine {
+            began: Instant::now(),
+            before,
+            last: None,
+        }
+    }
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Machine::new()
+    }
+}
+
+/// How long the machine is watched while the run does nothing.
+const WATCHED: Duration = Duration::from_millis(250);
+/// How long the arithmetic goes on.
+const CONTROLLED: Duration = Duration::from_millis(100);
+
+impl Surroundings for Machine {
+    fn elapsed(&mut self) -> Duration {
+        self.before + self.began.elapsed()
+    }
+
+    fn noise(&mut self, is_before_run: bool) -> Noise {
+        let before = CpuTimes::read();
+        std::thread::sleep(WATCHED);
+        let after = CpuTimes::read();
+        let throttled = throttle_count();
+        let pressure = |resource: &str| {
+            let text = std::fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;
+            some_avg10(&text)
+        };
+        let since = after.as_ref().zip(self.last.as_ref());
+        let noise = Noise {
+            cpu_pressure: is_before_run.then(|| pressure("cpu")).flatten(),
+            io_pressure: is_before_run.then(|| pressure("io")).flatten(),
+            busy: before
+                .as_ref()
+                .zip(after.as_ref())
+                .and_then(|(before, after)| after.busy_since(before)),
+            steal: since.and_then(|(after, (before, _))| after.steal_since(before)),
+            throttled: self
+                .last
+                .as_ref()
+                .map(|(_, count)| throttled.saturating_sub(*count)),
+            resyncing: resyncing(Path::new("/sys/block")),
+        };
+        self.last = after.map(|times| (times, throttled));
+        noise
+    }
+
+    fn control(&mut self) -> f64 {
+        let mut random = Random::new(1);
+        let mut steps = 0_u64;
+        let began = Instant::now();
+        loop {
+            for _ in 0..1_000 {
+                std::hint::black_box(random.next());
+            }
+            steps += 1_000;
+            let elapsed = began.elapsed();
+            if elapsed >= CONTROLLED {
+                return steps as f64 / elapsed.as_secs_f64();
+            }
+        }
+    }
+}
+
+/// The first line of `/proc/stat`.
+#[derive(Clone, Debug, PartialEq)]
+struct CpuTimes {
+    total: u64,
+    idle: u64,
+    steal: u64,
+}
+
+impl CpuTimes {
+    fn read() -> Option<Self> {
+        CpuTimes::parse(&std::fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let line = text.lines().next()?.strip_prefix("cpu ")?;
+        let fields: Vec<u64> = line
+            .split_whitespace()
+            .filter_map(|field| field.parse().ok())
+            .collect();
+        // user nice system idle iowait irq softirq steal; guest times are in user and nice already.
+        let [user, nice, system, idle, iowait, irq, softirq, steal, ..] = fields[..] else {
+            return None;
+        };
+        Some(CpuTimes {
+            total: user + nice + system + idle + iowait + irq + softirq + steal,
+            idle: idle + iowait,
+            steal,
+        })
+    }
+
+    fn share(part: u64, whole: u64) -> Option<f64> {
+        (whole > 0).then(|| part as f64 / whole as f64)
+    }
+
+    fn busy_since(&self, before: &CpuTimes) -> Option<f64> {
+        let total = self.total.saturating_sub(before.total);
+        let idle = self.idle.saturating_sub(before.idle);
+        CpuTimes::share(total.saturating_sub(idle), total)
+    }
+
+    fn steal_since(&self, before: &CpuTimes) -> Option<f64> {
+        let total = self.total.saturating_sub(before.total);
+        CpuTimes::share(self.steal.saturating_sub(before.steal), total)
+    }
+}
+
+/// `some avg10=` of a file in `/proc/pressure`, as a share.
+fn some_avg10(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let number = line
+        .split_whitespace()
+        .find_map(|field| field.strip_prefix("avg10="))?;
+    Some(number.parse::<f64>().ok()? / 100.0)
+}
+
+/// How often processors were slowed down for heat since the machine started.
+fn throttle_count() -> u64 {
+    let Ok(entries) = std::fs::read_dir("/sys/devices/system/cpu") else {
+        return 0;
+    };
+    let counts = entries.flatten().filter_map(|entry| {
+        let path = entry.path().join("thermal_throttle/core_throttle_count");
+        std::fs::read_to_string(path)
+            .ok()?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    });
+    counts.sum()
+}
+
+/// Arrays of `md` that do something of their own.
+fn resyncing(blocks: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(blocks) else {
+        return Vec::new();
+    };
+    let mut found: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let action = std::fs::read_to_string(entry.path().join("md/sync_action")).ok()?;
+            (action.trim() != "idle" && action.trim() != "frozen")
+                .then(|| entry.file_name().to_string_lossy().into_owned())
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_files_are_understood() {
+        let text = "some avg10=25.00 avg60=64.93 avg300=44.03 total=5663000191\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+        assert_eq!(some_avg10(text), Some(0.25));
+        assert_eq!(some_avg10(""), None);
+        let before = CpuTimes::parse("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1").unwrap();
+        let after = CpuTimes::parse("cpu  130 0 60 840 60 0 0 10 30 0\n").unwrap();
+        assert_eq!(after.busy_since(&before), Some(0.5));
+        assert_eq!(after.steal_since(&before), Some(0.1));
+        assert_eq!(CpuTimes::parse("cpu  1 2\n"), None);
+    }
+
+    #[test]
+    fn an_array_that_is_checked_disturbs() {
+        let root = tempfile::tempdir().unwrap();
+        for (name, action) in [("md0", "check\n"), ("md1", "idle\n")] {
+            let folder = root.path().join(name).join("md");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("sync_action"), action).unwrap();
+        }
+        let noise = Noise {
+            resyncing: resyncing(root.path()),
+            busy: Some(0.5),
+            steal: Some(0.001),
+            ..Noise::default()
+        };
+        assert_eq!(
+            noise.disturbances(),
+            [
+                "others used 50 % of the processors",
+                "md0 is being resynchronised or checked"
+            ]
+        );
+        assert!(Noise::default().disturbances().is_empty());
+    }
+
+    #[test]
+    fn the_machine_can_be_asked() {
+        let mut machine = Machine::new();
+        assert!(machine.control() > 1_000_000.0);
+        assert!(
+            machine.noise(true).steal.is_none(),
+            "there was no look before"
+        );
+        let noise = machine.noise(false);
+        assert!(noise.cpu_pressure.is_none());
+        assert!(noise.busy.is_none_or(|busy| (0.0..=1.0).contains(&busy)));
+    }
+}

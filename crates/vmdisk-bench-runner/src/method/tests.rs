@@ -1,0 +1,400 @@
+//! The whole method, driven with planted numbers.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::*;
+use crate::mock::Mock;
+use crate::{Cancel, Engine, Entry, Error, Plan, Wishes, read_plan};
+
+const TWO: &str = "
+version: 1
+name: test
+question: is b faster than a?
+size: 64M
+phases: [steady]
+workloads: [4k-random-write-qd32]
+fixed: {engine: mock}
+configurations: [{name: a}, {name: b}]
+baseline: {name: a}
+";
+
+fn plan(text: &str) -> Plan {
+    read_plan(text, "test", &Wishes::default()).unwrap()
+}
+
+fn settings(seed: u64, repetition: Repetition) -> Settings {
+    Settings {
+        seed,
+        repetition,
+        time_budget_seconds: 1e6,
+        has_warm_up: false,
+        accepts_noise: false,
+    }
+}
+
+fn fixed() -> Repetition {
+    Repetition::default()
+}
+
+fn adaptive(precision: f64) -> Repetition {
+    Repetition {
+        most_rounds: 24,
+        precision,
+        ..Repetition::default()
+    }
+}
+
+/// A machine whose clock goes on by a second whenever it is read.
+#[derive(Default)]
+struct Still {
+    seconds: u64,
+    noise: Noise,
+}
+
+impl Surroundings for Still {
+    fn elapsed(&mut self) -> Duration {
+        self.seconds += 1;
+        Duration::from_secs(self.seconds)
+    }
+
+    fn noise(&mut self, _is_before_run: bool) -> Noise {
+        self.noise.clone()
+    }
+
+    fn control(&mut self) -> f64 {
+        1.0
+    }
+}
+
+fn run_on(
+    machine: &mut Still,
+    plan: &Plan,
+    settings: &Settings,
+    mock: Mock,
+    cancel: &Cancel,
+    past: &[Entry],
+) -> (Result<Ended, Error>, Vec<Entry>) {
+    let mut log: Vec<Entry> = past.to_vec();
+    let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(mock)];
+    let runner = Runner {
+        plan,
+        settings,
+        engines: &mut engines,
+        surroundings: machine,
+        log: &mut log,
+        cancel,
+        observe: &mut |_| {},
+    };
+    let ended = runner.run(past);
+    (ended, log)
+}
+
+fn run(plan: &Plan, settings: &Settings, mock: Mock) -> (Ended, Vec<Entry>) {
+    let (ended, log) = run_on(
+        &mut Still::default(),
+        plan,
+        settings,
+        mock,
+        &Cancel::new(),
+        &[],
+    );
+    (ended.unwrap(), log)
+}
+
+fn rounds(entries: &[Entry]) -> Vec<&Round> {
+    entries
+        .iter()
+        .filter_map(|entry| {
+            let Entry::Round(round) = entry else {
+                return None;
+            };
+            Some(round)
+        })
+        .collect()
+}
+
+/// The only comparison of a run.
+fn comparison(plan: &Plan, settings: &Settings, entries: &[Entry]) -> Comparison {
+    let complete = rounds(entries).len() as u32;
+    let values = Values::of(&plan.cells, &plan.workloads, entries);
+    let alpha = settings.repetition.alpha(complete);
+    let mut comparisons = values.comparisons(&plan.cells, alpha);
+    assert_eq!(comparisons.len(), 1);
+    comparisons.remove(0)
+}
+
+/// How often a run with these planted numbers shows what, of `times` seeds.
+fn verdicts(times: u64, repetition: &Repetition, mock: impl Fn(u64) -> Mock) -> Vec<Comparison> {
+    let plan = plan(TWO);
+    (0..times)
+        .map(|seed| {
+            let settings = settings(seed, repetition.clone());
+            let (_, log) = run(&plan, &settings, mock(seed.wrapping_mul(7_919) + 1));
+            comparison(&plan, &settings, &log)
+        })
+        .collect()
+}
+
+fn share(comparisons: &[Comparison], verdict: Verdict) -> f64 {
+    let with = comparisons
+        .iter()
+        .filter(|comparison| comparison.verdict == verdict);
+    with.count() as f64 / comparisons.len() as f64
+}
+
+#[test]
+fn a_planted_difference_of_10_percent_is_found() {
+    for repetition in [fixed(), adaptive(0.03)] {
+        let faster = verdicts(300, &repetition, |seed| Mock::new(seed).level("b", 1.1));
+        assert!(
+            share(&faster, Verdict::Faster) > 0.95,
+            "{}",
+            share(&faster, Verdict::Faster)
+        );
+        assert_eq!(share(&faster, Verdict::Slower), 0.0);
+        let covered = faster.iter().filter(|comparison| {
+            let interval = comparison.interval.unwrap();
+            interval.low < 1.1 && 1.1 < interval.high
+        });
+        assert!(covered.count() >= 280, "the intervals hold the truth");
+        let slower = verdicts(100, &repetition, |seed| {
+            Mock::new(seed).level("b", 1.0 / 1.1)
+        });
+        assert!(share(&slower, Verdict::Slower) > 0.95);
+    }
+}
+
+#[test]
+fn a_planted_difference_of_0_is_no_difference_shown_in_94_of_100_runs_fixed() {
+    let found = verdicts(2_000, &fixed(), Mock::new);
+    let none = share(&found, Verdict::NoDifferenceShown);
+    assert!(none >= 0.94, "{none}");
+    // An interval that is wider than it says would pass, and find nothing.
+    assert!(none <= 0.965, "{none}");
+}
+
+#[test]
+fn a_planted_difference_of_0_is_no_difference_shown_in_94_of_100_runs_adaptive() {
+    // The precision is about that of a run of twelve rounds: some stop early, and some go on to the end.
+    let found = verdicts(2_000, &adaptive(0.03), Mock::new);
+    let none = share(&found, Verdict::NoDifferenceShown);
+    assert!(none >= 0.94, "{none}");
+    let lengths: BTreeSet<usize> = found
+        .iter()
+        .map(|comparison| comparison.ratios.len())
+        .collect();
+    assert!(lengths.len() >= 3, "looks were used: {lengths:?}");
+}
+
+#[test]
+fn drift_does_not_bias_the_result() {
+    // 2 % from sample to sample: with `a` always first, `b` would seem 2 % faster, each time.
+    let drifting = |seed| Mock::new(seed).noise(0.01).drift(0.02);
+    let found = verdicts(2_000, &fixed(), drifting);
+    let logarithms: Vec<f64> = found
+        .iter()
+        .map(|comparison| comparison.interval.unwrap().ratio.ln())
+        .collect();
+    let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+    // One run scatters by about 0.01, so the mean of 2,000 by about 0.0002.
+    assert!(mean.abs() < 0.001, "{mean}");
+    assert!(share(&found, Verdict::NoDifferenceShown) >= 0.94);
+}
+
+#[test]
+fn a_round_has_every_cell_once_in_an_order_that_the_seed_decides() {
+    let text = TWO.replace(
+        "[{name: a}, {name: b}]",
+        "[{name: a}, {name: b}, {name: c}, {name: d}, {name: e}]",
+    );
+    let plan = plan(&text);
+    let (_, log) = run(&plan, &settings(3, fixed()), Mock::new(1));
+    let orders: Vec<_> = rounds(&log)
+        .into_iter()
+        .map(|round| round.order.clone())
+        .collect();
+    assert_eq!(orders.len(), 6);
+    for order in &orders {
+        assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 5);
+    }
+    let distinct: BTreeSet<_> = orders.iter().collect();
+    assert!(distinct.len() >= 5, "{orders:?}");
+    for pair in orders.chunks(2) {
+        let backwards: Vec<_> = pair[1].iter().rev().copied().collect();
+        assert_eq!(pair[0], backwards);
+    }
+    let (_, again) = run(&plan, &settings(3, fixed()), Mock::new(2));
+    let again: Vec<_> = rounds(&again)
+        .into_iter()
+        .map(|round| round.order.clone())
+        .collect();
+    assert_eq!(again, orders);
+    let (_, other) = run(&plan, &settings(4, fixed()), Mock::new(2));
+    assert!(
+        rounds(&other)
+            .into_iter()
+            .zip(&orders)
+            .any(|(round, order)| round.order != *order)
+    );
+}
+
+#[test]
+fn a_run_that_is_precise_enough_ends_at_its_next_look() {
+    let plan = plan(TWO);
+    let settings = settings(1, adaptive(0.05));
+    let (ended, log) = run(&plan, &settings, Mock::new(1).noise(0.005));
+    assert_eq!((ended, rounds(&log).len()), (Ended::Precise, 6));
+    let (ended, log) = run(&plan, &settings, Mock::new(1).noise(0.3));
+    assert_eq!((ended, rounds(&log).len()), (Ended::AllRounds, 24));
+}
+
+#[test]
+fn a_warm_up_is_kept_and_not_counted() {
+    let plan = plan(TWO);
+    let mut settings = settings(1, fixed());
+    settings.has_warm_up = true;
+    let (_, log) = run(&plan, &settings, Mock::new(1));
+    assert_eq!(rounds(&log)[0].round, 0);
+    let samples = log
+        .iter()
+        .filter(|entry| matches!(entry, Entry::Sample(_)))
+        .count();
+    assert_eq!(samples, 14);
+    let values = Values::of(&plan.cells, &plan.workloads, &log);
+    assert_eq!(values.of_cell(crate::CellId(0)).len(), 6);
+}
+
+#[test]
+fn a_run_that_was_stopped_keeps_what_it_has_and_goes_on() {
+    let plan = plan(TWO);
+    let settings = settings(1, fixed());
+    let cancel = Cancel::new();
+    let mock = Mock::new(1).stop_after(5, &cancel);
+    let (ended, log) = run_on(&mut Still::default(), &plan, &settings, mock, &cancel, &[]);
+    assert_eq!(ended.unwrap(), Ended::Stopped);
+    assert_eq!(
+        log.iter()
+            .filter(|entry| matches!(entry, Entry::Sample(_)))
+            .count(),
+        5
+    );
+    let (ended, log) = run_on(
+        &mut Still::default(),
+        &plan,
+        &settings,
+        Mock::new(2),
+        &Cancel::new(),
+        &log,
+    );
+    assert_eq!(ended.unwrap(), Ended::AllRounds);
+    assert!(
+        log.iter()
+            .any(|entry| matches!(entry, Entry::Resumed { .. }))
+    );
+    // The third round was interrupted after one of its two cells; three more make six.
+    let complete = comparison(&plan, &settings, &log).ratios.len();
+    assert_eq!(complete, 5);
+    let numbers: Vec<u32> = rounds(&log).into_iter().map(|round| round.round).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn what_fails_is_told_given_up_and_does_not_stop_the_rest() {
+    let text = TWO.replace("{name: b}]", "{name: b}, {name: c}]");
+    let plan = plan(&text);
+    let settings = settings(1, fixed());
+    let (ended, log) = run(&plan, &settings, Mock::new(1).failing("c"));
+    assert_eq!(ended, Ended::AllRounds);
+    let failures = log
+        .iter()
+        .filter(|entry| matches!(entry, Entry::Failure { .. }))
+        .count();
+    assert_eq!(failures, 2);
+    let left_out = log.iter().find_map(|entry| {
+        let Entry::LeftOut { cell, why } = entry else {
+            return None;
+        };
+        Some((*cell, why.as_str()))
+    });
+    assert_eq!(
+        left_out,
+        Some((crate::CellId(2), "mock failed: it was told to fail"))
+    );
+    let values = Values::of(&plan.cells, &plan.workloads, &log);
+    assert_eq!(values.of_cell(crate::CellId(1)).len(), 6);
+    let (ended, _) = run(&self::plan(TWO), &settings, Mock::new(1).failing("b"));
+    assert_eq!(ended, Ended::AllRounds);
+}
+
+#[test]
+fn a_machine_that_is_not_quiet_is_refused_or_marked() {
+    let plan = plan(TWO);
+    let mut settings = settings(1, fixed());
+    let noise = Noise {
+        cpu_pressure: Some(0.6),
+        ..Noise::default()
+    };
+    let mut machine = Still {
+        noise,
+        ..Still::default()
+    };
+    let (ended, log) = run_on(
+        &mut machine,
+        &plan,
+        &settings,
+        Mock::new(1),
+        &Cancel::new(),
+        &[],
+    );
+    assert_eq!(
+        ended.unwrap_err().to_string(),
+        "this machine is not quiet: programs waited for a processor 60 % of the time"
+    );
+    assert!(log.is_empty());
+    settings.accepts_noise = true;
+    let (ended, log) = run_on(
+        &mut machine,
+        &plan,
+        &settings,
+        Mock::new(1),
+        &Cancel::new(),
+        &[],
+    );
+    assert_eq!(ended.unwrap(), Ended::AllRounds);
+    assert!(
+        rounds(&log)
+            .iter()
+            .all(|round| round.disturbances.len() == 1)
+    );
+}
+
+#[test]
+fn no_round_begins_that_would_not_fit_into_the_time() {
+    let plan = plan(TWO);
+    let mut settings = settings(1, fixed());
+    // The clock goes on by a second at each look, and a round looks a handful of times.
+    settings.time_budget_seconds = 14.0;
+    let (ended, log) = run(&plan, &settings, Mock::new(1));
+    assert_eq!(ended, Ended::TimeBudget);
+    let comparison = comparison(&plan, &settings, &log);
+    assert!((1..6).contains(&comparison.ratios.len()));
+    assert_eq!(comparison.verdict, Verdict::TooFewRounds);
+    assert!(comparison.in_words().starts_with("too few rounds to tell"));
+}
+
+#[test]
+fn what_was_not_what_it_should_be_is_kept_and_not_counted() {
+    let plan = plan(TWO);
+    let (_, mut log) = run(&plan, &settings(1, fixed()), Mock::new(1));
+    for entry in &mut log {
+        if let Entry::Sample(sample) = entry
+            && sample.round == 2
+        {
+            let complaints = &mut sample.measurement.semantics.complaints;
+            complaints.push("no flush arrived".to_owned());
+        }
+    }
+    let values = Values::of(&plan.cells, &plan.workloads, &log);
+    assert_eq!(values.of_cell(crate::CellId(0)).len(), 5);
+}

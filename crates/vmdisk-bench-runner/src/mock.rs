@@ -1,0 +1,168 @@
+//! An engine without a disk: planted numbers, for tests of everything around engines.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::method::Random;
+use crate::{
+    Cancel, CellId, CellView, Direction, Emit, Engine, EngineKind, Error, Latency, Measurement,
+    Metric, RunContext, SeriesPoint,
+};
+
+/// Planted numbers: for each configuration a level, and noise and drift on top of it.
+#[derive(Debug)]
+pub struct Mock {
+    random: Random,
+    levels: BTreeMap<String, f64>,
+    noise: f64,
+    drift: f64,
+    measured: u32,
+    failing: Option<String>,
+    stop_after: Option<(u32, Cancel)>,
+}
+
+impl Mock {
+    /// All configurations alike, with noise of 3 %.
+    pub fn new(seed: u64) -> Self {
+        Mock {
+            random: Random::new(seed),
+            levels: BTreeMap::new(),
+            noise: 0.03,
+            drift: 0.0,
+            measured: 0,
+            failing: None,
+            stop_after: None,
+        }
+    }
+
+    /// Plants a level for a configuration: 1.1 is 10 % faster than one without a level.
+    pub fn level(mut self, configuration: &str, level: f64) -> Self {
+        self.levels.insert(configuration.to_owned(), level);
+        self
+    }
+
+    /// Plants noise: the standard deviation of the logarithm.
+    pub fn noise(mut self, deviation: f64) -> Self {
+        self.noise = deviation;
+        self
+    }
+
+    /// Plants drift: each sample is faster than the one before by this share.
+    pub fn drift(mut self, share: f64) -> Self {
+        self.drift = share;
+        self
+    }
+
+    /// Makes a configuration fail each time.
+    pub fn failing(mut self, configuration: &str) -> Self {
+        self.failing = Some(configuration.to_owned());
+        self
+    }
+
+    /// Asks to stop after so many samples.
+    pub fn stop_after(mut self, samples: u32, cancel: &Cancel) -> Self {
+        self.stop_after = Some((samples, cancel.clone()));
+        self
+    }
+
+    fn measure(&mut self, cell: &CellView<'_>) -> Measurement {
+        let level = self
+            .levels
+            .get(&cell.configuration.name)
+            .copied()
+            .unwrap_or(1.0);
+        let drift = (1.0 + self.drift).powf(f64::from(self.measured));
+        let factor = level * drift * (self.noise * self.random.normal()).exp();
+        self.measured += 1;
+        let block_bytes = match cell.workload.metric {
+            Metric::Iops => 4096,
+            Metric::Throughput => 1 << 20,
+        };
+        let iops = 20_000.0 * factor;
+        let seconds = 2.0;
+        let operations = (iops * seconds) as u64;
+        let mut direction = Direction::over(operations * block_bytes, operations, seconds);
+        // The planted figure itself, not what is left of it after rounding.
+        direction.iops = iops;
+        direction.bytes_per_second = iops * block_bytes as f64;
+        let nanoseconds = 1e9 / iops;
+        let percentile = |times: f64| (nanoseconds * times) as u64;
+        direction.latency = Some(Latency {
+            mean_ns: nanoseconds,
+            min_ns: Some(percentile(0.5)),
+            max_ns: Some(percentile(20.0)),
+            percentiles_ns: BTreeMap::from([
+                ("50".to_owned(), percentile(0.9)),
+                ("95".to_owned(), percentile(2.0)),
+                ("99".to_owned(), percentile(5.0)),
+                ("99.9".to_owned(), percentile(12.0)),
+            ]),
+        });
+        let series = (1..=4).map(|step| SeriesPoint {
+            seconds: f64::from(step) * 0.5,
+            iops: iops * (0.9 + 0.05 * f64::from(step)),
+            bytes_per_second: iops * block_bytes as f64,
+        });
+        Measurement {
+            write: Some(direction),
+            seconds,
+            series: series.collect(),
+            notes: vec!["planted numbers, nothing was measured".to_owned()],
+            ..Measurement::default()
+        }
+    }
+}
+
+impl Engine for Mock {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Mock
+    }
+
+    fn versions(&mut self) -> Result<BTreeMap<String, String>, Error> {
+        Ok(BTreeMap::from([("mock".to_owned(), "1".to_owned())]))
+    }
+
+    fn refuses(&self, _cell: &CellView<'_>) -> Option<String> {
+        None
+    }
+
+    fn overhead(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn space_bytes(&self, cells: &[CellView<'_>]) -> u64 {
+        cells.first().map_or(0, |cell| cell.configuration.size.0)
+    }
+
+    fn prepare(&mut self, _cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
+        cancel.check()
+    }
+
+    fn run(
+        &mut self,
+        batch: &[CellView<'_>],
+        context: &RunContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        for cell in batch {
+            context.cancel.check()?;
+            if self.failing.as_ref() == Some(&cell.configuration.name) {
+                emit(cell.id, Err(Error::program("mock", "it was told to fail")));
+                continue;
+            }
+            let id: CellId = cell.id;
+            let measurement = self.measure(cell);
+            emit(id, Ok(measurement));
+            if let Some((samples, cancel)) = &self.stop_after
+                && self.measured >= *samples
+            {
+                cancel.cancel();
+            }
+        }
+        Ok(())
+    }
+
+    fn cleanup(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}

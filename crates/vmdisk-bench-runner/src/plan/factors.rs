@@ -1,0 +1,413 @@
+//! What tells configurations apart, as words, and the disk that the words mean.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use vmdisk_model::{
+    AioMode, Bytes, CacheMode, Controller, ControllerType, Creation, Disk, Domain, Format,
+    Frontend, HugePages, Image, IoThread, IoThreadId, MachineType, MemoryAccess, MemoryBacking,
+    MemorySource, Preallocation, Qcow2Creation, Qcow2Preallocation, TargetBus,
+};
+
+use super::{Configuration, Storage};
+use crate::EngineKind;
+
+/// Every factor, in the order in which reports have them, with what it means.
+pub const FACTORS: [(&str, &str); 18] = [
+    ("name", "name of a configuration that was listed"),
+    (
+        "engine",
+        "what measures it: host-fio, qemu-img-bench, storage-daemon, storage-daemon-nbd, guest",
+    ),
+    ("backend", "where the bytes are: file, device, thin"),
+    ("directory", "where files are made"),
+    ("no-cow", "true: files are made with chattr +C"),
+    ("chunk", "unit of allocation of a thin pool"),
+    ("zero", "whether chunks of a thin pool are zeroed first"),
+    ("scheduler", "I/O scheduler of the host's device"),
+    ("format", "raw or qcow2"),
+    ("preallocation", "off, metadata, falloc, full"),
+    ("cluster-size", "cluster size of qcow2"),
+    ("cache", "cache mode"),
+    ("aio", "threads, native, io_uring"),
+    (
+        "frontend",
+        "virtio-blk, virtio-scsi, nvme, sata, vhost-user-blk",
+    ),
+    ("iothread", "true: an event loop of its own"),
+    ("queues", "virtqueues"),
+    ("vcpus", "virtual processors"),
+    ("huge-pages", "true: guest memory in huge pages"),
+];
+
+/// The placeholder for the path of an image; engines put in their own.
+pub(crate) const PLACEHOLDER: &str = "/to/be/replaced";
+
+/// Values of factors, as words.
+pub(crate) type Words = BTreeMap<String, String>;
+
+/// What the host and the user allow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Processors of the host; a guest with more would measure the scheduler.
+    pub processors: u32,
+    /// The device that was prepared, with its serial number.
+    pub device: Option<(PathBuf, String)>,
+    /// The volume group that the user named.
+    pub group: Option<String>,
+    /// Huge pages that the host has free, in bytes.
+    pub huge_page_bytes: u64,
+}
+
+/// Memory of a guest that only runs a benchmark.
+pub(crate) const GUEST_MEMORY: Bytes = Bytes(512 << 20);
+
+/// The factors that a configuration depends on, by its engine and kind of storage; the others are left out.
+pub(crate) fn relevant(words: &Words) -> Result<Words, String> {
+    let engine = engine(words)?;
+    let backend = word(words, "backend", "file");
+    let of_storage = |factor: &str| match factor {
+        "directory" | "no-cow" => backend == "file",
+        "chunk" | "zero" => backend == "thin",
+        "preallocation" => backend == "file" && engine != EngineKind::HostFio,
+        _ => true,
+    };
+    let of_engine = |factor: &str| {
+        let is_qemus = matches!(
+            factor,
+            "format" | "preallocation" | "cluster-size" | "cache" | "aio"
+        );
+        let is_guests = matches!(factor, "frontend" | "queues" | "vcpus" | "huge-pages");
+        match engine {
+            EngineKind::HostFio => !is_qemus && !is_guests && factor != "iothread",
+            EngineKind::QemuImgBench | EngineKind::StorageDaemonNbd => {
+                !is_guests && factor != "iothread"
+            }
+            EngineKind::StorageDaemon => !is_guests || factor == "queues",
+            EngineKind::Guest | EngineKind::Mock => true,
+        }
+    };
+    Ok(words
+        .iter()
+        .filter(|(factor, _)| of_storage(factor) && of_engine(factor))
+        .map(|(factor, value)| (factor.clone(), value.clone()))
+        .collect())
+}
+
+fn word<'a>(words: &'a Words, factor: &str, default: &'a str) -> &'a str {
+    words.get(factor).map_or(default, String::as_str)
+}
+
+fn engine(words: &Words) -> Result<EngineKind, String> {
+    let word = word(words, "engine", "storage-daemon");
+    EngineKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == word)
+        .ok_or_else(|| unknown("engine", word, &EngineKind::ALL.map(EngineKind::name)))
+}
+
+fn unknown(factor: &str, word: &str, known: &[&str]) -> String {
+    format!("{factor}: `{word}` is not one of {}", known.join(", "))
+}
+
+/// What words mean.
+pub(crate) enum Meaning {
+    /// A configuration, and what measures it.
+    Configuration(Box<Configuration>, EngineKind),
+    /// A combination that cannot be, or not here, with the reason.
+    Invalid(String),
+}
+
+/// The configuration that words mean.
+///
+/// # Errors
+/// A word that means nothing: a mistake of whoever wrote it.
+pub(crate) fn meaning(
+    name: String,
+    words: &Words,
+    size: Bytes,
+    limits: &Limits,
+) -> Result<Meaning, String> {
+    let engine = engine(words)?;
+    let reader = Reader { words };
+    let format = reader.among("format", Format::from_wire, &["raw", "qcow2"])?;
+    let format = format.unwrap_or(Format::Raw);
+    let cache = reader.among("cache", CacheMode::from_wire, CacheMode::WORDS)?;
+    let aio = reader.among("aio", AioMode::from_wire, AioMode::WORDS)?;
+    let frontend_words = [
+        "virtio-blk",
+        "virtio-scsi",
+        "nvme",
+        "sata",
+        "vhost-user-blk",
+    ];
+    let frontend = reader
+        .among(
+            "frontend",
+            |word| frontend_words.iter().find(|known| **known == word).copied(),
+            &frontend_words,
+        )?
+        .unwrap_or("virtio-blk");
+    let has_iothread = reader.switch("iothread")?;
+    let queues = reader.number("queues")?;
+    let vcpus = reader.number("vcpus")?;
+    let has_huge_pages = reader.switch("huge-pages")?;
+    let storage = match reader.storage(limits)? {
+        Ok(storage) => storage,
+        Err(why) => return Ok(Meaning::Invalid(why)),
+    };
+    let creation = match reader.creation(&storage, format, size)? {
+        Ok(creation) => creation,
+        Err(why) => return Ok(Meaning::Invalid(why)),
+    };
+    let is_served_by_daemon = frontend == "vhost-user-blk";
+    let direct = cache.unwrap_or(CacheMode::Writeback).switches().direct;
+    let why = if aio == Some(AioMode::Native) && !direct {
+        // QEMU 7.2's words.
+        Some(
+            "aio=native was specified, but it requires cache.direct=on, which was not specified"
+                .to_owned(),
+        )
+    } else if has_iothread && matches!(frontend, "nvme" | "sata") {
+        Some(format!("QEMU runs {frontend} in its main loop only"))
+    } else if queues.is_some() && matches!(frontend, "nvme" | "sata") {
+        Some(format!("{frontend} has no virtqueues"))
+    } else if vcpus.is_some_and(|vcpus| vcpus > limits.processors) {
+        Some(format!(
+            "the host has {} processors, and more vCPUs would measure its scheduler",
+            limits.processors
+        ))
+    } else if has_huge_pages && limits.huge_page_bytes < GUEST_MEMORY.0 {
+        Some(format!(
+            "the host has {} MiB of huge pages free, and the guest needs {}",
+            limits.huge_page_bytes >> 20,
+            GUEST_MEMORY.0 >> 20
+        ))
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        return Ok(Meaning::Invalid(why));
+    }
+
+    let mut image = match &storage {
+        Storage::Device { path, .. } => Image::host_device(path.display().to_string()),
+        Storage::ThinVolume { .. } => Image::host_device(PLACEHOLDER),
+        Storage::File { .. } => Image::file(PLACEHOLDER, format),
+    };
+    image.format = Some(format);
+    image.creation = creation;
+    let iothread = has_iothread.then_some(IoThreadId(1));
+    let mut controllers = Vec::new();
+    let frontend = match frontend {
+        "virtio-scsi" => {
+            let mut controller = Controller::virtio_scsi(0);
+            controller.iothread = iothread;
+            controller.queues = queues;
+            controllers.push(controller);
+            Frontend::new("sda", TargetBus::Scsi)
+        }
+        "nvme" => {
+            controllers.push(Controller::new(ControllerType::Nvme, 0));
+            Frontend::new("nvme0n1", TargetBus::Nvme)
+        }
+        "sata" => Frontend::new("sda", TargetBus::Sata),
+        _ => {
+            let mut frontend = Frontend::new("vda", TargetBus::Virtio);
+            frontend.iothread = iothread;
+            frontend.queues = queues;
+            frontend
+        }
+    };
+    let mut disk = Disk::new(frontend, image);
+    disk.backend.cache = cache;
+    disk.backend.aio = aio;
+    let memory_backing = MemoryBacking {
+        huge_pages: has_huge_pages.then(HugePages::default),
+        source: is_served_by_daemon.then_some(MemorySource::Memfd),
+        access: is_served_by_daemon.then_some(MemoryAccess::Shared),
+        cell_access: Vec::new(),
+    };
+    let guest = Domain {
+        name: Some("bench".to_owned()),
+        machine: Some(MachineType::new("q35")),
+        vcpus,
+        memory: Some(GUEST_MEMORY),
+        memory_backing,
+        iothreads: iothread.map(IoThread::new).into_iter().collect(),
+        controllers,
+        disks: vec![disk],
+        ..Domain::default()
+    };
+    let configuration = Configuration {
+        name,
+        factors: words.clone(),
+        guest,
+        storage,
+        size,
+        is_served_by_daemon,
+        findings: Vec::new(),
+    };
+    Ok(Meaning::Configuration(Box::new(configuration), engine))
+}
+
+/// Reads words, and says which mean nothing.
+struct Reader<'a> {
+    words: &'a Words,
+}
+
+impl Reader<'_> {
+    fn among<T>(
+        &self,
+        factor: &str,
+        read: impl Fn(&str) -> Option<T>,
+        known: &[&str],
+    ) -> Result<Option<T>, String> {
+        let Some(word) = self.words.get(factor) else {
+            return Ok(None);
+        };
+        if !known.contains(&word.as_str()) {
+            return Err(unknown(factor, word, known));
+        }
+        Ok(read(word))
+    }
+
+    fn switch(&self, factor: &str) -> Result<bool, String> {
+        let read = |word: &str| Some(word == "true");
+        Ok(self
+            .among(factor, read, &["true", "false"])?
+            .unwrap_or(false))
+    }
+
+    fn number(&self, factor: &str) -> Result<Option<u32>, String> {
+        let Some(word) = self.words.get(factor) else {
+            return Ok(None);
+        };
+        let number = word
+            .parse()
+            .ok()
+            .filter(|number| (1..=1024).contains(number));
+        number
+            .map(Some)
+            .ok_or_else(|| format!("{factor}: `{word}` is no number from 1 to 1024"))
+    }
+
+    fn size(&self, factor: &str) -> Result<Option<Bytes>, String> {
+        let Some(word) = self.words.get(factor) else {
+            return Ok(None);
+        };
+        let size = Bytes::parse(word);
+        size.map(Some)
+            .map_err(|_| format!("{factor}: `{word}` is no size such as 64K"))
+    }
+
+    /// The storage, or why it is not to be had here.
+    fn storage(&self, limits: &Limits) -> Result<Result<Storage, String>, String> {
+        let scheduler = self.words.get("scheduler").cloned();
+        let storage = match word(self.words, "backend", "file") {
+            "file" => Ok(Storage::File {
+                directory: self.words.get("directory").map(PathBuf::from),
+                no_cow: self.switch("no-cow")?,
+            }),
+            "device" => match &limits.device {
+                Some((path, serial)) => Ok(Storage::Device {
+                    path: path.clone(),
+                    serial: serial.clone(),
+                    scheduler,
+                }),
+                None => Err(
+                    "no block device was prepared and named; see vmdisk bench prepare-device"
+                        .to_owned(),
+                ),
+            },
+            "thin" => match &limits.group {
+                Some(group) => Ok(Storage::ThinVolume {
+                    group: group.clone(),
+                    chunk_bytes: self.size("chunk")?.unwrap_or(Bytes(64 << 10)).0,
+                    zero: !self.words.contains_key("zero") || self.switch("zero")?,
+                }),
+                None => Err("no volume group was named; see --group".to_owned()),
+            },
+            other => return Err(unknown("backend", other, &["file", "device", "thin"])),
+        };
+        Ok(storage)
+    }
+
+    /// How the image is made, or why it cannot be made so.
+    fn creation(
+        &self,
+        storage: &Storage,
+        format: Format,
+        size: Bytes,
+    ) -> Result<Result<Option<Creation>, String>, String> {
+        let known = Qcow2Preallocation::WORDS;
+        let preallocation = self.among("preallocation", Qcow2Preallocation::from_wire, known)?;
+        let cluster_size = self.size("cluster-size")?;
+        if format == Format::Qcow2 {
+            return Ok(Ok(Some(Creation::Qcow2(Qcow2Creation {
+                size: Some(size),
+                preallocation,
+                cluster_size,
+                ..Qcow2Creation::default()
+            }))));
+        }
+        if let Some(cluster_size) = cluster_size {
+            return Ok(Err(format!(
+                "{format} has no clusters, of {} bytes or other",
+                cluster_size.0
+            )));
+        }
+        match storage {
+            Storage::Device { .. } | Storage::ThinVolume { .. } => Ok(Ok(None)),
+            Storage::File { .. } => {
+                let preallocation = match preallocation {
+                    None => None,
+                    Some(Qcow2Preallocation::Off) => Some(Preallocation::Off),
+                    Some(Qcow2Preallocation::Falloc) => Some(Preallocation::Falloc),
+                    Some(Qcow2Preallocation::Full) => Some(Preallocation::Full),
+                    Some(Qcow2Preallocation::Metadata) => {
+                        return Ok(Err("raw has no metadata to allocate".to_owned()));
+                    }
+                };
+                Ok(Ok(Some(Creation::RawFile {
+                    size: Some(size),
+                    preallocation,
+                })))
+            }
+        }
+    }
+}
+
+/// A name made of the values that tell a configuration from the others.
+pub(crate) fn name_of(words: &Words, axes: &[String]) -> String {
+    let parts: Vec<String> = axes
+        .iter()
+        .filter_map(|axis| {
+            let value = words.get(axis)?;
+            Some(match (axis.as_str(), value.as_str()) {
+                ("iothread", "true") => "iothread".to_owned(),
+                ("iothread", _) => "main-loop".to_owned(),
+                ("no-cow", "true") => "nocow".to_owned(),
+                ("no-cow", _) => "cow".to_owned(),
+                ("zero", "true") => "zeroed".to_owned(),
+                ("zero", _) => "unzeroed".to_owned(),
+                ("huge-pages", "true") => "huge-pages".to_owned(),
+                ("huge-pages", _) => "small-pages".to_owned(),
+                ("queues", number) => format!("{number}-queues"),
+                ("vcpus", number) => format!("{number}-vcpus"),
+                ("directory", path) => {
+                    let last = path.trim_end_matches('/').rsplit('/').next();
+                    last.filter(|last| !last.is_empty())
+                        .unwrap_or("root")
+                        .to_owned()
+                }
+                (_, value) => value.to_owned(),
+            })
+        })
+        .collect();
+    if parts.is_empty() {
+        "only".to_owned()
+    } else {
+        parts.join("-")
+    }
+}

@@ -1,0 +1,238 @@
+//! What is to be measured.
+
+mod configuration;
+mod factors;
+mod matrix;
+mod presets;
+mod proposal;
+mod record;
+#[cfg(test)]
+mod tests;
+mod word;
+mod workload;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use configuration::{Configuration, Finding, FindingSeverity, Storage};
+pub use factors::{FACTORS, Limits};
+pub use matrix::{MAX_PLAN_BYTES, Wishes, read_plan};
+pub use presets::{PRESETS, Preset};
+pub use proposal::{Proposal, plan_proposals};
+pub use record::{ConfigurationRecord, PlanRecord, hash_of};
+pub use workload::{Access, Amount, BlockLoad, InstallReplay, Load, Metric, Workload};
+
+use crate::EngineKind;
+
+/// What is to be measured, in full: nothing in it is left to an engine's choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Name of the preset, or of the file.
+    pub name: String,
+    /// The question that it answers, for people.
+    pub question: String,
+    /// The configurations, each of which is prepared once per engine.
+    pub configurations: Vec<Configuration>,
+    /// The workloads.
+    pub workloads: Vec<Workload>,
+    /// What is measured in each round.
+    pub cells: Vec<Cell>,
+    /// What was asked for and is not measured, with the reason.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Plan {
+    /// A cell with everything it refers to.
+    ///
+    /// # Panics
+    /// If the number is not one of [`Plan::cells`].
+    pub fn view(&self, id: CellId) -> CellView<'_> {
+        let cell = &self.cells[id.0];
+        CellView {
+            id,
+            engine: cell.engine,
+            phase: cell.phase,
+            configuration: &self.configurations[cell.configuration],
+            workload: &self.workloads[cell.workload],
+        }
+    }
+
+    /// Takes out the cells for which there is a reason, and everything that only they used.
+    ///
+    /// Cells whose baseline goes stay, and are measured without being compared.
+    pub fn leave_out(&mut self, reason: impl Fn(&CellView<'_>) -> Option<String>) {
+        let reasons: Vec<Option<String>> = self.views().map(|cell| reason(&cell)).collect();
+        if reasons.iter().all(Option::is_none) {
+            return;
+        }
+        let left_out = self.told(&reasons);
+        // Where each cell that stays will be.
+        let mut places = Vec::with_capacity(reasons.len());
+        let mut kept = 0;
+        for reason in &reasons {
+            places.push(reason.is_none().then_some(CellId(kept)));
+            kept += usize::from(reason.is_none());
+        }
+        let mut stays = reasons.iter().map(Option::is_none);
+        self.cells.retain(|_| stays.next().unwrap_or(true));
+        for cell in &mut self.cells {
+            cell.baseline = cell.baseline.and_then(|baseline| places[baseline.0]);
+        }
+        self.left_out.extend(left_out);
+        self.drop_unused();
+    }
+
+    /// Cells that are left out, by their reasons: a configuration or a workload that goes as a whole is
+    /// named alone.
+    fn told(&self, reasons: &[Option<String>]) -> Vec<LeftOut> {
+        let mut by_reason: BTreeMap<&str, Vec<CellView<'_>>> = BTreeMap::new();
+        for (cell, reason) in self.views().zip(reasons) {
+            if let Some(reason) = reason {
+                by_reason.entry(reason).or_default().push(cell);
+            }
+        }
+        let count = |of: &dyn Fn(&Cell) -> bool| self.cells.iter().filter(|cell| of(cell)).count();
+        by_reason
+            .into_iter()
+            .map(|(why, mut cells)| {
+                let mut what: Vec<String> = Vec::new();
+                for (index, configuration) in self.configurations.iter().enumerate() {
+                    let is_its = |view: &CellView<'_>| self.cells[view.id.0].configuration == index;
+                    let all = count(&|cell| cell.configuration == index);
+                    if all > 0 && cells.iter().filter(|view| is_its(view)).count() == all {
+                        what.push(configuration.name.clone());
+                        cells.retain(|view| !is_its(view));
+                    }
+                }
+                for (index, workload) in self.workloads.iter().enumerate() {
+                    let is_its = |view: &CellView<'_>| self.cells[view.id.0].workload == index;
+                    let all = count(&|cell| cell.workload == index);
+                    if all > 0 && cells.iter().filter(|view| is_its(view)).count() == all {
+                        what.push(workload.name.clone());
+                        cells.retain(|view| !is_its(view));
+                    }
+                }
+                what.extend(cells.iter().map(CellView::name));
+                LeftOut {
+                    what: what.join(", "),
+                    why: why.to_owned(),
+                }
+            })
+            .collect()
+    }
+
+    /// Takes out configurations and workloads that no cell has.
+    fn drop_unused(&mut self) {
+        let used: BTreeSet<usize> = self.cells.iter().map(|cell| cell.configuration).collect();
+        let order: Vec<usize> = used.into_iter().collect();
+        let mut index = 0;
+        self.configurations.retain(|_| {
+            index += 1;
+            order.binary_search(&(index - 1)).is_ok()
+        });
+        let used: BTreeSet<usize> = self.cells.iter().map(|cell| cell.workload).collect();
+        let workloads: Vec<usize> = used.into_iter().collect();
+        let mut index = 0;
+        self.workloads.retain(|_| {
+            index += 1;
+            workloads.binary_search(&(index - 1)).is_ok()
+        });
+        let place = |order: &[usize], old: usize| {
+            order.binary_search(&old).expect("what a cell has was kept")
+        };
+        for cell in &mut self.cells {
+            cell.configuration = place(&order, cell.configuration);
+            cell.workload = place(&workloads, cell.workload);
+        }
+    }
+
+    /// All cells, in the order of the plan.
+    pub fn views(&self) -> impl Iterator<Item = CellView<'_>> {
+        (0..self.cells.len()).map(|index| self.view(CellId(index)))
+    }
+}
+
+/// One thing that is measured in each round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Which of [`Plan::configurations`].
+    pub configuration: usize,
+    /// Which of [`Plan::workloads`].
+    pub workload: usize,
+    /// What measures it.
+    pub engine: EngineKind,
+    /// The state of the storage.
+    pub phase: Phase,
+    /// Which of [`Plan::cells`] it is divided by, in the same round; `None` for a baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<CellId>,
+}
+
+/// Number of a cell: its place in [`Plan::cells`].
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct CellId(pub usize);
+
+/// A cell with everything it refers to.
+#[derive(Clone, Copy, Debug)]
+pub struct CellView<'a> {
+    /// Its number.
+    pub id: CellId,
+    /// What measures it.
+    pub engine: EngineKind,
+    /// The state of the storage.
+    pub phase: Phase,
+    /// The disk and its guest.
+    pub configuration: &'a Configuration,
+    /// What is done to the disk.
+    pub workload: &'a Workload,
+}
+
+impl CellView<'_> {
+    /// How people know the cell: configuration, workload and phase.
+    pub fn name(&self) -> String {
+        format!(
+            "{} {} {}",
+            self.configuration.name,
+            self.workload.name,
+            self.phase.name()
+        )
+    }
+}
+
+/// The state of the storage when measuring begins: two different questions.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Made anew for each sample: what is timed includes allocating.
+    FirstTouch,
+    /// Written once over its whole length with incompressible data: nothing is allocated any more.
+    Steady,
+}
+
+impl Phase {
+    /// The word that plans and results use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::FirstTouch => "first-touch",
+            Phase::Steady => "steady",
+        }
+    }
+}
+
+/// Something that was asked for and is not measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// What.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}

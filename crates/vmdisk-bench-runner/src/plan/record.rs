@@ -1,0 +1,177 @@
+//! A plan as it goes into a result.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use vmdisk_libvirt::{Kept, KeptInside};
+use vmdisk_model::{Creation, ThinCreation};
+
+use super::{Cell, CellId, Configuration, Finding, LeftOut, Plan, Storage, Workload};
+
+/// A plan as it goes into a result: all that was decided, in words and numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanRecord {
+    /// Name of the preset, or of the plan.
+    pub name: String,
+    /// The question that it answers.
+    pub question: String,
+    /// The configurations.
+    pub configurations: Vec<ConfigurationRecord>,
+    /// The workloads.
+    pub workloads: Vec<Workload>,
+    /// What is measured in each round.
+    pub cells: Vec<Cell>,
+    /// What was asked for and is not measured.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A configuration as it goes into a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigurationRecord {
+    /// Its name.
+    pub name: String,
+    /// What tells it from the others.
+    pub factors: BTreeMap<String, String>,
+    /// The disk as libvirt has it, with a placeholder for its path.
+    pub disk_xml: String,
+    /// The guest around it as libvirt has it.
+    pub guest_xml: String,
+    /// How its image is made, in words.
+    pub creation: String,
+    /// Where the storage comes from.
+    pub storage: Storage,
+    /// Size that the guest sees, in bytes.
+    pub size_bytes: u64,
+    /// True if a qemu-storage-daemon serves it to QEMU.
+    pub is_served_by_daemon: bool,
+    /// What the linter says of it.
+    pub findings: Vec<Finding>,
+}
+
+/// SHA-256 of some bytes, in hexadecimal.
+pub fn hash_of(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl PlanRecord {
+    /// SHA-256 of the plan, in hexadecimal: equal plans measure the same.
+    pub fn hash(&self) -> String {
+        let text = serde_json::to_vec(self)
+            .expect("a plan holds only text, numbers and maps with text as keys");
+        hash_of(&text)
+    }
+
+    /// How people know a cell: configuration, workload and phase. A number that no cell has is an empty name.
+    pub fn cell_name(&self, id: CellId) -> String {
+        let name = |cell: &Cell| {
+            let configuration = self.configurations.get(cell.configuration)?;
+            let workload = self.workloads.get(cell.workload)?;
+            Some(format!(
+                "{} {} {}",
+                configuration.name,
+                workload.name,
+                cell.phase.name()
+            ))
+        };
+        self.cells.get(id.0).and_then(name).unwrap_or_default()
+    }
+
+    /// The first cell, baseline or workload that refers to something the plan does not have.
+    pub fn dangling(&self) -> Option<String> {
+        self.cells.iter().enumerate().find_map(|(index, cell)| {
+            let baseline = cell.baseline.map_or(0, |baseline| baseline.0);
+            let is_whole = cell.configuration < self.configurations.len()
+                && cell.workload < self.workloads.len()
+                && baseline < self.cells.len();
+            (!is_whole)
+                .then(|| format!("cell {index} refers to something that the plan does not have"))
+        })
+    }
+}
+
+impl Plan {
+    /// The plan as it goes into a result.
+    pub fn record(&self) -> PlanRecord {
+        let Plan {
+            name,
+            question,
+            configurations,
+            workloads,
+            cells,
+            left_out,
+        } = self;
+        PlanRecord {
+            name: name.clone(),
+            question: question.clone(),
+            configurations: configurations.iter().map(record).collect(),
+            workloads: workloads.clone(),
+            cells: cells.clone(),
+            left_out: left_out.clone(),
+        }
+    }
+}
+
+fn record(configuration: &Configuration) -> ConfigurationRecord {
+    let Configuration {
+        name,
+        factors,
+        guest,
+        storage,
+        size,
+        is_served_by_daemon,
+        findings,
+    } = configuration;
+    let unwritable = |error| format!("<!-- libvirt has no words for it: {error} -->");
+    let creation = configuration.disk().backend.image();
+    ConfigurationRecord {
+        name: name.clone(),
+        factors: factors.clone(),
+        disk_xml: vmdisk_libvirt::write_disk(configuration.disk(), &KeptInside::default())
+            .unwrap_or_else(unwritable),
+        guest_xml: vmdisk_libvirt::write_domain(guest, &Kept::default()).unwrap_or_else(unwritable),
+        creation: creation
+            .and_then(|image| image.creation.as_ref())
+            .map(creation_in_words)
+            .unwrap_or_default(),
+        storage: storage.clone(),
+        size_bytes: size.0,
+        is_served_by_daemon: *is_served_by_daemon,
+        findings: findings.clone(),
+    }
+}
+
+fn creation_in_words(creation: &Creation) -> String {
+    match creation {
+        Creation::RawFile {
+            size: _, /* said of the configuration */
+            preallocation,
+        } => format!(
+            "raw, preallocation {}",
+            preallocation.map_or("off", |mode| mode.as_wire())
+        ),
+        Creation::Qcow2(qcow2) => {
+            let mut words = format!(
+                "qcow2, preallocation {}",
+                qcow2.preallocation.map_or("off", |mode| mode.as_wire())
+            );
+            if let Some(cluster_size) = qcow2.cluster_size {
+                words.push_str(&format!(", clusters of {} bytes", cluster_size.0));
+            }
+            words
+        }
+        Creation::LogicalVolume { name, size: _ } => format!("logical volume {name}"),
+        Creation::ThinVolume(ThinCreation {
+            name,
+            pool,
+            size: _,
+            pool_size: _,
+            chunk_size: _,
+            zero: _,
+        }) => format!("thin volume {name} in {pool}"),
+    }
+}

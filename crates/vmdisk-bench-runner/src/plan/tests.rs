@@ -1,0 +1,323 @@
+//! What plans are made of texts.
+
+use std::path::PathBuf;
+
+use vmdisk_model::{AioMode, CacheMode, FrontendKind};
+
+use super::*;
+
+fn limits() -> Limits {
+    Limits {
+        processors: 2,
+        ..Limits::default()
+    }
+}
+
+fn wishes() -> Wishes {
+    Wishes {
+        limits: limits(),
+        ..Wishes::default()
+    }
+}
+
+fn names(plan: &Plan) -> Vec<&str> {
+    let configurations = plan.configurations.iter();
+    configurations
+        .map(|configuration| configuration.name.as_str())
+        .collect()
+}
+
+fn preset(name: &str) -> &'static str {
+    PRESETS
+        .iter()
+        .find(|preset| preset.name == name)
+        .unwrap()
+        .text
+}
+
+const MATRIX: &str = "
+version: 1
+name: test
+question: which?
+size: 64M
+phases: [first-touch, steady]
+workloads: [4k-random-write-qd32, 4k-random-read-qd1]
+fixed: {engine: storage-daemon}
+matrix:
+  format: [raw, qcow2]
+  preallocation: ['off', metadata]
+  cache: [none, writeback]
+  aio: [threads, native]
+baseline: {format: raw, preallocation: 'off'}
+";
+
+#[test]
+fn a_matrix_keeps_what_can_be_and_says_why_the_rest_cannot() {
+    let plan = read_plan(MATRIX, "test", &wishes()).unwrap();
+    assert_eq!(
+        names(&plan),
+        [
+            "raw-off-none-threads",
+            "raw-off-none-native",
+            "raw-off-writeback-threads",
+            "qcow2-off-none-threads",
+            "qcow2-off-none-native",
+            "qcow2-off-writeback-threads",
+            "qcow2-metadata-none-threads",
+            "qcow2-metadata-none-native",
+            "qcow2-metadata-writeback-threads",
+        ]
+    );
+    let why: Vec<(&str, &str)> = plan
+        .left_out
+        .iter()
+        .map(|left_out| (left_out.why.as_str(), left_out.what.as_str()))
+        .collect();
+    assert_eq!(
+        why[0].0,
+        "aio=native was specified, but it requires cache.direct=on, which was not specified"
+    );
+    assert!(
+        why[0]
+            .1
+            .starts_with("raw-off-writeback-native, qcow2-off-writeback-native")
+    );
+    assert!(why.contains(&(
+        "raw has no metadata to allocate",
+        "raw-metadata-none-threads, raw-metadata-none-native, raw-metadata-writeback-threads, \
+         raw-metadata-writeback-native"
+    )));
+    assert!(why.contains(&(
+        "reading what was never written measures nothing: no data is fetched",
+        "4k-random-read-qd1 in phase first-touch"
+    )));
+    // Nine configurations, written in two phases and read in one.
+    assert_eq!(plan.cells.len(), 27);
+}
+
+#[test]
+fn the_baseline_is_the_one_that_differs_in_nothing_else() {
+    let plan = read_plan(MATRIX, "test", &wishes()).unwrap();
+    for view in plan.views() {
+        let name = &view.configuration.name;
+        let expected =
+            name.replacen("qcow2-off", "raw-off", 1)
+                .replacen("qcow2-metadata", "raw-off", 1);
+        let baseline = plan.cells[view.id.0].baseline.map(|id| plan.view(id));
+        if *name == expected {
+            assert!(baseline.is_none(), "{name}");
+            continue;
+        }
+        let baseline = baseline.unwrap();
+        assert_eq!(baseline.configuration.name, expected);
+        assert_eq!(baseline.phase, view.phase);
+        assert_eq!(baseline.workload, view.workload);
+    }
+}
+
+#[test]
+fn words_become_the_disk_that_they_mean() {
+    let text = "
+version: 1
+name: test
+question: which?
+size: 64M
+phases: [steady]
+workloads: [4k-random-read-qd1]
+fixed: {engine: guest, cache: none, aio: native, iothread: true, queues: 2, vcpus: 2}
+matrix: {frontend: [virtio-blk, virtio-scsi, vhost-user-blk, nvme]}
+";
+    let plan = read_plan(text, "test", &wishes()).unwrap();
+    assert_eq!(
+        names(&plan),
+        ["virtio-blk", "virtio-scsi", "vhost-user-blk"]
+    );
+    assert_eq!(plan.left_out[0].why, "QEMU runs nvme in its main loop only");
+    let kinds = plan.configurations.iter().map(|configuration| {
+        let disk = configuration.disk();
+        assert_eq!(disk.backend.cache, Some(CacheMode::None));
+        assert_eq!(disk.backend.aio, Some(AioMode::Native));
+        configuration.guest.frontend_kind(disk)
+    });
+    assert_eq!(
+        kinds.collect::<Vec<_>>(),
+        [
+            FrontendKind::VirtioBlk,
+            FrontendKind::VirtioScsi,
+            FrontendKind::VirtioBlk
+        ]
+    );
+    assert!(plan.configurations[2].is_served_by_daemon);
+    let record = plan.record();
+    assert!(
+        record.configurations[0].disk_xml.contains("iothread='1'"),
+        "{}",
+        record.configurations[0].disk_xml
+    );
+    assert_eq!(record.hash().len(), 64);
+    assert_eq!(record.hash(), plan.record().hash());
+    assert_eq!(record.dangling(), None);
+    let text = serde_json::to_string(&record).unwrap();
+    assert_eq!(serde_json::from_str::<PlanRecord>(&text).unwrap(), record);
+}
+
+#[test]
+fn every_preset_is_a_plan_that_says_what_it_left_out() {
+    for preset in PRESETS {
+        let mut wishes = wishes();
+        if preset.name == "raid1-read" {
+            let error = read_plan(preset.text, preset.name, &wishes).unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains("needs 2 of them: give --directory"),
+                "{error}"
+            );
+            wishes.directories = vec![PathBuf::from("/mnt/a"), PathBuf::from("/mnt/b")];
+        }
+        let plan = read_plan(preset.text, preset.name, &wishes).unwrap();
+        assert_eq!(plan.name, preset.name);
+        let needs_more = matches!(preset.name, "thin-chunk" | "schedulers");
+        assert_eq!(plan.cells.is_empty(), needs_more, "{}", preset.name);
+        assert!(!needs_more || !plan.left_out.is_empty());
+        wishes.limits = Limits {
+            processors: 64,
+            device: Some((PathBuf::from("/dev/disk/by-id/x"), "SERIAL".to_owned())),
+            group: Some("vg0".to_owned()),
+            huge_page_bytes: 1 << 40,
+        };
+        let all = read_plan(preset.text, preset.name, &wishes).unwrap();
+        assert!(!all.cells.is_empty());
+        assert!(
+            all.cells.iter().any(|cell| cell.baseline.is_some()),
+            "{}",
+            preset.name
+        );
+    }
+    let plan = read_plan(preset("five-backends"), "five-backends", &wishes()).unwrap();
+    assert_eq!(names(&plan), ["native", "raw", "qcow2", "qcow2-prealloc"]);
+    assert!(plan.left_out[0].what.contains("direct"));
+    let plan = read_plan(preset("crystaldiskmark"), "crystaldiskmark", &wishes()).unwrap();
+    let why = |what: &str| {
+        let mut left_out = plan.left_out.iter();
+        left_out
+            .find(|left_out| left_out.what.contains(what))
+            .unwrap()
+            .why
+            .clone()
+    };
+    assert!(why("tuned-4-vcpus, tuned-8-vcpus").starts_with("the host has 2 processors"));
+    assert!(why("tuned-huge-pages").starts_with("the host has 0 MiB of huge pages free"));
+}
+
+#[test]
+fn directories_of_the_user_are_a_factor() {
+    let mut wishes = wishes();
+    wishes.directories = ["/mnt/btrfs/images", "/mnt/xfs/images"]
+        .map(PathBuf::from)
+        .to_vec();
+    let plan = read_plan(preset("cache-modes"), "cache-modes", &wishes).unwrap();
+    assert_eq!(plan.configurations.len(), 10);
+    // Both are called `images`, and names are unique all the same.
+    assert_eq!(names(&plan)[..2], ["none-images", "none-images-2"]);
+    let of = |index: usize| {
+        plan.cells[index]
+            .baseline
+            .map(|id| plan.view(id).configuration.factors["directory"].clone())
+    };
+    for (index, view) in plan.views().enumerate() {
+        if let Some(directory) = of(index) {
+            assert_eq!(directory, view.configuration.factors["directory"]);
+        }
+    }
+}
+
+#[test]
+fn a_cell_that_is_left_out_takes_what_only_it_used() {
+    let mut plan = read_plan(MATRIX, "test", &wishes()).unwrap();
+    plan.leave_out(|cell| {
+        let is_raw = cell.configuration.factors["format"] == "raw";
+        let is_first_read = cell.configuration.name == "qcow2-off-none-native"
+            && cell.workload.name.contains("read");
+        if is_first_read {
+            return Some("that one".to_owned());
+        }
+        (is_raw || cell.workload.name.contains("read")).then(|| "because".to_owned())
+    });
+    assert!(names(&plan).iter().all(|name| name.starts_with("qcow2")));
+    assert_eq!(plan.workloads.len(), 1);
+    assert_eq!(plan.cells.len(), 12);
+    assert!(plan.cells.iter().all(|cell| cell.baseline.is_none()));
+    assert_eq!(plan.record().dangling(), None);
+    let [because, that_one] = &plan.left_out[plan.left_out.len() - 2..] else {
+        panic!("two reasons");
+    };
+    assert_eq!(because.why, "because");
+    // A configuration that goes as a whole is named alone.
+    assert!(
+        because.what.starts_with(
+            "raw-off-none-threads, raw-off-none-native, raw-off-writeback-threads, qcow2-"
+        ),
+        "{}",
+        because.what
+    );
+    assert_eq!(
+        that_one.what,
+        "qcow2-off-none-native 4k-random-read-qd1 steady"
+    );
+}
+
+#[test]
+fn mistakes_are_told_together_and_a_bad_syntax_with_its_line() {
+    let text = MATRIX
+        .replace("4k-random-read-qd1", "4k-random-read")
+        .replace("cache: [none", "cahce: [none")
+        .replace("[threads, native]", "[thread]");
+    let error = read_plan(&text, "my.yaml", &wishes())
+        .unwrap_err()
+        .to_string();
+    assert!(error.starts_with("my.yaml: "), "{error}");
+    assert!(error.contains("it has no depth"), "{error}");
+    assert!(error.contains("`cahce` is no factor"), "{error}");
+    let error = read_plan(
+        &MATRIX.replace("[threads, native]", "[thread]"),
+        "my.yaml",
+        &wishes(),
+    )
+    .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("aio: `thread` is not one of threads, native, io_uring"),
+        "{error}"
+    );
+    let error = read_plan(
+        &MATRIX.replace("size: 64M", "sice: 64M"),
+        "my.yaml",
+        &wishes(),
+    )
+    .unwrap_err();
+    assert!(error.to_string().starts_with("my.yaml:5: "), "{error}");
+    for text in ["", "[", "version: 2", "a: &a [*a]", "\u{0}"] {
+        assert!(read_plan(text, "x", &wishes()).is_err(), "{text:?}");
+    }
+    let many = format!(
+        "matrix: {{queues: [{}], vcpus: [{}]}}",
+        (1..=200)
+            .map(|n| n.to_string())
+            .collect::<Vec<_>>()
+            .join(","),
+        (1..=200)
+            .map(|n| n.to_string())
+            .collect::<Vec<_>>()
+            .join(",")
+    );
+    let text = format!(
+        "version: 1\nname: x\nquestion: x\nsize: 64M\nphases: [steady]\nworkloads: [4k-random-read-qd1]\n{many}\n"
+    );
+    let error = read_plan(&text, "x", &wishes()).unwrap_err();
+    assert!(
+        error.to_string().contains("more than 10000 combinations"),
+        "{error}"
+    );
+}

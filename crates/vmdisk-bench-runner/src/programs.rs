@@ -1,0 +1,303 @@
+//! Programs that a run starts: none outlives it, and none is waited for without a limit.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+use crate::{Cancel, Error};
+
+/// How often a program is looked at that is waited for.
+const POLL: Duration = Duration::from_millis(20);
+
+/// A program with its arguments, ready to be started as all of ours are.
+///
+/// It has a process group of its own, so that it can be ended with what it started and hears Ctrl-C from nobody but the
+/// run, and the kernel kills it when the thread that started it ends, also by `kill -9`.
+pub(crate) fn command<S: AsRef<OsStr>>(argv: &[S]) -> Command {
+    let (program, arguments) = argv.split_first().expect("a program has a name");
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("LC_ALL", "C")
+        // LVM complains of every file descriptor it inherited.
+        .env("LVM_SUPPRESS_FD_WARNINGS", "1")
+        .stdin(Stdio::null())
+        .process_group(0);
+    die_with_parent(&mut command);
+    command
+}
+
+#[allow(
+    unsafe_code,
+    reason = "the standard library has no other way to set the parent's death signal"
+)]
+fn die_with_parent(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    let set = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before the signal was asked for.
+        if rustix::process::getppid() != Some(parent) {
+            return Err(std::io::Error::from(rustix::io::Errno::SRCH));
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes two system calls, and allocates and locks nothing.
+    unsafe {
+        command.pre_exec(set);
+    }
+}
+
+/// A program that runs; it is killed with what it started when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    name: String,
+    child: Child,
+    ended: Option<ExitStatus>,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Result<Self, Error> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child = command.spawn().map_err(|error| Error::Missing {
+            what: name.clone(),
+            needed_for: "this".to_owned(),
+            help: format!("it could not be started: {error}"),
+        })?;
+        Ok(Self {
+            name,
+            child,
+            ended: None,
+        })
+    }
+
+    /// How it ended, if it did.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
+        if self.ended.is_none() {
+            self.ended = self
+                .child
+                .try_wait()
+                .map_err(|error| Error::program(&self.name, error))?;
+        }
+        Ok(self.ended)
+    }
+
+    /// Waits until it ends; beyond the limit, or on a request to stop, it is killed.
+    pub(crate) fn wait(&mut self, limit: Duration, cancel: &Cancel) -> Result<ExitStatus, Error> {
+        let until = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.ended()? {
+                return Ok(status);
+            }
+            if cancel.is_cancelled() {
+                self.kill();
+                return Err(Error::Cancelled);
+            }
+            if Instant::now() > until {
+                self.kill();
+                return Err(Error::Budget(format!(
+                    "{} was not done after {} s",
+                    self.name,
+                    limit.as_secs()
+                )));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Asks it to end, and kills it if it does not within two seconds.
+    pub(crate) fn stop(&mut self) {
+        if !matches!(self.ended(), Ok(None)) {
+            return;
+        }
+        if let Some(pid) = self.pid() {
+            let _ = rustix::process::kill_process(pid, Signal::TERM);
+        }
+        let until = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < until {
+            if !matches!(self.ended(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+        self.kill();
+    }
+
+    fn kill(&mut self) {
+        if self.ended.is_some() {
+            // Its number may be somebody else's by now.
+            return;
+        }
+        if let Some(pid) = self.pid() {
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        }
+        let _ = self.child.kill();
+        self.ended = self.child.wait().ok();
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(self.child.id()).ok()?)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.ended(), Ok(None)) {
+            self.kill();
+        }
+    }
+}
+
+/// What a program printed that ended well.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs a program to its end, for the bytes that it prints.
+pub(crate) fn bytes<S: AsRef<OsStr>>(
+    argv: &[S],
+    limit: Duration,
+    cancel: &Cancel,
+) -> Result<Vec<u8>, Error> {
+    Ok(ended_well(command(argv), limit, cancel)?.0)
+}
+
+/// Runs a program to its end.
+pub(crate) fn output<S: AsRef<OsStr>>(
+    argv: &[S],
+    limit: Duration,
+    cancel: &Cancel,
+) -> Result<Output, Error> {
+    output_of(command(argv), limit, cancel)
+}
+
+/// As [`output`], in a directory.
+pub(crate) fn output_in<S: AsRef<OsStr>>(
+    directory: &Path,
+    argv: &[S],
+    limit: Duration,
+    cancel: &Cancel,
+) -> Result<Output, Error> {
+    let mut command = command(argv);
+    command.current_dir(directory);
+    output_of(command, limit, cancel)
+}
+
+fn output_of(command: Command, limit: Duration, cancel: &Cancel) -> Result<Output, Error> {
+    let (stdout, stderr) = ended_well(command, limit, cancel)?;
+    Ok(Output {
+        stdout: String::from_utf8_lossy(&stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&stderr).into_owned(),
+    })
+}
+
+fn ended_well(
+    mut command: Command,
+    limit: Duration,
+    cancel: &Cancel,
+) -> Result<(Vec<u8>, Vec<u8>), Error> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = Running::start(&mut command)?;
+    let stdout = running.child.stdout.take();
+    let stderr = running.child.stderr.take();
+    let (status, stdout, stderr) = std::thread::scope(|scope| {
+        let stdout = scope.spawn(|| whole(stdout));
+        let stderr = scope.spawn(|| whole(stderr));
+        let status = running.wait(limit, cancel);
+        // Reading ends with the program, which has ended or was killed with what it started.
+        let (stdout, stderr) = (stdout.join(), stderr.join());
+        (
+            status,
+            stdout.unwrap_or_default(),
+            stderr.unwrap_or_default(),
+        )
+    });
+    let status = status?;
+    if status.success() {
+        return Ok((stdout, stderr));
+    }
+    let said = String::from_utf8_lossy(&stderr);
+    let said = said.trim();
+    Err(Error::program(
+        &running.name,
+        format!(
+            "{} ({status})",
+            if said.is_empty() {
+                "it said nothing"
+            } else {
+                said
+            }
+        ),
+    ))
+}
+
+/// Runs a program that takes no time to speak of, and gives what it printed.
+pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
+    const LIMIT: Duration = Duration::from_secs(120);
+    let argv = [&[program], arguments].concat();
+    // What is made on a host has to be finished or not begun: a request to stop waits for it.
+    Ok(output(&argv, LIMIT, &Cancel::new())?.stdout)
+}
+
+/// True if a program of this name is on the search path.
+pub(crate) fn is_installed(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    })
+}
+
+fn whole(stream: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut stream) = stream {
+        // What was read before an error is still worth having.
+        let _ = stream.read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_takes_too_long_is_killed_with_what_it_started() {
+        let cancel = Cancel::new();
+        let began = Instant::now();
+        let error = output(
+            &["sh", "-c", "sleep 30 & wait"],
+            Duration::from_millis(100),
+            &cancel,
+        )
+        .unwrap_err();
+        assert!(matches!(error, Error::Budget(_)), "{error}");
+        assert!(began.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_request_to_stop_ends_a_program() {
+        let cancel = Cancel::new();
+        let other = cancel.clone();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            other.cancel();
+        });
+        let error = output(&["sleep", "30"], Duration::from_secs(20), &cancel).unwrap_err();
+        assert!(matches!(error, Error::Cancelled), "{error}");
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn what_a_program_said_is_in_the_error() {
+        let error = run("sh", &["-c", "echo out; echo no such thing >&2; exit 3"]).unwrap_err();
+        assert!(error.to_string().contains("no such thing"), "{error}");
+        assert!(error.to_string().contains('3'), "{error}");
+        assert_eq!(run("echo", &["a b"]).unwrap(), "a b\n");
+        assert!(run("/nonexistent/program", &[]).is_err());
+    }
+}

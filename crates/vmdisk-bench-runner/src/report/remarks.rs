@@ -1,0 +1,222 @@
+//! What a reader should know before believing a figure.
+
+use std::collections::BTreeMap;
+
+use super::result::BenchResult;
+use crate::method::{median, percent};
+use crate::{Accelerator, CellId, Comparison, Ended, FEWEST_ROUNDS, Round, Verdict};
+
+/// Everything that is worth a remark, the gravest first.
+pub(crate) fn of(result: &BenchResult) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let mut say = |remark: Option<String>| remarks.extend(remark);
+    say(emulation(result));
+    say(ending(result));
+    say(too_few(result));
+    say(disturbed(result));
+    say(control(result));
+    say(complaints(result));
+    say(failures(result));
+    say(first_round(result));
+    say(outliers(result));
+    say(interrupted(result));
+    say(by_chance(result));
+    remarks
+}
+
+fn emulation(result: &BenchResult) -> Option<String> {
+    let emulated = result
+        .cells
+        .iter()
+        .filter(|cell| cell.accelerator == Accelerator::Tcg);
+    (emulated.count() > 0).then(|| {
+        "guests ran under TCG, which emulates their processors: what they compute costs many times as much as on \
+         KVM, so the figures tell which configuration does less, and not how fast a guest is; never compare \
+         them with figures of KVM"
+            .to_owned()
+    })
+}
+
+fn ending(result: &BenchResult) -> Option<String> {
+    match result.ended {
+        Some(Ended::Precise | Ended::AllRounds) => None,
+        Some(Ended::TimeBudget) => {
+            Some("the time was up before all rounds were complete".to_owned())
+        }
+        Some(Ended::Stopped) => Some("the run was stopped; it can go on".to_owned()),
+        Some(Ended::NothingLeft) => Some("nothing was left that could be measured".to_owned()),
+        None => Some("the run has not ended, or was cut off; it can go on".to_owned()),
+    }
+}
+
+fn too_few(result: &BenchResult) -> Option<String> {
+    let is_short = |comparison: &Comparison| comparison.verdict == Verdict::TooFewRounds;
+    let short = result
+        .cells
+        .iter()
+        .filter(|cell| cell.summary.is_some() && cell.comparison.as_ref().is_some_and(is_short));
+    let count = short.count();
+    (count > 0).then(|| {
+        format!("{count} comparisons have fewer than {FEWEST_ROUNDS} rounds, of which nothing may be concluded")
+    })
+}
+
+fn disturbed(result: &BenchResult) -> Option<String> {
+    let rounds: Vec<_> = result
+        .rounds
+        .iter()
+        .filter(|round| !round.disturbances.is_empty())
+        .collect();
+    if rounds.is_empty() {
+        return None;
+    }
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in rounds.iter().flat_map(|round| &round.disturbances) {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    let worst = reasons
+        .iter()
+        .max_by_key(|(reason, count)| (**count, std::cmp::Reverse(*reason)));
+    Some(format!(
+        "the machine was not quiet in {} of {} rounds ({}); their samples count like the others",
+        rounds.len(),
+        result.rounds.len(),
+        worst.map_or("", |(reason, _)| reason)
+    ))
+}
+
+/// From this on the machine's own speed is worth a remark.
+const MOST_SWING: f64 = 0.10;
+
+fn control(result: &BenchResult) -> Option<String> {
+    let controls = result
+        .rounds
+        .iter()
+        .map(|round| round.control)
+        .filter(|control| *control > 0.0);
+    let (low, high) = controls.fold((f64::INFINITY, 0.0_f64), |(low, high), control| {
+        (low.min(control), high.max(control))
+    });
+    let swing = high / low - 1.0;
+    // Guests that boot have a control of their own.
+    let guests: Vec<f64> = result
+        .samples
+        .iter()
+        .filter_map(|sample| sample.measurement.control_iops)
+        .filter(|control| *control > 0.0)
+        .collect();
+    let guest_low = guests.iter().copied().fold(f64::INFINITY, f64::min);
+    let guest_swing = guests.iter().copied().fold(0.0, f64::max) / guest_low - 1.0;
+    match (
+        swing > MOST_SWING && swing.is_finite(),
+        guest_swing > MOST_SWING && guest_swing.is_finite(),
+    ) {
+        (false, false) => None,
+        (true, false) => Some(format!(
+            "arithmetic without a disk differed by {} between rounds: that much was the machine",
+            percent(swing)
+        )),
+        (false, true) => Some(format!(
+            "requests without a disk differed by {} between boots of the guest: that much was the machine",
+            percent(guest_swing)
+        )),
+        (true, true) => Some(format!(
+            "without a disk, arithmetic differed by {} between rounds and requests by {} between boots of the \
+             guest: that much was the machine",
+            percent(swing),
+            percent(guest_swing)
+        )),
+    }
+}
+
+fn complaints(result: &BenchResult) -> Option<String> {
+    let bad = result
+        .cells
+        .iter()
+        .filter(|cell| !cell.complaints.is_empty());
+    let texts: Vec<String> = bad
+        .map(|cell| format!("{}: {}", cell.name, cell.complaints.join(", ")))
+        .collect();
+    (!texts.is_empty()).then(|| {
+        format!(
+            "some samples were not what they should be, and do not count: {}",
+            texts.join("; ")
+        )
+    })
+}
+
+fn failures(result: &BenchResult) -> Option<String> {
+    let failed: Vec<String> = result
+        .cells
+        .iter()
+        .filter(|cell| cell.failures > 0)
+        .map(|cell| format!("{} ({} times)", cell.name, cell.failures))
+        .collect();
+    (!failed.is_empty()).then(|| format!("could not be measured each time: {}", failed.join(", ")))
+}
+
+fn first_round(result: &BenchResult) -> Option<String> {
+    let is_slow = |values: &BTreeMap<u32, f64>| {
+        let mut values = values.values().copied();
+        let first = values.next()?;
+        let rest: Vec<f64> = values.collect();
+        Some(rest.len() >= 5 && first < 0.8 * median(&rest)?)
+    };
+    let slow = result
+        .cells
+        .iter()
+        .filter(|cell| is_slow(&cell.values).unwrap_or(false));
+    let (slow, all) = (slow.count(), result.cells.len());
+    // By chance a cell in six has its slowest round first.
+    (slow * 3 > all && slow > 0).then(|| {
+        format!("in {slow} of {all} cells the first round was slower than the rest: the warm-up was too short")
+    })
+}
+
+fn outliers(result: &BenchResult) -> Option<String> {
+    let cells: Vec<&str> = result
+        .cells
+        .iter()
+        .filter(|cell| {
+            cell.summary
+                .as_ref()
+                .is_some_and(|summary| !summary.outliers.is_empty())
+        })
+        .map(|cell| cell.name.as_str())
+        .collect();
+    (!cells.is_empty()).then(|| {
+        format!(
+            "samples that lie far from the rest are counted like the others: {}",
+            cells.join(", ")
+        )
+    })
+}
+
+fn interrupted(result: &BenchResult) -> Option<String> {
+    let is_cut_off = |round: &&Round| {
+        let samples = result.samples.iter();
+        let measured = samples.filter(|sample| sample.round == round.round).count();
+        // Cells that failed are told elsewhere.
+        let has_not_failed = |cell: &&CellId| {
+            let cell = result.cells.get(cell.0);
+            cell.is_some_and(|cell| cell.failures == 0)
+        };
+        round.round > 0 && measured < round.order.iter().filter(has_not_failed).count()
+    };
+    let count = result.rounds.iter().filter(is_cut_off).count();
+    (count > 0).then(|| format!("{count} rounds are not complete"))
+}
+
+fn by_chance(result: &BenchResult) -> Option<String> {
+    let comparisons = result
+        .cells
+        .iter()
+        .filter(|cell| cell.comparison.is_some())
+        .count();
+    let wrong = comparisons as f64 * (1.0 - result.header.settings.repetition.confidence);
+    (wrong >= 0.5).then(|| {
+        format!(
+            "of {comparisons} comparisons about {wrong:.1} would show a difference by chance alone where there is none"
+        )
+    })
+}

@@ -1,0 +1,293 @@
+//! What a run came to, as data.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::remarks;
+use crate::method::median;
+use crate::{
+    Accelerator, CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Metric, Place, Round,
+    SCHEMA_VERSION, Sample, SeriesPoint, Summary, Values,
+};
+
+/// What a run came to: everything that a report shows, and every sample behind it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BenchResult {
+    /// Version of the format.
+    pub schema_version: String,
+    /// What the run is.
+    pub header: Header,
+    /// Why it ended; unset if it was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+    /// Probability that one interval misses the true ratio; smaller than asked for if the run adapted.
+    pub alpha: f64,
+    /// Each cell of the plan, in its order.
+    pub cells: Vec<CellResult>,
+    /// What was not measured, or not to the end.
+    pub left_out: Vec<LeftOut>,
+    /// What a reader should know before believing a figure.
+    pub remarks: Vec<String>,
+    /// The rounds.
+    pub rounds: Vec<Round>,
+    /// Every sample, also those that do not count.
+    pub samples: Vec<Sample>,
+}
+
+/// What one cell came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CellResult {
+    /// The cell.
+    pub cell: CellId,
+    /// How people know it.
+    pub name: String,
+    /// The figure of each round that counts.
+    pub values: BTreeMap<u32, f64>,
+    /// What describes them; unset without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
+    /// What it is compared with its baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// Percentiles of the latency of requests: the median of the rounds, in nanoseconds.
+    #[serde(default)]
+    pub latency_ns: BTreeMap<String, f64>,
+    /// Percentiles of the latency of flushes, likewise.
+    #[serde(default)]
+    pub sync_latency_ns: BTreeMap<String, f64>,
+    /// How guest CPUs ran.
+    pub accelerator: Accelerator,
+    /// The course of the sample whose figure is in the middle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<SeriesPoint>,
+    /// How often it could not be measured.
+    pub failures: u32,
+    /// What samples that do not count are complained of, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub complaints: Vec<String>,
+}
+
+impl BenchResult {
+    /// What the entries of a journal come to.
+    ///
+    /// # Errors
+    /// If entries name cells that the plan does not have, or the plan is not whole.
+    pub fn of(header: Header, entries: Vec<Entry>) -> Result<Self, Error> {
+        let wrong = |message: String| Error::Malformed {
+            place: Place {
+                text: "the run's journal".to_owned(),
+                line: None,
+            },
+            message,
+        };
+        if let Some(problem) = header.problem() {
+            return Err(wrong(problem));
+        }
+        let plan = &header.plan;
+        let count = plan.cells.len();
+        let mut rounds = Vec::new();
+        let mut samples = Vec::new();
+        let mut left_out = plan.left_out.clone();
+        let mut ended = None;
+        let mut failures = vec![0_u32; count];
+        let values = Values::of(&plan.cells, &plan.workloads, &entries);
+        for entry in entries {
+            let known = |cell: CellId| {
+                let message = format!("cell {} is not in the plan", cell.0);
+                (cell.0 < count)
+                    .then_some(cell)
+                    .ok_or_else(|| wrong(message))
+            };
+            match entry {
+                Entry::Sample(sample) => {
+                    known(sample.cell)?;
+                    samples.push(sample);
+                }
+                Entry::Failure {
+                    round: _,
+                    cell,
+                    error: _, /* the last is why it is left out */
+                } => failures[known(cell)?.0] += 1,
+                Entry::Round(round) => {
+                    ended = None;
+                    rounds.push(round);
+                }
+                Entry::LeftOut { cell, why } => left_out.push(LeftOut {
+                    what: plan.cell_name(known(cell)?),
+                    why,
+                }),
+                Entry::Resumed { at_seconds: _ } => ended = None,
+                Entry::Ended {
+                    ended: why,
+                    at_seconds: _,
+                } => ended = Some(why),
+            }
+        }
+        let last = samples.iter().map(|sample| sample.round).max().unwrap_or(0);
+        let alpha = header.settings.repetition.alpha(last);
+        let mut comparisons: BTreeMap<CellId, Comparison> = values
+            .comparisons(&plan.cells, alpha)
+            .into_iter()
+            .map(|comparison| (comparison.cell, comparison))
+            .collect();
+        let mut by_cell: Vec<Vec<&Sample>> = vec![Vec::new(); count];
+        for sample in &samples {
+            by_cell[sample.cell.0].push(sample);
+        }
+        let cells = by_cell
+            .iter()
+            .enumerate()
+            .map(|(index, samples)| {
+                let cell = CellId(index);
+                let metric = plan.workloads[plan.cells[index].workload].metric;
+                CellResult {
+                    cell,
+                    name: plan.cell_name(cell),
+                    failures: failures[index],
+                    comparison: comparisons.remove(&cell),
+                    ..describe(cell, values.of_cell(cell), samples, metric)
+                }
+            })
+            .collect();
+        let mut result = BenchResult {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            ended,
+            alpha,
+            cells,
+            left_out,
+            remarks: Vec::new(),
+            rounds,
+            samples,
+            header,
+        };
+        result.remarks = remarks::of(&result);
+        Ok(result)
+    }
+
+    /// Reads a result that [`BenchResult::to_json`] wrote.
+    ///
+    /// # Errors
+    /// If it is not one, or of another version.
+    pub fn from_json(text: &str, called: &str) -> Result<Self, Error> {
+        let wrong = |line: Option<usize>, message: String| Error::Malformed {
+            place: Place {
+                text: called.to_owned(),
+                line,
+            },
+            message,
+        };
+        let result: BenchResult = serde_json::from_str(text)
+            .map_err(|error| wrong(Some(error.line()), error.to_string()))?;
+        if result.schema_version != SCHEMA_VERSION {
+            let message = format!(
+                "a result of version {}, and this vmdisk knows {SCHEMA_VERSION}",
+                result.schema_version
+            );
+            return Err(wrong(None, message));
+        }
+        let count = result.header.plan.cells.len();
+        let is_whole = result.cells.len() == count
+            && result.cells.iter().enumerate().all(|(index, cell)| {
+                let comparison = cell.comparison.as_ref();
+                cell.cell.0 == index && comparison.is_none_or(|it| it.baseline.0 < count)
+            })
+            && result.samples.iter().all(|sample| sample.cell.0 < count);
+        match result.header.problem() {
+            Some(problem) => Err(wrong(None, problem)),
+            None if !is_whole => Err(wrong(
+                None,
+                "its cells are not those of its plan".to_owned(),
+            )),
+            None => Ok(result),
+        }
+    }
+
+    /// The result as JSON, which `vmdisk schema bench` describes.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self)
+            .expect("a result holds only text, numbers, lists and maps with text as keys");
+        text.push('\n');
+        text
+    }
+
+    /// The JSON Schema of results.
+    pub fn json_schema() -> schemars::Schema {
+        schemars::schema_for!(BenchResult)
+    }
+
+    /// The figure that a cell is compared by.
+    pub(crate) fn metric(&self, cell: CellId) -> Metric {
+        let plan = &self.header.plan;
+        plan.workloads[plan.cells[cell.0].workload].metric
+    }
+}
+
+/// What the samples of a cell say.
+fn describe(
+    cell: CellId,
+    values: &BTreeMap<u32, f64>,
+    samples: &[&Sample],
+    metric: Metric,
+) -> CellResult {
+    let counted: Vec<&Sample> = samples
+        .iter()
+        .copied()
+        .filter(|sample| sample.counts())
+        .collect();
+    let in_order: Vec<f64> = values.values().copied().collect();
+    let mut complaints: Vec<String> = samples
+        .iter()
+        .flat_map(|sample| sample.measurement.semantics.complaints.iter().cloned())
+        .collect();
+    complaints.sort();
+    complaints.dedup();
+    let middle = median(&in_order).and_then(|median| {
+        let distance = |sample: &&&Sample| {
+            let value = sample.measurement.value(metric);
+            value.map_or(f64::INFINITY, |value| (value - median).abs())
+        };
+        let nearest = counted
+            .iter()
+            .min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        nearest.map(|sample| sample.measurement.series.clone())
+    });
+    let latency = |of: &dyn Fn(&Sample) -> Option<&BTreeMap<String, u64>>| {
+        let mut percentiles: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for (percentile, nanoseconds) in counted.iter().filter_map(|sample| of(sample)).flatten() {
+            percentiles
+                .entry(percentile.clone())
+                .or_default()
+                .push(*nanoseconds as f64);
+        }
+        let medians = percentiles
+            .into_iter()
+            .filter_map(|(percentile, values)| Some((percentile, median(&values)?)));
+        medians.collect::<BTreeMap<_, _>>()
+    };
+    CellResult {
+        cell,
+        name: String::new(),
+        values: values.clone(),
+        summary: Summary::of(&in_order),
+        comparison: None,
+        latency_ns: latency(&|sample| {
+            let measurement = &sample.measurement;
+            // Of a mixed load the writes are told: they are what waits.
+            let direction = measurement.write.as_ref().or(measurement.read.as_ref())?;
+            Some(&direction.latency.as_ref()?.percentiles_ns)
+        }),
+        sync_latency_ns: latency(&|sample| Some(&sample.measurement.sync.as_ref()?.percentiles_ns)),
+        accelerator: samples
+            .iter()
+            .map(|sample| sample.measurement.accelerator)
+            .max()
+            .unwrap_or_default(),
+        series: middle.unwrap_or_default(),
+        failures: 0,
+        complaints,
+    }
+}

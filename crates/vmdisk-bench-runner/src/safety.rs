@@ -1,0 +1,23 @@
+//! What may be written on, and how that is made sure of.
+//!
+//! By default a run writes new files in a fresh directory ([`Scratch`]) and nothing else. A block device is written on
+//! only if [`prepare`] marked it, which happens after every check and the typed confirmation of its serial number, and
+//! only while it is held by a [`ClaimedDevice`]. Every check fails closed: what could not be looked at is a [`Refusal`].
+
+mod claim;
+mod configured;
+mod family;
+mod marker;
+mod node;
+mod prepare;
+mod refusal;
+mod scratch;
+mod signature;
+mod users;
+
+pub use claim::ClaimedDevice;
+pub use marker::Marker;
+pub use node::Identity;
+pub use prepare::{Preparation, prepare};
+pub use refusal::{Check, Refusal, Refused};
+pub use scratch::{Scratch, ScratchError, clear_left_over};

@@ -1,0 +1,176 @@
+//! A device that is held for a whole run.
+
+use std::fs::{self, File, OpenOptions};
+use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use super::configured::not_configured;
+use super::family::Family;
+use super::marker::Marker;
+use super::node::{Node, plain};
+use super::refusal::{Check, Refusal, Refused};
+use super::signature::{END_BYTES, no_signature};
+use super::users::{no_btrfs, no_locks, no_mounts, no_swap, not_open};
+
+/// A device that was prepared, has passed every check, and that the kernel gives to nobody else who asks for it alone.
+///
+/// While it is held, mounting it, making it a volume or a file system and a second run all fail with `EBUSY`; QEMU and
+/// fio, which do not ask to be alone, can open it.
+#[derive(Debug)]
+pub struct ClaimedDevice {
+    node: Node,
+    marker: Marker,
+    _held: File,
+}
+
+impl ClaimedDevice {
+    /// Checks a device and takes hold of it.
+    ///
+    /// # Errors
+    /// Every check that did not pass; nothing was written.
+    pub fn claim(path: &Path) -> Result<Self, Refused> {
+        let node = Node::open(path)?;
+        let mut refusals = checked(&node);
+        let marker = Marker::of(&node, &mut refusals);
+        let held = exclusive(&node, &mut refusals);
+        match (marker, held) {
+            (Some(marker), Some(held)) if refusals.is_empty() => {
+                // What happened between the checks and the claim would have been missed.
+                let refusals = checked(&node);
+                let claimed = Self {
+                    node,
+                    marker,
+                    _held: held,
+                };
+                if refusals.is_empty() {
+                    Ok(claimed)
+                } else {
+                    Err(claimed.refused(refusals))
+                }
+            }
+            _ => Err(Refused {
+                device: path.display().to_string(),
+                refusals,
+            }),
+        }
+    }
+
+    /// Looks at the marker and at who uses the device once more; to be asked before each phase that writes.
+    ///
+    /// # Errors
+    /// What is not as it was.
+    pub fn verify(&self) -> Result<(), Refused> {
+        let mut refusals = Vec::new();
+        let marker = Marker::of(&self.node, &mut refusals);
+        if marker.is_some_and(|marker| marker != self.marker) {
+            refusals.push(Refusal::new(
+                Check::Marker,
+                "the marker is another one than when the run began",
+            ));
+        }
+        let family = Family::of(&self.node, &mut refusals);
+        no_mounts(&family, &mut refusals);
+        if refusals.is_empty() {
+            Ok(())
+        } else {
+            Err(self.refused(refusals))
+        }
+    }
+
+    fn refused(&self, refusals: Vec<Refusal>) -> Refused {
+        Refused {
+            device: self.node.given.display().to_string(),
+            refusals,
+        }
+    }
+
+    /// The path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.node.given
+    }
+
+    /// The kernel's name, such as `nvme1n1`.
+    pub fn kernel_name(&self) -> String {
+        self.node.kernel_name()
+    }
+
+    /// Its directory in sysfs.
+    pub fn sysfs(&self) -> &Path {
+        &self.node.sysfs
+    }
+
+    /// Its marker.
+    pub fn marker(&self) -> &Marker {
+        &self.marker
+    }
+
+    /// The bytes that may be written: all but the first and the last MiB.
+    pub fn usable(&self) -> Range<u64> {
+        END_BYTES..self.node.size_bytes - END_BYTES
+    }
+}
+
+/// Every check but those of what is on the device, whose outcome differs between preparing and using it.
+pub(crate) fn checked(node: &Node) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    stable_name(node, &mut refusals);
+    let family = Family::of(node, &mut refusals);
+    no_mounts(&family, &mut refusals);
+    no_btrfs(&family, &mut refusals);
+    no_swap(&family, &mut refusals);
+    not_open(&family, &mut refusals);
+    no_locks(node, &mut refusals);
+    not_configured(&family, &mut refusals);
+    no_signature(node, &mut refusals);
+    refusals
+}
+
+/// Opens a device so that the kernel lets nobody else have it alone; nothing is written.
+pub(crate) fn exclusive(node: &Node, refusals: &mut Vec<Refusal>) -> Option<File> {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .custom_flags(OFlags::EXCL.bits().cast_signed());
+    match node.again(&options) {
+        Ok(file) => Some(file),
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
+            refusals.push(Refusal::new(
+                Check::Exclusive,
+                "the kernel says that it is in use (EBUSY)",
+            ));
+            None
+        }
+        Err(error) => {
+            refusals.push(Refusal::new(Check::Exclusive, plain(&error)));
+            None
+        }
+    }
+}
+
+/// Refuses names such as `/dev/sdb` where the device has one that will still be its own after the next boot.
+fn stable_name(node: &Node, refusals: &mut Vec<Refusal>) {
+    if node.given != Path::new("/dev").join(node.kernel_name()) {
+        return;
+    }
+    let names: Vec<PathBuf> = fs::read_dir("/dev/disk/by-id")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| fs::canonicalize(path).is_ok_and(|real| real == node.real))
+        .collect();
+    if let Some(name) = names.iter().min() {
+        refusals.push(Refusal::new(
+            Check::StableName,
+            format!(
+                "{} is another device after the next boot; say {}",
+                node.given.display(),
+                name.display()
+            ),
+        ));
+    }
+}

@@ -1,0 +1,102 @@
+//! What hangs together with a device: its partitions, what is built on it, and all that again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use vmdisk_facts::DeviceNumber;
+
+use super::node::{Node, plain};
+use super::refusal::{Check, Refusal};
+
+/// A device and everything that lies on it, by number, with the kernel's names.
+#[derive(Debug, Default)]
+pub(crate) struct Family {
+    pub(crate) members: BTreeMap<DeviceNumber, String>,
+}
+
+impl Family {
+    /// Gathers the family, and refuses partitions, holders, and devices that cannot be written.
+    pub(crate) fn of(node: &Node, refusals: &mut Vec<Refusal>) -> Self {
+        let mut family = Self::default();
+        family.members.insert(node.number, node.kernel_name());
+        match fs::read_to_string(node.sysfs.join("ro")) {
+            Ok(text) if text.trim() == "0" => {}
+            Ok(_) => refusals.push(Refusal::new(Check::Writable, "the device is read-only")),
+            Err(error) => refusals.push(Refusal::new(
+                Check::Writable,
+                format!("not checked: {}", plain(&error)),
+            )),
+        }
+        let mut partitions = Vec::new();
+        let mut holders = Vec::new();
+        family.add_above(&node.sysfs, &mut partitions, &mut holders, refusals);
+        if !partitions.is_empty() {
+            refusals.push(Refusal::new(
+                Check::Partitions,
+                format!("it has the partitions {}", partitions.join(", ")),
+            ));
+        }
+        if !holders.is_empty() {
+            refusals.push(Refusal::new(
+                Check::Holders,
+                format!("{} is built on it", holders.join(", ")),
+            ));
+        }
+        family
+    }
+
+    fn add_above(
+        &mut self,
+        sysfs: &Path,
+        partitions: &mut Vec<String>,
+        holders: &mut Vec<String>,
+        refusals: &mut Vec<Refusal>,
+    ) {
+        let mut above = Vec::new();
+        match fs::read_dir(sysfs) {
+            Ok(entries) => {
+                for entry in entries.flatten() {
+                    if entry.path().join("partition").exists() {
+                        partitions.push(entry.file_name().to_string_lossy().into_owned());
+                        above.push(entry.path());
+                    }
+                }
+            }
+            Err(error) => refusals.push(Refusal::new(
+                Check::Partitions,
+                format!("not checked: {}", plain(&error)),
+            )),
+        }
+        match fs::read_dir(sysfs.join("holders")) {
+            Ok(entries) => {
+                for entry in entries.flatten() {
+                    holders.push(entry.file_name().to_string_lossy().into_owned());
+                    above.push(entry.path());
+                }
+            }
+            Err(error) => refusals.push(Refusal::new(
+                Check::Holders,
+                format!("not checked: {}", plain(&error)),
+            )),
+        }
+        for path in above {
+            let Some(number) = fs::read_to_string(path.join("dev"))
+                .ok()
+                .and_then(|text| DeviceNumber::parse(&text))
+            else {
+                // It went away meanwhile; that it was there has been noted.
+                continue;
+            };
+            let name = fs::canonicalize(&path)
+                .ok()
+                .and_then(|real| Some(real.file_name()?.to_string_lossy().into_owned()))
+                .unwrap_or_default();
+            if self.members.insert(number, name).is_none()
+                && let Ok(real) = fs::canonicalize(&path)
+            {
+                self.add_above(&real, partitions, holders, refusals);
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The marker that says: this device is there to be measured, and holds nothing.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use serde::{Deserialize, Serialize};
+
+use super::node::{Node, plain};
+use super::refusal::{Check, Refusal};
+
+/// How many bytes a marker takes, at the beginning and at the end of a device: a block of any disk.
+pub(crate) const MARKER_BYTES: usize = 4096;
+
+const MAGIC: &[u8] = b"vmdisk bench scratch device 1\n";
+
+/// What `vmdisk bench prepare-device` writes at both ends of a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marker {
+    /// Made up for this device and this time.
+    pub uuid: String,
+    /// What kind of name `identity` is, such as `serial`.
+    pub identity_kind: String,
+    /// The serial number, or what stands for it.
+    pub identity: String,
+    /// Size of the device in bytes.
+    pub size_bytes: u64,
+    /// When, as RFC 3339 in UTC.
+    pub prepared_at: String,
+}
+
+impl Marker {
+    /// The bytes of both copies; `None` if a name is longer than any that exists.
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = MAGIC.to_vec();
+        serde_json::to_writer(&mut bytes, self).ok()?;
+        bytes.push(b'\n');
+        if bytes.len() > MARKER_BYTES {
+            return None;
+        }
+        bytes.resize(MARKER_BYTES, 0);
+        Some(bytes)
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let text = bytes.strip_prefix(MAGIC)?;
+        let end = text.iter().position(|byte| *byte == b'\n')?;
+        if text[end + 1..].iter().any(|byte| *byte != 0) {
+            return None;
+        }
+        serde_json::from_slice(&text[..end]).ok()
+    }
+
+    /// Writes both copies, the last one first: a marker that is not whole is none.
+    pub(crate) fn write(&self, file: &File) -> io::Result<()> {
+        let bytes = self
+            .bytes()
+            .ok_or_else(|| io::Error::other("the device's name does not fit into a marker"))?;
+        file.write_all_at(&bytes, self.size_bytes - MARKER_BYTES as u64)?;
+        file.sync_all()?;
+        file.write_all_at(&bytes, 0)?;
+        file.sync_all()
+    }
+
+    /// Reads the marker of a device and holds it to the device; what is wrong is refused.
+    pub(crate) fn of(node: &Node, refusals: &mut Vec<Refusal>) -> Option<Self> {
+        let mut refuse = |found: String| refusals.push(Refusal::new(Check::Marker, found));
+        if node.size_bytes < 2 * MARKER_BYTES as u64 {
+            refuse("the device has no room for a marker".to_owned());
+            return None;
+        }
+        let mut copies = [vec![0; MARKER_BYTES], vec![0; MARKER_BYTES]];
+        for (copy, offset) in copies
+            .iter_mut()
+            .zip([0, node.size_bytes - MARKER_BYTES as u64])
+        {
+            if let Err(error) = node.file().read_exact_at(copy, offset) {
+                refuse(format!("not checked: {}", plain(&error)));
+                return None;
+            }
+        }
+        let Some(marker) = Marker::parse(&copies[0]) else {
+            refuse(
+                "it was not prepared: 'vmdisk bench prepare-device' does that, and says what it checks"
+                    .to_owned(),
+            );
+            return None;
+        };
+        let before = refusals.len();
+        let mut refuse = |found: String| refusals.push(Refusal::new(Check::Marker, found));
+        if copies[0] != copies[1] {
+            refuse("the marker at its end is not the one at its beginning".to_owned());
+        }
+        if marker.size_bytes != node.size_bytes {
+            refuse(format!(
+                "the marker is of a device of {} bytes, and this one has {}",
+                marker.size_bytes, node.size_bytes
+            ));
+        }
+        let identity = node.identity().map(|identity| identity.value);
+        if identity.as_deref() != Some(marker.identity.as_str()) {
+            refuse(format!(
+                "the marker is of {} {}, and this device is {}",
+                marker.identity_kind,
+                marker.identity,
+                identity.as_deref().unwrap_or("without a serial number")
+            ));
+        }
+        (refusals.len() == before).then_some(marker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marker() -> Marker {
+        Marker {
+            uuid: "11111111-1111-4111-8111-111111111111".to_owned(),
+            identity_kind: "serial".to_owned(),
+            identity: "S1 \"quoted\"\n".to_owned(),
+            size_bytes: 1 << 30,
+            prepared_at: "2026-11-20T05:00:00Z".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_marker_is_read_as_it_was_written() {
+        let bytes = marker().bytes().unwrap();
+        assert_eq!(bytes.len(), MARKER_BYTES);
+        assert_eq!(Marker::parse(&bytes), Some(marker()));
+    }
+
+    #[test]
+    fn what_is_not_quite_a_marker_is_none() {
+        let whole = marker().bytes().unwrap();
+        for place in [0, 5, MAGIC.len(), MAGIC.len() + 3, MARKER_BYTES - 1] {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 0x20;
+            assert_eq!(Marker::parse(&bytes), None, "byte {place}");
+        }
+        assert_eq!(Marker::parse(&whole[..40]), None);
+        assert_eq!(Marker::parse(&[]), None);
+        let mut long = marker();
+        long.identity = "x".repeat(MARKER_BYTES);
+        assert_eq!(long.bytes(), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! Why a device is not written on.
+
+use std::fmt;
+
+/// What was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Check {
+    /// The path leads to a block device.
+    BlockDevice,
+    /// The path names the same device after the next boot.
+    StableName,
+    /// The device lets itself be written on.
+    Writable,
+    /// The device has no partitions.
+    Partitions,
+    /// Nothing is built on the device: no volume, array, mapping or cache.
+    Holders,
+    /// No file system on it is mounted anywhere, by number and not by name.
+    Mounts,
+    /// It is no member of a mounted btrfs, which names only one of its members.
+    Btrfs,
+    /// It is no swap space in use.
+    Swap,
+    /// No process has it open, as a running QEMU does without claiming it.
+    OpenElsewhere,
+    /// No process holds a lock on it, as QEMU and libvirt do.
+    Locks,
+    /// No guest, mount table or encrypted device of this host is configured to use it.
+    Configured,
+    /// No signature of a file system, volume, array, partition table or anything else is on it.
+    Signature,
+    /// Its first and last MiB are zero.
+    Blank,
+    /// It has a serial number or something as good, which was typed in.
+    Serial,
+    /// It carries the marker of `vmdisk bench prepare-device`.
+    Marker,
+    /// The kernel gives it to nobody else meanwhile (`O_EXCL`).
+    Exclusive,
+}
+
+impl Check {
+    /// A word for reports, which stays the same from version to version.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Check::BlockDevice => "block-device",
+            Check::StableName => "stable-name",
+            Check::Writable => "writable",
+            Check::Partitions => "partitions",
+            Check::Holders => "holders",
+            Check::Mounts => "mounts",
+            Check::Btrfs => "btrfs",
+            Check::Swap => "swap",
+            Check::OpenElsewhere => "open-elsewhere",
+            Check::Locks => "locks",
+            Check::Configured => "configured",
+            Check::Signature => "signature",
+            Check::Blank => "blank",
+            Check::Serial => "serial",
+            Check::Marker => "marker",
+            Check::Exclusive => "exclusive",
+        }
+    }
+}
+
+/// One check that did not pass, with what was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What was checked.
+    pub check: Check,
+    /// What was found, or why nothing could be.
+    pub found: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(check: Check, found: impl Into<String>) -> Self {
+        Self {
+            check,
+            found: found.into(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.check.word(), self.found)
+    }
+}
+
+/// A device that is not written on, with every check that did not pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The path as it was given.
+    pub device: String,
+    /// At least one.
+    pub refusals: Vec<Refusal>,
+}
+
+impl Refused {
+    pub(crate) fn one(device: impl fmt::Display, check: Check, found: impl Into<String>) -> Self {
+        Self {
+            device: device.to_string(),
+            refusals: vec![Refusal::new(check, found)],
+        }
+    }
+
+    /// True if this check is among those that did not pass.
+    pub fn names(&self, check: Check) -> bool {
+        self.refusals.iter().any(|refusal| refusal.check == check)
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not written on", self.device)?;
+        for refusal in &self.refusals {
+            write!(f, "\n  {refusal}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Refused {}

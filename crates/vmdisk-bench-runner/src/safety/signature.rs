@@ -1,0 +1,139 @@
+//! What is on a device: signatures, and whether its ends are blank.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::process::{Command, Stdio};
+
+use super::node::{Node, plain};
+use super::refusal::{Check, Refusal};
+use crate::programs;
+
+/// What nothing is written to, at either end: signatures and the marker are there.
+pub(crate) const END_BYTES: u64 = 1 << 20;
+
+/// Refuses a device that anything known is on, by libblkid's list of what there is.
+pub(crate) fn no_signature(node: &Node, refusals: &mut Vec<Refusal>) {
+    /// What `blkid -p` says of a device that it knows nothing of.
+    const NOTHING: i32 = 2;
+    let output = Command::new("blkid")
+        .args(["--probe", "--output", "export"])
+        .arg(&node.real)
+        .env("LC_ALL", "C")
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output) if output.status.code() == Some(NOTHING) => {}
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            let what: Vec<&str> = text
+                .lines()
+                .filter(|line| {
+                    ["TYPE=", "PTTYPE=", "LABEL="]
+                        .iter()
+                        .any(|key| line.starts_with(key))
+                })
+                .collect();
+            refusals.push(Refusal::new(
+                Check::Signature,
+                format!("blkid finds {}", what.join(" ")),
+            ));
+        }
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            refusals.push(Refusal::new(
+                Check::Signature,
+                format!(
+                    "not checked: blkid ended with {}: {}",
+                    output.status,
+                    said.lines().next().unwrap_or_default()
+                ),
+            ));
+        }
+        Err(error) => refusals.push(Refusal::new(
+            Check::Signature,
+            format!(
+                "not checked: blkid (util-linux) cannot be started: {}",
+                plain(&error)
+            ),
+        )),
+    }
+}
+
+/// Refuses a device whose first or last MiB holds anything but zeroes.
+pub(crate) fn blank_ends(node: &Node, refusals: &mut Vec<Refusal>) {
+    if node.size_bytes < 4 * END_BYTES {
+        refusals.push(Refusal::new(
+            Check::Blank,
+            format!("{} bytes are less than 4 MiB", node.size_bytes),
+        ));
+        return;
+    }
+    for (which, offset) in [("first", 0), ("last", node.size_bytes - END_BYTES)] {
+        let mut bytes = vec![0_u8; 1 << 20];
+        match node.file().read_exact_at(&mut bytes, offset) {
+            Ok(()) => {
+                if let Some(place) = bytes.iter().position(|byte| *byte != 0) {
+                    refusals.push(Refusal::new(
+                        Check::Blank,
+                        format!(
+                            "its {which} MiB is not zero (byte {}): something may be on it that has no signature",
+                            offset + place as u64
+                        ),
+                    ));
+                }
+            }
+            Err(error) => refusals.push(Refusal::new(
+                Check::Blank,
+                format!("not checked: its {which} MiB: {}", plain(&error)),
+            )),
+        }
+    }
+}
+
+/// Refuses a thin volume of which anything was written: data in the middle of it has no signature.
+pub(crate) fn new_if_thin(node: &Node, refusals: &mut Vec<Refusal>) {
+    let Ok(name) = fs::read_to_string(node.sysfs.join("dm/name")) else {
+        // No device of device-mapper.
+        return;
+    };
+    match programs::run("dmsetup", &["status", "--", name.trim()]) {
+        Ok(status) => {
+            if let Some(sectors) = written_sectors(&status) {
+                refusals.push(Refusal::new(
+                    Check::Blank,
+                    format!(
+                        "{} bytes of the thin volume were written, and a new one has none",
+                        sectors.saturating_mul(512)
+                    ),
+                ));
+            }
+        }
+        Err(error) => refusals.push(Refusal::new(Check::Blank, format!("not checked: {error}"))),
+    }
+}
+
+/// From `0 32768 thin 128 32767` the sectors that are mapped, if there are any.
+fn written_sectors(status: &str) -> Option<u64> {
+    status.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip(2);
+        if words.next() != Some("thin") {
+            return None;
+        }
+        words.next()?.parse().ok().filter(|sectors| *sectors > 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_thin_volume_with_mapped_sectors_was_written() {
+        assert_eq!(written_sectors("0 32768 thin 128 16511\n"), Some(128));
+        assert_eq!(written_sectors("0 32768 thin 0 -\n"), None);
+        assert_eq!(written_sectors("0 32768 linear \n"), None);
+        assert_eq!(written_sectors("0 32768 thin Fail\n"), None);
+        assert_eq!(written_sectors(""), None);
+    }
+}

@@ -1,0 +1,266 @@
+//! Who uses a device: mounts, swap, processes and locks, all by number because a device has many names.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::time::Duration;
+
+use vmdisk_facts::DeviceNumber;
+
+use super::family::Family;
+use super::node::{Node, number_of, plain};
+use super::refusal::{Check, Refusal};
+
+/// Refuses mounts of any member of the family, in every mount table that can be read.
+pub(crate) fn no_mounts(family: &Family, refusals: &mut Vec<Refusal>) {
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut own = false;
+    for (process, folder) in processes() {
+        // Each mount namespace has one table.
+        let namespace = fs::read_link(folder.join("ns/mnt")).ok();
+        if namespace.is_some() && !seen.insert(namespace) {
+            continue;
+        }
+        let Ok(bytes) = fs::read(folder.join("mountinfo")) else {
+            continue;
+        };
+        own |= process == std::process::id();
+        let text = String::from_utf8_lossy(&bytes);
+        for line in text.lines() {
+            let mut words = line.split(' ').skip(2);
+            let (Some(number), _root, Some(point)) = (
+                words.next().and_then(DeviceNumber::parse),
+                words.next(),
+                words.next(),
+            ) else {
+                continue;
+            };
+            if family.members.contains_key(&number) {
+                found.insert(point.to_owned());
+            }
+        }
+    }
+    // The table of whoever asks is among the first, unless /proc is not what it should be.
+    if !own && fs::read("/proc/self/mountinfo").is_err() {
+        refusals.push(Refusal::new(
+            Check::Mounts,
+            "not checked: /proc/self/mountinfo cannot be read",
+        ));
+    }
+    if !found.is_empty() {
+        let points: Vec<String> = found.into_iter().collect();
+        refusals.push(Refusal::new(
+            Check::Mounts,
+            format!("it is mounted at {}", points.join(", ")),
+        ));
+    }
+}
+
+/// Refuses members of a mounted btrfs: its mount names one member, and has a number that is nobody's.
+pub(crate) fn no_btrfs(family: &Family, refusals: &mut Vec<Refusal>) {
+    let Ok(entries) = fs::read_dir("/sys/fs/btrfs") else {
+        // Without the file system in the kernel none is mounted.
+        return;
+    };
+    for entry in entries.flatten() {
+        let Ok(devices) = fs::read_dir(entry.path().join("devices")) else {
+            continue;
+        };
+        for device in devices.flatten() {
+            let number = fs::read_to_string(device.path().join("dev"))
+                .ok()
+                .and_then(|text| DeviceNumber::parse(&text));
+            if number.is_some_and(|number| family.members.contains_key(&number)) {
+                refusals.push(Refusal::new(
+                    Check::Btrfs,
+                    format!(
+                        "{} is a member of the btrfs {} that is mounted",
+                        device.file_name().to_string_lossy(),
+                        entry.file_name().to_string_lossy()
+                    ),
+                ));
+            }
+        }
+    }
+}
+
+/// Refuses swap space in use.
+pub(crate) fn no_swap(family: &Family, refusals: &mut Vec<Refusal>) {
+    match fs::read_to_string("/proc/swaps") {
+        Ok(text) => {
+            for line in text.lines().skip(1) {
+                let Some(path) = line.split_whitespace().next() else {
+                    continue;
+                };
+                // A space in a path is written as \040.
+                let path = path.replace("\\040", " ");
+                let number = fs::metadata(&path)
+                    .ok()
+                    .filter(|metadata| metadata.file_type().is_block_device())
+                    .map(|metadata| number_of(metadata.rdev()));
+                if number.is_some_and(|number| family.members.contains_key(&number)) {
+                    refusals.push(Refusal::new(
+                        Check::Swap,
+                        format!("{path} is swap space in use"),
+                    ));
+                }
+            }
+        }
+        // A kernel without swap has no such file.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => refusals.push(Refusal::new(
+            Check::Swap,
+            format!("not checked: /proc/swaps: {}", plain(&error)),
+        )),
+    }
+}
+
+/// Refuses devices that another process has open, whatever it opened them as.
+///
+/// QEMU does not claim the devices it opens, and a QEMU of libvirt has nodes of its own in a `/dev` of its own, which
+/// locks on our node do not show: only the number of what is open tells.
+pub(crate) fn not_open(family: &Family, refusals: &mut Vec<Refusal>) {
+    /// udev looks at a device each time somebody who may write closes it.
+    const ATTEMPTS: u32 = 5;
+    let mut found = open_elsewhere(family);
+    for _ in 1..ATTEMPTS {
+        if found.users.is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        found = open_elsewhere(family);
+    }
+    let OpenElsewhere { users, unseen } = found;
+    if !users.is_empty() {
+        let users: Vec<String> = users.into_iter().collect();
+        refusals.push(Refusal::new(
+            Check::OpenElsewhere,
+            format!("{} has it open", users.join(", ")),
+        ));
+    }
+    if unseen > 0 {
+        refusals.push(Refusal::new(
+            Check::OpenElsewhere,
+            format!(
+                "not checked: what {unseen} processes of others have open, which only root may see"
+            ),
+        ));
+    }
+}
+
+/// Who has a device open.
+struct OpenElsewhere {
+    users: BTreeSet<String>,
+    /// How many processes do not let themselves be looked into.
+    unseen: u32,
+}
+
+fn open_elsewhere(family: &Family) -> OpenElsewhere {
+    let mut unseen = 0_u32;
+    let mut users = BTreeSet::new();
+    for (process, folder) in processes() {
+        if process == std::process::id() {
+            continue;
+        }
+        let descriptors = match fs::read_dir(folder.join("fd")) {
+            Ok(descriptors) => descriptors,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                unseen += 1;
+                continue;
+            }
+            // It ended.
+            Err(_) => continue,
+        };
+        for descriptor in descriptors.flatten() {
+            let Ok(metadata) = fs::metadata(descriptor.path()) else {
+                continue;
+            };
+            if metadata.file_type().is_block_device()
+                && family.members.contains_key(&number_of(metadata.rdev()))
+            {
+                let name = fs::read_to_string(folder.join("comm")).unwrap_or_default();
+                users.insert(format!("process {process} ({})", name.trim()));
+            }
+        }
+    }
+    OpenElsewhere { users, unseen }
+}
+
+/// Refuses devices on which somebody holds a lock, as QEMU does from byte 100 on for what it does to an image.
+pub(crate) fn no_locks(node: &Node, refusals: &mut Vec<Refusal>) {
+    let (metadata, text) = match (node.file().metadata(), fs::read_to_string("/proc/locks")) {
+        (Ok(metadata), Ok(text)) => (metadata, text),
+        (Err(error), _) | (_, Err(error)) => {
+            refusals.push(Refusal::new(
+                Check::Locks,
+                format!("not checked: /proc/locks: {}", plain(&error)),
+            ));
+            return;
+        }
+    };
+    let file = (number_of(metadata.dev()), metadata.ino());
+    if let Some(start) = text.lines().find_map(|line| locked(line, file)) {
+        refusals.push(Refusal::new(
+            Check::Locks,
+            format!("somebody holds a lock on it from byte {start} on, as a running QEMU does"),
+        ));
+    }
+}
+
+/// The first byte of the lock that a line of `/proc/locks` shows on a file: `3: OFDLCK ADVISORY READ -1 00:06:1234 100 101`.
+///
+/// Locks of flock(2) do not count: udev takes one on every device it looks at.
+fn locked(line: &str, file: (DeviceNumber, u64)) -> Option<&str> {
+    let mut words = line.split_whitespace().skip(1);
+    if !matches!(words.next()?, "POSIX" | "OFDLCK") {
+        return None;
+    }
+    let mut place = words.nth(3)?.split(':');
+    let mut number = || u32::from_str_radix(place.next()?, 16).ok();
+    let device = DeviceNumber {
+        major: number()?,
+        minor: number()?,
+    };
+    let inode: u64 = place.next()?.parse().ok()?;
+    ((device, inode) == file).then_some(words.next()?)
+}
+
+/// The processes there are, with their folders.
+fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
+    fs::read_dir(Path::new("/proc"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_of_records_count_and_those_of_whole_files_do_not() {
+        let device = DeviceNumber {
+            major: 0,
+            minor: 0x16,
+        };
+        let file = (device, 1234);
+        for (line, start) in [
+            (
+                "3: OFDLCK ADVISORY  READ -1 00:16:1234 100 101",
+                Some("100"),
+            ),
+            ("3: POSIX  ADVISORY  WRITE 77 00:16:1234 0 EOF", Some("0")),
+            ("3: POSIX  ADVISORY  WRITE 77 00:16:1235 0 EOF", None),
+            ("3: POSIX  ADVISORY  WRITE 77 00:10:1234 0 EOF", None),
+            ("3: FLOCK  ADVISORY  READ 77 00:16:1234 0 EOF", None),
+            ("3: -> OFDLCK ADVISORY READ -1 00:16:1234 100 101", None),
+            ("nonsense", None),
+            ("", None),
+        ] {
+            assert_eq!(locked(line, file), start, "{line}");
+        }
+    }
+}

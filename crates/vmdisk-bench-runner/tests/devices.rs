@@ -1,0 +1,508 @@
+//! Which devices are written on: each state that a device can be in, made for real on loop devices, and refused before
+//! a byte of it changes.
+//!
+//! Needs root, loop devices and the programs that make those states. Without them each test says so in a line and
+//! passes; with `VMDISK_REAL=require` it fails instead.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests fail by panicking, and say what they skip"
+)]
+
+use std::fs;
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use vmdisk_bench_runner::safety::{Check, ClaimedDevice, Refused, prepare};
+
+const NOW: &str = "2026-11-20T05:00:00Z";
+
+/// Loop devices in a directory, with everything that was done to them undone at the end.
+struct Devices {
+    directory: tempfile::TempDir,
+    undo: Vec<Vec<String>>,
+    children: Vec<Child>,
+}
+
+impl Drop for Devices {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        for words in self.undo.iter().rev() {
+            let _ = Command::new(&words[0]).args(&words[1..]).output();
+        }
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .output()
+        .map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!(
+        "{program} {}: {}",
+        arguments.join(" "),
+        said.trim()
+    ))
+}
+
+impl Devices {
+    fn new() -> Result<Self, String> {
+        if !rustix::process::geteuid().is_root() {
+            return Err("not root".to_owned());
+        }
+        Ok(Self {
+            directory: tempfile::tempdir().map_err(|error| error.to_string())?,
+            undo: Vec::new(),
+            children: Vec::new(),
+        })
+    }
+
+    fn path(&self, name: &str) -> String {
+        let path = self.directory.path().join(name);
+        path.to_str().expect("temporary paths are text").to_owned()
+    }
+
+    fn undo(&mut self, words: &[&str]) {
+        self.undo
+            .push(words.iter().map(|word| (*word).to_owned()).collect());
+    }
+
+    /// A device of zeroes, and the file it is in.
+    fn device(
+        &mut self,
+        name: &str,
+        megabytes: u64,
+        extra: &[&str],
+    ) -> Result<(String, String), String> {
+        let file = self.path(name);
+        fs::File::create(&file)
+            .and_then(|file| file.set_len(megabytes << 20))
+            .map_err(|error| error.to_string())?;
+        let device = run(
+            "losetup",
+            &[&["--find", "--show"], extra, &[file.as_str()]].concat(),
+        )?;
+        self.undo(&["losetup", "-d", &device]);
+        Ok((device, file))
+    }
+
+    fn mount(&mut self, device: &str) -> Result<String, String> {
+        let point = self.path("mnt");
+        fs::create_dir_all(&point).map_err(|error| error.to_string())?;
+        run("mount", &[device, &point])?;
+        self.undo(&["umount", "--lazy", &point]);
+        Ok(point)
+    }
+
+    fn start(&mut self, program: &str, arguments: &[&str]) -> Result<(), String> {
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("{program}: {error}"))?;
+        self.children.push(child);
+        Ok(())
+    }
+}
+
+/// Gives up on a test that cannot run here, unless it was required to run.
+fn needed<T>(made: Result<T, String>) -> Option<T> {
+    match made {
+        Ok(value) => Some(value),
+        Err(reason) => {
+            let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
+            assert!(!required, "cannot run here: {reason}");
+            eprintln!("skipped: {reason}");
+            None
+        }
+    }
+}
+
+fn checksum(file: &str) -> String {
+    run("sync", &[]).unwrap();
+    run("sha256sum", &[file]).unwrap()
+}
+
+/// Holds that a device is neither prepared nor claimed, for these reasons, and that no byte of it changed.
+#[track_caller]
+fn refused(device: &str, file: &str, expected: &[Check]) -> Refused {
+    let before = checksum(file);
+    let preparing = prepare(Path::new(device)).map(|_| ()).unwrap_err();
+    let claiming = ClaimedDevice::claim(Path::new(device))
+        .map(|_| ())
+        .unwrap_err();
+    assert_eq!(checksum(file), before, "nothing was written");
+    for check in expected {
+        assert!(preparing.names(*check), "{check:?} of {preparing}");
+    }
+    let found: Vec<Check> = preparing
+        .refusals
+        .iter()
+        .map(|refusal| refusal.check)
+        .collect();
+    for check in &found {
+        assert!(expected.contains(check), "{preparing}");
+    }
+    assert!(claiming.names(Check::Marker), "{claiming}");
+    preparing
+}
+
+#[test]
+fn a_file_system_that_is_mounted_is_refused_through_a_link_too() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 64, &[])?;
+        run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0", &device])?;
+        devices.mount(&device)?;
+        let link = devices.path("by-another-name");
+        symlink(&device, &link).map_err(|error| error.to_string())?;
+        Ok((devices, link, file))
+    })();
+    let Some((_devices, link, file)) = needed(made) else {
+        return;
+    };
+    let refused = refused(
+        &link,
+        &file,
+        &[
+            Check::Mounts,
+            Check::Signature,
+            Check::Blank,
+            Check::Exclusive,
+        ],
+    );
+    assert!(refused.to_string().contains("/mnt"), "{refused}");
+}
+
+#[test]
+fn a_file_system_that_is_not_mounted_is_refused() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 64, &[])?;
+        run("mkfs.ext4", &["-q", &device])?;
+        Ok((devices, device, file))
+    })();
+    let Some((_devices, device, file)) = needed(made) else {
+        return;
+    };
+    let refused = refused(&device, &file, &[Check::Signature, Check::Blank]);
+    assert!(refused.to_string().contains("TYPE=ext4"), "{refused}");
+}
+
+#[test]
+fn a_physical_volume_without_volumes_is_refused() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 64, &[])?;
+        run(
+            "pvcreate",
+            &[
+                "-qq",
+                "-y",
+                "--devices",
+                &device,
+                "--config",
+                "devices{use_devicesfile=0}",
+                &device,
+            ],
+        )
+        .or_else(|_| run("pvcreate", &["-qq", "-y", &device]))?;
+        Ok((devices, device, file))
+    })();
+    let Some((_devices, device, file)) = needed(made) else {
+        return;
+    };
+    let refused = refused(&device, &file, &[Check::Signature, Check::Blank]);
+    assert!(refused.to_string().contains("LVM2_member"), "{refused}");
+}
+
+#[test]
+fn the_second_device_of_a_mounted_btrfs_is_refused() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (first, _) = devices.device("one", 128, &[])?;
+        let (second, file) = devices.device("two", 128, &[])?;
+        run(
+            "mkfs.btrfs",
+            &["-q", "-d", "raid1", "-m", "raid1", &first, &second],
+        )?;
+        devices.mount(&first)?;
+        Ok((devices, second, file))
+    })();
+    let Some((_devices, second, file)) = needed(made) else {
+        return;
+    };
+    refused(
+        &second,
+        &file,
+        &[
+            Check::Btrfs,
+            Check::Signature,
+            Check::Blank,
+            Check::Exclusive,
+        ],
+    );
+}
+
+#[test]
+fn a_disk_is_refused_while_its_partition_is_mounted_and_because_it_has_one() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 64, &["--partscan"])?;
+        let mut record = [0_u8; 512];
+        // One partition of type 83 from sector 2048, 32 MiB long.
+        record[446 + 4] = 0x83;
+        record[446 + 8..446 + 12].copy_from_slice(&2048_u32.to_le_bytes());
+        record[446 + 12..446 + 16].copy_from_slice(&65536_u32.to_le_bytes());
+        record[510..].copy_from_slice(&[0x55, 0xaa]);
+        let disk = fs::OpenOptions::new().write(true).open(&device);
+        disk.and_then(|disk| disk.write_all_at(&record, 0).and_then(|()| disk.sync_all()))
+            .map_err(|error| error.to_string())?;
+        run("blockdev", &["--rereadpt", &device])?;
+        let partition = format!("{device}p1");
+        let until = Instant::now() + Duration::from_secs(5);
+        while !Path::new(&partition).exists() {
+            if Instant::now() > until {
+                return Err(format!("{partition} does not appear"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0", &partition])?;
+        devices.mount(&partition)?;
+        Ok((devices, device, partition, file))
+    })();
+    let Some((_devices, device, partition, file)) = needed(made) else {
+        return;
+    };
+    refused(
+        &device,
+        &file,
+        &[
+            Check::Partitions,
+            Check::Mounts,
+            Check::Signature,
+            Check::Blank,
+            Check::Exclusive,
+        ],
+    );
+    refused(
+        &partition,
+        &file,
+        &[
+            Check::Mounts,
+            Check::Signature,
+            Check::Blank,
+            Check::Exclusive,
+        ],
+    );
+}
+
+#[test]
+fn swap_in_use_is_refused() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 16, &[])?;
+        run("mkswap", &[&device])?;
+        run("swapon", &[&device])?;
+        devices.undo(&["swapoff", &device]);
+        Ok((devices, device, file))
+    })();
+    let Some((_devices, device, file)) = needed(made) else {
+        return;
+    };
+    refused(
+        &device,
+        &file,
+        &[
+            Check::Swap,
+            Check::Signature,
+            Check::Blank,
+            Check::Exclusive,
+        ],
+    );
+}
+
+#[test]
+fn a_device_that_a_running_qemu_has_open_is_refused() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 16, &[])?;
+        devices.start(
+            "qemu-system-x86_64",
+            &[
+                "-machine",
+                "q35,accel=tcg",
+                "-S",
+                "-nodefaults",
+                "-display",
+                "none",
+                "-blockdev",
+                &format!("driver=host_device,node-name=disk,filename={device}"),
+                "-device",
+                "virtio-blk-pci,drive=disk",
+            ],
+        )?;
+        let until = Instant::now() + Duration::from_secs(20);
+        let metadata = fs::metadata(&device).map_err(|error| error.to_string())?;
+        let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
+        while !run("cat", &["/proc/locks"])?.contains(&format!(":{inode} 100")) {
+            if Instant::now() > until {
+                return Err("QEMU takes no lock".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok((devices, device, file))
+    })();
+    let Some((_devices, device, file)) = needed(made) else {
+        return;
+    };
+    let refused = refused(&device, &file, &[Check::OpenElsewhere, Check::Locks]);
+    assert!(refused.to_string().contains("qemu-system"), "{refused}");
+}
+
+#[test]
+fn a_device_that_is_open_under_another_node_is_refused_by_its_number() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 16, &[])?;
+        let metadata = fs::metadata(&device).map_err(|error| error.to_string())?;
+        let number = std::os::unix::fs::MetadataExt::rdev(&metadata);
+        let node = devices.path("node");
+        run(
+            "mknod",
+            &[
+                &node,
+                "b",
+                &rustix::fs::major(number).to_string(),
+                &rustix::fs::minor(number).to_string(),
+            ],
+        )?;
+        // As a QEMU of libvirt's, whose /dev is its own.
+        devices.start("sh", &["-c", &format!("exec 3<> {node}; exec sleep 60")])?;
+        std::thread::sleep(Duration::from_millis(300));
+        Ok((devices, device, file))
+    })();
+    let Some((_devices, device, file)) = needed(made) else {
+        return;
+    };
+    refused(&device, &file, &[Check::OpenElsewhere]);
+}
+
+#[test]
+fn a_device_that_is_read_only_or_holds_data_without_a_signature_is_refused() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (read_only, first) = devices.device("ro", 16, &["--read-only"])?;
+        let (encrypted, second) = devices.device("plain", 16, &[])?;
+        fs::OpenOptions::new()
+            .write(true)
+            .open(&encrypted)
+            .and_then(|disk| disk.write_all_at(&[7; 512], (16 << 20) - 600))
+            .map_err(|error| error.to_string())?;
+        Ok((devices, read_only, first, encrypted, second))
+    })();
+    let Some((_devices, read_only, first, encrypted, second)) = needed(made) else {
+        return;
+    };
+    let before = checksum(&first);
+    let refusal = prepare(Path::new(&read_only)).map(|_| ()).unwrap_err();
+    assert!(refusal.names(Check::Writable), "{refusal}");
+    assert_eq!(checksum(&first), before);
+    refused(&encrypted, &second, &[Check::Blank]);
+}
+
+#[test]
+fn only_what_was_prepared_with_its_serial_number_is_claimed_and_then_by_nobody_else() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 32, &[])?;
+        Ok((devices, device, file))
+    })();
+    let Some((devices, device, file)) = needed(made) else {
+        return;
+    };
+    let path = PathBuf::from(&device);
+    let before = checksum(&file);
+    let refused = ClaimedDevice::claim(&path).unwrap_err();
+    assert!(refused.names(Check::Marker), "{refused}");
+
+    let preparation = prepare(&path).unwrap();
+    let serial = preparation.identity().value.clone();
+    assert!(serial.ends_with("/disk"), "{serial}");
+    let wrong = preparation.confirm("something else", NOW).unwrap_err();
+    assert!(wrong.names(Check::Serial), "{wrong}");
+    assert_eq!(checksum(&file), before, "nothing was written");
+
+    let marker = prepare(&path).unwrap().confirm(&serial, NOW).unwrap();
+    assert_eq!(marker.size_bytes, 32 << 20);
+    let again = prepare(&path).map(|_| ()).unwrap_err();
+    assert!(
+        again.names(Check::Marker),
+        "a marker is not written over: {again}"
+    );
+
+    let claimed = ClaimedDevice::claim(&path).unwrap();
+    assert_eq!(claimed.usable(), 1 << 20..31 << 20);
+    claimed.verify().unwrap();
+    let second = ClaimedDevice::claim(&path).unwrap_err();
+    assert!(second.names(Check::Exclusive), "{second}");
+    let made = run("mkfs.ext4", &["-q", "-F", &device]);
+    assert!(made.is_err(), "nobody makes a file system on it meanwhile");
+    claimed.verify().unwrap();
+
+    // Somebody writes over the marker all the same.
+    let disk = fs::OpenOptions::new().write(true).open(&device).unwrap();
+    disk.write_all_at(b"x", 0).unwrap();
+    disk.sync_all().unwrap();
+    let gone = claimed.verify().unwrap_err();
+    assert!(gone.names(Check::Marker), "{gone}");
+    drop(claimed);
+    drop(devices);
+}
+
+#[test]
+fn a_marker_of_another_device_counts_for_nothing() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (first, first_file) = devices.device("one", 16, &[])?;
+        let (second, second_file) = devices.device("two", 16, &[])?;
+        Ok((devices, first, first_file, second, second_file))
+    })();
+    let Some((_devices, first, first_file, second, second_file)) = needed(made) else {
+        return;
+    };
+    let preparation = prepare(Path::new(&first)).unwrap();
+    let serial = preparation.identity().value.clone();
+    preparation.confirm(&serial, NOW).unwrap();
+    run("sync", &[]).unwrap();
+    // A copy of the whole disk has the marker of its original.
+    run(
+        "dd",
+        &[
+            "if=".to_owned() + &first_file,
+            format!("of={second}"),
+            "bs=1M".to_owned(),
+            "conv=fsync".to_owned(),
+        ]
+        .each_ref()
+        .map(String::as_str),
+    )
+    .unwrap();
+    let before = checksum(&second_file);
+    let refused = ClaimedDevice::claim(Path::new(&second)).unwrap_err();
+    assert!(refused.names(Check::Marker), "{refused}");
+    assert!(refused.to_string().contains("/one"), "{refused}");
+    assert_eq!(checksum(&second_file), before);
+}

@@ -1,0 +1,258 @@
+//! The engines on real programs: what they measure is what the plan says, and nothing of it stays behind.
+//!
+//! Each needs its programs. Without them a test says so in a line and passes; with `VMDISK_REAL=require` it fails.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests fail by panicking, and say what they skip"
+)]
+
+use std::path::Path;
+
+use vmdisk_bench_runner::engines::{Workplace, engine};
+use vmdisk_bench_runner::{
+    Cancel, CellId, CellView, Engine, EngineKind, Error, Limits, Measurement, Plan, RunContext,
+    Wishes, read_plan,
+};
+
+fn plan(text: &str) -> Plan {
+    let wishes = Wishes {
+        limits: Limits {
+            processors: 2,
+            ..Limits::default()
+        },
+        ..Wishes::default()
+    };
+    read_plan(text, "test", &wishes).unwrap()
+}
+
+fn has(programs: &[&str]) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let missing: Vec<&&str> = programs
+        .iter()
+        .filter(|program| {
+            !std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+        })
+        .collect();
+    if missing.is_empty() {
+        return true;
+    }
+    let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
+    assert!(!required, "{missing:?} are missing");
+    eprintln!("skipped: needs {missing:?}");
+    false
+}
+
+/// Every cell of a plan once, as a run would.
+fn measured(plan: &Plan, directory: &Path) -> Vec<(CellId, Result<Measurement, Error>)> {
+    let workplace = Workplace::with_changes_in(directory, &directory.join("changes"));
+    let cancel = Cancel::new();
+    let mut results = Vec::new();
+    for kind in EngineKind::ALL {
+        let cells: Vec<CellView<'_>> = plan.views().filter(|cell| cell.engine == kind).collect();
+        if cells.is_empty() {
+            continue;
+        }
+        let mut engine: Box<dyn Engine> = engine(kind, &workplace).unwrap();
+        assert!(!engine.versions().unwrap().is_empty());
+        for index in 0..plan.configurations.len() {
+            let of_one: Vec<CellView<'_>> = cells
+                .iter()
+                .filter(|cell| std::ptr::eq(cell.configuration, &plan.configurations[index]))
+                .copied()
+                .collect();
+            for cell in &of_one {
+                assert_eq!(engine.refuses(cell), None);
+            }
+            engine.prepare(&of_one, &cancel).unwrap();
+        }
+        let context = RunContext {
+            round: 1,
+            cancel: &cancel,
+            seed: 42,
+        };
+        for cell in &cells {
+            engine
+                .run(&[*cell], &context, &mut |id, result| {
+                    results.push((id, result))
+                })
+                .unwrap();
+        }
+        engine.cleanup().unwrap();
+    }
+    results
+}
+
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).unwrap().next().is_none()
+}
+
+/// A measurement that has what every engine can tell.
+#[track_caller]
+fn whole(plan: &Plan, (id, result): &(CellId, Result<Measurement, Error>)) -> Measurement {
+    let cell = plan.view(*id);
+    let name = cell.name();
+    let measured = match result {
+        Ok(measured) => measured.clone(),
+        Err(error) => panic!("{name}: {error}"),
+    };
+    let operations: u64 = [&measured.read, &measured.write]
+        .into_iter()
+        .flatten()
+        .map(|direction| direction.operations)
+        .sum();
+    assert!(operations > 10, "{name}: {measured:?}");
+    assert!(measured.seconds > 0.03, "{name}: {measured:?}");
+    assert!(!measured.commands.is_empty(), "{name}");
+    assert_eq!(
+        measured.semantics.complaints,
+        Vec::<String>::new(),
+        "{name}"
+    );
+    measured
+}
+
+#[test]
+fn fio_measures_files_of_the_host_in_both_phases() {
+    if !has(&["fio"]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 0.2\nphases: [first-touch, steady]\n\
+         workloads: [4k-random-read-qd32, 4k-random-write-qd1-sync, 64k-sequential-write-qd1-blocking]\n\
+         fixed: {engine: host-fio}\nmatrix:\n  no-cow: [false]\n",
+    );
+    let results = measured(&plan, directory.path());
+    assert_eq!(results.len(), plan.cells.len());
+    for result in &results {
+        let measured = whole(&plan, result);
+        let cell = plan.view(result.0);
+        if cell.workload.name.contains("sync") {
+            assert!(measured.semantics.flushes_asked > Some(5), "{measured:?}");
+            assert!(measured.sync.is_some());
+        }
+        assert!(measured.inputs["job"].contains("direct=1"));
+    }
+    assert!(is_empty(directory.path()), "nothing stays behind");
+}
+
+#[test]
+fn an_install_is_replayed_on_the_host() {
+    if !has(&["fio"]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 16M\nphases: [first-touch]\nworkloads: [install-replay]\n\
+         fixed: {engine: host-fio}\nmatrix:\n  no-cow: [false]\n",
+    );
+    for result in &measured(&plan, directory.path()) {
+        let measured = whole(&plan, result);
+        assert!(measured.semantics.flushes_asked > Some(100), "{measured:?}");
+    }
+    assert!(is_empty(directory.path()));
+}
+
+#[test]
+fn qemu_img_bench_measures_each_format_with_the_nodes_that_we_write() {
+    if !has(&["qemu-img"]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 0.1\nphases: [first-touch, steady]\n\
+         workloads: [4k-random-write-qd1-sync]\n\
+         fixed: {engine: qemu-img-bench, cache: none, aio: native}\n\
+         configurations:\n- {name: qcow2, format: qcow2, preallocation: metadata}\n\
+         - {name: unsafe, format: qcow2, cache: unsafe, aio: threads}\n",
+    );
+    let results = measured(&plan, directory.path());
+    assert_eq!(results.len(), 4);
+    for result in &results {
+        let measured = whole(&plan, result);
+        let line = measured.commands[0].argv.join(" ");
+        assert!(line.contains("json:{"), "{line}");
+        let cell = plan.view(result.0);
+        assert_eq!(
+            line.contains("\"aio\":\"native\""),
+            cell.configuration.name != "unsafe",
+            "{line}"
+        );
+        assert!(measured.semantics.flushes_asked > Some(5), "{measured:?}");
+    }
+    assert!(is_empty(directory.path()));
+}
+
+#[test]
+fn a_storage_daemon_is_driven_over_vhost_user_blk_and_nbd() {
+    if !has(&["qemu-storage-daemon", "qemu-img", "fio"]) {
+        return;
+    }
+    // A path that no socket address has room for.
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("d".repeat(100));
+    std::fs::create_dir(&directory).unwrap();
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 0.6\nphases: [steady]\n\
+         workloads: [4k-random-read-qd32, 4k-random-write-qd1-sync]\n\
+         fixed: {format: qcow2, cache: none, aio: native}\n\
+         configurations:\n- {name: vhost, engine: storage-daemon, iothread: true}\n\
+         - {name: unsafe, engine: storage-daemon, cache: unsafe, aio: threads}\n\
+         - {name: nbd, engine: storage-daemon-nbd}\n",
+    );
+    let results = measured(&plan, &directory);
+    assert_eq!(results.len(), 6);
+    for result in &results {
+        let measured = whole(&plan, result);
+        let direction = measured.read.as_ref().or(measured.write.as_ref()).unwrap();
+        assert!(direction.latency.as_ref().unwrap().percentiles_ns["99"] > 0);
+        assert!(!measured.series.is_empty(), "{measured:?}");
+        let cell = plan.view(result.0);
+        if cell.workload.name.contains("sync") {
+            assert!(measured.semantics.flushes_asked > Some(5), "{measured:?}");
+        }
+    }
+    assert!(is_empty(&directory));
+}
+
+#[test]
+fn a_request_to_stop_leaves_nothing_behind() {
+    if !has(&["fio"]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 30\nphases: [first-touch]\n\
+         workloads: [4k-random-write-qd32]\nfixed: {engine: host-fio}\nmatrix:\n  no-cow: [false]\n",
+    );
+    let workplace = Workplace::with_changes_in(directory.path(), &directory.path().join("changes"));
+    let mut engine = engine(EngineKind::HostFio, &workplace).unwrap();
+    engine.versions().unwrap();
+    let cancel = Cancel::new();
+    let other = cancel.clone();
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        other.cancel();
+    });
+    let cells: Vec<CellView<'_>> = plan.views().collect();
+    engine.prepare(&cells, &cancel).unwrap();
+    let began = std::time::Instant::now();
+    let context = RunContext {
+        round: 1,
+        cancel: &cancel,
+        seed: 1,
+    };
+    let mut results = Vec::new();
+    engine
+        .run(&cells, &context, &mut |_, result| results.push(result))
+        .unwrap();
+    assert!(
+        matches!(results[..], [Err(Error::Cancelled)]),
+        "{results:?}"
+    );
+    assert!(began.elapsed().as_secs() < 10);
+    engine.cleanup().unwrap();
+    stopper.join().unwrap();
+    assert!(is_empty(directory.path()));
+}

@@ -1,0 +1,169 @@
+//! What a run changes on the host is as it was afterwards, also if the run was killed: on the queue of a real loop device.
+//!
+//! Needs root and loop devices. Without them each test says so in a line and passes; with `VMDISK_REAL=require` it fails.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests fail by panicking, and say what they skip"
+)]
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+use vmdisk_bench_runner::host_changes::{Change, HostChanges, QueueSetting, take_back_left_over};
+use vmdisk_facts::DeviceNumber;
+
+struct Loop {
+    device: String,
+    number: DeviceNumber,
+    _file: tempfile::NamedTempFile,
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+    }
+}
+
+impl Loop {
+    fn new() -> Result<Self, String> {
+        let file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+        file.as_file()
+            .set_len(16 << 20)
+            .map_err(|error| error.to_string())?;
+        let output = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(file.path())
+            .output()
+            .map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        let device = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let number = fs::metadata(&device)
+            .map_err(|error| error.to_string())?
+            .rdev();
+        Ok(Self {
+            device,
+            number: DeviceNumber {
+                major: rustix::fs::major(number),
+                minor: rustix::fs::minor(number),
+            },
+            _file: file,
+        })
+    }
+
+    fn setting(&self, name: &str) -> String {
+        let path = format!("/sys/dev/block/{}/queue/{name}", self.number);
+        fs::read_to_string(path).unwrap().trim().to_owned()
+    }
+}
+
+fn device(test: &str) -> Option<Loop> {
+    match Loop::new() {
+        Ok(device) => Some(device),
+        Err(reason) => {
+            let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
+            assert!(!required, "{test} cannot run here: {reason}");
+            eprintln!("skipped: {test}: {reason}");
+            None
+        }
+    }
+}
+
+/// Another than the scheduler in use.
+fn other_scheduler(device: &Loop) -> Option<String> {
+    let all = device.setting("scheduler");
+    all.split(' ')
+        .find(|name| !name.starts_with('['))
+        .map(str::to_owned)
+}
+
+#[test]
+fn a_scheduler_is_set_and_taken_back_with_what_the_kernel_changed_along() {
+    let Some(device) = device("a_scheduler_is_set_and_taken_back") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("state");
+    let path = format!("/sys/dev/block/{}/queue/nr_requests", device.number);
+    let Some(other) = other_scheduler(&device) else {
+        eprintln!("skipped: this kernel has one scheduler");
+        return;
+    };
+    let _ = fs::write(&path, "77");
+    let before: Vec<String> = ["scheduler", "nr_requests", "read_ahead_kb"]
+        .map(|name| device.setting(name))
+        .into();
+    let mut changes = HostChanges::begin(&folder).unwrap();
+    changes
+        .make(Change::queue(device.number, QueueSetting::Scheduler, &other).unwrap())
+        .unwrap();
+    changes
+        .make(Change::queue(device.number, QueueSetting::ReadAheadKb, "1236").unwrap())
+        .unwrap();
+    assert!(device.setting("scheduler").contains(&format!("[{other}]")));
+    assert_eq!(device.setting("read_ahead_kb"), "1236");
+    let taken_back = changes.take_back();
+    assert_eq!(taken_back.done.len(), 2, "{taken_back:?}");
+    let after: Vec<String> = ["scheduler", "nr_requests", "read_ahead_kb"]
+        .map(|name| device.setting(name))
+        .into();
+    assert_eq!(after, before);
+    assert!(take_back_left_over(&folder).done.is_empty());
+    assert!(!folder.exists(), "nothing stays behind");
+}
+
+#[test]
+fn what_a_killed_run_changed_is_taken_back_by_the_next_start_and_only_then() {
+    let Some(device) = device("what_a_killed_run_changed") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("state");
+    let before = device.setting("read_ahead_kb");
+    let mut changes = HostChanges::begin(&folder).unwrap();
+    changes
+        .make(Change::queue(device.number, QueueSetting::ReadAheadKb, "1236").unwrap())
+        .unwrap();
+    assert!(
+        take_back_left_over(&folder).done.is_empty(),
+        "its run lives"
+    );
+    assert_eq!(device.setting("read_ahead_kb"), "1236");
+    let journal = fs::read_dir(&folder)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    // As after kill -9: the file stays, its lock does not.
+    let text = fs::read(&journal).unwrap();
+    std::mem::forget(changes);
+    let copy = folder.join("1-0.jsonl");
+    fs::write(&copy, text).unwrap();
+    fs::remove_file(&journal).unwrap();
+    let taken_back = take_back_left_over(&folder);
+    assert_eq!(taken_back.done.len(), 1, "{taken_back:?}");
+    assert_eq!(device.setting("read_ahead_kb"), before);
+    assert!(!Path::new(&copy).exists());
+}
+
+#[test]
+fn what_somebody_set_since_then_is_left_alone() {
+    let Some(device) = device("what_somebody_set_since_then_is_left_alone") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("state");
+    let mut changes = HostChanges::begin(&folder).unwrap();
+    changes
+        .make(Change::queue(device.number, QueueSetting::ReadAheadKb, "1236").unwrap())
+        .unwrap();
+    let path = format!("/sys/dev/block/{}/queue/read_ahead_kb", device.number);
+    fs::write(path, "244").unwrap();
+    assert!(changes.take_back().done.is_empty());
+    assert_eq!(device.setting("read_ahead_kb"), "244");
+}

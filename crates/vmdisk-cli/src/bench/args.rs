@@ -1,0 +1,287 @@
+//! The command line of `vmdisk bench`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use vmdisk::model::Bytes;
+use vmdisk_bench_runner::{EngineKind, FEWEST_ROUNDS, PRESETS};
+
+use crate::args::rule_name;
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Measure a preset, a plan, or what the linter would change about a guest.
+    Run(Box<RunArgs>),
+    /// Go on with a run that was stopped.
+    Resume(ResumeArgs),
+    /// Write the report of a run, finished or not.
+    Report(ReportArgs),
+    /// Compare two runs that differ in one thing.
+    Compare(CompareArgs),
+    /// Measure here what a rule says of speed, with the example on its page.
+    Verify(Box<VerifyArgs>),
+    /// List the presets, or print the plan of one.
+    Presets(PresetsArgs),
+    /// Mark a block device as one that benchmarks may overwrite.
+    ///
+    /// Refuses a device that is mounted, holds a file system, a volume, a partition or anything else, is open in a
+    /// guest or named by one, or whose first or last MiB is not zero. The marker is written after its serial number was
+    /// typed, at both ends of the device, and everything between may be overwritten from then on.
+    PrepareDevice(PrepareDeviceArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// A preset; `vmdisk bench presets` lists them.
+    #[arg(value_name = "PRESET", value_parser = preset, required_unless_present = "plan")]
+    pub(crate) preset: Option<String>,
+    /// A plan in YAML instead of a preset.
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    pub(crate) plan: Option<PathBuf>,
+    /// The guest that preset lint looks at: libvirt XML or a command line of QEMU.
+    #[arg(long, value_name = "FILE", required_if_eq("preset", "lint"))]
+    pub(crate) domain: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+}
+
+/// How to measure; shared by run and verify.
+#[derive(Args, Debug)]
+pub(crate) struct HowArgs {
+    /// Print what would be measured, how long it would take and how much space, and measure nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Make images in a fresh directory here; may be repeated, which makes the directory a factor.
+    #[arg(long = "directory", value_name = "DIR", help_heading = "What")]
+    pub(crate) directories: Vec<PathBuf>,
+    /// Size of each disk, such as 256M, instead of the plan's.
+    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse, help_heading = "What")]
+    pub(crate) size: Option<Bytes>,
+    /// What measures, instead of the plan's engine.
+    #[arg(long, value_name = "ENGINE", value_parser = engine, help_heading = "What")]
+    pub(crate) engine: Option<EngineKind>,
+    /// A block device that `vmdisk bench prepare-device` marked, under /dev/disk/by-id.
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "confirm_serial",
+        help_heading = "What"
+    )]
+    pub(crate) destroy_data_on: Option<PathBuf>,
+    /// The serial number of that device.
+    #[arg(
+        long,
+        value_name = "SERIAL",
+        requires = "destroy_data_on",
+        help_heading = "What"
+    )]
+    pub(crate) confirm_serial: Option<String>,
+    /// A volume group in which thin pools may be made and removed.
+    #[arg(long, value_name = "GROUP", help_heading = "What")]
+    pub(crate) group: Option<String>,
+    /// The kernel that guests boot instead of the host's: a bootable image, or the folder that a distribution's
+    /// kernel package was unpacked in.
+    #[arg(long, value_name = "PATH", help_heading = "What")]
+    pub(crate) kernel: Option<PathBuf>,
+    /// The modules of that image, such as /lib/modules/6.1.0-50-cloud-amd64.
+    #[arg(long, value_name = "DIR", requires = "kernel", help_heading = "What")]
+    pub(crate) modules: Option<PathBuf>,
+    /// Seconds of each sample, instead of the plan's.
+    #[arg(long, value_name = "SECONDS", help_heading = "How often")]
+    pub(crate) seconds: Option<f64>,
+    /// Rounds; fewer than 6 can show nothing.
+    #[arg(long, value_name = "N", default_value_t = FEWEST_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "How often")]
+    pub(crate) rounds: u32,
+    /// Go on beyond that until every comparison is this precise, such as 5%.
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "How often")]
+    pub(crate) precision: Option<f64>,
+    /// Most rounds, with --precision.
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "precision", help_heading = "How often")]
+    pub(crate) most_rounds: u32,
+    /// Leave the uncounted round before the first out.
+    #[arg(long, help_heading = "How often")]
+    pub(crate) no_warm_up: bool,
+    /// Decides the order in each round; by default the clock does, and the report says which it was.
+    #[arg(long, value_name = "NUMBER", help_heading = "How often")]
+    pub(crate) seed: Option<u64>,
+    /// No round begins after this time, such as 90s, 10m or 2h.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds, help_heading = "Budgets")]
+    pub(crate) time_budget: f64,
+    /// Images take no more than this together.
+    #[arg(long, value_name = "SIZE", default_value = "5G", value_parser = Bytes::parse, help_heading = "Budgets")]
+    pub(crate) space_budget: Bytes,
+    /// Measure although the machine is not quiet, and say so in the report.
+    #[arg(long)]
+    pub(crate) noisy: bool,
+    /// Directory for the samples and the reports, which must not exist; by default one that is named
+    /// after the plan and the time.
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ResumeArgs {
+    /// The directory of the run.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Measure although the machine is not quiet.
+    #[arg(long)]
+    pub(crate) noisy: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// The directory of a run, or a result in JSON.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// In which form.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) format: ReportFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// Tables for a terminal.
+    Text,
+    /// Everything, for programs; `vmdisk schema bench` describes it.
+    Json,
+    /// Every sample in a line of its own.
+    Csv,
+    /// Tables for an issue or a page.
+    Markdown,
+    /// One page with charts that needs nothing else.
+    Html,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// The directory of a run, or a result in JSON.
+    #[arg(value_name = "FIRST")]
+    pub(crate) first: PathBuf,
+    /// What is held against it.
+    #[arg(value_name = "SECOND")]
+    pub(crate) second: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// Name of a rule about speed.
+    #[arg(value_name = "RULE", value_parser = rule_name)]
+    pub(crate) rule: String,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PresetsArgs {
+    /// Print the plan of this preset.
+    #[arg(value_name = "PRESET", value_parser = preset)]
+    pub(crate) preset: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PrepareDeviceArgs {
+    /// The device, by a name that stays the same, such as one under /dev/disk/by-id.
+    #[arg(value_name = "DEVICE")]
+    pub(crate) device: PathBuf,
+    /// The serial number of the device; without it, it is asked for.
+    #[arg(long, value_name = "SERIAL")]
+    pub(crate) confirm_serial: Option<String>,
+}
+
+/// The preset that a guest makes.
+pub(crate) const LINT: &str = "lint";
+
+/// The names of all presets.
+pub(crate) fn preset_names() -> impl Iterator<Item = &'static str> {
+    PRESETS.iter().map(|preset| preset.name).chain([LINT])
+}
+
+fn preset(name: &str) -> Result<String, String> {
+    if preset_names().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    Err(match vmdisk_source::nearest(name, preset_names()) {
+        Some(near) => format!("there is no such preset; did you mean `{near}`?"),
+        None => format!(
+            "there are {}",
+            preset_names().collect::<Vec<_>>().join(", ")
+        ),
+    })
+}
+
+/// Engines that measure something, by their names.
+fn engine(name: &str) -> Result<EngineKind, String> {
+    let known: Vec<EngineKind> = EngineKind::ALL
+        .into_iter()
+        .filter(|kind| *kind != EngineKind::Mock)
+        .collect();
+    known
+        .iter()
+        .copied()
+        .find(|kind| kind.name() == name)
+        .ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|kind| kind.name()).collect();
+            format!("there are {}", names.join(", "))
+        })
+}
+
+/// A share written in percent.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    number
+        .parse::<f64>()
+        .ok()
+        .filter(|percent| (0.1..=100.0).contains(percent))
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "expected 0.1% to 100%, such as 5%".to_owned())
+}
+
+/// A time in seconds.
+fn seconds(text: &str) -> Result<f64, String> {
+    let error = || "expected a number and s, m or h, such as 10m".to_owned();
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[number.len()..] {
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(error()),
+    };
+    let number = number.parse::<f64>().ok();
+    number
+        .filter(|number| (0.0..=1e6).contains(number))
+        .map(|number| number * unit)
+        .ok_or_else(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_shares_are_read_and_nothing_else() {
+        assert_eq!(seconds("90s"), Ok(90.0));
+        assert_eq!(seconds("1.5h"), Ok(5400.0));
+        assert_eq!(percent("5%"), Ok(0.05));
+        for bad in ["", "10", "m", "-1m", "10d", "1e99h"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "0", "101%", "nan"] {
+            assert!(percent(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            preset("five-backend"),
+            Err("there is no such preset; did you mean `five-backends`?".to_owned())
+        );
+        assert!(engine("mock").is_err());
+    }
+}

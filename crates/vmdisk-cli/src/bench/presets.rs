@@ -1,0 +1,58 @@
+//! `vmdisk bench presets`.
+
+use vmdisk_bench_runner::{FACTORS, PRESETS};
+
+use super::args::{LINT, PresetsArgs};
+use crate::exit::Exit;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::stop::Stop;
+
+/// Lists the presets, or prints the plan of one.
+pub(super) fn run(args: &PresetsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    let text = match args.preset.as_deref() {
+        Some(LINT) => {
+            "# Made of the guest that --domain names: for each finding about speed with a fix,\n\
+                       # the disk before and after it.\n"
+                .to_owned()
+        }
+        Some(name) => text_of(name).to_owned(),
+        None => list(),
+    };
+    deliver(io, None, &text)?;
+    Ok(Exit::Clean)
+}
+
+/// The plan of a preset that a plan describes.
+pub(super) fn text_of(name: &str) -> &'static str {
+    PRESETS
+        .iter()
+        .find(|preset| preset.name == name)
+        .map_or("", |preset| preset.text)
+}
+
+fn list() -> String {
+    let question = |text: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("question: "));
+        line.unwrap_or_default().to_owned()
+    };
+    let mut rows: Vec<(&str, String)> = PRESETS
+        .iter()
+        .map(|preset| (preset.name, question(preset.text)))
+        .collect();
+    rows.push((
+        LINT,
+        "What would the changes bring that the linter proposes for a guest?".to_owned(),
+    ));
+    let mut text = String::new();
+    for (name, question) in rows {
+        text.push_str(&format!("{name:<16} {question}\n"));
+    }
+    text.push_str("\nA plan of one's own is such a text (`vmdisk bench presets PRESET` prints one) over these factors:\n");
+    for (factor, meaning) in FACTORS {
+        text.push_str(&format!("{factor:<16} {meaning}\n"));
+    }
+    text
+}

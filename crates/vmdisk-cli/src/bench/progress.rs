@@ -1,0 +1,103 @@
+//! What a run tells while it goes on.
+
+use std::io::IsTerminal as _;
+
+use vmdisk_bench_runner::report::duration;
+use vmdisk_bench_runner::{Event, Plan};
+
+use crate::io::Io;
+use crate::sanitize;
+
+/// Tells what happens: a line that changes on a terminal, else a line for each round.
+pub(super) struct Progress<'a, 'io> {
+    io: &'a mut Io<'io>,
+    plan: &'a Plan,
+    is_terminal: bool,
+    round: String,
+}
+
+impl<'a, 'io> Progress<'a, 'io> {
+    /// Nothing has happened yet.
+    pub(super) fn new(io: &'a mut Io<'io>, plan: &'a Plan) -> Self {
+        Progress {
+            io,
+            plan,
+            is_terminal: std::io::stderr().is_terminal(),
+            round: String::new(),
+        }
+    }
+
+    /// Tells an event.
+    pub(super) fn tell(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Preparing { configuration } => {
+                self.passing(&format!("making the storage of {configuration}"))
+            }
+            Event::Round { round, of } => {
+                self.round = match round.round {
+                    0 => "warm-up".to_owned(),
+                    number => format!("round {number} of {of}"),
+                };
+                let noise = if round.disturbances.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({})", round.disturbances.join("; "))
+                };
+                if !self.is_terminal {
+                    let line = format!("{}{noise}\n", self.round);
+                    self.lasting(&line);
+                }
+            }
+            Event::Sample {
+                sample,
+                done,
+                of,
+                left,
+            } => {
+                let left = left.map_or_else(String::new, |left| {
+                    format!(", {} left at most", duration(left.as_secs_f64()))
+                });
+                let name = self.plan.view(sample.cell).name();
+                let line = format!("{}: {done} of {of}{left}: {name}", self.round);
+                self.passing(&line);
+            }
+            Event::Failure { cell, error } => {
+                let line = format!("{}: {error}\n", self.plan.view(*cell).name());
+                self.lasting(&line);
+            }
+            Event::Looked { round, precision } => {
+                let line = if precision.is_finite() {
+                    format!(
+                        "after {round} rounds the least precise comparison is ±{:.1} %\n",
+                        precision * 100.0
+                    )
+                } else {
+                    format!("after {round} rounds a comparison has no interval yet\n")
+                };
+                self.lasting(&line);
+            }
+            _ => {}
+        }
+    }
+
+    /// A line that the next one replaces; on a terminal only.
+    fn passing(&mut self, line: &str) {
+        if self.is_terminal {
+            let line: String = sanitize::line(line).chars().take(100).collect();
+            self.io.say(&format!("\r\u{1b}[K{line}"));
+        }
+    }
+
+    /// A line that stays.
+    fn lasting(&mut self, line: &str) {
+        let clear = if self.is_terminal { "\r\u{1b}[K" } else { "" };
+        self.io.say(&format!("{clear}{}", sanitize::lines(line)));
+    }
+
+    /// Takes the passing line away.
+    pub(super) fn end(&mut self) {
+        if self.is_terminal {
+            self.io.say("\r\u{1b}[K");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `vmdisk bench report`, and the files that a run leaves.
+
+use std::path::Path;
+
+use vmdisk_bench_runner::report::{csv, html, markdown, text};
+use vmdisk_bench_runner::{BenchResult, Journal};
+
+use super::args::{ReportArgs, ReportFormat};
+use super::stop;
+use crate::exit::Exit;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::sanitize;
+use crate::stop::{Stop, plain};
+
+/// Name of the result in the directory of a run.
+pub(super) const RESULT: &str = "result.json";
+
+/// Writes the report of a run.
+pub(super) fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    let result = read(&args.run)?;
+    let text = in_form(&result, args.format);
+    deliver(io, args.output.as_deref(), &text)?;
+    Ok(Exit::Clean)
+}
+
+/// A result: of the journal in a directory, which knows of samples that no report was written of yet,
+/// or of a file.
+pub(super) fn read(path: &Path) -> Result<BenchResult, Stop> {
+    if path.is_dir() {
+        let read = Journal::read(path).map_err(stop)?;
+        return BenchResult::of(read.header, read.entries).map_err(stop);
+    }
+    let text =
+        std::fs::read_to_string(path).map_err(|error| Stop::file("read", path, plain(&error)))?;
+    BenchResult::from_json(&text, &path.display().to_string()).map_err(stop)
+}
+
+/// A result in a form.
+pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> String {
+    match format {
+        ReportFormat::Text => sanitize::lines(&text(result)).into_owned(),
+        ReportFormat::Json => result.to_json(),
+        ReportFormat::Csv => csv(result),
+        ReportFormat::Markdown => markdown(result),
+        ReportFormat::Html => html(result),
+    }
+}
+
+/// Writes every form into the directory of a run.
+pub(super) fn write_all(result: &BenchResult, directory: &Path) -> Result<(), Stop> {
+    for (name, format) in [
+        (RESULT, ReportFormat::Json),
+        ("samples.csv", ReportFormat::Csv),
+        ("report.md", ReportFormat::Markdown),
+        ("report.html", ReportFormat::Html),
+    ] {
+        let path = directory.join(name);
+        crate::atomic::write(&path, in_form(result, format).as_bytes())
+            .map_err(|error| Stop::file("write", &path, plain(&error)))?;
+    }
+    Ok(())
+}

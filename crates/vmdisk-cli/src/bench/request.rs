@@ -1,0 +1,172 @@
+//! What a user asked for, as it is kept with a run, and the plan that it means.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use vmdisk::facts::HostIndex;
+use vmdisk::model::Bytes;
+use vmdisk::{Facts, Target};
+use vmdisk_bench_runner::engines::{KernelSource, Workplace};
+use vmdisk_bench_runner::{EngineKind, Limits, Plan, Storage, Wishes, plan_proposals, read_plan};
+
+use super::args::HowArgs;
+use super::{check, environment, presets, proposals, stop};
+use crate::stop::{Stop, plain};
+
+/// What a user asked for: the plan can be made of it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub(super) subject: Subject,
+    /// Where images are made, unless a configuration says otherwise.
+    pub(super) directory: PathBuf,
+    directories: Vec<PathBuf>,
+    size_bytes: Option<u64>,
+    seconds: Option<f64>,
+    engine: Option<EngineKind>,
+    device: Option<(PathBuf, String)>,
+    group: Option<String>,
+    kernel: Option<PathBuf>,
+    modules: Option<PathBuf>,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Subject {
+    /// A preset by its name.
+    Preset(String),
+    /// A plan: its file and text.
+    Plan(String, String),
+    /// What the linter proposes for a guest: its file and text.
+    Guest(String, String),
+    /// The example on the page of a rule.
+    Rule(String),
+}
+
+impl Request {
+    /// What the arguments ask for.
+    pub(super) fn new(subject: Subject, how: &HowArgs) -> Result<Self, Stop> {
+        let absolute = |path: &Path| {
+            std::path::absolute(path).map_err(|error| Stop::file("find", path, plain(&error)))
+        };
+        let directories: Vec<PathBuf> = how
+            .directories
+            .iter()
+            .map(|directory| absolute(directory))
+            .collect::<Result<_, _>>()?;
+        let directory = match directories.first() {
+            Some(first) => first.clone(),
+            None => absolute(Path::new("."))?,
+        };
+        for directory in directories.iter().chain([&directory]) {
+            if !directory.is_dir() {
+                return Err(Stop::file(
+                    "make images in",
+                    directory,
+                    "it is no directory",
+                ));
+            }
+        }
+        Ok(Request {
+            subject,
+            directory,
+            directories,
+            size_bytes: how.size.map(|size| size.0),
+            seconds: how.seconds,
+            engine: how.engine,
+            device: how.destroy_data_on.clone().zip(how.confirm_serial.clone()),
+            group: how.group.clone(),
+            kernel: how.kernel.as_deref().map(absolute).transpose()?,
+            modules: how.modules.as_deref().map(absolute).transpose()?,
+        })
+    }
+
+    /// Where storage is made, and what guests boot.
+    pub(super) fn workplace(&self) -> Result<Workplace, Stop> {
+        let kernel = match (&self.kernel, &self.modules) {
+            (None, _) => KernelSource::Host,
+            (Some(image), Some(modules)) => KernelSource::Files {
+                image: image.clone(),
+                modules: modules.clone(),
+            },
+            (Some(folder), None) if folder.is_dir() => KernelSource::Package(folder.clone()),
+            (Some(image), None) => {
+                return Err(Stop::new(format!(
+                    "{} is an image, and its drivers are elsewhere",
+                    image.display()
+                ))
+                .help("name the folder of its modules with --modules"));
+            }
+        };
+        Ok(Workplace::new(&self.directory).with_kernel(kernel))
+    }
+
+    /// Every directory that images are made in.
+    pub(super) fn all_directories(&self) -> Vec<PathBuf> {
+        if self.directories.is_empty() {
+            vec![self.directory.clone()]
+        } else {
+            self.directories.clone()
+        }
+    }
+
+    /// Every directory that this plan makes images in: those of the request, and those that it names itself.
+    pub(super) fn directories_of(&self, plan: &Plan) -> Vec<PathBuf> {
+        let mut directories = self.all_directories();
+        for configuration in &plan.configurations {
+            if let Storage::File {
+                directory: Some(directory),
+                no_cow: _,
+            } = &configuration.storage
+                && !directories.contains(directory)
+            {
+                directories.push(directory.clone());
+            }
+        }
+        directories
+    }
+
+    /// The plan that it means on this host, with the linter's word on each configuration.
+    pub(super) fn plan(&self, facts: &Facts) -> Result<Plan, Stop> {
+        let host = HostIndex::new(facts);
+        let target = Target::default().or(Target::from_facts(facts));
+        let wishes = Wishes {
+            // One directory is where images are made, and no factor.
+            directories: self.directories.clone(),
+            size: self.size_bytes.map(Bytes),
+            seconds: self.seconds,
+            engine: self.engine,
+            limits: Limits {
+                processors: facts.cpu.count.as_ref().known().copied().unwrap_or(1),
+                device: self.device.clone(),
+                group: self.group.clone(),
+                huge_page_bytes: environment::free_huge_pages(facts),
+            },
+        };
+        let mut plan = match &self.subject {
+            Subject::Preset(name) => {
+                read_plan(presets::text_of(name), name, &wishes).map_err(stop)?
+            }
+            Subject::Plan(called, text) => read_plan(text, called, &wishes).map_err(stop)?,
+            Subject::Guest(called, text) => {
+                let document = vmdisk::read(text)
+                    .map_err(|error| Stop::new(format!("could not read {called}: {error}")))?;
+                let found = proposals::of_guest(&document, Some(&host), &target);
+                let mut plan = plan_proposals(&found.pairs, &wishes);
+                plan.left_out.extend(found.left_out);
+                plan
+            }
+            Subject::Rule(name) => {
+                let rule = vmdisk::rules::find(name)
+                    .ok_or_else(|| Stop::new(format!("there is no rule {name} any more")))?;
+                let found = proposals::of_rule(rule)?;
+                let mut plan = plan_proposals(&found.pairs, &wishes);
+                plan.name = format!("verify {name}");
+                plan.question = rule.summary().to_owned();
+                plan
+            }
+        };
+        check::check(&mut plan, &host, &target, &self.directory);
+        Ok(plan)
+    }
+}

@@ -1,0 +1,405 @@
+//! `vmdisk bench run`, `resume` and `verify`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use vmdisk::Facts;
+use vmdisk_bench_runner::engines::{self, Workplace};
+use vmdisk_bench_runner::report::{bytes, duration};
+use vmdisk_bench_runner::{
+    Cancel, Ended, Engine, EngineKind, Entry, Error, Estimate, FEWEST_ROUNDS, Header, Journal,
+    Machine, Plan, Repetition, Runner, SCHEMA_VERSION, Settings, Surroundings, estimate, taken,
+};
+
+use super::args::{HowArgs, LINT, ResumeArgs, RunArgs, VerifyArgs};
+use super::progress::Progress;
+use super::report::{RESULT, in_form, read, write_all};
+use super::request::{Request, Subject};
+use super::{args, check, environment, recovery, stop};
+use crate::clock;
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::render::message::Message;
+use crate::sanitize;
+use crate::stop::{Stop, plain};
+
+/// Measures a preset, a plan or what the linter would change about a guest.
+pub(super) fn run(args: &RunArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let text_of = |path: &Path| {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Stop::file("read", path, plain(&error)))?;
+        Ok::<_, Stop>((path.display().to_string(), text))
+    };
+    let subject = match (&args.plan, args.preset.as_deref(), &args.domain) {
+        (Some(plan), _, _) => {
+            let (called, text) = text_of(plan)?;
+            Subject::Plan(called, text)
+        }
+        (None, Some(LINT), Some(domain)) => {
+            let (called, text) = text_of(domain)?;
+            Subject::Guest(called, text)
+        }
+        (None, Some(preset), _) => Subject::Preset(preset.to_owned()),
+        (None, None, _) => return Err(Stop::new("neither a preset nor a plan was named")),
+    };
+    begin(subject, &args.how, io, colors)
+}
+
+/// Measures what a rule says of speed.
+pub(super) fn verify(args: &VerifyArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    begin(Subject::Rule(args.rule.clone()), &args.how, io, colors)
+}
+
+fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let request = Request::new(subject, how)?;
+    recovery::recover(&request.all_directories(), io);
+    let (facts, mut plan) = plan_here(&request)?;
+    let directories = request.directories_of(&plan);
+    let workplace = request.workplace()?;
+    let (mut engines, versions) = engines_of(&mut plan, &workplace);
+    let settings = settings(how);
+    let estimate = estimate(&plan, &settings, &engines);
+    if how.dry_run {
+        let text = dry_run(&plan, &settings, &estimate);
+        deliver(io, None, &sanitize::lines(&text))?;
+        return Ok(Exit::Clean);
+    }
+    if !plan.left_out.is_empty() {
+        io.say(&sanitize::lines(&format!(
+            "left out:\n{}",
+            check::left_out(&plan.left_out)
+        )));
+    }
+    if plan.cells.is_empty() {
+        return Err(Stop::new(format!(
+            "nothing of {} can be measured here",
+            plan.name
+        )));
+    }
+    within_budgets(&estimate, how)?;
+    warn_of_few_rounds(how, io, colors);
+    for directory in environment::slow_to_delete(&facts, &directories) {
+        let mut message = Message::warning(format!(
+            "{} is on ext4 mounted with discard, where taking an image away can take minutes, also after Ctrl-C",
+            directory.display()
+        ));
+        message.help = Some("name a directory elsewhere with --directory".to_owned());
+        io.say(&message.render(colors.stderr));
+    }
+    io.say(&format!("{}\n", in_words(&plan, &settings, &estimate)));
+
+    let directory = match &how.output {
+        Some(output) => output.clone(),
+        None => PathBuf::from(format!(
+            "vmdisk-bench-{}-{}",
+            plan.name.replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
+            clock::now().replace([':', '-'], "")
+        )),
+    };
+    let record = plan.record();
+    let facts_text = facts.to_json();
+    let header = Header {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        vmdisk: env!("CARGO_PKG_VERSION").to_owned(),
+        plan_hash: record.hash(),
+        plan: record,
+        settings,
+        began_at: clock::now(),
+        environment: environment::words(&facts, &directories),
+        facts_hash: Some(vmdisk_bench_runner::hash_of(facts_text.as_bytes())),
+        versions,
+        request: serde_json::to_value(&request).unwrap_or_default(),
+    };
+    // Before anything is written; the run looks again.
+    let disturbances = Machine::new().noise(true).disturbances();
+    if !disturbances.is_empty() && !how.noisy {
+        return Err(stop(Error::NotQuiet { disturbances }));
+    }
+    let cancel = handle_signals()?;
+    let mut journal = Journal::create(&directory, &header).map_err(stop)?;
+    let facts_file = directory.join("facts.json");
+    std::fs::write(&facts_file, facts_text)
+        .map_err(|error| Stop::file("write", &facts_file, plain(&error)))?;
+    measure(
+        &plan,
+        &header.settings,
+        &mut engines,
+        &mut journal,
+        &[],
+        &cancel,
+        &directory,
+        io,
+    )
+}
+
+/// Goes on with a run that was stopped.
+pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Result<Exit, Stop> {
+    let cancel = handle_signals()?;
+    let (mut journal, past) = Journal::resume(&args.directory).map_err(stop)?;
+    let request: Request = serde_json::from_value(past.header.request.clone())
+        .map_err(|error| Stop::new(format!("what was asked for is not understood: {error}")))?;
+    recovery::recover(&request.all_directories(), io);
+    let (_, mut plan) = plan_here(&request)?;
+    let workplace = request.workplace()?;
+    let (mut engines, versions) = engines_of(&mut plan, &workplace);
+    if plan.record().hash() != past.header.plan_hash {
+        return Err(Stop::new(
+            "the plan is another one on this host now, and samples of both must not be mixed",
+        )
+        .help(
+            "begin a new run; this one's samples are kept, and `vmdisk bench report` shows them",
+        ));
+    }
+    if versions != past.header.versions {
+        return Err(Stop::new(
+            "other versions of the programs are installed now than when the run began",
+        )
+        .help("begin a new run; `vmdisk bench compare` holds the two against each other"));
+    }
+    let mut settings = past.header.settings.clone();
+    settings.accepts_noise |= args.noisy;
+    // Who goes on has the whole budget again.
+    settings.time_budget_seconds += taken(&past.entries).as_secs_f64();
+    measure(
+        &plan,
+        &settings,
+        &mut engines,
+        &mut journal,
+        &past.entries,
+        &cancel,
+        &args.directory,
+        io,
+    )
+}
+
+/// The plan that a request means on this host, and what is known of the host.
+fn plan_here(request: &Request) -> Result<(Facts, Plan), Stop> {
+    let facts = environment::ask(&request.all_directories());
+    let plan = request.plan(&facts)?;
+    let directories = request.directories_of(&plan);
+    if directories == request.all_directories() {
+        return Ok((facts, plan));
+    }
+    // It names directories of its own, of which nobody asked the host yet.
+    let facts = environment::ask(&directories);
+    let plan = request.plan(&facts)?;
+    Ok((facts, plan))
+}
+
+fn handle_signals() -> Result<Cancel, Stop> {
+    Cancel::on_signals()
+        .map_err(|error| Stop::new(format!("could not handle signals: {}", plain(&error))))
+}
+
+/// Runs, and writes the reports of what came of it.
+#[expect(clippy::too_many_arguments, reason = "they are what a run consists of")]
+fn measure(
+    plan: &Plan,
+    settings: &Settings,
+    engines: &mut [Box<dyn Engine>],
+    journal: &mut Journal,
+    past: &[Entry],
+    cancel: &Cancel,
+    directory: &Path,
+    io: &mut Io<'_>,
+) -> Result<Exit, Stop> {
+    let mut machine = Machine::after(taken(past));
+    let mut progress = Progress::new(io, plan);
+    let runner = Runner {
+        plan,
+        settings,
+        engines,
+        surroundings: &mut machine,
+        log: journal,
+        cancel,
+        observe: &mut |event| progress.tell(&event),
+    };
+    let ended = runner.run(past);
+    progress.end();
+    let elapsed = machine.elapsed();
+    let result = read(directory)?;
+    if result.samples.is_empty() {
+        ended.map_err(stop)?;
+        return Err(Stop::new("nothing was measured"));
+    }
+    write_all(&result, directory)?;
+    deliver(io, None, &in_form(&result, args::ReportFormat::Text))?;
+    io.say(&format!(
+        "after {}: {} and report.html, report.md, samples.csv beside it\n",
+        duration(elapsed.as_secs_f64()),
+        directory.join(RESULT).display()
+    ));
+    match ended.map_err(stop)? {
+        Ended::Stopped => Err(
+            Stop::new("stopped on request; what was measured is kept").help(format!(
+                "`vmdisk bench resume {}` goes on",
+                directory.display()
+            )),
+        ),
+        Ended::NothingLeft => Err(Stop::new("nothing was left that could be measured")),
+        Ended::Precise | Ended::AllRounds | Ended::TimeBudget => Ok(Exit::Clean),
+    }
+}
+
+/// Programs and their versions, by engine.
+type Versions = BTreeMap<EngineKind, BTreeMap<String, String>>;
+
+/// The engines that a plan needs, and their programs; cells of engines that are not to be had are left out.
+fn engines_of(plan: &mut Plan, workplace: &Workplace) -> (Vec<Box<dyn Engine>>, Versions) {
+    let mut found: Vec<Box<dyn Engine>> = Vec::new();
+    let mut versions = BTreeMap::new();
+    let mut missing: BTreeMap<EngineKind, String> = BTreeMap::new();
+    for kind in EngineKind::ALL {
+        if !plan.cells.iter().any(|cell| cell.engine == kind) {
+            continue;
+        }
+        let Some(mut engine) = engines::engine(kind, workplace) else {
+            missing.insert(kind, format!("the engine {kind} measures nothing here"));
+            continue;
+        };
+        match engine.versions() {
+            Ok(programs) => {
+                versions.insert(kind, programs);
+                found.push(engine);
+            }
+            Err(error) => {
+                missing.insert(kind, error.to_string());
+            }
+        }
+    }
+    plan.leave_out(|cell| match missing.get(&cell.engine) {
+        Some(why) => Some(why.clone()),
+        None => {
+            let engine = found.iter().find(|engine| engine.kind() == cell.engine)?;
+            engine.refuses(cell)
+        }
+    });
+    found.retain(|engine| plan.cells.iter().any(|cell| cell.engine == engine.kind()));
+    versions.retain(|kind, _| plan.cells.iter().any(|cell| cell.engine == *kind));
+    (found, versions)
+}
+
+fn settings(how: &HowArgs) -> Settings {
+    let most_rounds = match how.precision {
+        Some(_) => how.most_rounds.max(how.rounds),
+        None => how.rounds,
+    };
+    Settings {
+        seed: how.seed.unwrap_or_else(clock::seconds_now),
+        repetition: Repetition {
+            rounds: how.rounds,
+            most_rounds,
+            precision: how.precision.unwrap_or(0.05),
+            ..Repetition::default()
+        },
+        time_budget_seconds: how.time_budget,
+        has_warm_up: !how.no_warm_up,
+        accepts_noise: how.noisy,
+    }
+}
+
+fn within_budgets(estimate: &Estimate, how: &HowArgs) -> Result<(), Stop> {
+    if estimate.bytes > how.space_budget.0 {
+        return Err(Stop::new(format!(
+            "its images take {} at once, and {} are allowed",
+            bytes(estimate.bytes),
+            bytes(how.space_budget.0)
+        ))
+        .help("make the disks smaller with --size, or allow more with --space-budget"));
+    }
+    let least = estimate.least.as_secs_f64();
+    if least > how.time_budget {
+        return Err(Stop::new(format!(
+            "{} rounds take about {}, and {} are allowed",
+            how.rounds,
+            duration(least),
+            duration(how.time_budget)
+        ))
+        .help("make samples shorter with --seconds, or allow more with --time-budget"));
+    }
+    Ok(())
+}
+
+fn warn_of_few_rounds(how: &HowArgs, io: &mut Io<'_>, colors: Colors) {
+    if how.rounds < FEWEST_ROUNDS && how.precision.is_none() {
+        let message = Message::warning(format!(
+            "{} rounds can show nothing: it takes {FEWEST_ROUNDS} for a difference to be more than chance",
+            how.rounds
+        ));
+        io.say(&message.render(colors.stderr));
+    }
+}
+
+fn in_words(plan: &Plan, settings: &Settings, estimate: &Estimate) -> String {
+    let rounds = match (settings.repetition.rounds, settings.repetition.most_rounds) {
+        (least, most) if least == most => format!("{least} rounds"),
+        (least, most) => format!("{least} to {most} rounds"),
+    };
+    format!(
+        "{}: {} cells of {} configurations, {rounds}, about {}, {} of space",
+        plan.name,
+        plan.cells.len(),
+        plan.configurations.len(),
+        duration(
+            estimate
+                .most
+                .as_secs_f64()
+                .min(settings.time_budget_seconds)
+        ),
+        bytes(estimate.bytes)
+    )
+}
+
+/// What would be measured.
+fn dry_run(plan: &Plan, settings: &Settings, estimate: &Estimate) -> String {
+    let mut text = format!(
+        "{}\n{}\n",
+        plan.question,
+        in_words(plan, settings, estimate)
+    );
+    text.push_str(&format!(
+        "each round about {}, after about {} to make the images\n\nconfigurations:\n",
+        duration(estimate.round.as_secs_f64()),
+        duration(estimate.preparation.as_secs_f64())
+    ));
+    for configuration in &plan.configurations {
+        let factors: Vec<String> = configuration
+            .factors
+            .iter()
+            .filter(|(factor, _)| *factor != "name")
+            .map(|(factor, value)| format!("{factor}={value}"))
+            .collect();
+        text.push_str(&format!(
+            "  {}: {}\n",
+            configuration.name,
+            factors.join(", ")
+        ));
+        for finding in &configuration.findings {
+            text.push_str(&format!(
+                "    the linter: {} ({})\n",
+                finding.title, finding.rule
+            ));
+        }
+    }
+    text.push_str("workloads:\n");
+    for workload in &plan.workloads {
+        let phases: Vec<&str> = [
+            vmdisk_bench_runner::Phase::FirstTouch,
+            vmdisk_bench_runner::Phase::Steady,
+        ]
+        .into_iter()
+        .filter(|phase| {
+            plan.views()
+                .any(|cell| cell.workload.name == workload.name && cell.phase == *phase)
+        })
+        .map(|phase| phase.name())
+        .collect();
+        text.push_str(&format!("  {}, {}\n", workload.name, phases.join(" and ")));
+    }
+    if !plan.left_out.is_empty() {
+        text.push_str(&format!("left out:\n{}", check::left_out(&plan.left_out)));
+    }
+    text
+}

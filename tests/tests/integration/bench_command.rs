@@ -1,0 +1,342 @@
+//! `vmdisk bench` with a real program that measures: qemu-img.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use vmdisk_tests::{Run, has_program, real, run_in};
+
+use crate::VMDISK;
+
+const PLAN: &str = "
+version: 1
+name: formats
+question: Does the format matter?
+size: 16M
+seconds: 0.1
+ramp: 0
+phases: [steady]
+workloads: [4k-random-read-qd32]
+fixed: {engine: qemu-img-bench, cache: none, aio: threads}
+matrix: {format: [raw, qcow2]}
+baseline: {format: raw}
+";
+
+/// A directory with the plan in it.
+fn place() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("plan.yaml"), PLAN).unwrap();
+    place
+}
+
+fn vmdisk(place: &Path, arguments: &[&str]) -> Run {
+    run_in(place, VMDISK, arguments, "")
+}
+
+fn bench(place: &Path, output: &str, more: &[&str]) -> Run {
+    let mut arguments = vec![
+        "bench",
+        "run",
+        "--plan",
+        "plan.yaml",
+        "--noisy",
+        "--seed",
+        "1",
+        "--output",
+        output,
+    ];
+    arguments.extend(more);
+    vmdisk(place, &arguments)
+}
+
+/// The names in a directory, hidden ones too.
+fn names(place: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(place)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_ends_with_its_reports_and_leaves_no_image() {
+    let name = "a_run_ends_with_its_reports_and_leaves_no_image";
+    if !real(has_program("qemu-img"), name, "qemu-img") {
+        return;
+    }
+    let place = place();
+    let run = bench(place.path(), "out", &["--no-warm-up"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stdout
+            .starts_with("formats: Does the format matter?\n6 rounds, seed 1"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stderr.contains("round 6 of 6"), "{}", run.stderr);
+    assert_eq!(names(place.path()), ["out", "plan.yaml"]);
+    assert_eq!(
+        names(&place.path().join("out")),
+        [
+            "facts.json",
+            "journal.jsonl",
+            "report.html",
+            "report.md",
+            "result.json",
+            "run.json",
+            "samples.csv"
+        ]
+    );
+    // The report can be written again, of the directory and of the result alike.
+    for run_of in ["out", "out/result.json"] {
+        let again = vmdisk(place.path(), &["bench", "report", run_of]);
+        assert_eq!(again.stdout, run.stdout);
+    }
+    let json = vmdisk(
+        place.path(),
+        &["bench", "report", "out", "--format", "json"],
+    );
+    let result: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(result["samples"].as_array().unwrap().len(), 12);
+    let commands = &result["samples"][0]["measurement"]["commands"];
+    assert!(commands.to_string().contains("qemu-img"), "{commands}");
+    // Its facts are those that its header names.
+    let facts = vmdisk(place.path(), &["facts", "check", "out/facts.json"]);
+    assert_eq!(facts.code, 0, "{}", facts.stderr);
+
+    let same = vmdisk(
+        place.path(),
+        &["bench", "compare", "out", "out/result.json"],
+    );
+    assert!(
+        same.stdout.starts_with("studied: nothing differs"),
+        "{}{}",
+        same.stdout,
+        same.stderr
+    );
+    let kernel = result["header"]["environment"]["kernel"].as_str().unwrap();
+    let other = json.stdout.replace(kernel, "2.6.32");
+    std::fs::write(place.path().join("kernel.json"), &other).unwrap();
+    let one = vmdisk(place.path(), &["bench", "compare", "out", "kernel.json"]);
+    assert_eq!(one.code, 0, "{}", one.stderr);
+    assert!(
+        one.stdout
+            .starts_with(&format!("studied: kernel: {kernel} and 2.6.32\n")),
+        "{}",
+        one.stdout
+    );
+    let other = other.replace("\"size_bytes\": 16777216", "\"size_bytes\": 33554432");
+    std::fs::write(place.path().join("two.json"), other).unwrap();
+    let two = vmdisk(place.path(), &["bench", "compare", "out", "two.json"]);
+    assert_eq!((two.code, two.stdout.as_str()), (2, ""));
+    assert!(
+        two.stderr.contains("not comparable: kernel: "),
+        "{}",
+        two.stderr
+    );
+    assert!(
+        two.stderr.contains("; size of disks: 16 MiB and 32 MiB"),
+        "{}",
+        two.stderr
+    );
+
+    let second = bench(place.path(), "out", &[]);
+    assert_eq!(second.code, 2);
+    assert!(
+        second.stderr.contains("it holds a run already"),
+        "{}",
+        second.stderr
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_made() {
+    let place = place();
+    for (more, why) in [
+        (
+            vec!["--size", "3G"],
+            "its images take 12 GiB at once, and 5.0 GiB are allowed",
+        ),
+        (vec!["--seconds", "100"], "6 rounds take about"),
+        (
+            vec!["--size", "12345"],
+            "a disk to measure has at least 1 MiB",
+        ),
+        (vec!["--directory", "nowhere"], "it is no directory"),
+    ] {
+        let run = bench(place.path(), "out", &more);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+        // Where the program is missing there is nothing to measure, which is refused too.
+        let is_missing = run
+            .stderr
+            .contains("nothing of formats can be measured here");
+        assert!(
+            run.stderr.contains(why) || (is_missing && !has_program("qemu-img")),
+            "{}",
+            run.stderr
+        );
+    }
+    assert_eq!(names(place.path()), ["plan.yaml"]);
+}
+
+/// Starts a long run and waits for its first samples.
+fn start(place: &Path) -> Child {
+    let arguments = [
+        "bench",
+        "run",
+        "--plan",
+        "plan.yaml",
+        "--noisy",
+        "--output",
+        "out",
+        "--seed",
+        "2",
+    ];
+    let child = Command::new(VMDISK)
+        .args(arguments)
+        .args(["--rounds", "8", "--seconds", "0.3"])
+        .current_dir(place)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let journal = place.join("out/journal.jsonl");
+    let began = Instant::now();
+    let has_samples = || {
+        let text = std::fs::read_to_string(&journal).unwrap_or_default();
+        text.matches("\"entry\":\"sample\"").count() >= 3
+    };
+    while !has_samples() {
+        assert!(began.elapsed() < Duration::from_secs(120), "no sample came");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child
+}
+
+fn signal(child: &Child, signal: &str) {
+    let status = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_run_that_is_interrupted_keeps_its_samples_and_goes_on() {
+    let name = "a_run_that_is_interrupted_keeps_its_samples_and_goes_on";
+    if !real(has_program("qemu-img"), name, "qemu-img") {
+        return;
+    }
+    let place = place();
+    let child = start(place.path());
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("stopped on request; what was measured is kept"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("`vmdisk bench resume out` goes on"),
+        "{stderr}"
+    );
+    assert_eq!(names(place.path()), ["out", "plan.yaml"]);
+    let report = vmdisk(place.path(), &["bench", "report", "out"]);
+    assert!(
+        report.stdout.contains("the run was stopped; it can go on"),
+        "{}",
+        report.stdout
+    );
+
+    let resumed = vmdisk(place.path(), &["bench", "resume", "out", "--noisy"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert!(
+        resumed.stderr.contains("round 8 of 8"),
+        "{}",
+        resumed.stderr
+    );
+    assert!(
+        !resumed.stdout.contains("it can go on"),
+        "{}",
+        resumed.stdout
+    );
+    assert_eq!(names(place.path()), ["out", "plan.yaml"]);
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_a_journal_and_the_next_start_takes_its_images_away() {
+    let name = "a_run_that_is_killed_leaves_a_journal_and_the_next_start_takes_its_images_away";
+    if !real(has_program("qemu-img"), name, "qemu-img") {
+        return;
+    }
+    let place = place();
+    let mut child = start(place.path());
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    let report = vmdisk(place.path(), &["bench", "report", "out"]);
+    assert!(
+        report.stdout.contains("has not ended, or was cut off"),
+        "{}",
+        report.stdout
+    );
+    let resumed = vmdisk(place.path(), &["bench", "resume", "out", "--noisy"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_eq!(names(place.path()), ["out", "plan.yaml"]);
+}
+
+#[test]
+fn every_preset_says_what_it_would_do_and_leave_out() {
+    let place = tempfile::tempdir().unwrap();
+    let presets = vmdisk(place.path(), &["bench", "presets"]);
+    let names_of: Vec<&str> = presets
+        .stdout
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .map(|line| line.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(names_of.len(), 8);
+    let guest = "<domain><devices><disk type='file'><driver name='qemu' type='qcow2' cache='directsync'/>\
+                 <source file='/srv/a'/><target dev='vda' bus='virtio'/></disk></devices></domain>";
+    std::fs::write(place.path().join("guest.xml"), guest).unwrap();
+    for preset in names_of {
+        let mut arguments = vec!["bench", "run", preset, "--dry-run"];
+        if preset == "raid1-read" {
+            arguments.extend(["--directory", ".", "--directory", "/"]);
+        }
+        if preset == "lint" {
+            arguments.extend(["--domain", "guest.xml"]);
+        }
+        let run = vmdisk(place.path(), &arguments);
+        assert_eq!(run.code, 0, "{preset}: {}", run.stderr);
+        assert!(
+            run.stdout.contains("rounds, about"),
+            "{preset}: {}",
+            run.stdout
+        );
+        if preset == "lint" {
+            assert!(
+                run.stdout.contains("cache-writethrough-vda-before"),
+                "{}",
+                run.stdout
+            );
+        }
+    }
+    assert_eq!(names(place.path()), ["guest.xml"]);
+    let unknown = vmdisk(place.path(), &["bench", "run", "cache-mode"]);
+    assert!(
+        unknown.stderr.contains("did you mean `cache-modes`?"),
+        "{}",
+        unknown.stderr
+    );
+    let not_speed = vmdisk(
+        place.path(),
+        &["bench", "verify", "cache-unsafe", "--dry-run"],
+    );
+    assert!(
+        not_speed.stderr.contains("cache-unsafe is not about speed"),
+        "{}",
+        not_speed.stderr
+    );
+}

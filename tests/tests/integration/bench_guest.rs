@@ -1,0 +1,164 @@
+//! Guests without an operating system, booted for real: what they measure, and that flushes arrive.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use vmdisk_bench_runner::engines::{KernelSource, Workplace, engine};
+use vmdisk_bench_runner::{
+    Accelerator, Cancel, CellView, EngineKind, Limits, Measurement, Plan, RunContext, Wishes,
+    WriteCache, read_plan,
+};
+use vmdisk_tests::{has_program, real, repository};
+
+/// The kernel that `cargo xtask kernel` unpacks, or another one that the variable names.
+fn kernel() -> PathBuf {
+    std::env::var_os("VMDISK_BENCH_KERNEL")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| repository().join("target/hostlab/apt/linux-6.1"))
+}
+
+fn can_boot(test: &str) -> bool {
+    real(
+        kernel().join("boot").is_dir(),
+        test,
+        "a kernel (cargo xtask kernel)",
+    ) && real(
+        has_program("qemu-system-x86_64") && has_program("qemu-storage-daemon"),
+        test,
+        "QEMU",
+    )
+}
+
+fn plan(text: &str) -> Plan {
+    let wishes = Wishes {
+        limits: Limits {
+            processors: 2,
+            ..Limits::default()
+        },
+        ..Wishes::default()
+    };
+    read_plan(text, "test", &wishes).unwrap()
+}
+
+/// One round of a plan, batch by batch, as a run would.
+fn measured(plan: &Plan, directory: &Path, has_own_generator: bool) -> Vec<(String, Measurement)> {
+    let mut workplace = Workplace::with_changes_in(directory, &directory.join("changes"))
+        .with_kernel(KernelSource::Package(kernel()))
+        .with_guest_program(Path::new(env!("CARGO_BIN_EXE_vmdisk-under-test")));
+    if has_own_generator {
+        workplace = workplace.with_own_generator();
+    }
+    let cancel = Cancel::new();
+    let mut guest = engine(EngineKind::Guest, &workplace).unwrap();
+    guest.versions().unwrap();
+    let cells: Vec<CellView<'_>> = plan.views().collect();
+    for cell in &cells {
+        assert_eq!(guest.refuses(cell), None);
+        guest.prepare(&[*cell], &cancel).unwrap();
+    }
+    let mut batches: Vec<(String, Vec<CellView<'_>>)> = Vec::new();
+    for cell in &cells {
+        let batch = guest.batch(cell);
+        match batches.iter_mut().find(|(name, _)| *name == batch) {
+            Some((_, cells)) => cells.push(*cell),
+            None => batches.push((batch, vec![*cell])),
+        }
+    }
+    let context = RunContext {
+        round: 1,
+        cancel: &cancel,
+        seed: 42,
+    };
+    let mut results = Vec::new();
+    for (_, batch) in &batches {
+        guest
+            .run(batch, &context, &mut |id, result| {
+                let name = plan.view(id).name();
+                results.push((
+                    name.clone(),
+                    result.unwrap_or_else(|error| panic!("{name}: {error}")),
+                ));
+            })
+            .unwrap();
+    }
+    guest.cleanup().unwrap();
+    assert!(
+        std::fs::read_dir(directory).unwrap().next().is_none(),
+        "nothing stays behind"
+    );
+    results
+}
+
+#[test]
+fn many_disks_of_one_boot_are_measured_and_their_flushes_arrive() {
+    if !can_boot("many_disks_of_one_boot") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 32M\nseconds: 0.5\nphases: [first-touch, steady]\n\
+         workloads: [4k-random-write-qd1-sync]\n\
+         fixed: {engine: guest, vcpus: 2, format: qcow2, cache: none, aio: native, iothread: true}\n\
+         configurations:\n- {name: virtio-blk}\n- {name: through, cache: writethrough, aio: threads, format: raw}\n\
+         - {name: virtio-scsi, frontend: virtio-scsi}\n- {name: nvme, frontend: nvme, iothread: false}\n",
+    );
+    let began = Instant::now();
+    let results = measured(&plan, directory.path(), false);
+    assert_eq!(results.len(), 8);
+    for (name, measured) in &results {
+        let semantics = &measured.semantics;
+        assert_eq!(semantics.complaints, Vec::<String>::new(), "{name}");
+        let expected = if name.starts_with("through") {
+            WriteCache::WriteThrough
+        } else {
+            WriteCache::WriteBack
+        };
+        assert_eq!(semantics.write_cache, Some(expected), "{name}");
+        let (asked, seen) = (
+            semantics.flushes_asked.unwrap(),
+            semantics.flushes_seen.unwrap(),
+        );
+        assert!(asked > 5, "{name}: {asked}");
+        match expected {
+            WriteCache::WriteBack => {
+                assert!(seen >= asked - asked / 10, "{name}: {seen} of {asked}")
+            }
+            WriteCache::WriteThrough => assert_eq!(seen, 0, "{name}: there is nothing to flush"),
+        }
+        assert!(measured.write.as_ref().unwrap().iops > 1.0, "{name}");
+        assert!(measured.control_iops > Some(1.0), "{name}");
+        assert_ne!(measured.accelerator, Accelerator::NoGuest, "{name}");
+        if measured.accelerator == Accelerator::Tcg {
+            assert!(
+                measured.notes.iter().any(|note| note.contains("TCG")),
+                "{:?}",
+                measured.notes
+            );
+        }
+        let line = measured.commands.last().unwrap().argv.join(" ");
+        assert!(line.contains("-blockdev"), "{line}");
+    }
+    println!("8 cells in {:.1} s", began.elapsed().as_secs_f64());
+}
+
+#[test]
+fn our_own_generator_and_an_install_lose_no_flush_on_a_daemon_s_disk() {
+    if !can_boot("an_install_is_replayed") || !real(has_program("mke2fs"), "an_install", "mke2fs") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 64M\nseconds: 0.5\nphases: [first-touch]\n\
+         workloads: [install-replay, 4k-random-write-qd1-sync]\n\
+         fixed: {engine: guest, vcpus: 2, format: raw, cache: none, aio: threads, iothread: true}\n\
+         configurations:\n- {name: vhost-user-blk, frontend: vhost-user-blk}\n",
+    );
+    for (name, measured) in measured(&plan, directory.path(), true) {
+        let semantics = &measured.semantics;
+        assert_eq!(semantics.complaints, Vec::<String>::new(), "{name}");
+        assert_eq!(semantics.write_cache, Some(WriteCache::WriteBack), "{name}");
+        assert!(semantics.flushes_seen >= Some(5), "{name}: {semantics:?}");
+        assert!(measured.write.unwrap().bytes > 0, "{name}");
+        assert!(measured.inputs.is_empty(), "no job of fio: {name}");
+    }
+}

@@ -1,0 +1,211 @@
+//! Runs that are killed or stopped at any point: no program goes on, no setting stays changed, nothing is left behind.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use vmdisk_tests::{has_program, real, run_in};
+
+use crate::VMDISK;
+
+/// A loop device over a file in a directory of its own, marked for benchmarks.
+struct Marked {
+    directory: tempfile::TempDir,
+    device: String,
+}
+
+impl Drop for Marked {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+    }
+}
+
+impl Marked {
+    fn new() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("scratch.img");
+        fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
+        let made = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(&file)
+            .output()
+            .ok()
+            .filter(|output| output.status.success())?;
+        let marked = Self {
+            directory,
+            device: String::from_utf8(made.stdout).unwrap().trim().to_owned(),
+        };
+        let serial = marked.serial();
+        let said = run_in(
+            marked.directory.path(),
+            VMDISK,
+            &["bench", "prepare-device", &marked.device],
+            &format!("{serial}\n"),
+        );
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        Some(marked)
+    }
+
+    fn serial(&self) -> String {
+        let file = fs::canonicalize(self.directory.path().join("scratch.img")).unwrap();
+        file.to_str().unwrap().to_owned()
+    }
+
+    fn setting(&self, name: &str) -> String {
+        let device = self.device.trim_start_matches("/dev/");
+        fs::read_to_string(format!("/sys/block/{device}/queue/{name}"))
+            .unwrap()
+            .trim()
+            .to_owned()
+    }
+
+    fn arguments(&self, output: &str) -> Vec<String> {
+        [
+            "bench",
+            "run",
+            "schedulers",
+            "--destroy-data-on",
+            &self.device,
+            "--confirm-serial",
+            &self.serial(),
+            "--size",
+            "16M",
+            "--seconds",
+            "0.2",
+            "--rounds",
+            "6",
+            "--noisy",
+            "--output",
+            output,
+        ]
+        .map(str::to_owned)
+        .into()
+    }
+
+    fn start(&self, output: &str) -> Child {
+        Command::new(VMDISK)
+            .args(self.arguments(output))
+            .current_dir(self.directory.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    /// The next start, which measures nothing.
+    fn start_again(&self) {
+        let mut arguments = self.arguments("unused");
+        arguments.push("--dry-run".to_owned());
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let said = run_in(self.directory.path(), VMDISK, &arguments, "");
+        assert_eq!(said.code, 0, "{}", said.stderr);
+    }
+
+    /// What is in the directory beside the device's file and what the run was told to write.
+    fn strays(&self) -> Vec<String> {
+        fs::read_dir(self.directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .filter(|name| name != "scratch.img" && !name.starts_with("out"))
+            .collect()
+    }
+}
+
+/// The processes whose command line names a directory.
+fn processes(directory: &Path) -> Vec<String> {
+    let directory = directory.to_str().unwrap();
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let line = fs::read(entry.path().join("cmdline")).ok()?;
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            line.contains(directory).then_some(line)
+        })
+        .collect()
+}
+
+#[track_caller]
+fn nobody_goes_on(directory: &Path) {
+    let until = Instant::now() + Duration::from_secs(5);
+    while !processes(directory).is_empty() {
+        assert!(Instant::now() < until, "{:?}", processes(directory));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_at_any_point_leaves_nothing_changed_after_the_next_start() {
+    let test = "a_run_that_is_killed_at_any_point";
+    if !real(has_program("fio"), test, "fio") {
+        return;
+    }
+    let marked = Marked::new();
+    if !real(marked.is_some(), test, "root and loop devices") {
+        return;
+    }
+    let marked = marked.unwrap();
+    let names = ["scheduler", "nr_requests", "wbt_lat_usec"];
+    let before = names.map(|name| marked.setting(name));
+    // The same points in every run, from the first moments to the middle of measuring.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut changed = 0;
+    for point in 0..5_u64 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let mut child = marked.start(&format!("out-{point}"));
+        if point == 0 {
+            std::thread::sleep(Duration::from_millis(state % 500));
+        } else {
+            // Somewhere behind the first change, so that there is something to take back.
+            let until = Instant::now() + Duration::from_secs(60);
+            while marked.setting("scheduler") == before[0] && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(state % 900));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        changed += u32::from(marked.setting("scheduler") != before[0]);
+        nobody_goes_on(marked.directory.path());
+        marked.start_again();
+        assert_eq!(
+            names.map(|name| marked.setting(name)),
+            before,
+            "point {point}"
+        );
+        assert_eq!(marked.strays(), Vec::<String>::new(), "point {point}");
+    }
+    assert!(changed > 0, "no kill came while something was changed");
+}
+
+#[test]
+fn a_run_that_is_stopped_sets_back_what_it_changed_by_itself() {
+    let test = "a_run_that_is_stopped";
+    if !real(has_program("fio"), test, "fio") {
+        return;
+    }
+    let marked = Marked::new();
+    if !real(marked.is_some(), test, "root and loop devices") {
+        return;
+    }
+    let marked = marked.unwrap();
+    let before = marked.setting("scheduler");
+    let mut child = marked.start("out");
+    let until = Instant::now() + Duration::from_secs(60);
+    while marked.setting("scheduler") == before && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let interrupt = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(interrupt.unwrap().success());
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(2));
+    assert_eq!(marked.setting("scheduler"), before);
+    nobody_goes_on(marked.directory.path());
+    assert_eq!(marked.strays(), Vec::<String>::new());
+}

@@ -1,0 +1,482 @@
+//! Reports of benchmarks: whole ones beside golden files, and the page in a real browser.
+//!
+//! What is reported was planted, so that the same bytes come out each time.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use vmdisk_bench_runner::mock::Mock;
+use vmdisk_bench_runner::report::{self, BenchResult};
+use vmdisk_bench_runner::{
+    Cancel, Engine, Entry, Finding, FindingSeverity, Header, Limits, Noise, Plan, Repetition,
+    Runner, SCHEMA_VERSION, Settings, Surroundings, Wishes, read_plan,
+};
+use vmdisk_tests::{assert_golden, fixtures, has_program, real};
+
+/// A machine whose clock and noise are planted too.
+struct Planted(u64);
+
+impl Surroundings for Planted {
+    fn elapsed(&mut self) -> Duration {
+        self.0 += 1;
+        Duration::from_secs(self.0)
+    }
+
+    fn noise(&mut self, _is_before_run: bool) -> Noise {
+        Noise {
+            busy: Some(if self.0 > 60 { 0.31 } else { 0.02 }),
+            ..Noise::default()
+        }
+    }
+
+    fn control(&mut self) -> f64 {
+        400e6 + self.0 as f64 * 1e6
+    }
+}
+
+const PLAN: &str = "
+version: 1
+name: formats
+question: Which image is <fastest> & why?
+size: 64M
+phases: [first-touch, steady]
+workloads: [4k-random-write-qd32, 1m-sequential-read-qd8]
+fixed: {engine: mock, cache: none}
+matrix:
+  format: [raw, qcow2]
+  preallocation: ['off', metadata, full]
+  aio: [native, io_uring]
+exclude:
+- {when: {aio: io_uring, preallocation: full}, because: it would be too many}
+baseline: {format: raw, preallocation: 'off'}
+";
+
+fn result(plan: &Plan, mock: Mock) -> BenchResult {
+    let settings = Settings {
+        seed: 42,
+        repetition: Repetition::default(),
+        time_budget_seconds: 1e6,
+        has_warm_up: true,
+        accepts_noise: true,
+    };
+    let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(mock)];
+    let versions = engines
+        .iter_mut()
+        .map(|engine| (engine.kind(), engine.versions().unwrap()))
+        .collect();
+    let mut log: Vec<Entry> = Vec::new();
+    let runner = Runner {
+        plan,
+        settings: &settings,
+        engines: &mut engines,
+        surroundings: &mut Planted(0),
+        log: &mut log,
+        cancel: &Cancel::new(),
+        observe: &mut |_| {},
+    };
+    runner.run(&[]).unwrap();
+    let record = plan.record();
+    let header = Header {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        vmdisk: "0.1.0".to_owned(),
+        plan_hash: record.hash(),
+        plan: record,
+        settings,
+        began_at: "2026-11-20T09:00:00Z".to_owned(),
+        environment: BTreeMap::from([
+            ("kernel".to_owned(), "6.18.5".to_owned()),
+            (
+                "processor".to_owned(),
+                "a planted one, with a name-that-has-no-space-in-it-".repeat(6),
+            ),
+        ]),
+        facts_hash: None,
+        versions,
+        request: serde_json::Value::Null,
+    };
+    BenchResult::of(header, log).unwrap()
+}
+
+fn example() -> BenchResult {
+    let wishes = Wishes {
+        limits: Limits {
+            processors: 2,
+            ..Limits::default()
+        },
+        ..Wishes::default()
+    };
+    let mut plan = read_plan(PLAN, "formats.yaml", &wishes).unwrap();
+    plan.configurations[2].findings.push(Finding {
+        rule: "cache-unsafe".to_owned(),
+        severity: FindingSeverity::Error,
+        title: "vda <loses> data".to_owned(),
+    });
+    let mock = Mock::new(5)
+        .level("qcow2-off-native", 0.65)
+        .level("qcow2-metadata-native", 1.01)
+        .level("qcow2-full-native", 3.4)
+        .level("qcow2-off-io_uring", 0.2)
+        .failing("qcow2-metadata-io_uring");
+    result(&plan, mock)
+}
+
+fn golden(name: &str) -> PathBuf {
+    fixtures().join("bench").join(name)
+}
+
+#[test]
+fn each_form_of_a_report_is_its_golden_file() {
+    let result = example();
+    assert_golden(&golden("formats.txt"), &report::text(&result));
+    assert_golden(&golden("formats.md"), &report::markdown(&result));
+    assert_golden(&golden("formats.csv"), &report::csv(&result));
+    let read = BenchResult::from_json(&result.to_json(), "x").unwrap();
+    assert_eq!(report::text(&read), report::text(&result));
+    assert_eq!(report::html(&read), report::html(&result));
+    // Programs read the table as rows of the same length.
+    let csv = report::csv(&result);
+    let columns = csv.lines().next().unwrap().split(',').count();
+    assert_eq!(csv.lines().count(), result.samples.len() + 1);
+    assert!(csv.lines().all(|line| line.split(',').count() == columns));
+}
+
+#[test]
+fn a_result_that_is_not_whole_is_refused_with_the_reason() {
+    let json = example().to_json();
+    for (from, to, why) in [
+        (
+            "\"schema_version\": \"1.0\"",
+            "\"schema_version\": \"9.9\"",
+            "a result of version 9.9",
+        ),
+        (
+            "\"configuration\": 0",
+            "\"configuration\": 99",
+            "refers to something that the plan does not have",
+        ),
+        ("\"alpha\"", "\"alfa\"", "unknown field `alfa`"),
+        (
+            "\"baseline\": 0,\n        \"ratios\"",
+            "\"baseline\": 99,\n        \"ratios\"",
+            "its cells are not those of its plan",
+        ),
+        (
+            "\"confidence\": 0.95",
+            "\"confidence\": 95.0",
+            "the confidence is a share",
+        ),
+    ] {
+        let error = BenchResult::from_json(&json.replacen(from, to, 1), "b.json").unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        assert!(error.to_string().starts_with("b.json"), "{error}");
+    }
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_shows_text_as_text() {
+    let page = report::html(&example());
+    assert!(page.len() < report::MOST_BYTES, "{}", page.len());
+    for word in [
+        "<script", "http:", "https:", "src=", "@import", "url(", "<link",
+    ] {
+        assert!(!page.contains(word), "the page has {word}");
+    }
+    assert!(page.contains("Which image is &lt;fastest&gt; &amp; why?"));
+    assert!(page.contains("error: vda &lt;loses&gt; data <code>cache-unsafe</code>"));
+    for verdict in [
+        "faster, 3.3 times",
+        "slower, -3",
+        "no difference shown (±",
+        "slower, 1/5.0",
+    ] {
+        assert!(page.contains(verdict), "{verdict}");
+    }
+}
+
+#[test]
+fn a_page_of_a_thousand_cells_stays_small_and_says_what_it_left_out() {
+    let queues: Vec<String> = (1..=500).map(|number| number.to_string()).collect();
+    let text = format!(
+        "
+version: 1
+name: many
+question: which?
+size: 64M
+phases: [steady]
+workloads: [4k-random-write-qd32, 4k-random-read-qd1]
+fixed: {{engine: mock, vcpus: 1}}
+matrix: {{queues: [{}]}}
+baseline: {{queues: 1}}
+",
+        queues.join(", ")
+    );
+    let wishes = Wishes {
+        limits: Limits {
+            processors: 2,
+            ..Limits::default()
+        },
+        ..Wishes::default()
+    };
+    let plan = read_plan(&text, "many", &wishes).unwrap();
+    assert_eq!(plan.cells.len(), 1_000);
+    let page = report::html(&result(&plan, Mock::new(1)));
+    assert!(page.len() < report::MOST_BYTES, "{}", page.len());
+    assert!(
+        page.contains("the JSON and CSV results have the rest") || page.contains("are left out")
+    );
+}
+
+/// Opens the page at two widths in frames of their own, and tells what sticks out and which pictures
+/// have no numbers beside them.
+const PROBE: &str = "<!doctype html><meta charset='utf-8'><body><script>
+const page = atob('PAGE');
+const bytes = Uint8Array.from(page, c => c.charCodeAt(0));
+const text = new TextDecoder().decode(bytes);
+const found = [];
+let left = 2;
+for (const width of [1280, 390]) {
+  const frame = document.createElement('iframe');
+  frame.style.cssText = `width:${width}px;height:3000px;border:0`;
+  frame.sandbox = 'allow-same-origin';
+  frame.onload = () => {
+    const inside = frame.contentDocument, root = inside.documentElement;
+    if (root.scrollWidth > width) found.push(`${width}: the page is ${root.scrollWidth} wide`);
+    let elements = 0, pictures = 0;
+    for (const element of inside.querySelectorAll('body *')) {
+      elements += 1;
+      const box = element.getBoundingClientRect();
+      if (box.width > 0 && (box.right > width + 0.5 || box.left < -0.5))
+        found.push(`${width}: <${element.tagName} class=${element.getAttribute('class')}> from ${box.left} to ${box.right}`);
+      if (element.tagName === 'svg') {
+        pictures += 1;
+        const value = element.closest('.row').querySelector('.value');
+        const name = element.closest('.row').querySelector('.name');
+        if (!/[0-9]/.test(value.innerText) || value.getBoundingClientRect().height < 10)
+          found.push(`${width}: a picture without its values`);
+        if (!name.innerText.trim()) found.push(`${width}: a picture without a name`);
+        if (box.width < 100 || box.height < 20) found.push(`${width}: a picture of ${box.width} x ${box.height}`);
+      }
+    }
+    found.push(`${width}: ${elements > 100} elements, ${pictures} pictures`);
+    left -= 1;
+    if (left === 0) document.title = 'done', document.body.textContent = JSON.stringify(found);
+  };
+  frame.srcdoc = text;
+  document.body.append(frame);
+}
+</script>";
+
+#[test]
+fn in_a_browser_nothing_sticks_out_and_every_picture_has_its_values_as_text() {
+    let browser = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|program| has_program(program));
+    let name = "in_a_browser_nothing_sticks_out_and_every_picture_has_its_values_as_text";
+    if !real(browser.is_some(), name, "chromium") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let page = report::html(&example());
+    let probe = folder.path().join("probe.html");
+    std::fs::write(&probe, PROBE.replace("PAGE", &base64(page.as_bytes()))).unwrap();
+    let output = Command::new(browser.unwrap())
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.path().join("profile").display()
+        ))
+        .args(["--virtual-time-budget=20000", "--dump-dom"])
+        .arg(format!("file://{}", probe.display()))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let found = text
+        .split_once("<body>")
+        .and_then(|(_, rest)| rest.split_once("</body>"))
+        .map(|(found, _)| found.trim().to_owned());
+    let rows = example()
+        .cells
+        .iter()
+        .filter(|cell| cell.summary.is_some())
+        .count();
+    assert!(rows > 10);
+    let pictures = page.matches("<svg").count();
+    let expected = format!(
+        "[\"1280: true elements, {pictures} pictures\",\"390: true elements, {pictures} pictures\"]"
+    );
+    assert_eq!(found.as_deref(), Some(expected.as_str()), "{text:.300}");
+}
+
+/// Base64, as `atob` reads it.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let mut group = [0; 3];
+        group[..chunk.len()].copy_from_slice(chunk);
+        let number = u32::from(group[0]) << 16 | u32::from(group[1]) << 8 | u32::from(group[2]);
+        for place in 0..4 {
+            if place <= chunk.len() {
+                let index = (number >> (18 - 6 * place)) & 63;
+                text.push(char::from(LETTERS[index as usize]));
+            } else {
+                text.push('=');
+            }
+        }
+    }
+    text
+}
+
+/// A run of one factor's value against another, with a level planted for its only configuration.
+fn run_of(cache: &str, frontend: &str, level: f64, kernel: &str) -> BenchResult {
+    let text = format!(
+        "
+version: 1
+name: one
+question: how fast?
+size: 64M
+phases: [steady]
+workloads: [4k-random-write-qd32]
+fixed: {{engine: mock}}
+configurations: [{{name: {cache}-{frontend}, cache: {cache}, frontend: {frontend}}}]
+"
+    );
+    let plan = read_plan(&text, "one", &Wishes::default()).unwrap();
+    let seed = cache.len() as u64;
+    let mut result = result(
+        &plan,
+        Mock::new(seed).level(&format!("{cache}-{frontend}"), level),
+    );
+    result
+        .header
+        .environment
+        .insert("kernel".to_owned(), kernel.to_owned());
+    result
+}
+
+#[test]
+fn two_runs_are_compared_if_one_thing_differs_and_refused_with_a_list_if_more_do() {
+    let none = run_of("none", "virtio-blk", 1.0, "6.1");
+    let unsafe_cache = run_of("unsafe", "virtio-blk", 1.5, "6.1");
+    let compared = report::compare(&none, &unsafe_cache).unwrap();
+    assert_eq!(
+        compared.studied.as_ref().unwrap().to_string(),
+        "cache: none and unsafe"
+    );
+    let interval = compared.cells[0].interval.unwrap();
+    assert!(interval.low > 1.4 && interval.high < 1.65, "{interval:?}");
+    assert!(compared.text().contains("faster, +"), "{}", compared.text());
+    let same = report::compare(&none, &none).unwrap();
+    assert_eq!(same.studied, None);
+    assert!(
+        same.text().contains("no difference shown"),
+        "{}",
+        same.text()
+    );
+
+    for (other, why) in [
+        (
+            run_of("unsafe", "virtio-scsi", 1.0, "6.1"),
+            "not comparable: cache: none and unsafe; frontend: virtio-blk and virtio-scsi",
+        ),
+        (
+            run_of("unsafe", "virtio-blk", 1.0, "6.12"),
+            "not comparable: cache: none and unsafe; kernel: 6.1 and 6.12",
+        ),
+        (
+            example(),
+            "not comparable: no cell of one has the same workload, phase, engine and configuration in the other",
+        ),
+    ] {
+        let error = report::compare(&none, &other).unwrap_err();
+        assert_eq!(error.to_string(), why);
+    }
+}
+
+#[test]
+fn measurements_that_pages_cite_are_whole_results_of_real_engines() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(fixtures().join("measurements")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let result = BenchResult::from_json(&text, &path.display().to_string()).unwrap();
+        assert_eq!(
+            result.header.plan.hash(),
+            result.header.plan_hash,
+            "{}",
+            path.display()
+        );
+        assert!(!result.samples.is_empty(), "{}", path.display());
+        for sample in &result.samples {
+            assert!(
+                !sample.measurement.commands.is_empty(),
+                "{}",
+                path.display()
+            );
+        }
+        let is_planted = result
+            .header
+            .versions
+            .keys()
+            .any(|engine| engine.name() == "mock");
+        assert!(!is_planted, "{}", path.display());
+        // What the page says of it is what its samples say.
+        let again = report::text(&result);
+        assert!(again.starts_with(&result.header.plan.name), "{again}");
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
+#[test]
+fn the_ratios_that_a_rule_cites_are_in_the_measurement_that_it_names() {
+    let mut cited = 0;
+    for rule in vmdisk::rules::RULES {
+        for evidence in rule.evidence {
+            let vmdisk::rules::Evidence::Measured { figures, how } = evidence else {
+                continue;
+            };
+            let Some(file) = how
+                .split(',')
+                .next()
+                .filter(|it| it.starts_with("fixtures/"))
+            else {
+                continue;
+            };
+            let path = vmdisk_tests::repository().join(file);
+            let text = std::fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {}: {error}", rule.name, path.display()));
+            let report = report::text(&BenchResult::from_json(&text, file).unwrap());
+            // A ratio is written as the report has it: `0.30 [0.12, 0.74]`.
+            let ratios: Vec<String> = figures
+                .match_indices('[')
+                .map(|(at, _)| {
+                    let start = figures[..at]
+                        .trim_end()
+                        .rfind(' ')
+                        .map_or(0, |space| space + 1);
+                    let end = at + figures[at..].find(']').expect("an interval ends");
+                    figures[start..=end].to_owned()
+                })
+                .collect();
+            assert!(!ratios.is_empty(), "{}: no ratio in `{figures}`", rule.name);
+            for ratio in ratios {
+                assert!(
+                    report.contains(&ratio),
+                    "{}: {ratio} is not in {file}",
+                    rule.name
+                );
+                cited += 1;
+            }
+        }
+    }
+    assert!(cited >= 2);
+}

@@ -1,0 +1,60 @@
+# The presets that need root, devices or arrays: in short settings, with everything as it was afterwards.
+build() {
+    quietly pvcreate -y "$A"
+    quietly vgcreate -s 4m vg0 "$A"
+    quietly mdadm --create /dev/md0 --run --assume-clean --level=1 --raid-devices=2 --metadata=1.2 --homehost=hostlab \
+        --name=mirror "$C" "$D"
+    quietly mkfs.xfs -q -f /dev/md0
+    quietly mkfs.btrfs -q -f -d raid1 -m raid1 "$NVME_512" "$SCSI_4K"
+    mkdir -p /srv/xfs-on-md /srv/btrfs-raid1
+    quietly mount /dev/md0 /srv/xfs-on-md
+    quietly mount "$NVME_512" /srv/btrfs-raid1
+    DEVICE=/dev/disk/by-id/virtio-lab-b
+}
+# Runs a preset, and notes how it ended and what of it is still there.
+preset() {
+    name=$1
+    shift
+    (cd /run && vmdisk bench run "$name" --seconds 0.4 --rounds 1 --no-warm-up --noisy --output "/run/out-$name" "$@") > /tmp/said 2>&1
+    code=$?
+    volumes=$(lvs --noheadings -o lv_name vg0 2>/dev/null | tr -d ' \n')
+    left=0
+    [ -z "$volumes" ] || left=1
+    [ ! -e /run/vmdisk-bench ] || left=1
+    case "$(cat "/sys/block/$(readlink -f "$DEVICE" | cut -d/ -f3)/queue/scheduler")" in
+        "$SCHEDULER") ;;
+        *) left=1 ;;
+    esac
+    for stray in /run/vmdisk-bench-* /srv/*/vmdisk-bench-*; do
+        [ ! -e "$stray" ] || left=1
+    done
+    cells=0
+    if [ -e "/run/out-$name/samples.csv" ]; then
+        while read -r _; do cells=$((cells + 1)); done < "/run/out-$name/samples.csv"
+        cells=$((cells - 1))
+        hand_over "$stack.$name.md" "/run/out-$name/report.md"
+    else
+        hand_over "$stack.$name.md" /tmp/said
+    fi
+    echo "$name code=$code left=$left samples=$cells" >> /tmp/trials
+}
+facts() {
+    SCHEDULER=$(cat "/sys/block/$(readlink -f "$DEVICE" | cut -d/ -f3)/queue/scheduler")
+    serial=$(cat "/sys/block/$(readlink -f "$DEVICE" | cut -d/ -f3)/serial")
+    vmdisk bench prepare-device "$DEVICE" --confirm-serial "$serial" > /tmp/said 2>&1
+    echo "prepare-device code=$?" >> /tmp/trials
+    preset schedulers --destroy-data-on "$DEVICE" --confirm-serial "$serial" --size 32M
+    preset thin-chunk --group vg0 --size 24M --directory /run
+    preset raid1-read --directory /srv/xfs-on-md --directory /srv/btrfs-raid1 --size 32M
+}
+tear_down() {
+    quietly umount /srv/xfs-on-md
+    quietly umount /srv/btrfs-raid1
+    quietly wipefs -a "$NVME_512" "$SCSI_4K"
+    quietly wipefs -a /dev/md0
+    quietly mdadm --stop /dev/md0
+    quietly mdadm --zero-superblock "$C" "$D"
+    quietly vgremove -f vg0
+    quietly pvremove "$A"
+    dd if=/dev/zero of="$B" bs=1M count=1 2>/dev/null
+}
