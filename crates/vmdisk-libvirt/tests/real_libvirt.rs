@@ -217,6 +217,7 @@ fn disks_of_every_kind(version: (u32, u32)) -> Vec<Disk> {
             path: "/run/vhost.sock".to_owned(),
             reconnect: Some(Switch::On),
             reconnect_timeout: Some(10),
+            ..VhostUserSocket::new("")
         }
         .into();
         // What libvirt would say itself.

@@ -508,6 +508,7 @@ proptest! {
                 }
                 QemuOption::Name | QemuOption::Uuid | QemuOption::Nodefaults | QemuOption::Machine | QemuOption::Accel
                 | QemuOption::Memory | QemuOption::Smp | QemuOption::Global | QemuOption::Drive => {}
+                QemuOption::Export => prop_assert!(false, "an option of the daemon, and not of QEMU"),
             }
         }
     }

@@ -246,6 +246,7 @@ fn source() -> impl Strategy<Value = BackendSource> {
                 path,
                 reconnect,
                 reconnect_timeout,
+                ..VhostUserSocket::new("")
             })
         },
     );

@@ -45,6 +45,7 @@ fn a_daemon_is_reconnected_to_in_the_units_of_the_target() {
         path: "/run/a,b.sock".to_owned(),
         reconnect: Some(Switch::On),
         reconnect_timeout: Some(10),
+        ..VhostUserSocket::new("")
     }
     .into();
     let domain = disks([disk]);
