@@ -154,10 +154,9 @@ fn read_verdicts(said: &str, count: usize, verdicts: &mut Vec<Verdict>) {
 
 /// The last line of an error, without what virsh puts before it.
 fn refusal(said: &str) -> Option<String> {
-    let lines = said.lines().filter_map(|line| line.strip_prefix("error: "));
+    let mut lines = said.lines().filter_map(|line| line.strip_prefix("error: "));
     lines
-        .filter(|line| !line.starts_with("Failed to define domain from "))
-        .last()
+        .rfind(|line| !line.starts_with("Failed to define domain from "))
         .map(str::to_owned)
 }
 

@@ -65,8 +65,14 @@ fn fetch(programs: &Path) -> anyhow::Result<()> {
     }
     // Packages add users when they are installed, and these are only unpacked.
     let users = [
-        ("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nlibvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin\n"),
-        ("etc/group", "root:x:0:\nlibvirt-qemu:x:64055:\nkvm:x:104:\n"),
+        (
+            "etc/passwd",
+            "root:x:0:0:root:/root:/bin/sh\nlibvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin\n",
+        ),
+        (
+            "etc/group",
+            "root:x:0:\nlibvirt-qemu:x:64055:\nkvm:x:104:\n",
+        ),
     ];
     for (file, text) in users {
         let mut file = fs::File::create(root.join(file))?;

@@ -496,7 +496,7 @@ proptest! {
                     let name = argument.property("node-name").unwrap();
                     prop_assert!(name.len() <= 31 && nodes.insert(name));
                 }
-                QemuOption::Device | QemuOption::Object | QemuOption::Chardev | QemuOption::Export => {
+                QemuOption::Device | QemuOption::Object | QemuOption::Chardev => {
                     // libvirt's floppy controller alone has no id: nothing speaks of it.
                     match argument.property("id") {
                         Some(id) => prop_assert!(ids.insert((argument.option, id))),

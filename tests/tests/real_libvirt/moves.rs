@@ -497,9 +497,8 @@ moves! {
             guest.domain.children.push(groups);
         }
         let mut filters = Element::new("throttlefilters").around(Element::new("throttlefilter").with("group", "g0"));
-        match dice.below(6) {
-            0 => filters.children.push(Element::new("throttlefilter").with("group", "g0")),
-            _ => {}
+        if dice.once_in(6) {
+            filters.children.push(Element::new("throttlefilter").with("group", "g0"));
         }
         let disk = guest.disk(dice);
         disk.children.push(filters);

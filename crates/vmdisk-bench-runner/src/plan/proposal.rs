@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use vmdisk_model::{
-    BackendSource, Creation, Domain, Format, Image, Preallocation,
-    Qcow2Creation, Qcow2Preallocation,
+    BackendSource, Creation, Domain, Format, Image, Preallocation, Qcow2Creation,
+    Qcow2Preallocation,
 };
 
 use super::factors::{GUEST_MEMORY, Limits, PLACEHOLDER};
