@@ -30,6 +30,9 @@ fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Cache
         let reason = "native AIO needs it";
         return Chosen::by_default(CacheMode::None, reason).instead_of("native-without-direct");
     }
+    if let Some(reason) = planner.host.end_is_out_of_reach(image) {
+        return Chosen::by_fact(CacheMode::Writeback, reason).instead_of("image-size-unaligned");
+    }
     let works = match (planner.host.direct_io(image), image.protocol.on_host()) {
         (Direct::Fails { because, rule, .. }, _) => {
             let mut chosen = Chosen::by_fact(CacheMode::Writeback, because);

@@ -4,7 +4,7 @@ use vmdisk_facts::{
     BlockDevice, BlockKind, Buffered, Capability, DirectIo, Fact, FsKind, HostIndex, Target,
     Verdict, Version,
 };
-use vmdisk_model::{Bytes, HostStorage, Image, LogicalVolumeName, Protocol};
+use vmdisk_model::{Bytes, Format, HostStorage, Image, LogicalVolumeName, Protocol};
 
 /// What `O_DIRECT` comes to for an image.
 pub(crate) enum Direct {
@@ -45,6 +45,31 @@ impl<'a> Host<'a> {
     /// True unless the target is known not to have it.
     pub(crate) fn may(&self, capability: Capability) -> bool {
         !self.target.can(capability).is_no()
+    }
+
+    /// Why direct I/O cannot write a raw file to its end, if it cannot: QEMU up to 10.0 refuses it then, and takes the
+    /// alignment for 4096 bytes where nothing is allocated.
+    pub(crate) fn end_is_out_of_reach(&self, image: &Image) -> Option<String> {
+        const SAFE: u64 = 4096;
+        let is_mended = self
+            .target
+            .qemu
+            .is_some_and(|qemu| qemu >= Version(11, 1, 0));
+        let is_raw_file =
+            matches!(image.protocol, Protocol::File { .. }) && image.format == Some(Format::Raw);
+        let file = self.index.file(image.host_path()?)?;
+        let size = file
+            .size
+            .value()
+            .copied()
+            .filter(|_| is_raw_file && !is_mended)?;
+        let needs = match file.alloc.value() {
+            Some(0) => SAFE,
+            Some(_) | None => file.dio.off.value().copied()?,
+        };
+        let sectors = size.next_multiple_of(512);
+        (needs > 0 && !sectors.is_multiple_of(needs))
+            .then(|| format!("direct I/O cannot write {size} bytes to their end"))
     }
 
     /// What `O_DIRECT` comes to at the path of an image.

@@ -59,6 +59,7 @@ pub const RULES: &[&str] = &[
     "discard-missing-thin",
     "guest-sector-512-on-4kn",
     "hugepages-insufficient",
+    "image-size-unaligned",
     "io-native-on-buffered-dio",
     "iothread-missing-fast-media",
     "machine-type-old-defaults",

@@ -150,6 +150,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: chain_exists,
     },
     Allowed {
+        rule: "data-file-missing",
+        reason: "the images exist",
+        holds: chain_exists,
+    },
+    Allowed {
         rule: "detect-zeroes-unmap-no-discard",
         reason: "both were asked for",
         holds: |case| {
@@ -173,6 +178,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         rule: "format-mismatch",
         reason: "the spec says what the image that exists is",
         holds: |case| exists(case) || has_backing_image(case),
+    },
+    Allowed {
+        rule: "image-empty",
+        reason: "the image exists",
+        holds: exists,
     },
     Allowed {
         rule: "io-native-on-buffered-dio",
@@ -213,6 +223,16 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: asks_for_direct_io,
     },
     Allowed {
+        rule: "overlay-smaller-than-backing",
+        reason: "the images exist",
+        holds: chain_exists,
+    },
+    Allowed {
+        rule: "qcow2-aes-encryption",
+        reason: "the images exist",
+        holds: chain_exists,
+    },
+    Allowed {
         rule: "qcow2-corrupt-bit",
         reason: "the images exist",
         holds: chain_exists,
@@ -223,6 +243,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: chain_exists,
     },
     Allowed {
+        rule: "read-only-filesystem",
+        reason: "where the disk lies was asked for",
+        holds: |_| true,
+    },
+    Allowed {
         rule: "shareable-cached",
         reason: "sharing and a page cache were both asked for",
         holds: |case| case.disk_asks(|disk| disk.shareable == Some(true) && disk.cache.is_some()),
@@ -231,6 +256,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         rule: "source-is-mounted",
         reason: "the device was named",
         holds: exists,
+    },
+    Allowed {
+        rule: "source-kind-mismatch",
+        reason: "what lies at the path was asked for",
+        holds: |_| true,
     },
     Allowed {
         rule: "tcg-instead-of-kvm",

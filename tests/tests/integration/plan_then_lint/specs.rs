@@ -169,14 +169,16 @@ fn backend(host: &Host) -> BoxedStrategy<BackendSpec> {
         weighted(0.3, word(DeviceAccess::ALL)),
     )
         .prop_map(|(path, access)| BackendSpec::from(DeviceSpec { path, access }));
-    let serves =
-        (0_u32..1000, select(vec![Format::Raw, Format::Qcow2])).prop_map(|(number, format)| {
-            BackingSpec {
-                path: format!("/srv/img/served-{number}"),
-                format,
-            }
+    // Every third has a daemon of ours.
+    let socket = (0_u32..1000).prop_map(|number| {
+        let serves = number.is_multiple_of(3).then(|| BackingSpec {
+            path: format!("/srv/img/served-{number}"),
+            format: if number.is_multiple_of(2) {
+                Format::Raw
+            } else {
+                Format::Qcow2
+            },
         });
-    let socket = (0_u32..1000, weighted(0.5, serves)).prop_map(|(number, serves)| {
         BackendSpec::from(VhostUserBlkSpec {
             socket: format!("/run/disk-{number}.sock"),
             reconnect: None,
