@@ -1,8 +1,8 @@
 //! `<driver>` of a disk: options of the frontend and of the backend, in one element.
 
 use vmdisk_model::{
-    AioMode, Backend, Bytes, CacheMode, DetectZeroes, Discard, DiskField, ErrorPolicy, FieldPath,
-    Format, Frontend, IoThreadId, ReadErrorPolicy, Switch,
+    AioMode, Backend, BackendSource, Bytes, CacheMode, DetectZeroes, Discard, DiskField,
+    ErrorPolicy, FieldPath, Format, Frontend, IoThreadId, ReadErrorPolicy, Switch,
 };
 use vmdisk_source::ProblemKind;
 
@@ -136,7 +136,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, driver: &Driver<'_>, kept: &'k 
         backend,
     } = driver;
     let Backend {
-        source: _, // written by `source`
+        source, // written by `source`
         cache,
         aio,
         discard,
@@ -156,16 +156,18 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, driver: &Driver<'_>, kept: &'k 
     writer.start("driver", kept.at(AT));
     writer.attribute("name", "qemu");
     writer.optional("type", *format);
-    writer.optional("cache", *cache);
+    // How a daemon opens the image is said to the daemon; libvirt refuses it here.
+    let is_daemons = matches!(source, BackendSource::VhostUser(socket) if socket.served.is_some());
+    writer.optional("cache", cache.filter(|_| !is_daemons));
     writer.optional("error_policy", frontend.error_policy);
     writer.optional("rerror_policy", frontend.read_error_policy);
-    writer.optional("io", *aio);
+    writer.optional("io", aio.filter(|_| !is_daemons));
     writer.optional("ioeventfd", frontend.ioeventfd);
     writer.optional("event_idx", frontend.event_idx);
     writer.optional("copy_on_read", *copy_on_read);
-    writer.optional("discard", *discard);
+    writer.optional("discard", discard.filter(|_| !is_daemons));
     writer.optional("iothread", frontend.iothread);
-    writer.optional("detect_zeroes", *detect_zeroes);
+    writer.optional("detect_zeroes", detect_zeroes.filter(|_| !is_daemons));
     writer.optional("discard_no_unref", *discard_no_unref);
     writer.optional("queues", frontend.queues);
     writer.optional("queue_size", frontend.queue_size);

@@ -65,7 +65,13 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 DiskField::DiscardGranularity => frontend.discard_granularity = number(),
                 DiskField::ReadOnly => backend.is_read_only = value == "yes",
                 DiskField::Shareable => backend.is_shareable = value == "yes",
-                DiskField::Transient => backend.is_transient = value == "yes",
+                DiskField::Transient => {
+                    backend.is_transient = value == "yes";
+                    if !backend.is_transient {
+                        // It stands in the element that goes.
+                        backend.share_backing = None;
+                    }
+                }
                 DiskField::Serial => frontend.serial = text(),
                 DiskField::Wwn => frontend.wwn = text(),
                 DiskField::Vendor => frontend.vendor = text(),

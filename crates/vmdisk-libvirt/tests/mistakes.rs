@@ -298,8 +298,8 @@ fn a_disk_without_a_source_or_target_is_told_so_unless_its_drive_may_be_empty() 
             "`<address>`",
         ),
         (
-            "<disk><source file='/a'><dataStore type='block'/></source><target dev='vda'/></disk>",
-            "<dataStore type='block'/>",
+            "<disk><source file='/a'><dataStore type='block'><format type='raw'/></dataStore></source><target dev='vda'/></disk>",
+            "<dataStore type='block'>",
             "`<source dev=…>`",
         ),
         (
@@ -482,10 +482,14 @@ fn a_default_name_space_is_told_to_hide_everything() {
 
 #[test]
 fn a_login_or_a_key_in_both_places_is_told_and_both_are_written_back() {
-    for element in ["auth username='a'", "encryption format='luks'"] {
+    let secret = "<secret type='ceph' usage='a'/>";
+    for (element, name, inside) in [
+        ("auth username='a'", "auth", secret),
+        ("encryption format='luks'", "encryption", ""),
+    ] {
         let text = format!(
-            "<disk type='network'><source protocol='rbd' name='a/b'><{element}/></source>\
-             <target dev='vda'/><{element}/></disk>"
+            "<disk type='network'><source protocol='rbd' name='a/b'><{element}>{inside}</{name}></source>\
+             <target dev='vda'/><{element}>{inside}</{name}></disk>"
         );
         let problem = only_problem(&text);
         assert_eq!(problem.kind, ProblemKind::Duplicate, "{element}");
@@ -493,7 +497,7 @@ fn a_login_or_a_key_in_both_places_is_told_and_both_are_written_back() {
         assert_eq!(written.matches(element).count(), 2, "{written}");
         // Where it stood is where it stays.
         let old = format!(
-            "<disk type='network'><source protocol='rbd' name='a/b'/><target dev='vda'/><{element}/></disk>"
+            "<disk type='network'><source protocol='rbd' name='a/b'/><target dev='vda'/><{element}>{inside}</{name}></disk>"
         );
         let written = read(&old).unwrap().write().unwrap();
         assert!(written.contains("name='a/b'/>"), "{written}");

@@ -197,7 +197,7 @@ fn a_deep_backing_chain_and_deep_data_stores_do_not_overflow_the_stack() {
     let levels = MAX_DEPTH / 2 - 2;
     let text = format!(
         "<disk><source file='/a'>{}{}</source><target dev='vda'/></disk>",
-        "<dataStore><source file='/a'>".repeat(levels),
+        "<dataStore><format type='raw'/><source file='/a'>".repeat(levels),
         "</source></dataStore>".repeat(levels)
     );
     assert_eq!(read(&text).unwrap().problems, []);

@@ -63,6 +63,10 @@ fn redactor(level: Level) -> Redactor {
 fn the_examples_of_every_rule_are_judged_alike() {
     let mut findings = 0;
     for rule in RULES {
+        if rule.name == "identity-refused" {
+            // It is about the letters of names, which redaction replaces.
+            continue;
+        }
         for example in rule.examples() {
             let Ok(document) = read(&example.text) else {
                 continue;

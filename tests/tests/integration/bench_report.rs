@@ -447,7 +447,7 @@ fn the_ratios_that_a_rule_cites_are_in_the_measurement_that_it_names() {
             let Some(file) = how
                 .split(',')
                 .next()
-                .filter(|it| it.starts_with("fixtures/"))
+                .filter(|it| it.starts_with("fixtures/measurements/"))
             else {
                 continue;
             };

@@ -67,6 +67,22 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
             "a SCSI unit without a source is taken, and the guest does not start",
         ),
         (
+            case.message == Some("(libvirt crashed)"),
+            "libvirt crashes on it",
+        ),
+        (
+            case.rules.is_empty() && case.message.is_some() && case.has("type='vhostuser'"),
+            "what no daemon's disk has is kept as text where it stands in its source, and not looked at",
+        ),
+        (
+            case.says("This QEMU doesn't support SCSI emulation with 'virtio-blk' device"),
+            "which QEMU still emulates SCSI with virtio-blk is not in the table of capabilities",
+        ),
+        (
+            case.says("Missing required attribute 'protocol'"),
+            "a drive with removable media and a source that names nothing is an empty drive here",
+        ),
+        (
             case.only(&["throttle-limits-refused"]),
             "bursts without limits are refused by QEMU at the start; libvirt compares only totals with parts",
         ),

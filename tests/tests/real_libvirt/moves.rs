@@ -239,7 +239,7 @@ moves! {
         _ => guest.disk(dice).child("target").unset("dev"),
     },
     "a bus" => |guest, dice| {
-        let bus = dice.pick(&["virtio", "scsi", "sata", "ide", "usb", "fdc", "sd", "xen", "uml", "nvme", "pci"]);
+        let bus = dice.pick(&["virtio", "scsi", "sata", "ide", "usb", "fdc", "sd", "xen", "uml", "pci"]);
         guest.disk(dice).child("target").set("bus", bus);
     },
     "an address of some kind" => |guest, dice| {

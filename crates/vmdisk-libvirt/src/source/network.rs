@@ -170,13 +170,21 @@ fn check_cookie(reader: &mut Reader<'_>, element: &Element<'_, '_>, cookie: &Coo
     } else if cookie.value.is_empty() {
         let message = format!("the cookie `{name}` has no value");
         (ProblemKind::MissingValue, message)
-    } else if is_in(" \",;\\", &cookie.value) {
+    } else if is_in(" \",;\\", unquoted(&cookie.value)) {
         let message = format!("the cookie `{name}` has characters that no value can have");
         (ProblemKind::InvalidValue, message)
     } else {
         return;
     };
     reader.problem(kind, element.at, element.tag, message);
+}
+
+/// A value without the quotes around it, in which libvirt takes one.
+fn unquoted(value: &str) -> &str {
+    value
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+        .unwrap_or(value)
 }
 
 fn read_identity(

@@ -302,7 +302,7 @@ static RESERVATIONS_SOURCE: ElementSpec = ElementSpec::new("source")
     .attributes(&[
         attribute("type", (4, 4, 0), Words(&["unix"])),
         attribute("path", (4, 4, 0), Text),
-        attribute("mode", (4, 4, 0), Words(&["client", "server"])),
+        attribute("mode", (4, 4, 0), Words(&["client"])),
     ])
     .children(&[child((4, 4, 0), &RECONNECT)]);
 

@@ -175,6 +175,65 @@ fn reservations() -> impl Strategy<Value = Reservations> {
     })
 }
 
+/// A text that is not empty.
+fn some(text: Option<String>) -> Option<String> {
+    Some(
+        text.filter(|text| !text.trim().is_empty())
+            .unwrap_or_else(|| "a".to_owned()),
+    )
+}
+
+/// Adds what libvirt cannot do without, and takes away what it does not take.
+fn complete(image: &mut Image) {
+    let point = |secret: &mut Secret| match &mut secret.reference {
+        SecretReference::Uuid(text) | SecretReference::Usage(text) if text.is_empty() => {
+            *text = "a".to_owned();
+        }
+        SecretReference::Uuid(_)
+        | SecretReference::Usage(_)
+        | SecretReference::File { .. }
+        | SecretReference::Object(_) => {}
+    };
+    if let Protocol::Network(network) = &mut image.protocol {
+        if network.protocol != NetworkProtocol::Nbd {
+            network.name = some(network.name.take());
+        }
+        for host in &mut network.hosts {
+            if host.transport == Some(NetworkTransport::Unix) {
+                host.socket = some(host.socket.take());
+            } else {
+                (host.socket, host.name) = (None, some(host.name.take()));
+            }
+        }
+        for (nth, cookie) in network.cookies.iter_mut().enumerate() {
+            (cookie.name, cookie.value) = (format!("cookie{nth}"), "value".to_owned());
+        }
+    }
+    if let Some(encryption) = &mut image.encryption {
+        for secret in &mut encryption.secrets {
+            secret.secret_type = Some("passphrase".to_owned());
+            point(secret);
+        }
+        if encryption.cipher.is_none() {
+            encryption.ivgen = None;
+        }
+    }
+    if let Some(authentication) = &mut image.authentication {
+        authentication.username = some(authentication.username.take());
+        let secret = authentication.secret.get_or_insert_with(|| Secret {
+            secret_type: None,
+            reference: SecretReference::Usage("a".to_owned()),
+        });
+        point(secret);
+    }
+    if let Some(reservations) = &mut image.reservations {
+        reservations.socket = reservations.socket.take().filter(|path| !path.is_empty());
+    }
+    if let Some(data_file) = &mut image.data_file {
+        data_file.format.get_or_insert(Format::Raw);
+    }
+}
+
 /// What of an image the table of its kind of source has a place for.
 fn fitting(mut image: Image) -> Image {
     let is_other = matches!(image.protocol, Protocol::Other(_));
@@ -201,6 +260,7 @@ fn fitting(mut image: Image) -> Image {
     if is_other {
         (image.slice, image.encryption) = (None, None);
     }
+    complete(&mut image);
     image
 }
 
@@ -255,6 +315,7 @@ pub(crate) fn image() -> BoxedStrategy<Image> {
                 .into_iter()
                 .fold(end, |backing, (image, metadata_cache_size)| {
                     Backing::Image(Box::new(Image {
+                        format: image.format.or(Some(Format::Raw)),
                         backing,
                         metadata_cache_size,
                         ..image

@@ -39,7 +39,7 @@ pub(crate) fn size() -> impl Strategy<Value = Bytes> {
 
 fn mapping() -> impl Strategy<Value = Vec<IoThreadQueues>> {
     let row = (number(), vec(number(), 0..3)).prop_map(|(id, queues)| IoThreadQueues {
-        iothread: IoThreadId(id),
+        iothread: IoThreadId(id.max(1)),
         queues,
     });
     vec(row, 0..3)
@@ -143,7 +143,7 @@ fn frontend() -> impl Strategy<Value = Frontend> {
                 statistics: more.4,
                 queues: queues.0,
                 queue_size: queues.1,
-                iothread: queues.2.map(IoThreadId),
+                iothread: queues.2.map(|id| IoThreadId(id.max(1))),
                 iothread_mapping: queues.3,
                 logical_block_size: blocks.0,
                 physical_block_size: blocks.1,
@@ -156,7 +156,7 @@ fn frontend() -> impl Strategy<Value = Frontend> {
                 product: names.3,
                 rotation_rate,
                 removable,
-                boot_order,
+                boot_order: boot_order.map(|order: u32| order.max(1)),
                 address,
                 alias,
             }
@@ -366,7 +366,7 @@ fn controller() -> impl Strategy<Value = Controller> {
                     serial: more.4,
                     alias: more.5,
                     acpi_index: more.6,
-                    iothread: numbers.4.map(IoThreadId),
+                    iothread: numbers.4.map(|id| IoThreadId(id.max(1))),
                     iothread_mapping,
                     address,
                 }

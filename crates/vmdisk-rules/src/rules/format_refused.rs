@@ -112,6 +112,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// What is wrong with the format of an image, and what to write instead.
 fn wrong(image: &Image, is_writable: bool) -> Option<(&'static str, &'static str)> {
     let is_directory = matches!(image.protocol, Protocol::Directory { .. });
+    // What a volume is libvirt finds out when the guest starts.
+    let may_be_directory = is_directory || matches!(image.protocol, Protocol::Volume(_));
     match image.format {
         Some(Format::Luks) => Some((
             "libvirt has no format luks: it is encryption of a raw image",
@@ -126,11 +128,11 @@ fn wrong(image: &Image, is_writable: bool) -> Option<(&'static str, &'static str
             "write type='fat' beside <disk type='dir'>",
         )),
         Some(Format::Iso) => Some(("an ISO image has no format of its own", "write type='raw'")),
-        Some(Format::Fat) if !is_directory => Some((
+        Some(Format::Fat) if !may_be_directory => Some((
             "fat is made from a directory, and the source is none",
             "write <disk type='dir'> with <source dir='…'/>, or type='raw' for a FAT image",
         )),
-        Some(Format::Fat) if is_writable => Some((
+        Some(Format::Fat) if is_writable && is_directory => Some((
             "the guest may not write to a directory that is shown as FAT",
             "add <readonly/>",
         )),

@@ -1,6 +1,7 @@
 //! `target-name-refused`
 
-use vmdisk_model::{Device, DiskField, FieldPath, target_number};
+use vmdisk_facts::Version;
+use vmdisk_model::{Device, Disk, DiskField, FieldPath, target_number};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -57,11 +58,14 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let knows_no_nvme = context.libvirt_is_before(Version(11, 5, 0)) == Some(true);
     for (index, disk) in context.disks() {
         let Some(target) = disk.frontend.target.as_deref() else {
             continue;
         };
-        let Some(what) = wrong(disk.frontend.effective_device(), target) else {
+        let what = wrong(disk.frontend.effective_device(), target)
+            .or_else(|| (knows_no_nvme && is_nvme(disk, target)).then_some(NO_NVME));
+        let Some(what) = what else {
             continue;
         };
         report
@@ -72,6 +76,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .label("libvirt cannot read this name")
             .help("write a prefix and letters, such as vda, sdb or fda");
     }
+}
+
+const NO_NVME: &str = "libvirt counts disks of NVMe from 11.5 on";
+
+/// Whether libvirt has to find a place for the disk by a name of NVMe.
+fn is_nvme(disk: &Disk, target: &str) -> bool {
+    disk.frontend.address.is_none() && target.starts_with("nvme")
 }
 
 /// What is wrong with a name, if anything.
@@ -94,7 +105,7 @@ fn wrong(device: Device, target: &str) -> Option<&'static str> {
             "a number behind the letters names a partition, and the guest gets whole disks",
         );
     }
-    target_number(target)
-        .is_none()
+    // Controllers and namespaces of NVMe are counted in numbers.
+    (target_number(target).is_none() && !target.starts_with("nvme"))
         .then_some("only letters that count the disk may follow the prefix")
 }
