@@ -152,6 +152,29 @@ fn what_a_killed_run_changed_is_taken_back_by_the_next_start_and_only_then() {
 }
 
 #[test]
+fn a_run_that_was_killed_while_it_took_back_is_finished_by_the_next_start() {
+    let Some(device) = device("a_run_that_was_killed_while_it_took_back") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("state");
+    let Some(other) = other_scheduler(&device) else {
+        eprintln!("skipped: this kernel has one scheduler");
+        return;
+    };
+    let queue = |name: &str| format!("/sys/dev/block/{}/queue/{name}", device.number);
+    fs::write(queue("nr_requests"), "77").unwrap();
+    let change = Change::queue(device.number, QueueSetting::Scheduler, &other).unwrap();
+    let mut changes = HostChanges::begin(&folder).unwrap();
+    changes.make(change).unwrap();
+    // The scheduler is back, and what the kernel set along with it is not yet.
+    fs::write(queue("scheduler"), "none").unwrap();
+    assert_ne!(device.setting("nr_requests"), "77");
+    assert_eq!(changes.take_back().done.len(), 1);
+    assert_eq!(device.setting("nr_requests"), "77");
+}
+
+#[test]
 fn what_somebody_set_since_then_is_left_alone() {
     let Some(device) = device("what_somebody_set_since_then_is_left_alone") else {
         return;

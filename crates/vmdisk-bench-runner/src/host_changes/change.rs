@@ -252,17 +252,23 @@ impl Change {
                 let Ok(now) = setting.read(*device) else {
                     return Ok(false);
                 };
-                if now != *after || now == *before {
-                    // Somebody set it since then, who knows better; or it was never set.
+                if now != *after && now != *before {
+                    // Somebody set it since then, who knows better.
                     return Ok(false);
                 }
-                setting.write(*device, before)?;
+                let mut is_set = false;
+                if now != *before {
+                    setting.write(*device, before)?;
+                    is_set = true;
+                }
+                // Also where the setting is as it was: a run may have been killed between it and these.
                 for (along, before) in along {
                     if along.read(*device).is_ok_and(|now| now != *before) {
                         along.write(*device, before)?;
+                        is_set = true;
                     }
                 }
-                Ok(true)
+                Ok(is_set)
             }
             Change::ThinPool { group, pool, .. } => {
                 let path = format!("{group}/{pool}");
