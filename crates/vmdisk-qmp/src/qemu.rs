@@ -54,6 +54,14 @@ impl Qemu {
         self.process.said.so_far()
     }
 
+    /// Ends it, and gives everything that it wrote to its standard error.
+    pub fn end(mut self) -> String {
+        // Both fail only where it is gone already.
+        let _ = self.process.child.kill();
+        let _ = self.process.child.wait();
+        self.process.said.all()
+    }
+
     /// Sets the longest wait for an answer.
     pub fn set_patience(&mut self, patience: Duration) {
         self.client.set_patience(patience);

@@ -116,7 +116,7 @@ impl Tester {
     fn start(&self, trial: &Trial, without: &[usize]) -> Result<String, QmpError> {
         let launch = Launch::paused(&self.program).args(trial.words(without));
         let qemu = launch.patience(PATIENCE).start()?;
-        Ok(qemu.said())
+        Ok(qemu.end())
     }
 
     /// The disk without which QEMU does not die.

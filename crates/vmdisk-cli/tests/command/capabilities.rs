@@ -1,7 +1,5 @@
 //! What a QEMU can do: asked of a program, kept, recorded, and told as its schema says.
 
-use std::os::unix::fs::PermissionsExt;
-
 use serde_json::Value;
 
 use crate::{Place, Run, finish};
@@ -34,10 +32,19 @@ done
 
 /// A folder with the fake and a cache of its own.
 fn fake() -> Place {
-    let place = Place::with(&[("qemu", FAKE)]);
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(place.path("qemu"), executable).unwrap();
+    let place = Place::with(&[("qemu.text", FAKE)]);
+    install(&place);
     place
+}
+
+/// Makes the text the program. Another process does it: a file that this one wrote may still be open for writing in
+/// what another test has just forked, and Linux starts no such file.
+fn install(place: &Place) {
+    let made = std::process::Command::new("install")
+        .args(["-m", "755"])
+        .args([place.path("qemu.text"), place.path("qemu")])
+        .status();
+    assert!(made.expect("install is everywhere").success());
 }
 
 fn ask(place: &Place, arguments: &[&str]) -> Run {
