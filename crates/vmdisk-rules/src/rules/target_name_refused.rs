@@ -1,7 +1,7 @@
 //! `target-name-refused`
 
 use vmdisk_facts::Version;
-use vmdisk_model::{Device, Disk, DiskField, FieldPath, target_number};
+use vmdisk_model::{Device, Disk, DiskField, FieldPath, TargetBus, target_number};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -82,7 +82,10 @@ const NO_NVME: &str = "libvirt counts disks of NVMe from 11.5 on";
 
 /// Whether libvirt has to find a place for the disk by a name of NVMe.
 fn is_nvme(disk: &Disk, target: &str) -> bool {
-    disk.frontend.address.is_none() && target.starts_with("nvme")
+    // A bus that this libvirt does not know is `unsupported-by-target`'s business.
+    disk.frontend.address.is_none()
+        && target.starts_with("nvme")
+        && disk.frontend.effective_bus() != TargetBus::Nvme
 }
 
 /// What is wrong with a name, if anything.
