@@ -87,8 +87,8 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
             "bursts without limits are refused by QEMU at the start; libvirt compares only totals with parts",
         ),
         (
-            case.says("startupPolicy") && case.has("type='vhostuser'"),
-            "libvirt reads startupPolicy on any source; here it is an unknown attribute of a socket, which is a warning",
+            case.says("startupPolicy"),
+            "libvirt reads startupPolicy on any source; on those without a path it is an unknown attribute here, which is a warning",
         ),
         (
             case.says("Cannot specify relabel if label is missing"),
