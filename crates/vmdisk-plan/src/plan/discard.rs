@@ -45,7 +45,9 @@ impl<'a> Planner<'a> {
     }
 
     fn plan_discard_no_unref(&mut self, index: usize, spec: &DiskSpec, image: &Image) {
-        let is_unmapped = self.domain.disks[index].backend.discard == Some(Discard::Unmap);
+        let disk = &self.domain.disks[index];
+        // libvirt refuses it on what is only read.
+        let is_unmapped = disk.backend.discard == Some(Discard::Unmap) && disk.is_writable();
         let is_preallocated = match &image.creation {
             Some(Creation::Qcow2(qcow2)) => match qcow2.preallocation {
                 Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full) => true,
