@@ -129,7 +129,6 @@ pub(crate) fn complete_nvme(
         let asked = Deep {
             program: "nvme",
             arguments: &["id-ns", &node, "--output-format", "json"],
-            input: "",
             recorded: &recorded,
         }
         .ask(root, limit)

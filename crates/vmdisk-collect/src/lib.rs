@@ -30,7 +30,6 @@ mod filesystems;
 mod header;
 mod host;
 mod image_file;
-mod introspection;
 mod io_uring;
 mod kvm;
 mod libvirt;

@@ -91,7 +91,6 @@ fn asked(root: &Root, limit: Duration) -> Result<String, Unknown> {
             "-o",
             COLUMNS,
         ],
-        input: "",
         recorded: "/vmdisk/lvs.json",
     }
     .ask(root, limit)

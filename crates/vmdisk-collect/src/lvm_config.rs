@@ -23,7 +23,6 @@ const ASKED: Deep = Deep {
         "allocation/thin_pool_zero",
         "allocation/thin_pool_discards",
     ],
-    input: "",
     recorded: "/vmdisk/lvmconfig",
 };
 

@@ -13,7 +13,6 @@ use crate::root::Root;
 const TABLE: Deep = Deep {
     program: "dmsetup",
     arguments: &["table"],
-    input: "",
     recorded: "/vmdisk/dmsetup-table",
 };
 
@@ -21,7 +20,6 @@ const STATUS: Deep = Deep {
     program: "dmsetup",
     // Without this the kernel writes out what it has in memory of a thin pool first.
     arguments: &["status", "--noflush"],
-    input: "",
     recorded: "/vmdisk/dmsetup-status",
 };
 

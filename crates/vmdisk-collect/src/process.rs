@@ -1,6 +1,6 @@
 //! Running a program that only reads, when that was asked for.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,8 +17,6 @@ pub(crate) struct Deep<'a> {
     /// Its name, or its whole path.
     pub(crate) program: &'a str,
     pub(crate) arguments: &'a [&'a str],
-    /// What it is told on its standard input.
-    pub(crate) input: &'a str,
     pub(crate) recorded: &'a str,
 }
 
@@ -35,44 +33,55 @@ impl Deep<'_> {
         let Self {
             program,
             arguments,
-            input,
             recorded,
         } = *self;
-        if !root.is_live() {
-            if let Some(Fact::Unknown(unknown)) = root.answers().failed.get(recorded) {
-                return Err(unknown.clone());
-            }
-            return root.text(recorded).map_err(|_| {
-                Unknown::new(
+        answered(root, program, recorded, || {
+            let path = if program.starts_with('/') {
+                Some(program.to_owned())
+            } else {
+                programs::find(root, program)
+            };
+            match path {
+                Some(path) => output(&path, arguments, limit),
+                None => Err(Unknown::new(
                     Reason::ToolMissing,
-                    format!("{program} was not asked when this system was recorded"),
-                )
-            });
-        }
-        let path = if program.starts_with('/') {
-            Some(program.to_owned())
-        } else {
-            programs::find(root, program)
-        };
-        let asked = match path {
-            Some(path) => output(&path, arguments, input, limit),
-            None => Err(Unknown::new(
-                Reason::ToolMissing,
-                format!("{program} is not installed"),
-            )),
-        };
-        if let Some(recorder) = root.recorder() {
-            match &asked {
-                Ok(printed) => recorder.file(Path::new(recorded), printed.as_bytes()),
-                Err(unknown) => recorder.answer(|answers| {
-                    answers
-                        .failed
-                        .insert(recorded.to_owned(), Fact::Unknown(unknown.clone()));
-                }),
+                    format!("{program} is not installed"),
+                )),
             }
-        }
-        asked
+        })
     }
+}
+
+/// What a program answers when it is asked on a live system, or what it answered when the system was recorded.
+pub(crate) fn answered(
+    root: &Root,
+    program: &str,
+    recorded: &str,
+    ask: impl FnOnce() -> Result<String, Unknown>,
+) -> Result<String, Unknown> {
+    if !root.is_live() {
+        if let Some(Fact::Unknown(unknown)) = root.answers().failed.get(recorded) {
+            return Err(unknown.clone());
+        }
+        return root.text(recorded).map_err(|_| {
+            Unknown::new(
+                Reason::ToolMissing,
+                format!("{program} was not asked when this system was recorded"),
+            )
+        });
+    }
+    let asked = ask();
+    if let Some(recorder) = root.recorder() {
+        match &asked {
+            Ok(answer) => recorder.file(Path::new(recorded), answer.as_bytes()),
+            Err(unknown) => recorder.answer(|answers| {
+                answers
+                    .failed
+                    .insert(recorded.to_owned(), Fact::Unknown(unknown.clone()));
+            }),
+        }
+    }
+    asked
 }
 
 /// What became of waiting for a program to say something.
@@ -163,19 +172,10 @@ fn quiet(program: &str, arguments: &[&str]) -> Command {
 pub(crate) fn output(
     program: &str,
     arguments: &[&str],
-    input: &str,
     limit: Duration,
 ) -> Result<String, Unknown> {
     let mut command = quiet(program, arguments);
-    if !input.is_empty() {
-        command.stdin(Stdio::piped());
-    }
     let mut child = command.spawn().map_err(|error| obstacle(program, &error))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        let input = input.to_owned();
-        // A program that does not listen says so by what it prints. One that never reads must not hold this one up.
-        std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let complaints = std::thread::spawn(move || text(stderr));
     let Ok(printed) = within(limit, move || text(stdout)) else {
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_program_that_takes_too_long_is_killed() {
-        let unknown = output("/bin/sleep", &["30"], "", Duration::from_millis(50)).unwrap_err();
+        let unknown = output("/bin/sleep", &["30"], Duration::from_millis(50)).unwrap_err();
         assert_eq!(unknown.reason, Reason::Timeout);
     }
 
@@ -248,26 +248,26 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_or_fails_says_so() {
-        assert!(output("/nonexistent/program", &[], "", Duration::from_secs(5)).is_err());
+        assert!(output("/nonexistent/program", &[], Duration::from_secs(5)).is_err());
         let unknown = output(
             "/bin/sh",
             &[
                 "-c",
                 "echo '/run/lock: open failed: Permission denied' >&2; exit 5",
             ],
-            "",
             Duration::from_secs(5),
         );
         let unknown = unknown.unwrap_err();
         assert_eq!(unknown.reason, Reason::Permission);
         assert!(unknown.detail.contains("open failed"), "{}", unknown.detail);
         assert_eq!(
-            output("/bin/sh", &["-c", "echo fine"], "", Duration::from_secs(5)),
+            output("/bin/sh", &["-c", "echo fine"], Duration::from_secs(5)),
             Ok("fine\n".to_owned())
         );
         assert_eq!(
-            output("/bin/cat", &[], "heard", Duration::from_secs(5)),
-            Ok("heard".to_owned())
+            output("/bin/cat", &[], Duration::from_secs(5)),
+            Ok(String::new()),
+            "it has nothing to read, and waits for nothing"
         );
     }
 }

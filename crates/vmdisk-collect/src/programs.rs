@@ -8,11 +8,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use vmdisk_facts::host::Qemu;
-use vmdisk_facts::{Fact, Reason, Version};
+use vmdisk_facts::{Fact, Introspection, Reason, Unknown, Version};
+use vmdisk_qmp::QmpError;
 
-use crate::introspection;
-use crate::obstacle::{missing, obstacle};
-use crate::process::Deep;
+use crate::obstacle::{missing, obstacle, shortened};
+use crate::process::{Deep, answered};
 use crate::root::Root;
 
 /// Where distributions put QEMU's programs.
@@ -138,7 +138,6 @@ fn one_qemu(
     let deep = Deep {
         program: path,
         arguments: &["--version"],
-        input: "",
         recorded: &recorded,
     };
     let asked = run
@@ -149,7 +148,7 @@ fn one_qemu(
             Some(version) => Fact::Known(version),
             None => Fact::unknown(
                 Reason::Parse,
-                format!("{path} --version: '{}'", crate::obstacle::shortened(&text)),
+                format!("{path} --version: '{}'", shortened(&text)),
             ),
         },
         (Some(Err(unknown)), _) => Fact::Unknown(unknown),
@@ -180,14 +179,26 @@ fn one_qemu(
 
 /// What a QEMU says that it can do; nothing where it does not answer, so that its version decides.
 fn introspected(root: &Root, path: &str, limit: Duration) -> BTreeMap<String, bool> {
-    let deep = Deep {
-        program: path,
-        arguments: &introspection::ARGUMENTS,
-        input: &introspection::questions(),
-        recorded: &format!("/vmdisk/qmp{}", path.replace('/', "-")),
-    };
-    let said = deep.ask(root, limit);
-    said.and_then(|said| introspection::capabilities(&said))
+    let recorded = format!("/vmdisk/introspection{}", path.replace('/', "-"));
+    let said = answered(root, path, &recorded, || {
+        vmdisk_qmp::introspect(Path::new(path), limit)
+            .map(|introspection| introspection.to_json())
+            .map_err(|error| {
+                let reason = match error {
+                    QmpError::Start { .. } => Reason::ToolMissing,
+                    QmpError::Late { .. } => Reason::Timeout,
+                    QmpError::Ended { .. }
+                    | QmpError::Refused { .. }
+                    | QmpError::NotQmp(_)
+                    | QmpError::Connect { .. }
+                    | QmpError::Socket(_) => Reason::Parse,
+                };
+                Unknown::new(reason, shortened(&error.to_string()))
+            })
+    });
+    said.ok()
+        .and_then(|said| Introspection::from_json(&said).ok())
+        .map(|introspection| introspection.capabilities)
         .unwrap_or_default()
 }
 

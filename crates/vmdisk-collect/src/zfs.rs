@@ -52,7 +52,6 @@ pub(crate) fn complete(
     let asked = Deep {
         program: "zfs",
         arguments: &arguments,
-        input: "",
         recorded: RECORDED,
     }
     .ask(root, limit);

@@ -68,9 +68,10 @@ impl Schema {
                 .any(|value| is_named(&value, feature))
         } else if let Some(word) = part.strip_prefix('^') {
             // Old versions have no `members`, and in new ones `values` is on its way out.
-            ["values", "members"]
-                .iter()
-                .any(|key| list(key).iter().any(|value| is_named(&value, word)))
+            entry["meta-type"] == "enum"
+                && ["values", "members"]
+                    .iter()
+                    .any(|key| list(key).iter().any(|value| is_named(&value, word)))
         } else if let Some(case) = part.strip_prefix('+') {
             list("variants")
                 .iter()
@@ -124,6 +125,8 @@ mod tests {
             "add/$other",
             "add/arg-type/+nbd",
             "add/arg-type/aio",
+            "add/arg-type/file",
+            "add/arg-type/+file/^aio",
             "add/arg-type/+file/aio/^native",
             "add/arg-type/driver/more",
         ] {

@@ -46,7 +46,11 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-plan",
         ],
     ),
-    (3, "vmdisk-collect", &["vmdisk-facts", "vmdisk-image"]),
+    (
+        3,
+        "vmdisk-collect",
+        &["vmdisk-facts", "vmdisk-image", "vmdisk-qmp"],
+    ),
     (3, "vmdisk-qmp", &["vmdisk-facts"]),
     (
         3,
