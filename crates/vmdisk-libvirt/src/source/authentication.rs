@@ -1,7 +1,6 @@
 //! `<auth>`: logging in to the server that has an image.
 
-use vmdisk_model::{Authentication, FieldPath, Image, ImageField};
-use vmdisk_source::ProblemKind;
+use vmdisk_model::{Authentication, Image, ImageField};
 
 use super::secret;
 use crate::element::Element;
@@ -37,19 +36,11 @@ pub(super) fn read_in_old_place(
     image: &mut Image,
     kept: &mut KeptInside,
 ) {
-    let Some(child) = disk.children.iter().find(|child| child.name == "auth") else {
-        return;
-    };
-    let range = child.node.range().into();
-    let at = FieldPath::Image(disk.whose.index, 0, ImageField::Authentication);
-    if image.authentication.is_some() {
-        let message =
-            "`<auth>` stands in the disk and in its source; libvirt takes only one".to_owned();
-        reader.problem(ProblemKind::Duplicate, at, range, message);
-        return;
+    let is_there = image.authentication.is_some();
+    if super::is_in_old_place(reader, disk, OLD, ImageField::Authentication, is_there) {
+        image.authentication = read(reader, disk, 0, kept);
+        kept.note_old_place(OLD);
     }
-    image.authentication = read(reader, disk, 0, kept);
-    kept.note_old_place(OLD);
 }
 
 /// Writes an `<auth>` that stood in the disk there.

@@ -1,8 +1,8 @@
 //! `<encryption>`: how an image is encrypted.
 
 use vmdisk_model::{
-    Encryption, EncryptionCipher, EncryptionEngine, EncryptionFormat, EncryptionVector, FieldPath,
-    Image, ImageField,
+    Encryption, EncryptionCipher, EncryptionEngine, EncryptionFormat, EncryptionVector, Image,
+    ImageField,
 };
 use vmdisk_source::ProblemKind;
 
@@ -84,19 +84,11 @@ pub(super) fn read_in_old_place(
     image: &mut Image,
     kept: &mut KeptInside,
 ) {
-    let found = disk.children.iter().find(|child| child.name == OLD);
-    let Some(range) = found.map(|child| child.node.range().into()) else {
-        return;
-    };
-    let at = FieldPath::Image(disk.whose.index, 0, ImageField::Encryption);
-    if image.encryption.is_some() {
-        let message = "`<encryption>` stands in the disk and in its source; libvirt takes only one"
-            .to_owned();
-        reader.problem(ProblemKind::Duplicate, at, range, message);
-        return;
+    let is_there = image.encryption.is_some();
+    if super::is_in_old_place(reader, disk, OLD, ImageField::Encryption, is_there) {
+        image.encryption = read(reader, disk, 0, kept);
+        kept.note_old_place(OLD);
     }
-    image.encryption = read(reader, disk, 0, kept);
-    kept.note_old_place(OLD);
 }
 
 /// Writes an `<encryption>` that stood in the disk there.

@@ -12,8 +12,8 @@ mod vhost_user;
 mod volume;
 
 use vmdisk_model::{
-    Backend, BackendSource, Device, DevicePath, DiskField, FieldPath, Format, Image, Protocol,
-    StartupPolicy,
+    Backend, BackendSource, Device, DevicePath, DiskField, FieldPath, Format, Image, ImageField,
+    Protocol, StartupPolicy,
 };
 use vmdisk_source::ProblemKind;
 
@@ -149,6 +149,31 @@ pub(crate) fn read_image(
     });
     kept.note(KeptAt::deep(AT, depth), reader.close(source));
     image
+}
+
+/// Whether what belongs into the source stands in the disk alone; in both places it is reported.
+fn is_in_old_place(
+    reader: &mut Reader<'_>,
+    disk: &Element<'_, '_>,
+    name: &str,
+    field: ImageField,
+    is_in_source: bool,
+) -> bool {
+    let Some(child) = disk.children.iter().find(|child| child.name == name) else {
+        return false;
+    };
+    if is_in_source {
+        let at = FieldPath::Image(disk.whose.index, 0, field);
+        let message =
+            format!("`<{name}>` stands in the disk and in its source; libvirt takes only one");
+        reader.problem(
+            ProblemKind::Duplicate,
+            at,
+            child.node.range().into(),
+            message,
+        );
+    }
+    !is_in_source
 }
 
 /// The word for `disk/@type`, `backingStore/@type` or `dataStore/@type`.
