@@ -53,6 +53,21 @@ fn number(device: &Properties, key: &str) -> Option<(u64, Span)> {
     Some((number_of(property.value.as_str())?, property.span))
 }
 
+/// SCSI controllers of other makes than virtio's.
+const EMULATED_SCSI: [&str; 11] = [
+    "lsi",
+    "lsi53c895a",
+    "lsi53c810",
+    "megasas",
+    "megasas-gen2",
+    "mptsas1068",
+    "pvscsi",
+    "dc390",
+    "am53c974",
+    "esp",
+    "spapr-vscsi",
+];
+
 impl<'a> Reader<'a> {
     pub(super) fn find_refused_places(&mut self) {
         let devices = self.devices();
@@ -137,20 +152,9 @@ impl<'a> Reader<'a> {
             "virtio-scsi",
             "vhost-scsi",
             "vhost-user-scsi",
-            "lsi",
-            "lsi53c895a",
-            "lsi53c810",
-            "megasas",
-            "megasas-gen2",
-            "mptsas1068",
-            "pvscsi",
-            "dc390",
-            "am53c974",
-            "esp",
-            "spapr-vscsi",
             "usb-bot",
             "usb-uas",
-        ]);
+        ]) && !has(&EMULATED_SCSI);
         let is_usb_asked = self
             .options
             .iter()
@@ -240,21 +244,7 @@ impl<'a> Reader<'a> {
             }
         }
         let is_virtio_alone = drivers.contains("virtio-scsi")
-            && ![
-                "lsi",
-                "lsi53c895a",
-                "lsi53c810",
-                "megasas",
-                "megasas-gen2",
-                "mptsas1068",
-                "pvscsi",
-                "dc390",
-                "am53c974",
-                "esp",
-                "spapr-vscsi",
-            ]
-            .iter()
-            .any(|other| drivers.contains(other));
+            && !EMULATED_SCSI.iter().any(|other| drivers.contains(other));
         if let Some((channel, span)) =
             number(device, "channel").filter(|(channel, _)| *channel > 0 && is_virtio_alone)
         {
