@@ -1,7 +1,7 @@
 //! What rules ask about the place an image lives at, and the words for it.
 
 use vmdisk_facts::direct_io::Confidence as Basis;
-use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex, ImageHeader};
+use vmdisk_facts::{BlockDevice, DirectIo, Fact, File, FsKind, HostIndex, ImageHeader};
 use vmdisk_model::{Disk, DiskField, FieldPath, Format, HostStorage, Image};
 
 use crate::{Confidence, Context, Missing, Report};
@@ -130,18 +130,24 @@ pub(crate) fn header_format<'a>(
     path: &str,
 ) -> Result<Option<&'a str>, Missing> {
     let what = || format!("the header of {path}");
-    let host = context.host(what)?;
-    let Some(file) = host.file(path) else {
-        return Err(Missing::new(what(), "not collected"));
-    };
-    if file.is_missing() {
-        return Ok(None);
+    match header(context, path)? {
+        Some(header) => Context::known(header.format.as_str(), what),
+        None => Ok(None),
     }
-    let format = file
-        .image
-        .as_ref()
-        .and_then(|header| header.format.as_str());
-    Context::known(format, what)
+}
+
+/// What is known of a file; `what` names what it is needed for.
+///
+/// # Errors
+/// If nobody looked at it.
+pub(crate) fn file<'a>(
+    context: &Context<'a>,
+    path: &str,
+    what: impl Fn() -> String,
+) -> Result<&'a File, Missing> {
+    let host = context.host(&what)?;
+    host.file(path)
+        .ok_or_else(|| Missing::new(what(), "not collected"))
 }
 
 /// What the first bytes of an image tell; `None` if there is nothing at the path.
@@ -153,10 +159,7 @@ pub(crate) fn header<'a>(
     path: &str,
 ) -> Result<Option<&'a ImageHeader>, Missing> {
     let what = || format!("the header of {path}");
-    let host = context.host(what)?;
-    let Some(file) = host.file(path) else {
-        return Err(Missing::new(what(), "not collected"));
-    };
+    let file = file(context, path, what)?;
     if file.is_missing() {
         return Ok(None);
     }

@@ -4,7 +4,7 @@ use vmdisk_facts::{NamedFile, named_file};
 use vmdisk_model::{FieldPath, ImageField};
 
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity, host};
+use crate::{Context, Evidence, Group, Report, Severity, host};
 
 declare_rule! {
     /// The data of a qcow2 image lies in another file, which is not there.
@@ -76,11 +76,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let NamedFile::Path(data) = named_file(path, name) else {
             continue;
         };
-        let file = context.host(what).and_then(|host| {
-            host.file(&data)
-                .ok_or_else(|| Missing::new(format!("whether {data} is there"), "not collected"))
-        });
-        let Some(file) = report.require(at, file) else {
+        let is_there = || format!("whether {data} is there");
+        let Some(file) = report.require(at, host::file(context, &data, is_there)) else {
             continue;
         };
         if file.is_missing() {

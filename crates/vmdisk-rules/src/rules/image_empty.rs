@@ -3,8 +3,9 @@
 use vmdisk_facts::FileKind;
 use vmdisk_model::{Device, FieldPath, Format, ImageField, Protocol};
 
+use crate::host;
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity};
 
 declare_rule! {
     /// A disk lies in a file of 0 bytes.
@@ -67,11 +68,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let at = FieldPath::Image(index, 0, ImageField::Path);
         let what = || format!("the size of {path}");
-        let file = context.host(what).and_then(|host| {
-            host.file(path)
-                .ok_or_else(|| Missing::new(what(), "not collected"))
-        });
-        let Some(file) = report.require(at, file) else {
+        let Some(file) = report.require(at, host::file(context, path, what)) else {
             continue;
         };
         let is_other = matches!(file.kind.value(), Some(kind) if *kind != FileKind::Regular);

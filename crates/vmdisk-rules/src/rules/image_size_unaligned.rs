@@ -2,8 +2,9 @@
 
 use vmdisk_model::{FieldPath, Format, ImageField, Protocol};
 
+use crate::host;
 use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Group, Missing, Report, Severity};
+use crate::{Confidence, Context, Evidence, Group, Report, Severity};
 
 declare_rule! {
     /// The size of an image is no multiple of what direct I/O moves.
@@ -79,11 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let at = FieldPath::Image(index, 0, ImageField::Path);
         let what = || format!("the size of {path}");
-        let file = context.host(what).and_then(|host| {
-            host.file(path)
-                .ok_or_else(|| Missing::new(what(), "not collected"))
-        });
-        let Some(file) = report.require(at, file) else {
+        let Some(file) = report.require(at, host::file(context, path, what)) else {
             continue;
         };
         if file.is_missing() {
