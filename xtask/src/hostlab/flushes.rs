@@ -20,9 +20,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let lab = crate::repository().join("target/hostlab");
     fs::create_dir_all(&lab)?;
     let packages = Packages::ready(&lab, super::RELEASE)?;
-    let unpacked = packages.unpacked("linux-6.1", "", &["linux-image-cloud-amd64"], |package| {
-        package.starts_with("linux-image-") && package != "linux-image-cloud-amd64"
-    })?;
+    let unpacked = super::unpacked_kernel(&packages, "6.1", "")?;
     let busybox = packages.unpacked("busybox", "", &["busybox-static"], |package| {
         package == "busybox-static"
     })?;
