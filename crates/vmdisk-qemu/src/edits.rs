@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vmdisk_model::{CacheMode, Change, ControllerField, DiskField, DomainField, FieldPath};
+use vmdisk_model::{
+    CacheMode, Change, ControllerField, DiskField, DomainField, FieldPath, Format, ImageField,
+};
 use vmdisk_source::{Edit, Span};
 
 use crate::device::property::Spelling;
@@ -170,8 +172,13 @@ impl Editor<'_> {
                 self.edits.push(Edit::replace(place.span, word));
                 Some(())
             }
-            // Without a format -drive looks into the image, and a format node has options of its own:
-            // neither is mended by a word.
+            // A format node has options of its own, and is not mended by a word.
+            FieldPath::Image(nth, 0, ImageField::Format) => {
+                let top = *self.slots.top.get(&nth)?;
+                let is_drive = self.slots.options.get(&top)?.name == "drive";
+                let driver = Format::from_wire(value)?.qemu_driver()?;
+                is_drive.then(|| self.put(top, "format", &NewValue::Word(driver)))?
+            }
             FieldPath::Image(..)
             | FieldPath::Domain(_)
             | FieldPath::Controller(..)

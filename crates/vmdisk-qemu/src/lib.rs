@@ -36,6 +36,7 @@ mod refused;
 mod shell;
 mod syntax;
 mod vocabulary;
+mod wording;
 mod write;
 mod writer;
 
@@ -52,4 +53,5 @@ pub use problem::{WriteProblem, WriteProblems};
 pub use read::read;
 pub use shell::shell_quote;
 pub use syntax::form::{Form, sniff};
+pub use wording::in_qemu_words;
 pub use write::write;
