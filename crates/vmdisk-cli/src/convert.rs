@@ -101,6 +101,9 @@ impl Told<'_> {
             is_grave,
             place,
         } = self;
+        // What has no other name than its field's is not named twice.
+        let field = format!(" › {}", what.trim_matches('`'));
+        let owner = owner.strip_suffix(&field).unwrap_or(&owner);
         let message = if is_grave {
             Message {
                 help: Some(
