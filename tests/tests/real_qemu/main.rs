@@ -5,10 +5,12 @@
 
 mod agree;
 mod capabilities;
+mod config_file;
 mod crowd;
 mod effect;
 mod guest;
 mod hostile;
+mod hotplug;
 mod injection;
 mod matrix;
 mod qemu;

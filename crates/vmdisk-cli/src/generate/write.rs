@@ -3,7 +3,7 @@
 use vmdisk::Target;
 use vmdisk::model::Domain;
 use vmdisk::plan::Plan;
-use vmdisk::write::{self, QemuOptions, WriteProblem};
+use vmdisk::write::{self, QemuOptions, WriteProblem, WriteProblems};
 
 use crate::args::{GenerateForm, QemuFormat};
 use crate::render::message::Message;
@@ -39,7 +39,10 @@ pub(crate) fn guest(
             }
             plain(text)
         }
-        GenerateForm::Qemu | GenerateForm::BlockdevJson => {
+        GenerateForm::Qemu
+        | GenerateForm::Readconfig
+        | GenerateForm::Qmp
+        | GenerateForm::BlockdevJson => {
             let options = QemuOptions {
                 target,
                 ..QemuOptions::default()
@@ -50,15 +53,33 @@ pub(crate) fn guest(
     })
 }
 
-/// The command line of a guest, or the nodes of its disks.
+/// The command line of a guest, or what stands for one, or the nodes of its disks.
 pub(crate) fn command_line(
     domain: &Domain,
     options: &QemuOptions,
     form: GenerateForm,
     qemu: QemuFormat,
 ) -> Result<Written, Stop> {
-    let line = write::qemu_command_line(domain, options)
-        .map_err(|problems| Stop(problems.0.iter().map(|one| problem(one, true)).collect()))?;
+    let written = |text: String, left_out: &[WriteProblem]| Written {
+        text,
+        warnings: left_out.iter().map(|one| problem(one, false)).collect(),
+    };
+    match form {
+        GenerateForm::Readconfig => {
+            let file = write::qemu_config_file(domain, options).map_err(refused)?;
+            return Ok(written(file.text, &file.left_out));
+        }
+        GenerateForm::Qmp => {
+            let script = write::qemu_monitor_script(domain, options).map_err(refused)?;
+            return Ok(written(script.to_lines(), &script.left_out));
+        }
+        GenerateForm::Qemu
+        | GenerateForm::BlockdevJson
+        | GenerateForm::LibvirtXml
+        | GenerateForm::DiskXml
+        | GenerateForm::Script => {}
+    }
+    let line = write::qemu_command_line(domain, options).map_err(refused)?;
     let text = match (form, qemu) {
         (GenerateForm::BlockdevJson, _) => format!("{}\n", line.to_blockdev_json()),
         (_, QemuFormat::Lines) => line.to_shell(),
@@ -71,11 +92,12 @@ pub(crate) fn command_line(
         }
         (_, QemuFormat::Args) => lines_of(&line.argv())?,
     };
-    let left_out = line.left_out.iter();
-    Ok(Written {
-        text,
-        warnings: left_out.map(|one| problem(one, false)).collect(),
-    })
+    Ok(written(text, &line.left_out))
+}
+
+/// What keeps a guest from being written.
+fn refused(problems: WriteProblems) -> Stop {
+    Stop(problems.0.iter().map(|one| problem(one, true)).collect())
 }
 
 /// One argument to a line, which an argument with a line end in it would break.
