@@ -13,6 +13,7 @@ mod hostile;
 mod hotplug;
 mod injection;
 mod matrix;
+mod network;
 mod qemu;
 mod sources;
 mod storage;

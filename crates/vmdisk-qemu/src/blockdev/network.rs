@@ -1,5 +1,6 @@
 //! Protocol nodes of storage on a network.
 
+use vmdisk_facts::Capability;
 use vmdisk_model::{
     EncryptionEngine, ImageField, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource,
     NetworkTransport, Switch,
@@ -388,6 +389,10 @@ impl Writer<'_> {
     }
 
     fn gluster_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
+        if !self.can(Capability::Gluster) {
+            self.gone(layer, source.protocol, "11.1");
+            return None;
+        }
         let name = self.needs_name(layer, source, "volume/path")?;
         let Some((volume, path)) = name.split_once('/') else {
             let message = format!("a file on gluster is called volume/path, not '{name}'");
