@@ -1,12 +1,13 @@
 //! From a planned guest to the text that was asked for.
 
 use vmdisk::Target;
-use vmdisk::model::Domain;
+use vmdisk::model::{BackendSource, Disk, Domain};
 use vmdisk::plan::Plan;
 use vmdisk::write::{self, QemuOptions, WriteProblem, WriteProblems};
 
 use crate::args::{GenerateForm, QemuFormat};
 use crate::render::message::Message;
+use crate::sanitize;
 use crate::stop::Stop;
 
 /// A text, and what is to be said about it.
@@ -93,6 +94,35 @@ pub(crate) fn command_line(
         (_, QemuFormat::Args) => lines_of(&line.argv())?,
     };
     Ok(written(text, &line.left_out))
+}
+
+/// The daemons that serve disks of a guest, for people who read a script that does not start them.
+pub(crate) fn daemons_as_comments(domain: &Domain, target: Target) -> Result<String, Stop> {
+    let is_served = |disk: &Disk| match &disk.backend.source {
+        BackendSource::VhostUser(socket) => socket.served.is_some(),
+        BackendSource::Image(_) | BackendSource::Empty => false,
+    };
+    if !domain.disks.iter().any(is_served) {
+        return Ok(String::new());
+    }
+    let options = QemuOptions {
+        target,
+        ..QemuOptions::default()
+    };
+    let line = write::qemu_command_line(domain, &options).map_err(refused)?;
+    let mut text = String::new();
+    for daemon in &line.daemons {
+        let name = domain.disks.get(daemon.disk).map_or("a disk", Disk::name);
+        text.push_str(&format!(
+            "\n# What serves {} must run before the guest, and this script does not start it:\n",
+            sanitize::line(name)
+        ));
+        // Each line is a comment, whatever is in it.
+        for line in daemon.to_shell().lines() {
+            text.push_str(&format!("#   {line}\n"));
+        }
+    }
+    Ok(text)
 }
 
 /// What keeps a guest from being written.
