@@ -98,8 +98,8 @@ impl NewValue<'_> {
             (NewValue::Word(text) | NewValue::Number(text), _) => text,
             (NewValue::Bool(true), Syntax::Json { .. }) => "true",
             (NewValue::Bool(false), Syntax::Json { .. }) => "false",
-            (NewValue::Bool(true), Syntax::Pairs { .. }) => "on",
-            (NewValue::Bool(false), Syntax::Pairs { .. }) => "off",
+            (NewValue::Bool(true), Syntax::Pairs { .. } | Syntax::Lines { .. }) => "on",
+            (NewValue::Bool(false), Syntax::Pairs { .. } | Syntax::Lines { .. }) => "off",
         }
     }
 
@@ -346,7 +346,7 @@ impl Editor<'_> {
                 (Syntax::Json { .. }, Kind::Plain | Kind::Number | Kind::Bool | Kind::Null) => {
                     false
                 }
-                (Syntax::Pairs { .. }, _) => value.is_quoted(),
+                (Syntax::Pairs { .. } | Syntax::Lines { .. }, _) => value.is_quoted(),
             };
             if was_quoted != value.is_quoted() {
                 return None;
@@ -384,6 +384,12 @@ fn insertion(
     let text = value.text(syntax);
     match syntax {
         Syntax::Pairs { end } => Some(Edit::insert(*end, format!(",{key}={text}"))),
+        Syntax::Lines { end, is_cut } => {
+            let before = if *is_cut { "\n" } else { "" };
+            let after = if *is_cut { "" } else { "\n" };
+            let line = format!("{before}  {key} = \"{text}\"{after}");
+            Some(Edit::insert(*end, line))
+        }
         Syntax::Json { end, quote } => {
             let text = if value.is_quoted() {
                 format!("{quote}{text}{quote}")
