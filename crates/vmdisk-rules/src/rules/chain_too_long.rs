@@ -1,5 +1,7 @@
 //! `chain-too-long`
 
+use vmdisk_model::{FieldPath, ImageField};
+
 use crate::chain::{End, MOST_IMAGES, chains};
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
@@ -70,11 +72,8 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "is self-referential or too deeply nested",
-                source: "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse; virsh create on a loop",
-            },
+            Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain"),
+            Evidence::refused_by_libvirt_at_start("is self-referential or too deeply nested", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse on a loop"),
             Evidence::NotMeasuredHere(
                 "what a long chain costs depends on how much of the disk lies in its upper images; 8 is a choice, not a measured bound",
             ),
@@ -84,10 +83,29 @@ declare_rule! {
     }
 }
 
+/// A chain of which every image is written is never followed through headers.
+fn check_written(context: &Context<'_>, report: &mut Report) {
+    for (index, disk, top) in context.images() {
+        let written = top.chain().count();
+        if written > MOST_IMAGES {
+            report
+                .finding(
+                    FieldPath::Image(index, 0, ImageField::Path),
+                    format!("the chain of `{}` has {written} images", disk.name()),
+                )
+                .severity(Severity::Error)
+                .label("the first of them")
+                .note("libvirt takes the guest, and does not start it: 200 is the most")
+                .help("merge images with qemu-img commit, from below");
+        }
+    }
+}
+
 /// From here on a chain is worth a word.
 const LONG: usize = 8;
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    check_written(context, report);
     for chain in chains(context) {
         let name = chain.disk.name();
         match &chain.end {
