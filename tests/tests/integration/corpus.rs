@@ -38,6 +38,16 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
         "its first two disks write to one logical volume; libvirt refuses only at the start, by QEMU's lock",
     ),
     (
+        "disk-slices.x86_64-latest.xml",
+        "slice-unaligned",
+        "slices of 321 bytes, which QEMU refuses (`Specified size is not multiple of 512`)",
+    ),
+    (
+        "disk-slices.xml",
+        "slice-unaligned",
+        "slices of 321 bytes, which QEMU refuses (`Specified size is not multiple of 512`)",
+    ),
+    (
         "virtio-lun.x86_64-9.0.0.xml",
         "unstable-device-path",
         "a LUN is passed through by its /dev/sdX name",

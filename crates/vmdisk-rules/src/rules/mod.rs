@@ -1,5 +1,6 @@
 //! All rules, one file each, sorted by name.
 
+mod aio_ignored;
 mod allowance_unknown_rule;
 mod allowance_unused;
 mod allowance_without_reason;
@@ -75,6 +76,7 @@ mod migration_source_missing;
 mod missing_value;
 mod name_refused;
 mod native_without_direct;
+mod network_host_count_refused;
 mod network_source_refused;
 mod node_order;
 mod node_unused;
@@ -100,7 +102,11 @@ mod read_only_filesystem;
 mod read_only_ide_disk;
 mod read_only_on_one_node;
 mod refused_by_qemu;
+mod relative_path;
+mod rotation_rate_unknown;
+mod scsi_controller_implicit;
 mod serial_too_long;
+mod serial_twice;
 mod shareable_cached;
 mod slice_unaligned;
 mod slot_taken;
@@ -133,10 +139,11 @@ mod vhost_user_server_socket;
 
 use vmdisk_source::ProblemKind;
 
-use crate::{Applicability, Context, Fix, Report, Rule};
+use crate::{Applicability, Context, Fix, Report, Rule, Severity};
 
 /// Every rule, sorted by name.
 pub static RULES: &[&Rule] = &[
+    &aio_ignored::RULE,
     &allowance_unknown_rule::RULE,
     &allowance_unused::RULE,
     &allowance_without_reason::RULE,
@@ -212,6 +219,7 @@ pub static RULES: &[&Rule] = &[
     &missing_value::RULE,
     &name_refused::RULE,
     &native_without_direct::RULE,
+    &network_host_count_refused::RULE,
     &network_source_refused::RULE,
     &node_order::RULE,
     &node_unused::RULE,
@@ -237,7 +245,11 @@ pub static RULES: &[&Rule] = &[
     &read_only_ide_disk::RULE,
     &read_only_on_one_node::RULE,
     &refused_by_qemu::RULE,
+    &relative_path::RULE,
+    &rotation_rate_unknown::RULE,
+    &scsi_controller_implicit::RULE,
     &serial_too_long::RULE,
+    &serial_twice::RULE,
     &shareable_cached::RULE,
     &slice_unaligned::RULE,
     &slot_taken::RULE,
@@ -292,7 +304,7 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
                 "check the spelling against libvirt's documentation, or take it away"
             }
             (None, ProblemKind::MissingValue) => "write it",
-            (None, ProblemKind::Duplicate) => "keep the one that is meant and take the other away",
+            (None, ProblemKind::Duplicate | ProblemKind::DuplicateRefused) => "keep the one that is meant and take the other away",
             (
                 None,
                 ProblemKind::DiscardOnOneNode
@@ -330,6 +342,9 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
                 "declare the prefix on the root element, such as xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
             }
         });
+        if kind == ProblemKind::DuplicateRefused {
+            finding.severity(Severity::Error);
+        }
         if !problem.fix.is_empty() {
             finding.fix(Fix {
                 changes: Vec::new(),

@@ -1,16 +1,17 @@
 //! `slice-unaligned`
 
+use vmdisk_model::{FieldPath, ImageField, Slice};
 use vmdisk_source::ProblemKind;
 
 use super::report_problems;
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// The part of a file that is the disk begins or ends inside a sector.
     ///
     /// ## What it does
-    /// Reports `offset` and `size` of a raw node that are no multiples of 512 bytes.
+    /// Reports `offset` and `size` of a raw node, and of a slice in libvirt's XML, that are no multiples of 512 bytes.
     ///
     /// ## Why it matters
     /// A `size` inside a sector is refused. An `offset` inside a sector is taken: every request of the guest then
@@ -22,6 +23,17 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/all.img \
     ///   -blockdev driver=raw,node-name=r0,file=f0,offset=1048576,size=1000000 \
     ///   -device virtio-blk-pci,drive=r0,id=vda
+    /// ```
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/all.img'>
+    ///     <slices>
+    ///       <slice type='storage' offset='1048576' size='1000000'/>
+    ///     </slices>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
     /// ```
     ///
     /// ## Not reported
@@ -55,4 +67,37 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     report_problems(context, report, ProblemKind::WindowUnaligned);
+    // On a command line the reader has looked at the node itself.
+    if context.taken_by == TakenBy::Qemu {
+        return;
+    }
+    for (index, disk, top) in context.images() {
+        for (depth, image) in top.chain().enumerate() {
+            let Some(Slice { offset, size }) = image.slice else {
+                continue;
+            };
+            let (severity, what, label) = if size % SECTOR != 0 {
+                (
+                    Severity::Error,
+                    "ends",
+                    "QEMU refuses a size that is no multiple of 512",
+                )
+            } else if offset % SECTOR != 0 {
+                let label = "QEMU takes it, and no request is aligned";
+                (Severity::Warning, "begins", label)
+            } else {
+                continue;
+            };
+            report
+                .finding(
+                    FieldPath::Image(index, depth, ImageField::Slice),
+                    format!("the slice of `{}` {what} inside a sector", disk.name()),
+                )
+                .severity(severity)
+                .label(label)
+                .help("write multiples of 512, better of 1048576");
+        }
+    }
 }
+
+const SECTOR: u64 = 512;
