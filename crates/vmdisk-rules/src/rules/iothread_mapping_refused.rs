@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues, Scope};
+use vmdisk_source::ProblemKind;
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -12,7 +13,8 @@ declare_rule! {
     ///
     /// ## What it does
     /// Reports a mapping beside a single iothread, an iothread or a queue that is named twice, rows of which some
-    /// name queues and some do not, queues that the device does not have, and queues that no row names.
+    /// name queues and some do not, queues that the device does not have, and queues that no row names. A mapping
+    /// without rows, and more iothreads than queues, are advice: QEMU takes them, and threads have nothing to do.
     ///
     /// ## Why it matters
     /// QEMU does not start. Which queues there are depends on the number of queues: where it is not written, it is
@@ -102,6 +104,12 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let empty = context.problems.iter();
+    for problem in empty.filter(|problem| problem.kind == ProblemKind::MappingEmpty) {
+        let finding = report.finding(problem.at, problem.message.clone());
+        finding.span(problem.span).severity(Severity::Advice);
+        finding.help(problem.help.as_deref().unwrap_or("take it away"));
+    }
     // Machine types before 5.2 have one queue; of disks alone nobody knows.
     let domain = context.domain;
     let version = domain
