@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         };
         let name = bus.value.as_str();
         let owner = name.rsplit_once('.').map_or(name, |(owner, _)| owner);
-        let is_pairs = matches!(device.syntax, Syntax::Pairs { .. });
+        let is_pairs = !matches!(device.syntax, Syntax::Json { .. });
         let Some(owner) = [name, owner]
             .into_iter()
             .find(|it| late.contains(it))

@@ -2,7 +2,7 @@
 
 use crate::chain::{End, MOST_IMAGES, chains};
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// A disk's chain of backing files is long, or has no end.
@@ -96,19 +96,26 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .finding(chain.at, format!("the chain of `{name}` is a loop: it comes back to {path}"))
                     .severity(Severity::Error)
                     .label("its header leads there")
-                    .note("libvirt says `is self-referential or too deeply nested`, and the guest does not start")
+                    .note(context.for_taker(
+                        "libvirt says `is self-referential or too deeply nested`, and the guest does not start",
+                        "QEMU would open the same images again and again, and does not start",
+                    ))
                     .help("find the image that should stand below, and name it with qemu-img rebase -u");
                 continue;
             }
             End::TooDeep => {
-                report
-                    .finding(
-                        chain.at,
-                        format!("the chain of `{name}` has more than {MOST_IMAGES} images"),
-                    )
-                    .severity(Severity::Error)
+                let finding = report.finding(
+                    chain.at,
+                    format!("the chain of `{name}` has more than {MOST_IMAGES} images"),
+                );
+                // QEMU opens what libvirt would not.
+                if context.taken_by == TakenBy::Libvirt {
+                    finding
+                        .severity(Severity::Error)
+                        .note("libvirt refuses it, and the guest does not start");
+                }
+                finding
                     .label("the first of them")
-                    .note("libvirt refuses it, and the guest does not start")
                     .help("merge images with qemu-img commit, from below");
                 continue;
             }

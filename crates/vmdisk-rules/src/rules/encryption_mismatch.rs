@@ -149,7 +149,7 @@ fn difference(context: &Context<'_>, image: &Image) -> Result<Option<Difference>
             };
             let what = || format!("how {path} is encrypted");
             let encrypted = Context::known(header.encryption.as_ref(), what)?;
-            Ok(of_qcow2(encrypted.map(String::as_str), written))
+            Ok(of_qcow2(context, encrypted.map(String::as_str), written))
         }
         Some(Format::Raw) | None if is_at_the_start && written.is_some() => {
             match host::header(context, path)? {
@@ -162,7 +162,11 @@ fn difference(context: &Context<'_>, image: &Image) -> Result<Option<Difference>
 }
 
 /// A qcow2 image has in its header whether and how it is encrypted.
-fn of_qcow2(encrypted: Option<&str>, written: Option<&Encryption>) -> Option<Difference> {
+fn of_qcow2(
+    context: &Context<'_>,
+    encrypted: Option<&str>,
+    written: Option<&Encryption>,
+) -> Option<Difference> {
     let is_old = |encryption: &Encryption| encryption.format == Some(EncryptionFormat::Qcow);
     match (encrypted, written) {
         (None, Some(_)) => Some(Difference {
@@ -173,7 +177,10 @@ fn of_qcow2(encrypted: Option<&str>, written: Option<&Encryption>) -> Option<Dif
         (Some("luks"), None) => Some(Difference {
             what: "is encrypted, and no secret is written that opens it",
             says: "Parameter 'encrypt.key-secret' is required for cipher",
-            help: "write the encryption with its secret: <encryption format='luks'> in the source, or encrypt.format=luks and encrypt.key-secret",
+            help: context.for_taker(
+                "write <encryption format='luks'> with its secret in the source",
+                "write encrypt.format=luks, and encrypt.key-secret with the id of an -object secret",
+            ),
         }),
         (Some("luks"), Some(encryption)) if is_old(encryption) => Some(Difference {
             what: "is written as encrypted with the old AES, and the image is LUKS inside",
