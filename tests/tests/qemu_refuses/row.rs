@@ -111,7 +111,7 @@ pub(crate) fn words(options: &str, setting: &Setting) -> Vec<String> {
 }
 
 /// Starts a QEMU, and hands back what it says if it does not come up.
-fn refusal(qemu: &QemuBuild, words: &[String], setting: &Setting) -> Option<String> {
+pub(crate) fn refusal(qemu: &QemuBuild, words: &[String], setting: &Setting) -> Option<String> {
     let mut child = Command::new(qemu.emulator())
         .args([
             "-S",
@@ -153,7 +153,7 @@ fn refusal(qemu: &QemuBuild, words: &[String], setting: &Setting) -> Option<Stri
 }
 
 /// The words as somebody writes them into a script.
-fn as_shell(words: &[String]) -> String {
+pub(crate) fn as_shell(words: &[String]) -> String {
     let mut text = "qemu-system-x86_64".to_owned();
     for word in words {
         text.push_str(" \\\n  '");

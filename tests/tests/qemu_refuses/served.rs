@@ -4,10 +4,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use vmdisk::facts::Version;
+use vmdisk::{LintOptions, lint, read_bytes};
 use vmdisk_qmp::{Launch, Qemu};
 use vmdisk_tests::{QemuBuild, has_program, on_each_qemu, real};
 
-use crate::row::{reported, words};
+use crate::row::{as_shell, refusal, reported, words};
 use crate::setting::Setting;
 
 /// Longest wait for the firmware to start the disk, on a busy machine.
@@ -27,18 +28,36 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    fn start(qemu: &QemuBuild, setting: &Setting) -> Self {
+    /// What it is started with.
+    fn words(queues: u32) -> [String; 4] {
+        let export =
+            "type=vhost-user-blk,id=e0,node-name=f0,addr.type=unix,addr.path=vub.sock,writable=on";
+        [
+            "--blockdev".to_owned(),
+            "driver=file,node-name=f0,filename=a.raw".to_owned(),
+            "--export".to_owned(),
+            format!("{export},num-queues={queues}"),
+        ]
+    }
+
+    fn start(qemu: &QemuBuild, setting: &Setting, queues: u32) -> Self {
         let socket = setting.folder().join("vub.sock");
         for left in [&socket, &trace(setting)] {
             let _ = std::fs::remove_file(left);
         }
         let child = Command::new("strace")
             // The tracer stands aside, so that the child is the daemon and ends with it.
-            .args(["-D", "-f", "-qq", "-e", "trace=pread64,preadv,preadv2", "-o"])
+            .args([
+                "-D",
+                "-f",
+                "-qq",
+                "-e",
+                "trace=pread64,preadv,preadv2",
+                "-o",
+            ])
             .arg(trace(setting))
             .arg(qemu.program("qemu-storage-daemon"))
-            .args(["--blockdev", "driver=file,node-name=f0,filename=a.raw"])
-            .args(["--export", "type=vhost-user-blk,id=e0,node-name=f0,addr.type=unix,addr.path=vub.sock,writable=on"])
+            .args(Self::words(queues))
             .current_dir(setting.folder())
             .stdin(Stdio::null())
             .stderr(Stdio::null())
@@ -90,7 +109,7 @@ fn a_daemon_that_cannot_see_the_guests_memory_reads_nothing_for_it() {
     on_each_qemu(test, |qemu| {
         let rule = "vhost-user-needs-shared-mem";
         let shared = memory("on");
-        let daemon = Daemon::start(qemu, &setting);
+        let daemon = Daemon::start(qemu, &setting, 1);
         let before = reads(&setting);
         let begun = Instant::now();
         let guest = start(qemu, &shared, &setting);
@@ -117,7 +136,7 @@ fn a_daemon_that_cannot_see_the_guests_memory_reads_nothing_for_it() {
                 reported(rule, qemu, &words, &setting).is_some(),
                 "{options}"
             );
-            let daemon = Daemon::start(qemu, &setting);
+            let daemon = Daemon::start(qemu, &setting, 1);
             let before = reads(&setting);
             let begun = Instant::now();
             let guest = start(qemu, &options, &setting);
@@ -129,5 +148,45 @@ fn a_daemon_that_cannot_see_the_guests_memory_reads_nothing_for_it() {
             assert_eq!(reads(&setting), before, "{options}");
             drop((guest, daemon));
         }
+    });
+}
+
+#[test]
+fn more_queues_than_the_daemon_has_are_refused_and_reported() {
+    let test = "queues of a daemon";
+    if !real(has_program("strace"), test, "strace") {
+        return;
+    }
+    let setting = Setting::new();
+    let device = "-m 128 -smp 4 -object memory-backend-memfd,id=m0,size=128M,share=on -machine q35,memory-backend=m0 \
+                  -chardev socket,id=c0,path=vub.sock -device vhost-user-blk-pci,chardev=c0,id=vda,config-wce=off";
+    let fewer = format!("{device},num-queues=2");
+    // Each QEMU as the one that is asked, and the daemon beside it in one text.
+    let found = |qemu: &QemuBuild, options: &str| {
+        let guest = as_shell(&words(options, &setting));
+        let text = format!(
+            "qemu-storage-daemon {} &\n\n{guest}",
+            Daemon::words(2).join(" ")
+        );
+        let options = LintOptions {
+            target: qemu.target(),
+            ..LintOptions::default()
+        };
+        let report = lint(&read_bytes(text.as_bytes()).unwrap(), &options);
+        let mut found = report.diagnostics.iter();
+        found.any(|diagnostic| diagnostic.rule.name == "queue-count-refused")
+    };
+    on_each_qemu(test, |qemu| {
+        let daemon = Daemon::start(qemu, &setting, 2);
+        assert!(found(qemu, device) && !found(qemu, &fewer));
+        let said = refusal(qemu, &words(device, &setting), &setting);
+        // 5.2 starts, and says so to nobody.
+        let says = "The maximum number of queues supported by the backend is 2";
+        let is_refused = said.as_ref().is_some_and(|said| said.contains(says));
+        assert_eq!(is_refused, qemu.version >= Version(7, 2, 0), "{said:?}");
+        drop(daemon);
+        let daemon = Daemon::start(qemu, &setting, 2);
+        assert_eq!(refusal(qemu, &words(&fewer, &setting), &setting), None);
+        drop(daemon);
     });
 }

@@ -255,21 +255,7 @@ impl Reader<'_> {
         let written = device
             .peek(queues)
             .and_then(|it| number_of(it.value.as_str()));
-        let by_vcpu = || {
-            let version = self
-                .domain
-                .machine
-                .as_ref()
-                .and_then(|machine| machine.version());
-            // Older machine types have one queue.
-            let has_queue_per_vcpu = version.is_none_or(|version| version >= (5, 2));
-            if has_queue_per_vcpu {
-                u64::from(self.domain.effective_vcpus())
-            } else {
-                1
-            }
-        };
-        let count = written.unwrap_or_else(by_vcpu);
+        let count = written.unwrap_or_else(|| u64::from(self.domain.queues_by_default()));
         let needed = count.saturating_add(others);
         if vectors < needed {
             let s = if count == 1 { "" } else { "s" };

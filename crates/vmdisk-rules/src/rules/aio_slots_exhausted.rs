@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use vmdisk_facts::Version;
 use vmdisk_model::{AioMode, Disk, DiskField, Domain, FieldPath, IoThreadId};
 
 use crate::io_uring::is_opened_by_path;
@@ -89,6 +90,12 @@ declare_rule! {
 /// What one thread takes (`MAX_EVENTS` in QEMU's block/linux-aio.c).
 const SLOTS: u64 = 1024;
 
+/// The last major version of which one was tried that does not start.
+const REFUSING: u32 = 7;
+
+/// The first version that was tried and goes on with threads.
+const FALLING_BACK: Version = Version(10, 0, 0);
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut threads: BTreeSet<Option<IoThreadId>> = BTreeSet::new();
     let mut first = None;
@@ -136,6 +143,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             "raise fs.aio-max-nr on the host to {} or more, put the disks into fewer iothreads, or write io='io_uring'",
             taken.saturating_add(needed).max(most.saturating_mul(2))
         ));
+    let (severity, confidence) = match context.target.qemu {
+        Some(qemu) if qemu >= FALLING_BACK => (Severity::Warning, Confidence::Certain),
+        Some(Version(major, _, _)) if major <= REFUSING => (Severity::Error, Confidence::Certain),
+        Some(_) | None => (Severity::Error, Confidence::Assumed),
+    };
+    finding.severity(severity).confidence(confidence);
     if needed <= most {
         finding
             .severity(Severity::Advice)

@@ -110,15 +110,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         finding.span(problem.span).severity(Severity::Advice);
         finding.help(problem.help.as_deref().unwrap_or("take it away"));
     }
-    // Machine types before 5.2 have one queue; of disks alone nobody knows.
+    // Of disks alone nobody knows how many vCPUs there are, and with old machine types there is one queue, which
+    // nobody maps.
     let domain = context.domain;
-    let version = domain
-        .machine
-        .as_ref()
-        .and_then(|machine| machine.version());
-    let has_queue_per_vcpu =
-        domain.scope == Scope::WholeGuest && version.is_none_or(|version| version >= (5, 2));
-    let by_vcpu = has_queue_per_vcpu.then(|| domain.effective_vcpus());
+    let is_known = domain.scope == Scope::WholeGuest;
+    let by_default = is_known.then(|| domain.queues_by_default());
     for (index, disk) in context.disks() {
         let frontend = &disk.frontend;
         let owner = || format!("`{}`", disk.name());
@@ -128,7 +124,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             owner,
             &frontend.iothread_mapping,
-            frontend.queues.or(by_vcpu),
+            frontend.queues.or(by_default),
             frontend.iothread.is_some(),
         );
     }
@@ -140,7 +136,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             owner,
             &controller.iothread_mapping,
-            controller.queues.or(by_vcpu),
+            controller.queues.or(by_default),
             controller.iothread.is_some(),
         );
     }
