@@ -343,9 +343,10 @@ impl Editor<'_> {
         if let Some(written) = slot.values.get(key) {
             let was_quoted = match (&slot.syntax, written.kind) {
                 (Syntax::Json { .. }, Kind::Text) => true,
-                (Syntax::Json { .. }, Kind::Plain | Kind::Number | Kind::Bool | Kind::Null) => {
-                    false
-                }
+                (
+                    Syntax::Json { .. },
+                    Kind::Plain | Kind::Number | Kind::Bool | Kind::Null | Kind::EmptyArray,
+                ) => false,
                 (Syntax::Pairs { .. } | Syntax::Lines { .. }, _) => value.is_quoted(),
             };
             if was_quoted != value.is_quoted() {

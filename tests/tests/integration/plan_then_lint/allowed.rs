@@ -175,6 +175,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: exists,
     },
     Allowed {
+        rule: "encryption-mismatch",
+        reason: "the images exist, and a spec has no secrets",
+        holds: chain_exists,
+    },
+    Allowed {
         rule: "format-mismatch",
         reason: "the spec says what the image that exists is",
         holds: |case| exists(case) || has_backing_image(case),
@@ -203,7 +208,7 @@ pub(crate) const TABLE: &[Allowed] = &[
         },
     },
     Allowed {
-        rule: "machine-newer-than-qemu",
+        rule: "machine-missing-in-qemu",
         reason: "the machine type was asked for",
         holds: |case| case.guest.is_some_and(|guest| guest.machine.is_some()),
     },
