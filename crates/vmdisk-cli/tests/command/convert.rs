@@ -224,6 +224,20 @@ fn disks_behind_servers_go_to_each_form_and_come_back() {
 }
 
 #[test]
+fn a_spec_of_a_kvm_guest_is_no_command_line() {
+    let text = SPEC.replacen('\n', "\n# made by qemu-kvm\nguest:\n  type: kvm\n", 1);
+    for text in [
+        text.clone(),
+        text.replacen("version: 1\n", "", 1) + "version: 1\n",
+    ] {
+        let place = Place::with(&[("a.yaml", &text)]);
+        let run = place.run(&["convert", "a.yaml", "--to", "libvirt-xml"]);
+        assert_eq!(run.code, 0, "{text}{run:?}");
+        assert!(run.stdout.starts_with("<domain type='kvm'>"), "{run:?}");
+    }
+}
+
+#[test]
 fn a_login_to_a_server_goes_through_a_spec_and_cookies_do_not() {
     let disk = "<disk type='network' device='disk'>
   <driver name='qemu' type='raw' cache='none' discard='ignore'/>
