@@ -3,7 +3,7 @@
 //! Which member a protocol has, and how many servers: libvirt's `qemuDomainValidateStorageSource`, its parser
 //! `virDomainDiskSourceNetworkParse`, and what QEMU's own drivers refuse.
 
-use std::net::Ipv6Addr;
+use core::net::Ipv6Addr;
 
 use vmdisk_model::{Format, NetworkProtocol};
 
