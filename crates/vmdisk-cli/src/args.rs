@@ -169,7 +169,7 @@ pub(crate) struct GenerateArgs {
     /// A spec in YAML or JSON, or - for standard input; `vmdisk schema spec` describes it.
     #[arg(value_name = "SPEC")]
     pub(crate) spec: Option<PathBuf>,
-    /// A disk in one line, such as lvm:vg0/web1,bus=virtio; may be repeated.
+    /// A disk in one line, such as lvm:vg0/web1,bus=virtio or nbd://host/export; may be repeated.
     #[arg(long = "disk", value_name = "KIND:LOCATION,…")]
     pub(crate) disks: Vec<String>,
     /// What to write.

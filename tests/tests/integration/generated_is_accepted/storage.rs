@@ -23,7 +23,8 @@ pub(super) fn make_files(spec: &Spec, target: &str) {
             | BackendSpec::Lvm(_)
             | BackendSpec::LvmThin(_)
             | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_) => {}
+            | BackendSpec::VhostUserBlk(_)
+            | BackendSpec::Network(_) => {}
         }
     }
     made.disks.retain(|disk| {
