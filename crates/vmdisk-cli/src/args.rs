@@ -96,9 +96,10 @@ pub(crate) struct HostArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct LintArgs {
-    /// Files, directories, or - for standard input: libvirt XML, or command lines of QEMU. In a
-    /// directory every .xml file that holds a domain or a disk is checked and every .args or .cmdline
-    /// file that starts QEMU, except those that .gitignore excludes.
+    /// Files, directories, or - for standard input: libvirt XML, command lines of QEMU, or files of its
+    /// -readconfig. In a directory every .xml file that holds a domain or a disk is checked, every .args
+    /// or .cmdline file that starts QEMU, and every .cfg file with its options, except those that
+    /// .gitignore excludes.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
