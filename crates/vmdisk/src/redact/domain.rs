@@ -163,9 +163,18 @@ impl Redactor {
             identity,
             known_hosts,
         } = source;
-        for text in [called, query, snapshot, initiator, tls_hostname] {
+        for text in [query, snapshot, initiator, tls_hostname] {
             name(text);
         }
+        // A pool and its image stay two.
+        *called = called.take().map(|called| {
+            let part = |part: &str| match part {
+                "" => String::new(),
+                _ => self.name(part),
+            };
+            let parts: Vec<String> = called.split('/').map(part).collect();
+            parts.join("/")
+        });
         path(config_file);
         path(known_hosts);
         for host in hosts {
