@@ -210,31 +210,33 @@ fn a_physical_volume_without_volumes_is_refused() {
 }
 
 #[test]
-fn the_second_device_of_a_mounted_btrfs_is_refused() {
+fn each_device_of_a_mounted_btrfs_is_refused_though_the_mount_names_one() {
     let made = (|| {
         let mut devices = Devices::new()?;
-        let (first, _) = devices.device("one", 128, &[])?;
-        let (second, file) = devices.device("two", 128, &[])?;
+        let (first, first_file) = devices.device("one", 128, &[])?;
+        let (second, second_file) = devices.device("two", 128, &[])?;
         run(
             "mkfs.btrfs",
             &["-q", "-d", "raid1", "-m", "raid1", &first, &second],
         )?;
         devices.mount(&first)?;
-        Ok((devices, second, file))
+        Ok((devices, [(first, first_file), (second, second_file)]))
     })();
-    let Some((_devices, second, file)) = needed(made) else {
+    let Some((_devices, members)) = needed(made) else {
         return;
     };
-    refused(
-        &second,
-        &file,
-        &[
-            Check::Btrfs,
-            Check::Signature,
-            Check::Blank,
-            Check::Exclusive,
-        ],
-    );
+    for (device, file) in members {
+        refused(
+            &device,
+            &file,
+            &[
+                Check::Btrfs,
+                Check::Signature,
+                Check::Blank,
+                Check::Exclusive,
+            ],
+        );
+    }
 }
 
 #[test]
