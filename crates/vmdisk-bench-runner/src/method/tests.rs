@@ -144,7 +144,6 @@ fn share(comparisons: &[Comparison], verdict: Verdict) -> f64 {
 }
 
 /// The figure of a simulation, for who runs it with `--nocapture`.
-#[expect(clippy::print_stdout, reason = "a figure is worth seeing")]
 fn tell(what: &str, figure: f64) {
     println!("{what}: {figure:.5}");
 }
