@@ -179,3 +179,24 @@ impl Request {
         Ok(plan)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_of_before_there_was_a_choice_of_generator_is_understood() {
+        let text = r#"{
+            "subject": {"preset": "cache-modes"}, "directory": "/", "directories": [], "size_bytes": null,
+            "seconds": 0.5, "engine": null, "device": null, "group": null, "kernel": null, "modules": null
+        }"#;
+        let request: Request = serde_json::from_str(text).unwrap();
+        assert!(!request.has_own_generator);
+        let chosen = Request {
+            has_own_generator: true,
+            ..request
+        };
+        let again = serde_json::to_string(&chosen).unwrap();
+        assert_eq!(serde_json::from_str::<Request>(&again).unwrap(), chosen);
+    }
+}
