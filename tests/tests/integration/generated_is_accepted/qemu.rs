@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 use vmdisk::model::{BackendSource, Backing, Domain, Image, NetworkProtocol, Protocol};
 use vmdisk::plan::{BackendSpec, HugePagesSpec, Spec};
 use vmdisk_qmp::Launch;
+use vmdisk_testing::LoopDevice;
 use vmdisk_tests::{QemuBuild, has_program, on_each_qemu, real};
 
-use super::storage::{LoopDevice, make_files};
+use super::storage::make_files;
 use super::{Fixture, exception, fixtures_of_specs, generate, moved};
 
 pub(super) const PROGRAM: &str = "qemu-system-x86_64";
@@ -222,12 +223,12 @@ fn each_qemu_starts_what_is_written_for_it_and_its_nodes_are_as_written() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let device = LoopDevice::new(folder.path());
-    if !real(device.is_some(), test, "the right to have a loop device") {
+    let device = LoopDevice::new(&folder.path().join("device.img"), 64 << 20, &[]);
+    if !real(device.is_ok(), test, "the right to have a loop device") {
         return;
     }
     let device = device.unwrap();
-    on_each_qemu(test, |build| start_all(build, &device.path));
+    on_each_qemu(test, |build| start_all(build, device.path()));
 }
 
 /// Starts one QEMU with what is written for it for each spec; `device` stands for all block devices.
