@@ -20,6 +20,8 @@ mod bench_killed;
 mod bench_report;
 #[path = "integration/corpus.rs"]
 mod corpus;
+#[path = "integration/corpus_refused.rs"]
+mod corpus_refused;
 #[path = "integration/fleet.rs"]
 mod fleet;
 #[path = "integration/generated_is_accepted.rs"]

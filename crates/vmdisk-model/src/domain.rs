@@ -72,11 +72,38 @@ impl Domain {
     /// tried with libvirt 9.0, which puts `sdi` on controller 1 and `sdq` on controller 2 whatever their
     /// models).
     pub fn scsi_controller_of(&self, disk: &Disk) -> Option<&Controller> {
+        let index = Self::scsi_controller_number_of(disk);
+        let is_scsi = |controller: &&Controller| controller.controller_type == ControllerType::Scsi;
+        // As libvirt writes them they stand together, sorted: then this is the one, however many there are.
+        let first = self.controllers.iter().position(|it| is_scsi(&it))?;
+        let guess = self.controllers.get(first.saturating_add(index as usize));
+        if let Some(controller) = guess.filter(is_scsi)
+            && controller.index == Some(index)
+            && self.controllers[first].index == Some(0)
+        {
+            return Some(controller);
+        }
+        self.scsi_controllers()
+            .find(|(number, _)| *number == index)
+            .map(|(_, controller)| controller)
+    }
+
+    /// The SCSI controllers that are written down, with their numbers.
+    pub fn scsi_controllers(&self) -> impl Iterator<Item = (u32, &Controller)> {
+        self.controllers
+            .iter()
+            .filter(|controller| controller.controller_type == ControllerType::Scsi)
+            .enumerate()
+            .map(|(nth, controller)| (controller.index.unwrap_or(nth as u32), controller))
+    }
+
+    /// The number of the SCSI controller that a disk hangs on, whether or not it is written down.
+    pub fn scsi_controller_number_of(disk: &Disk) -> u32 {
         let by_name = || {
             let target = disk.frontend.target.as_deref().unwrap_or_default();
             DriveAddress::of_target(TargetBus::Scsi, target).map_or(0, |place| place.controller)
         };
-        let index = match &disk.frontend.address {
+        match &disk.frontend.address {
             Some(Address::Drive(drive)) => drive.controller,
             Some(
                 Address::Pci(_)
@@ -88,13 +115,7 @@ impl Domain {
                 | Address::Other(_),
             )
             | None => by_name(),
-        };
-        self.controllers
-            .iter()
-            .filter(|controller| controller.controller_type == ControllerType::Scsi)
-            .enumerate()
-            .find(|(nth, controller)| controller.index.unwrap_or(*nth as u32) == index)
-            .map(|(_, controller)| controller)
+        }
     }
 
     /// The model of the controller that a SCSI disk hangs on.

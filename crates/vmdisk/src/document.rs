@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use vmdisk_libvirt::RootKind;
 use vmdisk_model::{Domain, FieldPath};
-use vmdisk_source::{Allowance, Edit, LineIndex, Problem, SourceMap, Span};
+use vmdisk_source::{Allowance, Edit, LaterWord, LineIndex, Problem, SourceMap, Span};
 
 use crate::{Place, ReadFailure};
 
@@ -113,6 +113,14 @@ impl Document {
         match &self.source {
             Source::LibvirtXml(document) => &document.problems,
             Source::QemuCommandLine(document) => &document.problems,
+        }
+    }
+
+    /// What is written that not every libvirt knows; libvirt has no part in a command line.
+    pub(crate) fn later_words(&self) -> &[LaterWord<FieldPath>] {
+        match &self.source {
+            Source::LibvirtXml(document) => &document.later_words,
+            Source::QemuCommandLine(_) => &[],
         }
     }
 

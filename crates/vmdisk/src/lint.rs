@@ -73,6 +73,7 @@ pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried)
         host: options.host,
         policy: options.policy,
         problems: document.problems(),
+        later_words: document.later_words(),
         taken_by: match &document.source {
             Source::LibvirtXml(_) => TakenBy::Libvirt,
             Source::QemuCommandLine(_) => TakenBy::Qemu,

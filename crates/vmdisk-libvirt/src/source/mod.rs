@@ -167,7 +167,7 @@ fn is_in_old_place(
         let message =
             format!("`<{name}>` stands in the disk and in its source; libvirt takes only one");
         reader.problem(
-            ProblemKind::Duplicate,
+            ProblemKind::DuplicateRefused,
             at,
             child.node.range().into(),
             message,

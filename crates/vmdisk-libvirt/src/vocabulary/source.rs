@@ -6,7 +6,7 @@ use vmdisk_model::{
 };
 
 use super::Field::{Disk, Image};
-use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Words};
+use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Uuid, Words};
 use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
 use super::{ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
 
@@ -105,7 +105,7 @@ static NETWORK: ElementSpec = ElementSpec::new("source")
         child((6, 2, 0), &TIMEOUT).is(Image(ImageField::Timeout)),
         child((7, 0, 0), &IDENTITY).is(Image(ImageField::Identity)),
         child((9, 8, 0), &KNOWN_HOSTS).is(Image(ImageField::KnownHosts)),
-        child((7, 10, 0), &NBD_RECONNECT).is(Image(ImageField::ReconnectDelay)),
+        child((9, 1, 0), &NBD_RECONNECT).is(Image(ImageField::ReconnectDelay)),
         child((4, 4, 0), &RESERVATIONS).is(Image(ImageField::Reservations)),
         DATA_STORE_CHILD,
         child((5, 0, 0), &PRIVATE_DATA),
@@ -232,13 +232,17 @@ static SECRET: ElementSpec = ElementSpec::new("secret")
     .needs(&[Need::EitherAttribute("uuid", "usage")])
     .attributes(&[
         attribute("type", (0, 9, 7), Text),
-        attribute("uuid", (0, 9, 7), Text),
+        attribute("uuid", (0, 9, 7), Uuid),
         attribute("usage", (0, 9, 7), Text),
     ]);
 
 pub(super) static ENCRYPTION: ElementSpec = ElementSpec::new("encryption")
     .attributes(&[
-        attribute("format", (0, 7, 1), Words(EncryptionFormat::WORDS)),
+        attribute("format", (0, 7, 1), Words(EncryptionFormat::WORDS)).later(&[
+            ("luks", (2, 1, 0), None),
+            // Not in 9.0, and in 10.0; which release between was not found out.
+            ("luks-any", (9, 1, 0), Some((8, 0, 0))),
+        ]),
         attribute("engine", (8, 0, 0), Words(EncryptionEngine::WORDS)),
     ])
     .children(&[
@@ -318,9 +322,9 @@ static RECONNECT: ElementSpec = ElementSpec::new("reconnect").attributes(&[
     attribute("timeout", (7, 1, 0), Unsigned32),
 ]);
 
-/// libvirt `<reconnect>` of NBD.
+/// libvirt `<reconnect>` of NBD; absent in the schema of 9.0, and posted for review when it was released.
 static NBD_RECONNECT: ElementSpec =
-    ElementSpec::new("reconnect").attributes(&[attribute("delay", (7, 10, 0), Unsigned32)]);
+    ElementSpec::new("reconnect").attributes(&[attribute("delay", (9, 1, 0), Unsigned32)]);
 
 static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
     attribute("name", (0, 8, 7), Text),

@@ -72,11 +72,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "was not specified in the image metadata",
-                source: "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse; virsh create; a backing file without one of its own is taken by its first bytes",
-            },
+            Evidence::refused_by_libvirt_at_start("was not specified in the image metadata", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse; a backing file without one of its own is taken by its first bytes"),
             Evidence::Cve("CVE-2008-2004"),
         ],
         supersedes: &[],

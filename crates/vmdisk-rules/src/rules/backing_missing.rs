@@ -57,11 +57,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "Cannot access backing file",
-                source: "src/storage_file/storage_source.c, virStorageSourceReportBrokenChain; virsh create",
-            },
+            Evidence::refused_by_libvirt_at_start("Cannot access backing file", "src/storage_file/storage_source.c, virStorageSourceReportBrokenChain"),
         ],
         supersedes: &[],
         check: check,

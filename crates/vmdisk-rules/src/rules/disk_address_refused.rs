@@ -50,7 +50,8 @@ declare_rule! {
             Evidence::refused_by_libvirt("cannot use CCW address type for device", "src/qemu/qemu_domain_address.c, qemuDomainAssignCCWAddresses"),
             Evidence::refused_by_libvirt("virtio disk cannot have an address of type '…'", "src/qemu/qemu_domain_address.c, qemuDomainAssignDevicePCISlots"),
             Evidence::refused_by_libvirt("using disk target name '…' conflicts with SCSI host device address", "src/conf/domain_conf.c, virDomainDiskDefAssignAddress"),
-            Evidence::refused_by_libvirt("in use by another SCSI", "src/conf/domain_validate.c, virDomainDefDuplicateHostdevInfoValidate"),
+            Evidence::refused_by_libvirt("SCSI host address controller='…' bus='…' target='…' unit='…' in use by a SCSI disk", "src/conf/domain_postparse.c, virDomainHostdevDefPostParse"),
+            Evidence::refused_by_libvirt_in_documents("SCSI host address controller='…' bus='…' target='…' unit='…' in use by another SCSI disk", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate; an earlier check says it in other words"),
             Evidence::refused_by_libvirt("Found duplicate drive address for disk with target name '…' controller='…' bus='…' target='…' unit='…'", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate"),
         ],
         supersedes: &[],
@@ -85,6 +86,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(place) = place_of(disk, bus) else {
             continue;
         };
+        let at = written_place(index, disk);
         if bus == TargetBus::Scsi && of_host.contains(&place) {
             report
                 .finding(at, format!("`{}` and a SCSI device of the host are at one place", disk.name()))
@@ -96,7 +98,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(first) = taken.insert((bus, place), index) else {
             continue;
         };
-        let other = context.domain.disks[first].name();
+        let other_disk = &context.domain.disks[first];
+        let other = other_disk.name();
         let DriveAddress {
             controller,
             bus: channel,
@@ -109,7 +112,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 format!("`{}` and `{other}` are at one place of bus '{bus}'", disk.name()),
             )
             .label(format!("controller {controller}, bus {channel}, target {target}, unit {unit}"))
-            .related(FieldPath::Disk(first, DiskField::Address), format!("`{other}` is there"))
+            .related(written_place(first, other_disk), format!("`{other}` is there"))
             .note("libvirt refuses the guest for it; a disk without an address is at the place its name stands for")
             .help("give one of them another unit, or leave both addresses to libvirt");
     }
@@ -160,6 +163,15 @@ fn not_on_a_pc(context: &Context<'_>, address: &Address) -> Option<&'static str>
         .as_ref()
         .is_some_and(|machine| machine.is_q35() || machine.is_i440fx());
     (is_pc && matches!(address, Address::Ccw(_))).then_some("addresses of type 'pci' on a PC")
+}
+
+/// What says where a disk is: its address, or its name where it has none.
+fn written_place(index: usize, disk: &Disk) -> FieldPath {
+    let field = match disk.frontend.address {
+        Some(_) => DiskField::Address,
+        None => DiskField::TargetDev,
+    };
+    FieldPath::Disk(index, field)
 }
 
 /// Where a disk sits on a controller.

@@ -6,7 +6,7 @@ use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues, Scope}
 use vmdisk_source::ProblemKind;
 
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// The mapping of queues to iothreads is one that QEMU refuses.
@@ -110,11 +110,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         finding.span(problem.span).severity(Severity::Advice);
         finding.help(problem.help.as_deref().unwrap_or("take it away"));
     }
-    // Of disks alone nobody knows how many vCPUs there are, and with old machine types there is one queue, which
-    // nobody maps.
+    // Of disks alone nobody knows how many vCPUs there are.
     let domain = context.domain;
     let is_known = domain.scope == Scope::WholeGuest;
     let by_default = is_known.then(|| domain.queues_by_default());
+    let must_be_written = context.taken_by == TakenBy::Libvirt;
     for (index, disk) in context.disks() {
         let frontend = &disk.frontend;
         let owner = || format!("`{}`", disk.name());
@@ -124,7 +124,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             owner,
             &frontend.iothread_mapping,
-            frontend.queues.or(by_default),
+            Queues {
+                written: frontend.queues,
+                by_default,
+                must_be_written,
+            },
             frontend.iothread.is_some(),
         );
     }
@@ -136,10 +140,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             owner,
             &controller.iothread_mapping,
-            controller.queues.or(by_default),
+            Queues {
+                written: controller.queues,
+                by_default,
+                must_be_written,
+            },
             controller.iothread.is_some(),
         );
     }
+}
+
+/// How many queues a device has, as far as that is known.
+struct Queues {
+    written: Option<u32>,
+    by_default: Option<u32>,
+    /// libvirt does not count vCPUs.
+    must_be_written: bool,
 }
 
 fn look(
@@ -147,16 +163,21 @@ fn look(
     at: FieldPath,
     owner: impl Fn() -> String,
     rows: &[IoThreadQueues],
-    queues: Option<u32>,
+    queues: Queues,
     has_iothread: bool,
 ) {
     if rows.is_empty() {
         return;
     }
+    let names_queues = rows.iter().any(|row| !row.queues.is_empty());
+    let is_silent = queues.must_be_written && queues.written.is_none();
+    let queues = queues.written.or(queues.by_default);
     let fault = if has_iothread {
         Some("it has an iothread of its own beside it".to_owned())
     } else {
-        fault(rows, queues)
+        let unwritten =
+            || "libvirt wants the number of queues written where rows name them".to_owned();
+        fault(rows, queues).or_else(|| (is_silent && names_queues).then(unwritten))
     };
     if let Some(fault) = fault {
         report

@@ -76,18 +76,9 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("controller iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuDomainCheckSCSIControllerIOThreads"),
             Evidence::refused_by_libvirt("Disk iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads"),
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "Disk iothread '1' not defined in iothreadid",
-                source: "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads",
-            },
             Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping: iothread '1' not defined in iothreadid"),
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "controller iothread '1' not defined in iothreadid",
-                source: "src/qemu/qemu_validate.c, qemuDomainCheckSCSIControllerIOThreads",
-            },
         ],
         supersedes: &[],
         check: check,

@@ -104,11 +104,6 @@ declare_rule! {
         evidence: &[
             Evidence::refused_by_libvirt("IOThreads not available for bus … target …", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads"),
             Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "IOThreads not available for bus sata target sda",
-                source: "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads",
-            },
-            Evidence::Refused {
                 by: "QEMU 5.2, 7.2, 10.0 and 11.1",
                 text: "Property 'ide-hd.iothread' not found",
                 source: "hw/ide/ide-dev.c has no such property",

@@ -1,12 +1,17 @@
 //! All rules, one file each, sorted by name.
 
+mod address_beyond_controller;
+mod address_twice;
+mod aio_ignored;
 mod aio_slots_exhausted;
+mod alias_twice;
 mod allowance_unknown_rule;
 mod allowance_unused;
 mod allowance_without_reason;
 mod backing_format_missing;
 mod backing_missing;
 mod backing_protocol_url;
+mod backing_unsupported;
 mod blkio_device_twice;
 mod block_size_refused;
 mod boot_order_beside_boot_device;
@@ -78,6 +83,7 @@ mod migration_source_missing;
 mod missing_value;
 mod name_refused;
 mod native_without_direct;
+mod network_server_refused;
 mod network_source_refused;
 mod node_on_two_iothreads;
 mod node_order;
@@ -105,7 +111,11 @@ mod read_only_filesystem;
 mod read_only_ide_disk;
 mod read_only_on_one_node;
 mod refused_by_qemu;
+mod relative_path;
+mod rotation_rate_unknown;
+mod scsi_controller_implicit;
 mod serial_too_long;
+mod serial_twice;
 mod shareable_cached;
 mod slice_beyond_storage;
 mod slice_unaligned;
@@ -131,26 +141,33 @@ mod unknown_element;
 mod unstable_device_path;
 mod unsupported_by_target;
 mod usb_disabled;
+mod usb_drive_empty;
 mod vectors_too_few;
 mod vhost_user_flushes_lost;
 mod vhost_user_needs_shared_mem;
 mod vhost_user_option_refused;
 mod vhost_user_server_socket;
+mod vhost_vdpa_needs_direct;
 
 use vmdisk_facts::Version;
 use vmdisk_source::ProblemKind;
 
-use crate::{Applicability, Context, Fix, Missing, Report, Rule};
+use crate::{Applicability, Context, Fix, Missing, Report, Rule, Severity};
 
 /// Every rule, sorted by name.
 pub static RULES: &[&Rule] = &[
+    &address_beyond_controller::RULE,
+    &address_twice::RULE,
+    &aio_ignored::RULE,
     &aio_slots_exhausted::RULE,
+    &alias_twice::RULE,
     &allowance_unknown_rule::RULE,
     &allowance_unused::RULE,
     &allowance_without_reason::RULE,
     &backing_format_missing::RULE,
     &backing_missing::RULE,
     &backing_protocol_url::RULE,
+    &backing_unsupported::RULE,
     &blkio_device_twice::RULE,
     &block_size_refused::RULE,
     &boot_order_beside_boot_device::RULE,
@@ -222,6 +239,7 @@ pub static RULES: &[&Rule] = &[
     &missing_value::RULE,
     &name_refused::RULE,
     &native_without_direct::RULE,
+    &network_server_refused::RULE,
     &network_source_refused::RULE,
     &node_on_two_iothreads::RULE,
     &node_order::RULE,
@@ -249,7 +267,11 @@ pub static RULES: &[&Rule] = &[
     &read_only_ide_disk::RULE,
     &read_only_on_one_node::RULE,
     &refused_by_qemu::RULE,
+    &relative_path::RULE,
+    &rotation_rate_unknown::RULE,
+    &scsi_controller_implicit::RULE,
     &serial_too_long::RULE,
+    &serial_twice::RULE,
     &shareable_cached::RULE,
     &slice_beyond_storage::RULE,
     &slice_unaligned::RULE,
@@ -275,11 +297,13 @@ pub static RULES: &[&Rule] = &[
     &unstable_device_path::RULE,
     &unsupported_by_target::RULE,
     &usb_disabled::RULE,
+    &usb_drive_empty::RULE,
     &vectors_too_few::RULE,
     &vhost_user_flushes_lost::RULE,
     &vhost_user_needs_shared_mem::RULE,
     &vhost_user_option_refused::RULE,
     &vhost_user_server_socket::RULE,
+    &vhost_vdpa_needs_direct::RULE,
 ];
 
 /// The rule with this name.
@@ -305,7 +329,7 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
                 "check the spelling against libvirt's documentation, or take it away"
             }
             (None, ProblemKind::MissingValue) => "write it",
-            (None, ProblemKind::Duplicate) => "keep the one that is meant and take the other away",
+            (None, ProblemKind::Duplicate | ProblemKind::DuplicateRefused) => "keep the one that is meant and take the other away",
             (
                 None,
                 ProblemKind::DiscardOnOneNode
@@ -347,6 +371,9 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
                 "declare the prefix on the root element, such as xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
             }
         });
+        if kind == ProblemKind::DuplicateRefused {
+            finding.severity(Severity::Error);
+        }
         if !problem.fix.is_empty() {
             finding.fix(Fix {
                 changes: Vec::new(),

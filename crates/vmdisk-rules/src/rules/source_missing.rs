@@ -58,11 +58,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "Cannot access storage file",
-                source: "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; for the image and for one in a written <backingStore>",
-            },
+            Evidence::refused_by_libvirt_at_start("Cannot access storage file", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; for the image and for one in a written <backingStore>"),
         ],
         supersedes: &[],
         check: check,

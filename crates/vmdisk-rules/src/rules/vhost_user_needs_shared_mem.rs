@@ -90,11 +90,6 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("'vhostuser' requires shared memory", "src/qemu/qemu_validate.c, qemuValidateDomainDefVhostUserRequireSharedMemory"),
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "'vhostuser' requires shared memory",
-                source: "src/qemu/qemu_validate.c, qemuValidateDomainDefVhostUserRequireSharedMemory",
-            },
             Evidence::Measured {
                 figures: "without shared memory QEMU starts and says `vhost-user-blk: vhost start failed` when the guest's driver starts; with a memory backend that is private the guest hangs and nothing is said",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1 with qemu-storage-daemon; 11.1 reports the second case too",

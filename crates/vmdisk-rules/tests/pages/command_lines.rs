@@ -65,6 +65,7 @@ fn reported_of_command_line(rule: &Rule, example: &Example) -> Option<usize> {
         host: host.as_ref(),
         policy: policy_of(example),
         problems: &read.problems,
+        later_words: &[],
         taken_by: TakenBy::Qemu,
     };
     Some(count(rule, &check(&context)))

@@ -14,7 +14,7 @@ use vmdisk_rules::{
     ComparedHost, Comparison, Context, Evidence, Example, Group, Outcome, Policy, RULES, Rule,
     TakenBy, check, compare,
 };
-use vmdisk_source::{Edit, Problem, SourceMap, apply_edits};
+use vmdisk_source::{Edit, LaterWord, Problem, SourceMap, apply_edits};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -94,6 +94,13 @@ impl Document {
         }
     }
 
+    fn later_words(&self) -> &[LaterWord<FieldPath>] {
+        match self {
+            Document::Xml(document) => &document.later_words,
+            Document::CommandLine(_) => &[],
+        }
+    }
+
     fn source_map(&self) -> &SourceMap<FieldPath> {
         match self {
             Document::Xml(document) => &document.source_map,
@@ -134,6 +141,7 @@ fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
         host: hosts.first(),
         policy: policy_of(example),
         problems: document.problems(),
+        later_words: document.later_words(),
         taken_by: match &document {
             Document::Xml(_) => TakenBy::Libvirt,
             Document::CommandLine(_) => TakenBy::Qemu,

@@ -163,7 +163,15 @@ impl Redactor {
             identity,
             known_hosts,
         } = source;
-        for text in [called, query, snapshot, initiator, tls_hostname] {
+        // A slash parts a pool from an image, and a target from a unit: the parts are names, the slash is none.
+        if let Some(called) = called {
+            let parts = called.split('/').map(|part| match part {
+                "" => String::new(),
+                part => self.name(part),
+            });
+            *called = parts.collect::<Vec<_>>().join("/");
+        }
+        for text in [query, snapshot, initiator, tls_hostname] {
             name(text);
         }
         path(config_file);

@@ -253,6 +253,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: |_| true,
     },
     Allowed {
+        rule: "serial-twice",
+        reason: "both serial numbers were asked for",
+        holds: |case| case.disk_asks(|disk| disk.serial.is_some()),
+    },
+    Allowed {
         rule: "shareable-cached",
         reason: "sharing and a page cache were both asked for",
         holds: |case| case.disk_asks(|disk| disk.shareable == Some(true) && disk.cache.is_some()),
