@@ -261,7 +261,7 @@ for (const width of [1280, 390]) {
     }
     found.push(`${width}: ${elements > 100} elements, ${pictures} pictures`);
     left -= 1;
-    if (left === 0) document.title = 'done', document.body.textContent = JSON.stringify(found);
+    if (left === 0) document.title = 'done', document.body.textContent = JSON.stringify(found.sort());
   };
   frame.srcdoc = text;
   document.body.append(frame);

@@ -1,7 +1,10 @@
 //! How requests reach the host.
 
+use std::process::{Command, Stdio};
+
 use crate::row::{Refusing, Row, row, try_rows};
 use vmdisk::facts::Version;
+use vmdisk_tests::{on_each_qemu, real};
 
 const F: &str = "-device virtio-blk-pci,drive=f0,id=vda";
 
@@ -109,37 +112,79 @@ fn host_io_that_qemu_refuses_is_reported() {
     try_rows("host_io", &with_device(&rows));
 }
 
+/// What a QEMU refuses for the file system that the image `/mnt/a.raw` is on.
+struct Mounted {
+    /// Makes the file system at `/mnt`, with the image.
+    script: &'static str,
+    /// Members of the node.
+    node: &'static str,
+    rule: &'static str,
+    says: &'static str,
+}
+
+const MOUNTED: [Mounted; 2] = [
+    Mounted {
+        script: "mount -t tmpfs none /mnt && truncate -s 1M /mnt/a.raw && mount -o remount,ro /mnt",
+        node: "",
+        rule: "read-only-filesystem",
+        says: "Read-only file system",
+    },
+    Mounted {
+        script: "mount -t ramfs none /mnt && truncate -s 1M /mnt/a.raw",
+        node: ",cache.direct=on",
+        rule: "odirect-unsupported",
+        says: "filesystem does not support O_DIRECT",
+    },
+];
+
 #[test]
 fn a_host_without_o_direct_and_one_mounted_read_only_are_real_refusals_too() {
-    // Only a mount of one's own shows them, which needs a namespace; see `refused_by_programs` of vmdisk-rules.
-    let unshare = ["--user", "--map-root-user", "--mount"];
-    let may_mount = std::process::Command::new("unshare")
-        .args(unshare)
-        .args(["sh", "-c", "mount -t tmpfs none /mnt"])
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if !vmdisk_tests::real(
-        may_mount,
-        "read-only file system",
-        "the right to mount in a namespace",
-    ) {
+    // Only a mount of one's own shows them, which needs a namespace.
+    let inside = |script: &str| {
+        Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .output()
+    };
+    let may_mount = inside("mount -t tmpfs none /mnt").is_ok_and(|it| it.status.success());
+    let test = "file systems that refuse";
+    if !real(may_mount, test, "the right to mount in a namespace") {
         return;
     }
-    vmdisk_tests::on_each_qemu("read-only file system", |qemu| {
-        let script = format!(
-            "mount -t tmpfs none /mnt && truncate -s 1M /mnt/a.raw && mount -o remount,ro /mnt && \
-             exec '{}' -S -display none -nodefaults -accel tcg -blockdev driver=file,node-name=f0,filename=/mnt/a.raw",
-            qemu.emulator().display()
+    let folder = tempfile::tempdir().unwrap();
+    let guest = folder.path().join("guest.args");
+    for mounted in &MOUNTED {
+        let Mounted {
+            script,
+            node,
+            rule,
+            says,
+        } = mounted;
+        let words = format!(
+            "-nodefaults -machine q35 -blockdev driver=file,node-name=f0,filename=/mnt/a.raw{node} {F}"
         );
-        let output = std::process::Command::new("unshare")
-            .args(unshare)
-            .args(["sh", "-c", &script])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        std::fs::write(&guest, format!("qemu-system-x86_64 {words}\n")).unwrap();
+        let linter = env!("CARGO_BIN_EXE_vmdisk-under-test");
+        let lint = format!(
+            "{script} && exec {linter} lint --live --format concise {}",
+            guest.display()
+        );
+        let output = inside(&lint).unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(
-            !output.status.success() && said.contains("Read-only file system"),
-            "{said}"
+            said.contains(&format!("error[{rule}]")),
+            "{rule}: {output:?}"
         );
-    });
+        on_each_qemu(test, |qemu| {
+            let emulator = qemu.emulator();
+            let start = format!(
+                "{script} && exec '{}' -S -display none -accel tcg {words}",
+                emulator.display()
+            );
+            let output = inside(&start).unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && said.contains(says), "{said}");
+        });
+    }
 }

@@ -110,8 +110,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         finding.span(problem.span).severity(Severity::Advice);
         finding.help(problem.help.as_deref().unwrap_or("take it away"));
     }
-    // Of disks alone nobody knows how many vCPUs there are, and with old machine types there is one queue, which
-    // nobody maps.
+    // Of disks alone nobody knows how many vCPUs there are.
     let domain = context.domain;
     let is_known = domain.scope == Scope::WholeGuest;
     let by_default = is_known.then(|| domain.queues_by_default());
