@@ -39,13 +39,33 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
     ),
     (
         "disk-slices.x86_64-latest.xml",
+        "duplicate-disk-source",
+        "one disk writes a file that another stands on, in other parts of it, and QEMU locks whole files",
+    ),
+    (
+        "disk-slices.x86_64-latest.xml",
         "slice-unaligned",
         "slices of 321 bytes, which QEMU refuses (`Specified size is not multiple of 512`)",
     ),
     (
         "disk-slices.xml",
+        "duplicate-disk-source",
+        "one disk writes a file that another stands on, in other parts of it, and QEMU locks whole files",
+    ),
+    (
+        "disk-slices.xml",
         "slice-unaligned",
         "slices of 321 bytes, which QEMU refuses (`Specified size is not multiple of 512`)",
+    ),
+    (
+        "virtio-lun.x86_64-9.0.0.xml",
+        "lun-on-virtio-blk",
+        "libvirt takes it for QEMU 9.0, which says `Please set scsi=off for virtio-blk devices` and ends",
+    ),
+    (
+        "virtio-lun.xml",
+        "lun-on-virtio-blk",
+        "libvirt takes it for QEMU 9.0, which says `Please set scsi=off for virtio-blk devices` and ends",
     ),
     (
         "virtio-lun.x86_64-9.0.0.xml",
