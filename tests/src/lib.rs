@@ -6,7 +6,7 @@ mod qemus;
 
 use std::path::{Path, PathBuf};
 
-pub use libvirts::{LibvirtBuild, NEWER_LIBVIRT, Verdict, libvirts};
+pub use libvirts::{LibvirtBuild, LibvirtSession, NEWER_LIBVIRT, Step, Verdict, libvirts};
 pub use qemus::{QEMU_VERSIONS, QemuBuild, on_each_qemu, qemus};
 
 /// The root of the repository.

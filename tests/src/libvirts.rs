@@ -56,7 +56,7 @@ pub fn libvirts(test: &str) -> Vec<LibvirtBuild> {
         PathBuf::from,
     );
     let mut found = Vec::new();
-    let installed = LibvirtBuild::at(PathBuf::from("virsh"));
+    let installed = LibvirtBuild::installed();
     if crate::real(installed.is_some(), test, "virsh and qemu-system-x86_64") {
         found.extend(installed);
     }
@@ -70,9 +70,14 @@ pub fn libvirts(test: &str) -> Vec<LibvirtBuild> {
 }
 
 impl LibvirtBuild {
+    /// The one that is on the search path, if its driver runs here.
+    pub fn installed() -> Option<Self> {
+        LibvirtBuild::at(PathBuf::from("virsh"))
+    }
+
     fn at(virsh: PathBuf) -> Option<Self> {
-        let session = Session::new()?;
-        let said = session.virsh(&virsh, "version\n")?;
+        let session = LibvirtSession::new(&virsh)?;
+        let said = session.say("version\n")?;
         let number = |after: &str| {
             let line = said.lines().find_map(|line| line.strip_prefix(after))?;
             Version::leading(line.rsplit(' ').next()?)
@@ -93,33 +98,119 @@ impl LibvirtBuild {
         }
     }
 
-    /// Defines guests; one verdict for each, in order.
+    /// A driver of its own, which knows no guests yet.
+    ///
+    /// # Panics
+    /// If no folder can be made for it.
+    pub fn session(&self) -> LibvirtSession {
+        LibvirtSession::new(&self.virsh).expect("a folder for a libvirt can be made")
+    }
+}
+
+/// What a libvirt is to do with a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Keep its definition.
+    Define,
+    /// Start it, and end it again.
+    Start,
+}
+
+/// A driver with a root of its own, which ends with it.
+#[derive(Debug)]
+pub struct LibvirtSession {
+    virsh: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+impl LibvirtSession {
+    fn new(virsh: &Path) -> Option<Self> {
+        // libvirt syncs each definition, which memory does at once.
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory).ok()?
+        } else {
+            tempfile::tempdir().ok()?
+        };
+        let etc = folder.path().join("root").join("etc");
+        std::fs::create_dir_all(&etc).ok()?;
+        // As root it need not look at QEMU again for each guest. It has no log daemon, and no mounts of its own, which
+        // need not be possible where it runs.
+        let configuration = "user = \"root\"\ngroup = \"root\"\nsecurity_driver = \"none\"\nstdio_handler = \"file\"\nnamespaces = []\n";
+        std::fs::write(etc.join("qemu.conf"), configuration).ok()?;
+        Some(LibvirtSession {
+            virsh: virsh.to_owned(),
+            folder,
+        })
+    }
+
+    /// A folder that the driver sees under the same name, for images.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs commands, of which one that fails does not stop those behind it; answers and complaints are in their
+    /// order. Its end is cut off if the driver crashes or thinks for too long.
+    pub fn say(&self, commands: &str) -> Option<String> {
+        let output = self.folder.path().join("said");
+        let said = File::create(&output).ok()?;
+        let script = self.folder.path().join("commands");
+        std::fs::write(&script, commands).ok()?;
+        let root = self.folder.path().join("root");
+        let mut child = Command::new(&self.virsh)
+            .env("VMDISK_ROOT", self.folder.path())
+            .env("LC_ALL", "C")
+            .arg("--connect")
+            .arg(format!("qemu:///embed?root={}", root.display()))
+            .stdin(Stdio::from(File::open(&script).ok()?))
+            .stdout(Stdio::from(said.try_clone().ok()?))
+            .stderr(Stdio::from(said))
+            .spawn()
+            .ok()?;
+        wait_while_it_answers(&mut child, &output);
+        Some(String::from_utf8_lossy(&std::fs::read(&output).ok()?).into_owned())
+    }
+
+    /// Takes a step with each guest; one verdict for each, in order.
     ///
     /// # Panics
     /// If libvirt does not come to the end of them, with all that it said.
-    pub fn verdicts<'a>(&self, guests: impl IntoIterator<Item = &'a str>) -> Vec<Verdict> {
-        let session = Session::new().expect("a folder for a libvirt can be made");
-        let file = |number: usize| session.folder.path().join(format!("{number}.xml"));
-        let mut count = 0;
+    pub fn verdicts<'a>(
+        &self,
+        step: Step,
+        guests: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<Verdict> {
+        let file = |number: usize| self.folder.path().join(format!("{number}.xml"));
+        let mut names = Vec::new();
         for xml in guests {
-            std::fs::write(file(count), xml).expect("a guest can be written");
-            count += 1;
+            std::fs::write(file(names.len()), xml).expect("a guest can be written");
+            let name = xml
+                .split_once("<name>")
+                .and_then(|(_, rest)| rest.split_once('<'));
+            names.push(name.map_or("", |(name, _)| name));
         }
+        let count = names.len();
         let mut verdicts = Vec::with_capacity(count);
         while verdicts.len() < count {
             let mut commands = String::new();
-            for number in verdicts.len()..count {
+            for (number, name) in names.iter().enumerate().skip(verdicts.len()) {
                 let file = file(number);
                 let file = file.display();
-                // A definition that stays would be in the way of the next guest with its name.
+                let (before, after) = match step {
+                    // A definition that stays would be in the way of the next guest with its name.
+                    Step::Define => (format!("define {file}"), String::new()),
+                    // QEMU outlives the driver that started it.
+                    Step::Start => (
+                        format!("create --paused {file}"),
+                        format!("destroy {name}\n"),
+                    ),
+                };
                 let _ = writeln!(
                     commands,
-                    "echo BEGIN {number}\ndefine {file}\necho END {number}"
+                    "echo BEGIN {number}\n{before}\necho END {number}\n{after}"
                 );
             }
-            let said = session
-                .virsh(&self.virsh, &commands)
-                .expect("virsh can be started");
+            let said = self.say(&commands).expect("virsh can be started");
             let before = verdicts.len();
             read_verdicts(&said, count, &mut verdicts);
             assert!(
@@ -156,7 +247,10 @@ fn read_verdicts(said: &str, count: usize, verdicts: &mut Vec<Verdict>) {
 fn refusal(said: &str) -> Option<String> {
     let mut lines = said.lines().filter_map(|line| line.strip_prefix("error: "));
     lines
-        .rfind(|line| !line.starts_with("Failed to define domain from "))
+        .rfind(|line| {
+            !line.starts_with("Failed to define domain from ")
+                && !line.starts_with("Failed to create domain from ")
+        })
         .map(str::to_owned)
 }
 
@@ -177,49 +271,5 @@ fn wait_while_it_answers(child: &mut Child, output: &Path) {
             return;
         }
         std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// A root of its own for one run of a driver.
-struct Session {
-    folder: tempfile::TempDir,
-}
-
-impl Session {
-    fn new() -> Option<Self> {
-        // libvirt syncs each definition, which memory does at once.
-        let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() {
-            tempfile::tempdir_in(memory).ok()?
-        } else {
-            tempfile::tempdir().ok()?
-        };
-        let etc = folder.path().join("root").join("etc");
-        std::fs::create_dir_all(&etc).ok()?;
-        // As root it need not look at QEMU again for each guest.
-        let configuration = "user = \"root\"\ngroup = \"root\"\nsecurity_driver = \"none\"\n";
-        std::fs::write(etc.join("qemu.conf"), configuration).ok()?;
-        Some(Session { folder })
-    }
-
-    /// Runs commands, of which one that fails does not stop those behind it; answers are in their order.
-    fn virsh(&self, virsh: &Path, commands: &str) -> Option<String> {
-        let output = self.folder.path().join("said");
-        let said = File::create(&output).ok()?;
-        let script = self.folder.path().join("commands");
-        std::fs::write(&script, commands).ok()?;
-        let root = self.folder.path().join("root");
-        let mut child = Command::new(virsh)
-            .env("VMDISK_ROOT", self.folder.path())
-            .env("LC_ALL", "C")
-            .arg("--connect")
-            .arg(format!("qemu:///embed?root={}", root.display()))
-            .stdin(Stdio::from(File::open(&script).ok()?))
-            .stdout(Stdio::from(said.try_clone().ok()?))
-            .stderr(Stdio::from(said))
-            .spawn()
-            .ok()?;
-        wait_while_it_answers(&mut child, &output);
-        Some(String::from_utf8_lossy(&std::fs::read(&output).ok()?).into_owned())
     }
 }

@@ -321,7 +321,8 @@ impl<'t> Reader<'t> {
             | Value::Unsigned32
             | Value::Positive32
             | Value::Unsigned64
-            | Value::AnyBase => "invalid",
+            | Value::AnyBase
+            | Value::Uuid => "invalid",
         };
         let message = format!("{what} value `{value}` for `{name}`, {}", fault.expected);
         let problem = self.problem(ProblemKind::InvalidValue, at, span, message);

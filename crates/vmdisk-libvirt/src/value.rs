@@ -42,7 +42,12 @@ impl Value {
             Value::AnyBase if any_base(text).is_none() => {
                 fault("expected a number from 0 to 0xffffffff")
             }
-            Value::Unsigned32 | Value::Positive32 | Value::Unsigned64 | Value::AnyBase => Ok(()),
+            Value::Uuid if !is_uuid(text) => fault("expected a UUID of 32 digits of base 16"),
+            Value::Unsigned32
+            | Value::Positive32
+            | Value::Unsigned64
+            | Value::AnyBase
+            | Value::Uuid => Ok(()),
         }
     }
 }
@@ -113,6 +118,19 @@ fn unsigned(text: &str, radix: u32) -> Option<u64> {
         return None;
     }
     u64::from_str_radix(text, radix).ok()
+}
+
+/// True for what libvirt's `virUUIDParse` reads: 16 bytes of two digits, with dashes and blanks between bytes.
+fn is_uuid(text: &str) -> bool {
+    let mut digits = 0;
+    for character in text.trim().chars() {
+        match character {
+            '-' | ' ' if digits % 2 == 0 => {}
+            _ if character.is_ascii_hexdigit() => digits += 1,
+            _ => return false,
+        }
+    }
+    digits == 32
 }
 
 /// A decimal number, as libvirt reads it.

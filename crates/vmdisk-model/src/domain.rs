@@ -118,10 +118,22 @@ impl Domain {
         }
     }
 
-    /// The device model that a disk's frontend comes to.
+    /// The model of the controller that a SCSI disk hangs on.
     ///
-    /// A SCSI disk without a written controller, or on one without a model, is what libvirt makes of it
+    /// Without a written controller, or on one without a model, it is what libvirt makes of it
     /// ([`ScsiControllerModel::libvirts_choice`]); where no architecture is written, that of a PC.
+    pub fn scsi_model_of(&self, disk: &Disk) -> ScsiControllerModel {
+        let written = self
+            .scsi_controller_of(disk)
+            .and_then(|controller| controller.scsi_model)
+            .filter(|model| *model != ScsiControllerModel::Auto);
+        written.unwrap_or_else(|| {
+            let architecture = self.architecture.unwrap_or(Architecture::X86_64);
+            ScsiControllerModel::libvirts_choice(architecture, self.machine.as_ref())
+        })
+    }
+
+    /// The device model that a disk's frontend comes to; of a SCSI disk, as [`Self::scsi_model_of`] has it.
     pub fn frontend_kind(&self, disk: &Disk) -> FrontendKind {
         if matches!(disk.backend.source, BackendSource::VhostUser(_)) {
             return FrontendKind::VhostUserBlk;
@@ -129,15 +141,7 @@ impl Domain {
         match disk.frontend.effective_bus() {
             TargetBus::Virtio => FrontendKind::VirtioBlk,
             TargetBus::Scsi => {
-                let written = self
-                    .scsi_controller_of(disk)
-                    .and_then(|controller| controller.scsi_model)
-                    .filter(|model| *model != ScsiControllerModel::Auto);
-                let model = written.unwrap_or_else(|| {
-                    let architecture = self.architecture.unwrap_or(Architecture::X86_64);
-                    ScsiControllerModel::libvirts_choice(architecture, self.machine.as_ref())
-                });
-                if model.is_virtio() {
+                if self.scsi_model_of(disk).is_virtio() {
                     FrontendKind::VirtioScsi
                 } else {
                     FrontendKind::Scsi

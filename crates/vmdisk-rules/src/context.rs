@@ -89,6 +89,14 @@ impl<'a> Context<'a> {
         self
     }
 
+    /// What is to be said to people who write for libvirt, or to those who write a command line.
+    pub const fn for_taker<'w>(&self, libvirt: &'w str, qemu: &'w str) -> &'w str {
+        match self.taken_by {
+            TakenBy::Libvirt => libvirt,
+            TakenBy::Qemu => qemu,
+        }
+    }
+
     /// Disks with their numbers.
     pub fn disks(&self) -> impl Iterator<Item = (usize, &'a Disk)> + use<'a> {
         self.domain.disks.iter().enumerate()

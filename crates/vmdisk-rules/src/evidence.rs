@@ -3,7 +3,8 @@
 /// One piece of evidence, of a kind that a reader can check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// A program refuses the configuration; a test in this repository starts it and is refused.
+    /// A program refuses the configuration; a test in this repository starts it and is refused, unless it is said
+    /// to be from documents only.
     Refused {
         /// Program and versions, such as `libvirt 9.0`.
         by: &'static str,
@@ -27,6 +28,9 @@ pub enum Evidence {
     NotMeasuredHere(&'static str),
 }
 
+const AT_START: &str = "libvirt at the start";
+const IN_DOCUMENTS: &str = "libvirt, from documents only";
+
 impl Evidence {
     /// Something that libvirt refuses: its text, in which `…` stands for what differs, and where it comes from.
     pub const fn refused_by_libvirt(text: &'static str, source: &'static str) -> Self {
@@ -35,6 +39,35 @@ impl Evidence {
             text,
             source,
         }
+    }
+
+    /// Something that libvirt takes, and refuses to start.
+    pub const fn refused_by_libvirt_at_start(text: &'static str, source: &'static str) -> Self {
+        Evidence::Refused {
+            by: AT_START,
+            text,
+            source,
+        }
+    }
+
+    /// Something that libvirt refuses as its source has it, and that none that is tried here can be made to say:
+    /// `source` says why.
+    pub const fn refused_by_libvirt_in_documents(text: &'static str, source: &'static str) -> Self {
+        Evidence::Refused {
+            by: IN_DOCUMENTS,
+            text,
+            source,
+        }
+    }
+
+    /// True if the program takes the configuration, and refuses to start it.
+    pub fn is_at_start(&self) -> bool {
+        matches!(self, Evidence::Refused { by, .. } if *by == AT_START)
+    }
+
+    /// True if no program was made to say it.
+    pub fn is_from_documents(&self) -> bool {
+        matches!(self, Evidence::Refused { by, .. } if *by == IN_DOCUMENTS)
     }
 
     /// True if `program` says in `message` what it is quoted for.

@@ -150,9 +150,18 @@ impl Document {
         }
     }
 
-    /// A field in words: `disk vda › driver/@cache`.
+    /// A field in words: `disk vda › driver/@cache`, and of a command line, which has no elements, `disk vda › cache`.
     pub fn breadcrumb(&self, at: FieldPath) -> String {
-        breadcrumb(self.domain(), at)
+        let mut crumb = breadcrumb(self.domain(), at);
+        if let Source::QemuCommandLine(_) = &self.source
+            && let Some(attribute) = crumb.rfind('@')
+        {
+            let field = crumb.rfind(" › ").map_or(0, |before| before + " › ".len());
+            if field < attribute {
+                crumb.replace_range(field..=attribute, "");
+            }
+        }
+        crumb
     }
 
     /// The byte edits of a fix; `None` if one of its steps cannot be made in this text.

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use vmdisk::{LintOptions, ReadFailure, Severity, lint, read_bytes};
 use vmdisk_tests::{corpus, real};
 
+const NO_SUCH_UNIT: &str = "an IDE disk at a bus or unit that PCs do not have, which QEMU refuses \
+    (`Can't create IDE unit 2, bus supports only 2 units`)";
+
 /// Cases that libvirt's own suite accepts and that are unsafe or cannot start all the same.
 const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
     (
@@ -13,10 +16,16 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
         "an IDE disk with discard_granularity='4096', which QEMU refuses (`discard_granularity must be 512 for ide`)",
     ),
     (
+        "disk-blockio.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    (
         "disk-blockio.xml",
         "block-size-refused",
         "an IDE disk with discard_granularity='4096', which QEMU refuses (`discard_granularity must be 512 for ide`)",
     ),
+    ("disk-blockio.xml", "unit-out-of-range", NO_SUCH_UNIT),
     (
         "disk-cache.x86_64-latest.xml",
         "cache-unsafe",
@@ -38,6 +47,18 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
         "its first two disks write to one logical volume; libvirt refuses only at the start, by QEMU's lock",
     ),
     (
+        "disk-ide-split.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    ("disk-ide-split.xml", "unit-out-of-range", NO_SUCH_UNIT),
+    (
+        "disk-serial.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    ("disk-serial.xml", "unit-out-of-range", NO_SUCH_UNIT),
+    (
         "disk-slices.x86_64-latest.xml",
         "duplicate-disk-source",
         "one disk writes a file that another stands on, in other parts of it, and QEMU locks whole files",
@@ -45,7 +66,7 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
     (
         "disk-slices.x86_64-latest.xml",
         "slice-unaligned",
-        "slices of 321 bytes, which QEMU refuses (`Specified size is not multiple of 512`)",
+        "a slice whose size ends inside a sector, which QEMU refuses (`Specified size is not multiple of 512`)",
     ),
     (
         "disk-slices.xml",
@@ -55,8 +76,30 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
     (
         "disk-slices.xml",
         "slice-unaligned",
-        "slices of 321 bytes, which QEMU refuses (`Specified size is not multiple of 512`)",
+        "a slice whose size ends inside a sector, which QEMU refuses (`Specified size is not multiple of 512`)",
     ),
+    (
+        "disk-snapshot.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    ("disk-snapshot.xml", "unit-out-of-range", NO_SUCH_UNIT),
+    (
+        "disk-source-pool-mode.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    (
+        "disk-source-pool-mode.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    (
+        "disk-source-pool.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    ("disk-source-pool.xml", "unit-out-of-range", NO_SUCH_UNIT),
     (
         "virtio-lun.x86_64-9.0.0.xml",
         "lun-on-virtio-blk",

@@ -116,7 +116,7 @@ const CASES: &[(&str, &str, &str, Expected)] = &[
         LATEST,
         "iSCSI protocol accepts only one host",
         Error(
-            "network-host-count-refused",
+            "network-server-refused",
             "disk vda › source",
             "<source protocol='iscsi'",
         ),

@@ -29,14 +29,13 @@ impl Case<'_> {
 pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
     let rows: &[(bool, &str)] = &[
         (
-            case.only(&["missing-value", "format-refused", "backing-format-missing"])
-                && case.has("<backingStore>\n"),
-            "a <backingStore> without a type ends the chain, and what is in it is dropped (virDomainDiskBackingStoreParse): libvirt takes it, and the images below are lost",
-        ),
-        (
-            case.only(&["missing-value", "invalid-value", "format-refused"])
-                && case.has("<backingStore>\n"),
-            "a <backingStore> without a type ends the chain, and what is in it is dropped unread",
+            case.only(&[
+                "backing-format-missing",
+                "format-refused",
+                "invalid-value",
+                "missing-value",
+            ]) && case.has("<backingStore>\n"),
+            "a <backingStore> without a type ends the chain, and what is in it is dropped unread (virDomainDiskBackingStoreParse): libvirt takes it, and the images below are lost",
         ),
         (
             case.says("unknown volume encryption format type luks-any"),
@@ -67,6 +66,10 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
             "a SCSI unit without a source is taken, and the guest does not start",
         ),
         (
+            case.only(&["usb-drive-empty"]),
+            "an empty drive on USB is refused by QEMU at the start; 9.0 takes it",
+        ),
+        (
             case.message == Some("(libvirt crashed)"),
             "libvirt crashes on it",
         ),
@@ -79,7 +82,9 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
             "which QEMU still emulates SCSI with virtio-blk is not in the table of capabilities",
         ),
         (
-            case.says("Missing required attribute 'protocol'"),
+            case.says("Missing required attribute 'protocol'")
+                || (case.says("storage type 'dir' requires use of storage format 'fat'")
+                    && case.has("device='cdrom'")),
             "a drive with removable media and a source that names nothing is an empty drive here",
         ),
         (

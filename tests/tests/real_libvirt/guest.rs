@@ -30,6 +30,7 @@ impl Dice {
 }
 
 /// A guest while it is made.
+#[derive(Clone)]
 pub(crate) struct Guest {
     pub(crate) domain: Element,
     pub(crate) devices: Element,
@@ -52,6 +53,42 @@ impl Guest {
             .collect();
         let nth = dice.below(disks.len());
         disks.swap_remove(nth)
+    }
+
+    /// The guest with another name and size, and often with further disks, to which libvirt has no objection.
+    pub(crate) fn varied(&self, number: usize, dice: &mut Dice) -> Guest {
+        let mut other = self.clone();
+        other.domain.child("name").text_is(format!("guest{number}"));
+        let memory = other.domain.child("memory");
+        memory.text_is(dice.pick(&[64, 128, 256]));
+        for _ in 0..dice.below(3) {
+            let kind = dice.pick(&["virtio", "virtio-block", "nbd", "rbd", "iscsi"]);
+            other.and_another(kind, dice);
+        }
+        other
+    }
+
+    /// Its one disk, which is of this kind.
+    pub(crate) fn only(&mut self, kind: &str, dice: &mut Dice) -> &mut Element {
+        self.devices.remove("disk");
+        self.devices.remove("controller");
+        add_disk(self, 0, kind, dice);
+        self.disk(dice)
+    }
+
+    /// A further disk, of this kind.
+    pub(crate) fn and_another(&mut self, kind: &str, dice: &mut Dice) -> &mut Element {
+        let disks = self.devices.children.iter();
+        let nth = disks.filter(|child| child.name == "disk").count();
+        add_disk(self, nth, kind, dice);
+        self.devices.children.last_mut().expect("it was just added")
+    }
+
+    /// Makes its machine another one.
+    pub(crate) fn on(&mut self, machine: &str) -> &mut Self {
+        let os = self.domain.child("os");
+        os.child("type").set("machine", machine);
+        self
     }
 
     pub(crate) fn is_q35(&self) -> bool {

@@ -1,9 +1,12 @@
 //! What real libvirts take and refuse, held to what the linter says.
 #![allow(clippy::print_stdout, reason = "the tests show their figures")]
 
+mod breaks;
 mod compare;
 mod difference;
 mod element;
 mod guest;
 mod moves;
 mod pages;
+mod quoted;
+mod starts;

@@ -25,6 +25,14 @@ pub(super) fn read(
 ) -> Option<Box<Image>> {
     if depth >= depth_of_data(0) {
         // libvirt takes none in another; it is kept.
+        if source
+            .children
+            .iter()
+            .any(|child| child.name == "dataStore")
+        {
+            let message = "a data store cannot have one of its own".to_owned();
+            reader.problem(ProblemKind::InvalidValue, source.at, source.tag, message);
+        }
         return None;
     }
     let node = source.child("dataStore")?;

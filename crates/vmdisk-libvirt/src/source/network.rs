@@ -98,7 +98,7 @@ pub(super) fn read(
     network.cookies = read_cookies(reader, source, depth, kept);
     network.readahead = read_attribute(reader, source, readahead, kept, unsigned64).map(Bytes);
     network.timeout = read_attribute(reader, source, timeout, kept, unsigned64);
-    network.identity = read_identity(reader, source, depth, kept);
+    network.identity = read_identity(reader, source, protocol, depth, kept);
     network.known_hosts = read_attribute(reader, source, known_hosts, kept, text);
     network.reconnect_delay = read_attribute(reader, source, reconnect_delay, kept, unsigned32);
     Some(network)
@@ -190,6 +190,7 @@ fn unquoted(value: &str) -> &str {
 fn read_identity(
     reader: &mut Reader<'_>,
     source: &mut Element<'_, '_>,
+    protocol: NetworkProtocol,
     depth: usize,
     kept: &mut KeptInside,
 ) -> Option<NetworkIdentity> {
@@ -202,6 +203,17 @@ fn read_identity(
         keyfile: element.take_text("keyfile"),
         agent_socket: element.take_text("agentsock"),
     };
+    if protocol == NetworkProtocol::Ssh {
+        if identity.username.is_none() {
+            let message = "`username` of `<identity>` is missing: who logs in?".to_owned();
+            reader.problem(ProblemKind::MissingValue, element.at, element.tag, message);
+        }
+        if identity.keyfile.is_none() && identity.agent_socket.is_none() {
+            let message =
+                "`keyfile` or `agentsock` of `<identity>` is missing: with which key?".to_owned();
+            reader.problem(ProblemKind::MissingValue, element.at, element.tag, message);
+        }
+    }
     kept.note(KeptAt::deep(IDENTITY, depth), reader.close(element));
     Some(identity)
 }

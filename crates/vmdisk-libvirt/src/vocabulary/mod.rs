@@ -93,6 +93,8 @@ pub enum Value {
     Positive32,
     /// A number up to 2^64 - 1.
     Unsigned64,
+    /// A UUID as libvirt reads it: 32 digits of base 16, with dashes and blanks between.
+    Uuid,
     /// A number up to 2^32 - 1, also in base 16 (`0x1f`) or 8 (`017`).
     AnyBase,
 }
@@ -402,7 +404,8 @@ mod tests {
                     | Value::Unsigned32
                     | Value::Positive32
                     | Value::Unsigned64
-                    | Value::AnyBase => false,
+                    | Value::AnyBase
+                    | Value::Uuid => false,
                 };
                 for (word, since, _) in attribute.later_words {
                     let name = attribute.name;

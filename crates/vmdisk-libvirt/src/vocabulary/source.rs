@@ -6,7 +6,7 @@ use vmdisk_model::{
 };
 
 use super::Field::{Disk, Image};
-use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Words};
+use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Uuid, Words};
 use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
 use super::{ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
 
@@ -241,7 +241,7 @@ static SECRET: ElementSpec = ElementSpec::new("secret")
     .needs(&[Need::EitherAttribute("uuid", "usage")])
     .attributes(&[
         attribute("type", (0, 9, 7), Text),
-        attribute("uuid", (0, 9, 7), Text),
+        attribute("uuid", (0, 9, 7), Uuid),
         attribute("usage", (0, 9, 7), Text),
     ]);
 

@@ -186,15 +186,19 @@ fn some(text: Option<String>) -> Option<String> {
 /// Adds what libvirt cannot do without, and takes away what it does not take.
 fn complete(image: &mut Image) {
     let point = |secret: &mut Secret| match &mut secret.reference {
-        SecretReference::Uuid(text) | SecretReference::Usage(text) if text.is_empty() => {
+        SecretReference::Uuid(uuid) => {
+            *uuid = format!("{:032x}", uuid.len());
+        }
+        SecretReference::Usage(text) if text.is_empty() => {
             *text = "a".to_owned();
         }
-        SecretReference::Uuid(_)
-        | SecretReference::Usage(_)
-        | SecretReference::File { .. }
-        | SecretReference::Object(_) => {}
+        SecretReference::Usage(_) | SecretReference::File { .. } | SecretReference::Object(_) => {}
     };
     if let Protocol::Network(network) = &mut image.protocol {
+        if let (NetworkProtocol::Ssh, Some(identity)) = (network.protocol, &mut network.identity) {
+            identity.username = some(identity.username.take());
+            identity.keyfile = some(identity.keyfile.take());
+        }
         if network.protocol != NetworkProtocol::Nbd {
             network.name = some(network.name.take());
         }

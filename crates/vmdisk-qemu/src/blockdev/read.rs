@@ -43,17 +43,6 @@ pub(crate) struct Nodes {
     pub(crate) no_flush: Option<bool>,
 }
 
-/// Formats by QEMU's name.
-fn format_of(driver: &str) -> Option<Format> {
-    match driver {
-        "vhdx" => Some(Format::Vhd),
-        "parallels" => Some(Format::Ploop),
-        "raw" | "qcow2" | "qcow" | "qed" | "vmdk" | "vdi" | "vpc" | "luks" | "bochs" | "cloop"
-        | "dmg" => Format::from_wire(driver),
-        _ => None,
-    }
-}
-
 /// The driver that a file name asks for by its beginning, as `-drive` has it.
 fn driver_of_name(name: &str) -> Option<(&'static str, &str)> {
     const PREFIXES: [&str; 14] = [
@@ -368,7 +357,7 @@ impl<'a> Reader<'a> {
             .peek("format")
             .filter(|_| self.is_drive(node.option));
         let driver = node.view.peek("driver").or(drive_format);
-        let format = driver.and_then(|driver| format_of(driver.value.as_str()));
+        let format = driver.and_then(|driver| Format::of_qemu_driver(driver.value.as_str()));
         if depth == 0 {
             chain.top = Some((switches, node.option));
             let at = FieldPath::Disk(nth, DiskField::Driver);

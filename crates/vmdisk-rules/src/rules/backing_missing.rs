@@ -57,11 +57,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "Cannot access backing file",
-                source: "src/storage_file/storage_source.c, virStorageSourceReportBrokenChain; virsh create",
-            },
+            Evidence::refused_by_libvirt_at_start("Cannot access backing file", "src/storage_file/storage_source.c, virStorageSourceReportBrokenChain"),
         ],
         supersedes: &[],
         check: check,
@@ -84,7 +80,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("its header leads there")
             .note(format!("{above} names it as its backing file"))
-            .note("libvirt says `Cannot access backing file`, and the guest does not start")
+            .note(context.for_taker(
+                "libvirt says `Cannot access backing file`, and the guest does not start",
+                "QEMU says `Could not open backing file`, and does not start",
+            ))
             .help(format!(
                 "put the file back, or tell the image where it is now: qemu-img rebase -u -F FORMAT -b PATH {above}; \
                  if it has been made since, collect the facts again"

@@ -81,6 +81,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("rotation rate is only valid for disk device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("CHS geometry can not be set for '…' bus", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("CHS translation mode can only be set for 'ide' bus not '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+            Evidence::refused_by_libvirt("ACPI index is only supported for PCI devices", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceInfo"),
             Evidence::refused_by_libvirt("Serial property not supported for drive bus 'sd'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("<iotune> is not supported with bus='sd'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
         ],
@@ -124,7 +125,7 @@ fn misplaced(
     let is_ata = matches!(bus, Ide | Sata);
     let has_removable = match context.libvirt_is_before(Version(11, 0, 0)) {
         Some(true) => bus == Usb,
-        Some(false) | None => matches!(bus, Usb | Scsi),
+        Some(false) | None => bus == Usb || (bus == Scsi && device == Device::Disk),
     };
     let has_product = match context.libvirt_is_before(Version(11, 0, 0)) {
         Some(true) => bus == Scsi,
@@ -244,13 +245,21 @@ fn misplaced(
             "the bus ide",
         ),
         (
+            frontend.acpi_index.is_some() && bus != Virtio,
+            DiskField::AcpiIndex,
+            "an ACPI index",
+            virtio,
+        ),
+        (
             frontend.serial.is_some() && bus == Sd,
             DiskField::Serial,
             "a serial number",
             "another bus than sd",
         ),
         (
-            disk.backend.iotune.is_some() && bus == Sd,
+            disk.backend.iotune.is_some()
+                && bus == Sd
+                && context.libvirt_is_before(Version(9, 1, 0)) != Some(true),
             DiskField::Iotune,
             "limits",
             "another bus than sd",

@@ -6,7 +6,7 @@ use vmdisk_model::{Disk, FieldPath, Image, ImageField};
 
 use crate::chain::{Chain, End, MOST_IMAGES, chains};
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// A disk's chain of backing files is long, or has no end.
@@ -92,11 +92,8 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "is self-referential or too deeply nested",
-                source: "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse; virsh create on a loop",
-            },
+            Evidence::refused_by_libvirt_at_start("is self-referential or too deeply nested", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse on a loop"),
+            Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain"),
             Evidence::NotMeasuredHere(
                 "what a long chain costs depends on how much of the disk lies in its upper images; 8 is a choice, not a measured bound",
             ),
@@ -123,14 +120,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let index = chain.at.disk();
         is_followed.extend(index);
         if index.is_none_or(|index| !told.contains(&index)) {
-            headers(report, &chain);
+            headers(context, report, &chain);
         }
     }
     for (index, disk, top) in context.images() {
         if !told.contains(&index) && !is_followed.contains(&index) {
             let at = FieldPath::Image(index, 0, ImageField::Path);
             let label = "the first of them";
-            long(report, at, disk, top.chain().count(), label);
+            long(context, report, at, disk, top.chain().count(), label);
         }
     }
 }
@@ -171,7 +168,7 @@ fn twice(report: &mut Report, index: usize, disk: &Disk, first: usize, again: us
 }
 
 /// What the headers below what is written say.
-fn headers(report: &mut Report, chain: &Chain<'_>) {
+fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
     let name = chain.disk.name();
     match &chain.end {
         End::Loop { path } => {
@@ -179,12 +176,15 @@ fn headers(report: &mut Report, chain: &Chain<'_>) {
                 .finding(chain.at, format!("the chain of `{name}` is a loop: it comes back to {path}"))
                 .severity(Severity::Error)
                 .label("its header leads there")
-                .note("libvirt says `is self-referential or too deeply nested`, and the guest does not start")
+                .note(context.for_taker(
+                    "libvirt says `is self-referential or too deeply nested`, and the guest does not start",
+                    "QEMU would open the same images again and again, and does not start",
+                ))
                 .help("find the image that should stand below, and name it with qemu-img rebase -u");
             return;
         }
         End::TooDeep => {
-            too_deep(report, chain.at, chain.disk);
+            too_deep(context, report, chain.at, chain.disk);
             return;
         }
         End::Unknown(missing) => report.not_checked(chain.at, missing.clone()),
@@ -194,12 +194,19 @@ fn headers(report: &mut Report, chain: &Chain<'_>) {
     let is_unread = chain.layers.is_empty();
     let images = chain.length() + usize::from(is_unread);
     let label = "the first of those that headers name";
-    long(report, chain.at, chain.disk, images, label);
+    long(context, report, chain.at, chain.disk, images, label);
 }
 
-fn long(report: &mut Report, at: FieldPath, disk: &Disk, images: usize, label: &str) {
+fn long(
+    context: &Context<'_>,
+    report: &mut Report,
+    at: FieldPath,
+    disk: &Disk,
+    images: usize,
+    label: &str,
+) {
     if images > MOST_IMAGES {
-        too_deep(report, at, disk);
+        too_deep(context, report, at, disk);
     } else if images > LONG {
         report
             .finding(at, format!("the chain of `{}` has {images} images", disk.name()))
@@ -209,17 +216,21 @@ fn long(report: &mut Report, at: FieldPath, disk: &Disk, images: usize, label: &
     }
 }
 
-fn too_deep(report: &mut Report, at: FieldPath, disk: &Disk) {
-    report
-        .finding(
-            at,
-            format!(
-                "the chain of `{}` has more than {MOST_IMAGES} images",
-                disk.name()
-            ),
-        )
-        .severity(Severity::Error)
+fn too_deep(context: &Context<'_>, report: &mut Report, at: FieldPath, disk: &Disk) {
+    let finding = report.finding(
+        at,
+        format!(
+            "the chain of `{}` has more than {MOST_IMAGES} images",
+            disk.name()
+        ),
+    );
+    // QEMU opens what libvirt would not.
+    if context.taken_by == TakenBy::Libvirt {
+        finding
+            .severity(Severity::Error)
+            .note("libvirt takes the guest, and does not start it");
+    }
+    finding
         .label("the first of them")
-        .note("libvirt refuses it, and the guest does not start")
         .help("merge images with qemu-img commit, from below");
 }

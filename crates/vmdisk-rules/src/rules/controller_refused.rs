@@ -58,6 +58,8 @@ declare_rule! {
             Evidence::refused_by_libvirt("IDE controllers are unsupported for this QEMU binary or machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
             Evidence::refused_by_libvirt("Only a single IDE controller is supported for this machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
             Evidence::refused_by_libvirt("Unsupported controller model: …", "src/qemu/qemu_validate.c, qemuValidateCheckSCSIControllerModel"),
+            Evidence::refused_by_libvirt("ncr53c90 SCSI controller is not a built-in for this machine", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerSCSI"),
+            Evidence::refused_by_libvirt("ncr53c90 can only be used as first SCSI controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerSCSI"),
             Evidence::refused_by_libvirt("is only supported by virtio-scsi controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerAttributes"),
             Evidence::refused_by_libvirt("attribute only supported for virtio scsi controllers", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
             Evidence::refused_by_libvirt("iothreads are supported only by 'virtio-scsi' controllers", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
@@ -149,6 +151,20 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
                 "QEMU has no BusLogic controller".to_owned(),
             )
             .label("VMware has one")
+            .note("libvirt refuses the guest for it")
+            .help("write model='virtio-scsi'");
+    }
+    let is_pc = domain
+        .machine
+        .as_ref()
+        .is_some_and(|machine| machine.is_q35() || machine.is_i440fx());
+    if is_pc && controller.scsi_model == Some(ScsiControllerModel::Ncr53c90) {
+        report
+            .finding(
+                FieldPath::Controller(nth, ControllerField::Model),
+                "a PC has no NCR 53C90 controller".to_owned(),
+            )
+            .label("it is part of a few boards, and no card")
             .note("libvirt refuses the guest for it")
             .help("write model='virtio-scsi'");
     }

@@ -78,11 +78,6 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("target '…' duplicated for disk sources '…' and '…'", "src/conf/domain_conf.c, virDomainDiskDefCheckDuplicateInfo"),
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "target 'vda' duplicated for disk sources '/srv/system.qcow2' and '/srv/data.qcow2'",
-                source: "src/conf/domain_conf.c, virDomainDiskDefCheckDuplicateInfo",
-            },
         ],
         supersedes: &[],
         check: check,

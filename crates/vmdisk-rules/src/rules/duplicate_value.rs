@@ -43,6 +43,22 @@ declare_rule! {
     /// </disk>
     /// ```
     ///
+    /// ```xml,reported
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <auth username='fred'>
+    ///     <secret type='iscsi' usage='key'/>
+    ///   </auth>
+    ///   <source protocol='iscsi' name='iqn.2013-07.com.example:disks/1'>
+    ///     <host name='store.example' port='3260'/>
+    ///     <auth username='fred'>
+    ///       <secret type='iscsi' usage='key'/>
+    ///     </auth>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
     /// ## Not reported
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues, Scope};
 
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// The mapping of queues to iothreads is one that QEMU refuses.
@@ -111,6 +111,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let has_queue_per_vcpu =
         domain.scope == Scope::WholeGuest && version.is_none_or(|version| version >= (5, 2));
     let by_vcpu = has_queue_per_vcpu.then(|| domain.effective_vcpus());
+    let must_be_written = context.taken_by == TakenBy::Libvirt;
     for (index, disk) in context.disks() {
         let frontend = &disk.frontend;
         let owner = || format!("`{}`", disk.name());
@@ -120,7 +121,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             owner,
             &frontend.iothread_mapping,
-            frontend.queues.or(by_vcpu),
+            Queues {
+                written: frontend.queues,
+                by_vcpu,
+                must_be_written,
+            },
             frontend.iothread.is_some(),
         );
     }
@@ -132,10 +137,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             owner,
             &controller.iothread_mapping,
-            controller.queues.or(by_vcpu),
+            Queues {
+                written: controller.queues,
+                by_vcpu,
+                must_be_written,
+            },
             controller.iothread.is_some(),
         );
     }
+}
+
+/// How many queues a device has, as far as that is known.
+struct Queues {
+    written: Option<u32>,
+    by_vcpu: Option<u32>,
+    /// libvirt does not count vCPUs.
+    must_be_written: bool,
 }
 
 fn look(
@@ -143,16 +160,21 @@ fn look(
     at: FieldPath,
     owner: impl Fn() -> String,
     rows: &[IoThreadQueues],
-    queues: Option<u32>,
+    queues: Queues,
     has_iothread: bool,
 ) {
     if rows.is_empty() {
         return;
     }
+    let names_queues = rows.iter().any(|row| !row.queues.is_empty());
+    let is_silent = queues.must_be_written && queues.written.is_none();
+    let queues = queues.written.or(queues.by_vcpu);
     let fault = if has_iothread {
         Some("it has an iothread of its own beside it".to_owned())
     } else {
-        fault(rows, queues)
+        let unwritten =
+            || "libvirt wants the number of queues written where rows name them".to_owned();
+        fault(rows, queues).or_else(|| (is_silent && names_queues).then(unwritten))
     };
     if let Some(fault) = fault {
         report

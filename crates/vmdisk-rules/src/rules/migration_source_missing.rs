@@ -77,11 +77,7 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "Cannot access storage file",
-                source: "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; where a guest is migrated to as where it is started",
-            },
+            Evidence::refused_by_libvirt_at_start("Cannot access storage file", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; where a guest is migrated to as where it is started"),
         ],
         supersedes: &["source-missing"],
         check: compares_hosts,

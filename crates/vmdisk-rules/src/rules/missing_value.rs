@@ -40,11 +40,6 @@ declare_rule! {
         since: "0.1.0",
         is_about_text: true,
         evidence: &[
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "missing target information for device /srv/a.img",
-                source: "src/conf/domain_validate.c, virDomainDiskDefValidate",
-            },
             Evidence::refused_by_libvirt("missing target information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("missing source information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("missing name for disk source", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),
@@ -68,6 +63,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("missing value for cookie '…'", "src/conf/storage_source_conf.c, virStorageSourceNetCookieValidate"),
             Evidence::refused_by_libvirt("ivgen element found, but cipher is missing", "src/conf/storage_encryption_conf.c, virStorageEncryptionParseNode"),
             Evidence::refused_by_libvirt("missing cookie name", "src/conf/domain_conf.c, virDomainStorageNetCookieParse"),
+            Evidence::refused_by_libvirt("element '…' requires either 'keyfile' or 'agentsock' attribute", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),
             Evidence::refused_by_libvirt("Missing required attribute '…' in element '…'", "src/conf/../util/virxml.c, virXMLPropEnumInternal"),
         ],
         supersedes: &[],

@@ -1,12 +1,16 @@
 //! All rules, one file each, sorted by name.
 
+mod address_beyond_controller;
+mod address_twice;
 mod aio_ignored;
+mod alias_twice;
 mod allowance_unknown_rule;
 mod allowance_unused;
 mod allowance_without_reason;
 mod backing_format_missing;
 mod backing_missing;
 mod backing_protocol_url;
+mod backing_unsupported;
 mod blkio_device_twice;
 mod block_size_refused;
 mod boot_order_beside_boot_device;
@@ -77,7 +81,7 @@ mod migration_source_missing;
 mod missing_value;
 mod name_refused;
 mod native_without_direct;
-mod network_host_count_refused;
+mod network_server_refused;
 mod network_source_refused;
 mod node_order;
 mod node_unused;
@@ -133,11 +137,13 @@ mod unknown_element;
 mod unstable_device_path;
 mod unsupported_by_target;
 mod usb_disabled;
+mod usb_drive_empty;
 mod vectors_too_few;
 mod vhost_user_flushes_lost;
 mod vhost_user_needs_shared_mem;
 mod vhost_user_option_refused;
 mod vhost_user_server_socket;
+mod vhost_vdpa_needs_direct;
 
 use vmdisk_source::ProblemKind;
 
@@ -145,13 +151,17 @@ use crate::{Applicability, Context, Fix, Report, Rule, Severity};
 
 /// Every rule, sorted by name.
 pub static RULES: &[&Rule] = &[
+    &address_beyond_controller::RULE,
+    &address_twice::RULE,
     &aio_ignored::RULE,
+    &alias_twice::RULE,
     &allowance_unknown_rule::RULE,
     &allowance_unused::RULE,
     &allowance_without_reason::RULE,
     &backing_format_missing::RULE,
     &backing_missing::RULE,
     &backing_protocol_url::RULE,
+    &backing_unsupported::RULE,
     &blkio_device_twice::RULE,
     &block_size_refused::RULE,
     &boot_order_beside_boot_device::RULE,
@@ -222,7 +232,7 @@ pub static RULES: &[&Rule] = &[
     &missing_value::RULE,
     &name_refused::RULE,
     &native_without_direct::RULE,
-    &network_host_count_refused::RULE,
+    &network_server_refused::RULE,
     &network_source_refused::RULE,
     &node_order::RULE,
     &node_unused::RULE,
@@ -278,11 +288,13 @@ pub static RULES: &[&Rule] = &[
     &unstable_device_path::RULE,
     &unsupported_by_target::RULE,
     &usb_disabled::RULE,
+    &usb_drive_empty::RULE,
     &vectors_too_few::RULE,
     &vhost_user_flushes_lost::RULE,
     &vhost_user_needs_shared_mem::RULE,
     &vhost_user_option_refused::RULE,
     &vhost_user_server_socket::RULE,
+    &vhost_vdpa_needs_direct::RULE,
 ];
 
 /// The rule with this name.

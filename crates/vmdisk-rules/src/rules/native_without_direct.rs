@@ -98,12 +98,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::refused_by_libvirt("io='…' needs either no disk cache or directsync cache mode", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::Refused {
-                by: "libvirt 9.0 and 11.3",
-                text: "io='native' needs either no disk cache or directsync cache mode",
-                source: "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend; virsh define with libvirt 9.0, also for a shareable disk",
-            },
+            Evidence::refused_by_libvirt("io='…' needs either no disk cache or directsync cache mode", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend; also for a shareable disk"),
             Evidence::Refused {
                 by: "QEMU 5.2, 7.2, 10.0 and 11.1",
                 text: "aio=native was specified, but it requires cache.direct=on, which was not specified.",
@@ -145,7 +140,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         );
         finding
             .label("Linux AIO needs O_DIRECT")
-            .note("libvirt: `io='native' needs either no disk cache or directsync cache mode`");
+            .note(context.for_taker(
+                "libvirt: `io='native' needs either no disk cache or directsync cache mode`",
+                "QEMU: `aio=native was specified, but it requires cache.direct=on, which was not specified`",
+            ));
         if let Some(mode) = disk.backend.cache {
             finding
                 .related(cache, "goes through the host's page cache")

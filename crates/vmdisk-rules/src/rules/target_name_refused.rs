@@ -91,10 +91,11 @@ fn is_nvme(disk: &Disk, target: &str) -> bool {
 /// What is wrong with a name, if anything.
 fn wrong(device: Device, target: &str) -> Option<&'static str> {
     let is_floppy = device == Device::Floppy;
-    let prefixes: &[&str] = if is_floppy {
-        &["fd"]
-    } else {
-        &["hd", "sd", "vd", "xvd", "ubd", "nvme"]
+    let prefixes: &[&str] = match device {
+        Device::Floppy => &["fd"],
+        // Of a CD drive libvirt asks only that its name can be counted.
+        Device::Cdrom => &["hd", "sd", "vd", "xvd", "ubd", "fd", "nvme"],
+        Device::Disk | Device::Lun => &["hd", "sd", "vd", "xvd", "ubd", "nvme"],
     };
     if !prefixes.iter().any(|prefix| target.starts_with(prefix)) {
         return Some(if is_floppy {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_facts::Version;
-use vmdisk_model::{Device, Disk, DiskField, FieldPath, Iotune, IotuneLimits, Scope};
+use vmdisk_model::{Device, Disk, DiskField, FieldPath, Iotune, IotuneLimits, LimitField, Scope};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -12,7 +12,7 @@ declare_rule! {
     /// Limits that disks share are not defined, or are defined differently.
     ///
     /// ## What it does
-    /// Reports throttle filters whose group is not defined, beside `<iotune>`, or on a CD drive; groups in
+    /// Reports throttle groups without a name or with that of another one, filters whose group is not defined, beside `<iotune>`, or on a CD drive; groups in
     /// `<iotune>` without any limit, and with other limits on another disk; and limits above 1000000000000000.
     ///
     /// ## Why it matters
@@ -51,6 +51,8 @@ declare_rule! {
         evidence: &[
             Evidence::refused_by_libvirt("block 'throttlefilters' can't be used together with 'iotune' for disk '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateThrottleFilters"),
             Evidence::refused_by_libvirt("cdrom device with throttle filters isn't supported", "src/conf/domain_validate.c, virDomainDiskDefValidateThrottleFilters"),
+            Evidence::refused_by_libvirt("missing group name", "src/conf/domain_conf.c, virDomainThrottleGroupParseXML"),
+            Evidence::refused_by_libvirt("duplicate group name '…' found", "src/conf/domain_conf.c, virDomainDefThrottleGroupsParse"),
             Evidence::refused_by_libvirt("throttle group '…' not found", "src/conf/domain_validate.c, virDomainDiskDefValidateThrottleFilters"),
             Evidence::refused_by_libvirt("group_name can be configured only together with settings", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
             Evidence::refused_by_libvirt("different iotunes for disks … and …", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
@@ -65,6 +67,7 @@ declare_rule! {
 const LARGEST: u64 = 1_000_000_000_000_000;
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    check_names(context, report);
     let groups: BTreeSet<&str> = context
         .domain
         .throttle_groups
@@ -129,6 +132,33 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .help("write the same limits on both, or name another group");
         }
         shared.entry(group).or_insert(index);
+    }
+}
+
+/// Groups without a name, and with that of another one.
+fn check_names(context: &Context<'_>, report: &mut Report) {
+    // Older ones drop the element.
+    if context.libvirt_is_before(Version(11, 2, 0)) == Some(true) {
+        return;
+    }
+    let mut names = BTreeSet::new();
+    for (nth, group) in context.domain.throttle_groups.iter().enumerate() {
+        let (field, what) = match group.group.as_deref() {
+            None => (
+                LimitField::Limits,
+                "a throttle group has no name".to_owned(),
+            ),
+            Some(name) if !names.insert(name) => (
+                LimitField::Group,
+                format!("two throttle groups are called `{name}`"),
+            ),
+            Some(_) => continue,
+        };
+        report
+            .finding(FieldPath::ThrottleGroup(nth, field), what)
+            .label("disks name a group by its name")
+            .note("libvirt refuses the guest for it")
+            .help("write a <group_name> of its own");
     }
 }
 

@@ -1,10 +1,9 @@
 //! libvirt's schema, and its QEMU driver without a daemon.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use vmdisk::facts::Capability;
-use vmdisk_tests::{has_program, real, run};
+use vmdisk_tests::{LibvirtBuild, has_program, real, run};
 
 use super::{Fixture, exception, fixtures_of_specs, generate, installed};
 
@@ -36,67 +35,52 @@ fn libvirts_schema_has_all_that_is_written() {
     }
 }
 
-/// A folder for libvirt's driver: as root, so that it need not look at QEMU again for each guest.
-fn root() -> tempfile::TempDir {
-    let root = tempfile::tempdir().unwrap();
-    std::fs::create_dir(root.path().join("etc")).unwrap();
-    let configuration = "user = \"root\"\ngroup = \"root\"\nsecurity_driver = \"none\"\n";
-    std::fs::write(root.path().join("etc/qemu.conf"), configuration).unwrap();
-    root
-}
-
-/// Runs commands in libvirt's driver; one that fails does not stop those behind it.
-fn virsh(root: &Path, commands: &str) -> (String, String) {
-    let uri = format!("qemu:///embed?root={}", root.display());
-    let run = run("virsh", &["-c", &uri, commands], "");
-    (run.stdout, run.stderr)
-}
-
 #[test]
 fn libvirts_driver_defines_and_converts_all_that_is_written() {
-    let is_there = has_program("virsh") && has_program(super::qemu::PROGRAM);
-    if !real(is_there, "generated XML", "virsh and qemu-system-x86_64") {
+    let libvirt = LibvirtBuild::installed();
+    if !real(
+        libvirt.is_some(),
+        "generated XML",
+        "virsh and qemu-system-x86_64",
+    ) {
         return;
     }
+    let Some(libvirt) = libvirt else { return };
     let (target, version) = (installed(), version());
-    let root = root();
+    let session = libvirt.session();
     let mut commands = String::new();
     let specs = fixtures_of_specs();
     for Fixture { name, text } in &specs {
         let xml = generate(text, &target, &[]).unwrap();
-        let file = root.path().join(format!("{name}.xml"));
+        let file = session.folder().join(format!("{name}.xml"));
         std::fs::write(&file, &xml).unwrap();
         let file = file.display();
         let convert = format!("domxml-to-native qemu-argv --xml {file}");
-        let _ = write!(commands, "echo BEGIN {name}; define {file}; {convert}; ");
+        let _ = writeln!(commands, "echo BEGIN {name}\ndefine {file}\n{convert}");
     }
     // One driver for all: it takes seconds to start.
-    let (said, complaints) = virsh(root.path(), &commands);
+    let said = session.say(&commands).expect("virsh can be started");
     for Fixture { name, text: _ } in &specs {
         let part = said
-            .split("BEGIN ")
+            .split("\nBEGIN ")
             .find(|part| part.lines().next() == Some(name));
-        let part = part.unwrap_or_else(|| panic!("virsh stopped before {name}: {complaints}"));
+        let part = part.unwrap_or_else(|| panic!("virsh stopped before {name}: {said}"));
         let is_defined = part.contains(&format!("Domain '{name}' defined"));
         let is_converted = part.contains("-blockdev") || part.contains("vhost-user-blk");
-        let file = root.path().join(format!("{name}.xml"));
-        let file = file.display();
-        let again = format!("define {file}; domxml-to-native qemu-argv --xml {file}");
-        let why = || virsh(root.path(), &again).1;
         if let Some(exception) = exception::of_libvirt(name, version) {
             assert!(
                 !is_defined,
                 "{name}: libvirt takes it, although {}",
                 exception.reason
             );
-            assert!(why().contains(exception.says), "{name}: {}", why());
+            assert!(part.contains(exception.says), "{name}: {part}");
             continue;
         }
-        assert!(is_defined, "{name}: {part}\n{}", why());
-        let exception = exception::of_host(name).filter(|exception| why().contains(exception.says));
+        assert!(is_defined, "{name}: {part}");
+        let exception = exception::of_host(name).filter(|exception| part.contains(exception.says));
         match exception {
             Some(exception) => println!("skipped: converting {name}: {}", exception.reason),
-            None => assert!(is_converted, "{name}: {part}\n{}", why()),
+            None => assert!(is_converted, "{name}: {part}"),
         }
     }
 }
@@ -166,11 +150,12 @@ const NEW_WORDS: &[(Capability, &str, &str)] = &[
 #[test]
 fn what_libvirt_is_too_old_for_is_refused_or_left_out_as_the_linter_says() {
     let test = "words that libvirt does not know";
-    let is_there = has_program("virsh") && has_program(super::qemu::PROGRAM);
-    if !real(is_there, test, "virsh and qemu-system-x86_64") {
+    let libvirt = LibvirtBuild::installed();
+    if !real(libvirt.is_some(), test, "virsh and qemu-system-x86_64") {
         return;
     }
-    let root = root();
+    let Some(libvirt) = libvirt else { return };
+    let session = libvirt.session();
     let target = installed();
     let guest = |number: usize, devices: &str| {
         format!(
@@ -181,19 +166,19 @@ fn what_libvirt_is_too_old_for_is_refused_or_left_out_as_the_linter_says() {
     };
     let mut commands = String::new();
     for (number, (_, devices, _)) in NEW_WORDS.iter().enumerate() {
-        let file = root.path().join(format!("new{number}.xml"));
+        let file = session.folder().join(format!("new{number}.xml"));
         std::fs::write(&file, guest(number, devices)).unwrap();
-        let _ = write!(
+        let file = file.display();
+        let _ = writeln!(
             commands,
-            "echo BEGIN new{number}; define {}; dumpxml new{number}; ",
-            file.display()
+            "echo BEGIN new{number}\ndefine {file}\ndumpxml new{number}"
         );
     }
-    let (said, _) = virsh(root.path(), &commands);
+    let said = session.say(&commands).expect("virsh can be started");
     for (number, (capability, devices, word)) in NEW_WORDS.iter().enumerate() {
         let name = format!("new{number}");
         let part = said
-            .split("BEGIN ")
+            .split("\nBEGIN ")
             .find(|part| part.lines().next() == Some(&name))
             .unwrap();
         let does = match (part.contains("defined from"), part.contains(word)) {

@@ -4,6 +4,8 @@
     reason = "tests read the facts fixtures that the examples name"
 )]
 
+mod command_lines;
+
 use std::path::{Path, PathBuf};
 
 use vmdisk_facts::{Facts, HostIndex, Target};

@@ -1,0 +1,146 @@
+//! `address-beyond-controller`
+
+use vmdisk_model::{
+    Address, Architecture, ControllerType, DiskField, Domain, DriveAddress, FieldPath,
+    ScsiControllerModel, TargetBus,
+};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// The address of a disk names a controller, a bus or a target that its kind of bus does not have.
+    ///
+    /// ## What it does
+    /// Reports drive addresses on IDE and floppy controllers other than the first, buses of SCSI and SATA
+    /// controllers other than 0, and targets other than 0 on IDE, SATA, floppy and emulated LSI controllers.
+    ///
+    /// ## Why it matters
+    /// A drive address has four numbers, and no bus but virtio-scsi has a meaning for all of them. libvirt refuses
+    /// the guest. Where nothing says which model a SCSI controller is, libvirt takes the emulated LSI one on PCs.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='sda' bus='sata'/>
+    ///   <address type='drive' controller='0' bus='1' target='0' unit='0'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='sda' bus='sata'/>
+    ///   <address type='drive' controller='1' bus='0' target='0' unit='3'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "address-beyond-controller",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("SCSI controller only supports 1 bus", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+            Evidence::refused_by_libvirt("target must be 0 for controller model 'lsilogic'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+            Evidence::refused_by_libvirt("Only 1 IDE controller is supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+            Evidence::refused_by_libvirt("target must be 0 for ide controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+            Evidence::refused_by_libvirt("Only 1 fdc controller is supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+            Evidence::refused_by_libvirt("target must be 0 for controller fdc", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+            Evidence::refused_by_libvirt("bus must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+            Evidence::refused_by_libvirt("target must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        let Some(Address::Drive(place)) = &disk.frontend.address else {
+            continue;
+        };
+        let bus = disk.frontend.effective_bus();
+        let Some((what, help)) = beyond(context.domain, bus, place) else {
+            continue;
+        };
+        report
+            .finding(
+                FieldPath::Disk(index, DiskField::Address),
+                format!(
+                    "the address of `{}` is at none of its places: {what}",
+                    disk.name()
+                ),
+            )
+            .label("there is no such place")
+            .note("libvirt refuses the guest for it")
+            .help(help);
+    }
+}
+
+/// What the bus does not have, and what to write instead.
+fn beyond(
+    domain: &Domain,
+    bus: TargetBus,
+    place: &DriveAddress,
+) -> Option<(&'static str, &'static str)> {
+    let DriveAddress {
+        controller,
+        bus: channel,
+        target,
+        unit: _,
+    } = *place;
+    let is_beyond = match bus {
+        TargetBus::Scsi if channel != 0 => ("a SCSI controller has one bus", "write bus='0'"),
+        TargetBus::Scsi if target != 0 && is_lsilogic(domain, controller) => (
+            "an LSI controller has one target",
+            "write target='0', or <controller type='scsi' model='virtio-scsi'/>",
+        ),
+        TargetBus::Ide if controller != 0 => (
+            "there is one IDE controller, with two buses of two units",
+            "write controller='0', or put the disk on another bus",
+        ),
+        TargetBus::Ide if target != 0 => ("IDE has no targets", "write target='0'"),
+        TargetBus::Fdc if controller != 0 => (
+            "there is one floppy controller, with two units",
+            "write controller='0'",
+        ),
+        TargetBus::Fdc if target != 0 => ("floppy drives have no targets", "write target='0'"),
+        TargetBus::Sata if channel != 0 => (
+            "a SATA controller has one bus, with six units",
+            "write bus='0', and another unit",
+        ),
+        TargetBus::Sata if target != 0 => ("SATA has no targets", "write target='0'"),
+        TargetBus::Scsi
+        | TargetBus::Ide
+        | TargetBus::Fdc
+        | TargetBus::Sata
+        | TargetBus::Virtio
+        | TargetBus::Usb
+        | TargetBus::Nvme
+        | TargetBus::Sd
+        | TargetBus::Xen
+        | TargetBus::Uml => return None,
+    };
+    Some(is_beyond)
+}
+
+/// Whether the SCSI controller of this number is an emulated LSI one, as far as that is known.
+fn is_lsilogic(domain: &Domain, number: u32) -> bool {
+    let written = domain
+        .controllers
+        .iter()
+        .filter(|controller| controller.controller_type == ControllerType::Scsi)
+        .enumerate()
+        .find(|(nth, controller)| controller.index.unwrap_or(*nth as u32) == number)
+        .and_then(|(_, controller)| controller.scsi_model)
+        .filter(|model| *model != ScsiControllerModel::Auto);
+    let chosen = |architecture: Architecture| {
+        ScsiControllerModel::libvirts_choice(architecture, domain.machine.as_ref())
+    };
+    written.or(domain.architecture.map(chosen)) == Some(ScsiControllerModel::Lsilogic)
+}

@@ -1,0 +1,143 @@
+//! `address-twice`
+
+use std::collections::HashMap;
+
+use vmdisk_model::{Address, ControllerField, DiskField, FieldPath, PciAddress};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// Two devices are at one PCI address, or at one port of a USB controller.
+    ///
+    /// ## What it does
+    /// Reports disks and disk controllers whose written PCI addresses are the same, and USB disks at the same port of the
+    /// same controller.
+    ///
+    /// ## Why it matters
+    /// It happens when a disk's XML is copied from another one, address and all. libvirt refuses the guest. An
+    /// address that is left out is one that libvirt chooses, and it chooses a free one.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='pc'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <address type='pci' domain='0x0000' bus='0x00' slot='0x07' function='0x0'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/b.img'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///       <address type='pci' domain='0x0000' bus='0x00' slot='0x07' function='0x0'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='pc'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <address type='pci' domain='0x0000' bus='0x00' slot='0x07' function='0x0'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/b.img'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "address-twice",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("Attempted double use of PCI Address …", "src/conf/domain_addr.c, virDomainPCIAddressReserveAddrInternal"),
+            Evidence::refused_by_libvirt("Duplicate USB address bus … port …", "src/conf/domain_addr.c, virDomainUSBAddressReserve"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+/// A place that holds one device.
+#[derive(PartialEq, Eq, Hash)]
+enum Place<'a> {
+    Pci(u32, u32, u32, u32),
+    Usb(u32, &'a str),
+}
+
+fn place(address: Option<&Address>) -> Option<Place<'_>> {
+    match address? {
+        Address::Pci(PciAddress {
+            domain,
+            bus,
+            slot,
+            function,
+            multifunction: _,
+        }) => {
+            let place = (*domain, *bus, *slot, *function);
+            // libvirt takes an address of zeros for none.
+            (place != (0, 0, 0, 0)).then_some(Place::Pci(place.0, place.1, place.2, place.3))
+        }
+        Address::Usb(address) => Some(Place::Usb(address.bus, &address.port)),
+        Address::Drive(_)
+        | Address::Ccw(_)
+        | Address::VirtioMmio
+        | Address::SpaprVio(_)
+        | Address::Unassigned
+        | Address::Other(_) => None,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut taken: HashMap<Place<'_>, FieldPath> = HashMap::new();
+    for (nth, controller) in context.domain.controllers.iter().enumerate() {
+        if let Some(place) = place(controller.address.as_ref()) {
+            let at = FieldPath::Controller(nth, ControllerField::Address);
+            taken.entry(place).or_insert(at);
+        }
+    }
+    for (index, disk) in context.disks() {
+        let Some(place) = place(disk.frontend.address.as_ref()) else {
+            continue;
+        };
+        let at = FieldPath::Disk(index, DiskField::Address);
+        let what = match place {
+            Place::Pci(..) => "PCI address",
+            Place::Usb(..) => "port of a USB controller",
+        };
+        let Some(first) = taken.get(&place) else {
+            taken.insert(place, at);
+            continue;
+        };
+        report
+            .finding(
+                at,
+                format!("the {what} of `{}` is another device's", disk.name()),
+            )
+            .label("this place is taken")
+            .related(*first, "by the device that has it here")
+            .note("libvirt refuses the guest for it")
+            .help("leave <address> out, and libvirt finds a free one");
+    }
+}

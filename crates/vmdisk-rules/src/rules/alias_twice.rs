@@ -1,0 +1,107 @@
+//! `alias-twice`
+
+use std::collections::HashMap;
+
+use vmdisk_model::{ControllerField, DiskField, FieldPath};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Group, Report, Severity};
+
+declare_rule! {
+    /// Two devices have the same alias.
+    ///
+    /// ## What it does
+    /// Reports disks and disk controllers with an alias that another one has. Only names that begin with `ua-` are kept
+    /// by libvirt; others it replaces with its own.
+    ///
+    /// ## Why it matters
+    /// The alias becomes the device's id in QEMU, and there can be only one. libvirt refuses the guest.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <alias name='ua-data'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/b.img'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///       <alias name='ua-data'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <alias name='virtio-disk0'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/b.img'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///       <alias name='virtio-disk0'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "alias-twice",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("non unique alias detected: …", "src/conf/domain_validate.c, virDomainDeviceDefValidateAliasesIterator"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+/// Whether libvirt keeps an alias.
+fn is_kept(alias: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    alias.starts_with("ua-") && alias.bytes().all(is_plain)
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let controllers = context.domain.controllers.iter().enumerate();
+    let of_controllers = controllers.map(|(nth, controller)| {
+        let at = FieldPath::Controller(nth, ControllerField::Alias);
+        (at, controller.alias.as_deref(), "a controller")
+    });
+    let of_disks = context.disks().map(|(index, disk)| {
+        let at = FieldPath::Disk(index, DiskField::Alias);
+        (at, disk.frontend.alias.as_deref(), disk.name())
+    });
+    let mut first: HashMap<&str, (FieldPath, &str)> = HashMap::new();
+    for (at, alias, whose) in of_controllers.chain(of_disks) {
+        let Some(alias) = alias.filter(|alias| is_kept(alias)) else {
+            continue;
+        };
+        let Some((other, of)) = first.get(alias) else {
+            first.insert(alias, (at, whose));
+            continue;
+        };
+        report
+            .finding(at, format!("`{whose}` has the alias `{alias}` of `{of}`"))
+            .label("this alias is taken")
+            .related(*other, "it has it")
+            .note("libvirt refuses the guest for it")
+            .help("write another name behind `ua-`, or leave <alias> out");
+    }
+}
