@@ -3,11 +3,13 @@
 pub mod fuzz;
 mod libvirts;
 mod qemus;
+mod running;
 
 use std::path::{Path, PathBuf};
 
 pub use libvirts::{LibvirtBuild, LibvirtSession, NEWER_LIBVIRT, Step, Verdict, libvirts};
 pub use qemus::{QEMU_VERSIONS, QemuBuild, on_each_qemu, qemus};
+pub use running::{io, open_files};
 
 /// The root of the repository.
 pub fn repository() -> &'static Path {

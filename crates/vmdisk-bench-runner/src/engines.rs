@@ -6,16 +6,18 @@ pub(crate) mod flushes;
 pub(crate) mod generator;
 mod guest;
 mod host_fio;
+mod image_file;
 pub(crate) mod latency;
 mod node;
 pub(crate) mod noise;
 mod qemu_img_bench;
 mod storage_daemon;
+mod version;
 mod workplace;
 
 pub use workplace::{KernelSource, Workplace};
 
-use crate::{Engine, EngineKind};
+use crate::{CellView, Emit, Engine, EngineKind, Error, Measurement, RunContext};
 
 /// An engine over the storage of a run; `None` for [`EngineKind::Mock`], which measures nothing.
 pub fn engine(kind: EngineKind, workplace: &Workplace) -> Option<Box<dyn Engine>> {
@@ -33,4 +35,18 @@ pub fn engine(kind: EngineKind, workplace: &Workplace) -> Option<Box<dyn Engine>
         EngineKind::Guest => Some(Box::new(guest::Guest::new(workplace))),
         EngineKind::Mock => None,
     }
+}
+
+/// Measures the cells of a batch one after the other, as engines do that start anew for each.
+fn one_by_one(
+    batch: &[CellView<'_>],
+    context: &RunContext<'_>,
+    emit: &mut Emit<'_>,
+    measure: impl Fn(&CellView<'_>) -> Result<Measurement, Error>,
+) -> Result<(), Error> {
+    for cell in batch {
+        context.cancel.check()?;
+        emit(cell.id, measure(cell));
+    }
+    Ok(())
 }

@@ -16,11 +16,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use vmdisk_bench_runner::safety::{Check, ClaimedDevice, Refused, prepare};
+use vmdisk_testing::{LoopDevice, needed, run};
 
 const NOW: &str = "2026-11-20T05:00:00Z";
 
 /// Loop devices in a directory, with everything that was done to them undone at the end.
 struct Devices {
+    loops: Vec<LoopDevice>,
     directory: tempfile::TempDir,
     undo: Vec<Vec<String>>,
     children: Vec<Child>,
@@ -38,29 +40,13 @@ impl Drop for Devices {
     }
 }
 
-fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .env("LC_ALL", "C")
-        .output()
-        .map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!(
-        "{program} {}: {}",
-        arguments.join(" "),
-        said.trim()
-    ))
-}
-
 impl Devices {
     fn new() -> Result<Self, String> {
         if !rustix::process::geteuid().is_root() {
             return Err("not root".to_owned());
         }
         Ok(Self {
+            loops: Vec::new(),
             directory: tempfile::tempdir().map_err(|error| error.to_string())?,
             undo: Vec::new(),
             children: Vec::new(),
@@ -85,14 +71,9 @@ impl Devices {
         extra: &[&str],
     ) -> Result<(String, String), String> {
         let file = self.path(name);
-        fs::File::create(&file)
-            .and_then(|file| file.set_len(megabytes << 20))
-            .map_err(|error| error.to_string())?;
-        let device = run(
-            "losetup",
-            &[&["--find", "--show"], extra, &[file.as_str()]].concat(),
-        )?;
-        self.undo(&["losetup", "-d", &device]);
+        let made = LoopDevice::new(Path::new(&file), megabytes << 20, extra)?;
+        let device = made.path().to_owned();
+        self.loops.push(made);
         Ok((device, file))
     }
 
@@ -102,6 +83,19 @@ impl Devices {
         run("mount", &[device, &point])?;
         self.undo(&["umount", "--lazy", &point]);
         Ok(point)
+    }
+
+    /// Another node of a device, under a name of this directory.
+    fn node(&self, device: &str, name: &str) -> Result<String, String> {
+        let metadata = fs::metadata(device).map_err(|error| error.to_string())?;
+        let number = std::os::unix::fs::MetadataExt::rdev(&metadata);
+        let node = self.path(name);
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        run(
+            "mknod",
+            &[&node, "b", &major.to_string(), &minor.to_string()],
+        )?;
+        Ok(node)
     }
 
     fn start(&mut self, program: &str, arguments: &[&str]) -> Result<(), String> {
@@ -114,19 +108,6 @@ impl Devices {
             .map_err(|error| format!("{program}: {error}"))?;
         self.children.push(child);
         Ok(())
-    }
-}
-
-/// Gives up on a test that cannot run here, unless it was required to run.
-fn needed<T>(made: Result<T, String>) -> Option<T> {
-    match made {
-        Ok(value) => Some(value),
-        Err(reason) => {
-            let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
-            assert!(!required, "cannot run here: {reason}");
-            eprintln!("skipped: {reason}");
-            None
-        }
     }
 }
 
@@ -229,31 +210,33 @@ fn a_physical_volume_without_volumes_is_refused() {
 }
 
 #[test]
-fn the_second_device_of_a_mounted_btrfs_is_refused() {
+fn each_device_of_a_mounted_btrfs_is_refused_though_the_mount_names_one() {
     let made = (|| {
         let mut devices = Devices::new()?;
-        let (first, _) = devices.device("one", 128, &[])?;
-        let (second, file) = devices.device("two", 128, &[])?;
+        let (first, first_file) = devices.device("one", 128, &[])?;
+        let (second, second_file) = devices.device("two", 128, &[])?;
         run(
             "mkfs.btrfs",
             &["-q", "-d", "raid1", "-m", "raid1", &first, &second],
         )?;
         devices.mount(&first)?;
-        Ok((devices, second, file))
+        Ok((devices, [(first, first_file), (second, second_file)]))
     })();
-    let Some((_devices, second, file)) = needed(made) else {
+    let Some((_devices, members)) = needed(made) else {
         return;
     };
-    refused(
-        &second,
-        &file,
-        &[
-            Check::Btrfs,
-            Check::Signature,
-            Check::Blank,
-            Check::Exclusive,
-        ],
-    );
+    for (device, file) in members {
+        refused(
+            &device,
+            &file,
+            &[
+                Check::Btrfs,
+                Check::Signature,
+                Check::Blank,
+                Check::Exclusive,
+            ],
+        );
+    }
 }
 
 #[test]
@@ -318,9 +301,11 @@ fn swap_in_use_is_refused() {
     let made = (|| {
         let mut devices = Devices::new()?;
         let (device, file) = devices.device("disk", 16, &[])?;
-        run("mkswap", &[&device])?;
-        run("swapon", &[&device])?;
-        devices.undo(&["swapoff", &device]);
+        // The kernel's table of swap space has another text for each of these characters.
+        let node = devices.node(&device, "a\\b c\td\ne")?;
+        run("mkswap", &[&node])?;
+        run("swapon", &[&node])?;
+        devices.undo(&["swapoff", &node]);
         Ok((devices, device, file))
     })();
     let Some((_devices, device, file)) = needed(made) else {
@@ -381,18 +366,7 @@ fn a_device_that_is_open_under_another_node_is_refused_by_its_number() {
     let made = (|| {
         let mut devices = Devices::new()?;
         let (device, file) = devices.device("disk", 16, &[])?;
-        let metadata = fs::metadata(&device).map_err(|error| error.to_string())?;
-        let number = std::os::unix::fs::MetadataExt::rdev(&metadata);
-        let node = devices.path("node");
-        run(
-            "mknod",
-            &[
-                &node,
-                "b",
-                &rustix::fs::major(number).to_string(),
-                &rustix::fs::minor(number).to_string(),
-            ],
-        )?;
+        let node = devices.node(&device, "node")?;
         // As a QEMU of libvirt's, whose /dev is its own.
         devices.start("sh", &["-c", &format!("exec 3<> {node}; exec sleep 60")])?;
         std::thread::sleep(Duration::from_millis(300));

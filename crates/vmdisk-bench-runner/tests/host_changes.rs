@@ -10,48 +10,31 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
 
 use vmdisk_bench_runner::host_changes::{Change, HostChanges, QueueSetting, take_back_left_over};
 use vmdisk_facts::DeviceNumber;
+use vmdisk_testing::{LoopDevice, needed};
 
 struct Loop {
-    device: String,
+    _device: LoopDevice,
     number: DeviceNumber,
-    _file: tempfile::NamedTempFile,
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.device]).status();
-    }
+    _directory: tempfile::TempDir,
 }
 
 impl Loop {
     fn new() -> Result<Self, String> {
-        let file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
-        file.as_file()
-            .set_len(16 << 20)
-            .map_err(|error| error.to_string())?;
-        let output = Command::new("losetup")
-            .args(["--find", "--show"])
-            .arg(file.path())
-            .output()
-            .map_err(|error| error.to_string())?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-        }
-        let device = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        let number = fs::metadata(&device)
+        let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let device = LoopDevice::new(&directory.path().join("disk"), 16 << 20, &[])?;
+        let number = fs::metadata(device.path())
             .map_err(|error| error.to_string())?
             .rdev();
         Ok(Self {
-            device,
+            _device: device,
             number: DeviceNumber {
                 major: rustix::fs::major(number),
                 minor: rustix::fs::minor(number),
             },
-            _file: file,
+            _directory: directory,
         })
     }
 
@@ -62,15 +45,7 @@ impl Loop {
 }
 
 fn device(test: &str) -> Option<Loop> {
-    match Loop::new() {
-        Ok(device) => Some(device),
-        Err(reason) => {
-            let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
-            assert!(!required, "{test} cannot run here: {reason}");
-            eprintln!("skipped: {test}: {reason}");
-            None
-        }
-    }
+    needed(Loop::new().map_err(|reason| format!("{test}: {reason}")))
 }
 
 /// Another than the scheduler in use.

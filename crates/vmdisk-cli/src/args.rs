@@ -96,9 +96,10 @@ pub(crate) struct HostArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct LintArgs {
-    /// Files, directories, or - for standard input: libvirt XML, or command lines of QEMU. In a
-    /// directory every .xml file that holds a domain or a disk is checked and every .args or .cmdline
-    /// file that starts QEMU, except those that .gitignore excludes.
+    /// Files, directories, or - for standard input: libvirt XML, command lines of QEMU, or files of its
+    /// -readconfig. In a directory every .xml file that holds a domain or a disk is checked, every .args
+    /// or .cmdline file that starts QEMU, and every .cfg file with its options, except those that
+    /// .gitignore excludes.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -169,7 +170,7 @@ pub(crate) struct GenerateArgs {
     /// A spec in YAML or JSON, or - for standard input; `vmdisk schema spec` describes it.
     #[arg(value_name = "SPEC")]
     pub(crate) spec: Option<PathBuf>,
-    /// A disk in one line, such as lvm:vg0/web1,bus=virtio; may be repeated.
+    /// A disk in one line, such as lvm:vg0/web1,bus=virtio or nbd://host/export; may be repeated.
     #[arg(long = "disk", value_name = "KIND:LOCATION,…")]
     pub(crate) disks: Vec<String>,
     /// What to write.

@@ -12,6 +12,7 @@ use crate::color::Colors;
 use crate::exit::Exit;
 use crate::generate::write::{Written, command_line, unwritable};
 use crate::io::Io;
+use crate::lint::config_files::{self, Joined};
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::{self, read};
 use crate::output::deliver;
@@ -53,7 +54,15 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         }
         return Ok(Exit::Clean);
     }
-    let mut document = read::document(&input, &bytes)?;
+    let document = read::document(&input, &bytes)?;
+    let Joined {
+        mut document,
+        failed,
+    } = config_files::joined(&input, document)
+        .map_err(|failure| read::message(&input, &bytes, failure))?;
+    if let Some(Err(message)) = failed.map(|checked| checked.outcome) {
+        return Err(Stop::from(message));
+    }
     if !args.storage.is_empty() {
         let mut storage = Storage::default();
         for file in &args.storage {
@@ -122,14 +131,24 @@ impl Told<'_> {
     }
 }
 
-/// A place in the text of a document.
+/// A place in the text of a document, or in a file that it names.
 fn place_of(document: &Document, input: &Input, span: Span) -> MessagePlace {
+    let (path, text, start) = match document.config_file_at(span) {
+        Some(part) => (
+            config_files::path_of(input, &part.name)
+                .display()
+                .to_string(),
+            part.span.slice(&document.text).unwrap_or_default(),
+            part.span.start,
+        ),
+        None => (input.path(), document.own_text(), 0),
+    };
     MessagePlace {
-        path: input.path(),
+        path,
         quoted: Some(MessageText {
-            lines: LineIndex::new(&document.text),
-            text: document.text.clone(),
-            span,
+            lines: LineIndex::new(text),
+            text: text.to_owned(),
+            span: Span::new(span.start - start, span.end - start),
             label: None,
             related: Vec::new(),
         }),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use vmdisk_facts::DeviceNumber;
+use vmdisk_facts::mount::unescaped;
 
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,12 +83,12 @@ fn parse_line(line: &str) -> Option<MountLine> {
     let id = head.next()?.parse().ok()?;
     let _parent: u64 = head.next()?.parse().ok()?;
     let device = DeviceNumber::parse(head.next()?)?;
-    let root = unescape(head.next()?);
-    let point = unescape(head.next()?);
+    let root = unescaped(head.next()?);
+    let point = unescaped(head.next()?);
     let mut options = split_options(head.next()?);
     let mut tail = tail.split(' ');
-    let fstype = unescape(tail.next()?);
-    let source = unescape(tail.next()?);
+    let fstype = unescaped(tail.next()?);
+    let source = unescaped(tail.next()?);
     // Some filesystems show no options at all.
     options.extend(split_options(tail.next().unwrap_or_default()));
     Some(MountLine {
@@ -105,43 +106,10 @@ fn split_options(text: &str) -> Vec<(String, Option<String>)> {
     text.split(',')
         .filter(|option| !option.is_empty())
         .map(|option| match option.split_once('=') {
-            Some((name, value)) => (unescape(name), Some(unescape(value))),
-            None => (unescape(option), None),
+            Some((name, value)) => (unescaped(name), Some(unescaped(value))),
+            None => (unescaped(option), None),
         })
         .collect()
-}
-
-/// Undoes the kernel's `\040` for a space and its like; what is no UTF-8 is replaced.
-fn unescape(field: &str) -> String {
-    if !field.contains('\\') {
-        return field.to_owned();
-    }
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        match (first, after) {
-            (
-                b'\\',
-                [
-                    a @ b'0'..=b'3',
-                    b @ b'0'..=b'7',
-                    c @ b'0'..=b'7',
-                    after @ ..,
-                ],
-            ) => {
-                bytes.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
-                rest = after;
-            }
-            _ => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    }
 }
 
 /// What must hold for any bytes; the kernel writes names as whoever mounted it liked them.
@@ -221,8 +189,6 @@ broken line
     fn escapes_are_undone() {
         assert_eq!(table().lines[2].point, "/srv/sp ace\\tab\tx");
         assert_eq!(table().lines[2].root, "/u");
-        assert_eq!(unescape("a\\9x\\04"), "a\\9x\\04");
-        assert_eq!(unescape("\\303\\251"), "é");
     }
 
     #[test]

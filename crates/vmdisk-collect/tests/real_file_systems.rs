@@ -14,12 +14,13 @@ use vmdisk_facts::path::{DioAlign, Directory, File, Outcome};
 use vmdisk_facts::{
     Buffered, Confidence, Fact, Facts, FsKind, HostIndex, Reason, Verdict, Version,
 };
+use vmdisk_testing::{LoopDevice, needed, run};
 
 /// A directory with filesystems that are mounted until it is dropped.
 struct Mounted {
+    loops: Vec<LoopDevice>,
     directory: tempfile::TempDir,
     mounts: Vec<PathBuf>,
-    loops: Vec<String>,
 }
 
 impl Drop for Mounted {
@@ -31,27 +32,7 @@ impl Drop for Mounted {
                 let _ = Command::new("umount").arg("--lazy").arg(point).status();
             }
         }
-        for device in &self.loops {
-            let _ = Command::new("losetup").args(["-d", device]).status();
-        }
     }
-}
-
-/// Runs a program and gives its output, or what it complained of.
-fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    }
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    Err(format!(
-        "{program} {}: {}",
-        arguments.join(" "),
-        complaint.trim()
-    ))
 }
 
 impl Mounted {
@@ -61,9 +42,9 @@ impl Mounted {
         }
         let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
         Ok(Self {
+            loops: Vec::new(),
             directory,
             mounts: Vec::new(),
-            loops: Vec::new(),
         })
     }
 
@@ -79,14 +60,9 @@ impl Mounted {
 
     fn device(&mut self, name: &str, megabytes: u64, extra: &[&str]) -> Result<String, String> {
         let file = self.path(name);
-        fs::File::create(&file)
-            .and_then(|file| file.set_len(megabytes << 20))
-            .map_err(|error| error.to_string())?;
-        let device = run(
-            "losetup",
-            &[&["--find", "--show"], extra, &[file.as_str()]].concat(),
-        )?;
-        self.loops.push(device.clone());
+        let made = LoopDevice::new(Path::new(&file), megabytes << 20, extra)?;
+        let device = made.path().to_owned();
+        self.loops.push(made);
         Ok(device)
     }
 
@@ -104,20 +80,6 @@ impl Mounted {
         let (program, arguments) = mkfs.split_first().expect("a program to run");
         run(program, &[arguments, &[device.as_str()]].concat())?;
         self.mount("mnt", &["-o", options, &device])
-    }
-}
-
-/// Gives up on a test that cannot run here, unless it was required to run.
-#[expect(clippy::print_stderr, reason = "a test that did not run says so")]
-fn needed<T>(made: Result<T, String>) -> Option<T> {
-    match made {
-        Ok(value) => Some(value),
-        Err(reason) => {
-            let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
-            assert!(!required, "cannot run here: {reason}");
-            eprintln!("skipped: {reason}");
-            None
-        }
     }
 }
 

@@ -311,6 +311,10 @@ capabilities! {
     LibvirtDropsRawLayer = "libvirt-drops-raw-layer", Libvirt (11, 3, 0), Probe::Trial, "absent in libvirt 10.0's expected command lines, present in 11.3's; which release between was not looked up";
     /// `discard_no_unref`.
     LibvirtDiscardNoUnref = "libvirt-discard-no-unref", Libvirt (9, 5, 0), Probe::Trial, "libvirt formatdomain";
+    /// `<reconnect delay='…'/>` of nbd.
+    LibvirtNbdReconnect = "libvirt-nbd-reconnect", Libvirt (9, 2, 0), Probe::Trial, "libvirt NEWS 9.2.0; 9.0 leaves it out";
+    /// `<identity>` and `<knownHosts>` of ssh.
+    LibvirtSshIdentity = "libvirt-ssh-identity", Libvirt (9, 8, 0), Probe::Trial, "libvirt formatdomain; 9.0 leaves them out";
     /// `detect_zeroes` holds for every image of a chain, not for the top one alone.
     LibvirtDetectZeroesEveryLayer = "libvirt-detect-zeroes-every-layer", Libvirt (11, 10, 0), Probe::Trial, "libvirt NEWS 11.10.0";
     /// `queue_size`.

@@ -101,3 +101,57 @@ impl OptionValue {
         }
     }
 }
+
+/// Undoes what the kernel writes for spaces, tabs, line ends and backslashes in a field of `/proc` (`\040`, `\011`,
+/// `\012`, `\134`), as in `mountinfo` and `swaps`; what is no UTF-8 then is replaced.
+///
+/// ```
+/// assert_eq!(vmdisk_facts::mount::unescaped("/srv/a\\040b"), "/srv/a b");
+/// ```
+pub fn unescaped(field: &str) -> String {
+    if !field.contains('\\') {
+        return field.to_owned();
+    }
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        match (first, after) {
+            (
+                b'\\',
+                [
+                    a @ b'0'..=b'3',
+                    b @ b'0'..=b'7',
+                    c @ b'0'..=b'7',
+                    after @ ..,
+                ],
+            ) => {
+                bytes.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
+                rest = after;
+            }
+            _ => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_of_the_kernel_are_undone_and_other_backslashes_stay() {
+        assert_eq!(
+            unescaped("/srv/sp\\040ace\\011tab\\012end\\134x"),
+            "/srv/sp ace\ttab\nend\\x"
+        );
+        assert_eq!(unescaped("a\\9x\\04"), "a\\9x\\04");
+        assert_eq!(unescaped("\\303\\251"), "é");
+        assert_eq!(unescaped("\\303"), "\u{fffd}");
+    }
+}

@@ -136,19 +136,6 @@ impl Target {
         }
     }
 
-    /// This target where libvirt has no part in what is looked at.
-    #[must_use]
-    pub fn without_libvirt(&self) -> Self {
-        let mut target = Self {
-            libvirt: None,
-            ..self.clone()
-        };
-        target
-            .probed
-            .retain(|capability, _| capability.row().component != Component::Libvirt);
-        target
-    }
-
     /// The version in the machine type's name: `None` for aliases such as `q35` and for a distribution's own names.
     pub fn machine_version(&self) -> Option<Version> {
         self.machine.as_deref().and_then(machine_version)

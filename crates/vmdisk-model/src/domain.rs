@@ -161,6 +161,17 @@ impl Domain {
     pub fn effective_vcpus(&self) -> u32 {
         self.vcpus.unwrap_or(1)
     }
+
+    /// Number of queues of a virtio disk or controller that says none: one for each vCPU, and one with machine types
+    /// before 5.2.
+    pub fn queues_by_default(&self) -> u32 {
+        let version = self.machine.as_ref().and_then(MachineType::version);
+        if version.is_none_or(|version| version >= (5, 2)) {
+            self.effective_vcpus()
+        } else {
+            1
+        }
+    }
 }
 
 #[cfg(test)]

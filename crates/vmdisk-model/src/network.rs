@@ -174,7 +174,7 @@ pub struct NetworkSource {
     pub readahead: Option<Bytes>,
     /// Seconds after which a request has failed; http and ftp (libvirt 6.2).
     pub timeout: Option<u64>,
-    /// Seconds during which a lost connection is made anew before requests fail; nbd (libvirt 7.10).
+    /// Seconds during which a lost connection is made anew before requests fail; nbd (libvirt 9.2).
     pub reconnect_delay: Option<u32>,
     /// As whom; nfs and ssh.
     pub identity: Option<NetworkIdentity>,

@@ -80,9 +80,10 @@ mod steps;
 
 pub use plan::{Choice, ChoiceSource, Plan, PlanError, RULES, plan};
 pub use spec::{
-    BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, GuestSpec, GuestType,
-    HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES,
-    MediaSpec, NotCarried, Qcow2Spec, RawSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment,
+    AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec,
+    GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec, LvmSpec,
+    LvmThinSpec, MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec,
+    NotCarried, Qcow2Spec, RawSpec, SecretSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment,
     SpecVersion, VhostUserBlkSpec,
 };
 pub use steps::{Condition, Step, script};

@@ -53,8 +53,8 @@ fn what_no_spec_has_a_word_for_is_told_with_its_field() {
     );
     disk.frontend.ioeventfd = Some(Switch::Off);
     domain.disks.push(disk);
-    let network = NetworkSource::new(NetworkProtocol::Nbd, None, vec![NetworkHost::unix("/s")]);
-    let far = Image::new(None, Protocol::Network(Box::new(network)));
+    let path = "/dev/vhost-vdpa-0".to_owned();
+    let far = Image::new(None, Protocol::VhostVdpa { path });
     domain
         .disks
         .push(Disk::new(Frontend::new("vdb", TargetBus::Virtio), far));

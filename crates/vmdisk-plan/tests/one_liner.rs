@@ -109,9 +109,9 @@ fn every_fault_has_its_column_and_what_to_write() {
             &["line 1, column 1: unknown kind of disk `qcow`; did you mean `qcow2`?"],
         ),
         (
-            "nbd:/a",
+            "network:/a",
             &[
-                "line 1, column 1: unknown kind of disk `nbd`; the kinds are `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `lun` or `vhost-user-blk`",
+                "line 1, column 1: unknown kind of disk `network`; the kinds are `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `lun`, `vhost-user-blk`, `nbd`, `rbd`, `iscsi`, `gluster`, `nfs`, `ssh`, `http`, `https`, `ftp` or `ftps`",
             ],
         ),
         (
@@ -205,6 +205,34 @@ fn every_fault_has_its_column_and_what_to_write() {
     }
 }
 
+type Keys = serde_json::Map<String, serde_json::Value>;
+
+fn text_of(keys: &mut Keys, key: &str) -> String {
+    let value = keys.remove(key).unwrap();
+    value.as_str().unwrap().replace(',', ",,")
+}
+
+/// The address of an export that has no name.
+fn address(network: &NetworkSpec, keys: &mut Keys) -> String {
+    keys.remove("hosts");
+    let NetworkHostSpec { name, port, socket } = &network.hosts.as_ref().unwrap()[0];
+    match (name, socket) {
+        (Some(name), _) => {
+            let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+            if name.contains(':') {
+                format!("//[{name}]{port}")
+            } else {
+                format!("//{name}{port}/")
+            }
+        }
+        (None, socket) => {
+            let bytes = socket.as_ref().unwrap().bytes();
+            let escaped: String = bytes.map(|byte| format!("%{byte:02X}")).collect();
+            format!("///?socket={escaped}")
+        }
+    }
+}
+
 /// Writes a disk as one line, from its YAML shape: what the reader must understand.
 fn one_line(disk: &DiskSpec) -> String {
     fn flatten(value: &serde_json::Value, key: &str, out: &mut Vec<String>) {
@@ -233,20 +261,28 @@ fn one_line(disk: &DiskSpec) -> String {
     let kind = disk.backend.kind();
     let mut backend = map.remove(kind).unwrap();
     let keys = backend.as_object_mut().unwrap();
-    let mut text = |key: &str| {
-        keys.remove(key)
-            .unwrap()
-            .as_str()
-            .unwrap()
-            .replace(',', ",,")
-    };
+    let mut text = |key: &str| text_of(keys, key);
     let place = match &disk.backend {
         BackendSpec::Lvm(_) | BackendSpec::LvmThin(_) => {
             format!("{}/{}", text("group"), text("volume"))
         }
         BackendSpec::VhostUserBlk(_) => text("socket"),
         BackendSpec::Raw(_) | BackendSpec::Qcow2(_) | BackendSpec::Device(_) => text("path"),
+        BackendSpec::Network(network) if network.name.is_some() => text("name"),
+        // Only an address says that there is no name.
+        BackendSpec::Network(network) => address(network, keys),
     };
+    let kind = if keys.contains_key("protocol") {
+        text_of(keys, "protocol")
+    } else {
+        kind.to_owned()
+    };
+    let kind = kind
+        + if place.starts_with("///") {
+            "+unix"
+        } else {
+            ""
+        };
     let mut out = vec![format!("{kind}:{place}")];
     for (key, below) in keys.iter().chain(map.iter()) {
         flatten(below, key, &mut out);
@@ -263,7 +299,7 @@ proptest! {
 
     #[test]
     fn reading_never_panics_and_columns_lie_in_the_text(
-        text in "(raw:|qcow2:|lvm:|lvm-thin:|)[-a-z0-9:/,.=é ]{0,60}"
+        text in "(raw:|qcow2:|lvm:|lvm-thin:|nbd://|nbd\\+unix:///|https://|iscsi://|rbd:|)[-a-z0-9:/,.=?%@#é \\[\\]]{0,60}"
     ) {
         if let Err(errors) = DiskSpec::from_one_liner(&text) {
             prop_assert!(!errors.is_empty());

@@ -181,7 +181,8 @@ proptest! {
                 BackendSpec::Lvm(_)
                 | BackendSpec::LvmThin(_)
                 | BackendSpec::Device(_)
-                | BackendSpec::VhostUserBlk(_) => false,
+                | BackendSpec::VhostUserBlk(_)
+                | BackendSpec::Network(_) => false,
             }).count()
         );
     }

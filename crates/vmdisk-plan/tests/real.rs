@@ -15,6 +15,7 @@ use common::real::{has_programs, is_given, run, run_script, skipped, try_run};
 use serde_json::{Value, json};
 use vmdisk_facts::{Facts, Target};
 use vmdisk_plan::*;
+use vmdisk_testing::LoopDevice;
 
 fn script_of(lines: &[String], facts: &Facts) -> String {
     let disks = lines
@@ -371,8 +372,8 @@ dirs: [{{path: '{root}', present: true, mount: m1, nocow: false}}]
 
 /// A volume group on a loop device, while this lives, with its own configuration of LVM.
 struct Group {
+    device: LoopDevice,
     folder: tempfile::TempDir,
-    device: String,
     name: String,
 }
 
@@ -380,31 +381,24 @@ impl Group {
     fn new(has_device_mapper: bool) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let image = folder.path().join("pv.img");
-        fs::File::create(&image)
-            .unwrap()
-            .set_len(1024 * MIB)
-            .unwrap();
-        let found = try_run("losetup", &["--find", "--show", image.to_str().unwrap()]);
-        let device = String::from_utf8(found.stdout).unwrap().trim().to_owned();
-        if !found.status.success() {
-            return None;
-        }
+        let device = LoopDevice::new(&image, 1024 * MIB, &[]).ok()?;
         let activation = if has_device_mapper { 1 } else { 0 };
         // Only this device, and nothing of what the machine has.
         let configuration = format!(
-            "devices {{ use_devicesfile=0 global_filter=[\"a|^{device}$|\",\"r|.*|\"] }}\n\
+            "devices {{ use_devicesfile=0 global_filter=[\"a|^{}$|\",\"r|.*|\"] }}\n\
              global {{ activation={activation} }}\n\
-             backup {{ backup=0 archive=0 }}\n"
+             backup {{ backup=0 archive=0 }}\n",
+            device.path()
         );
         fs::write(folder.path().join("lvm.conf"), configuration).unwrap();
         let name = format!("vmdisk{}", std::process::id());
         let group = Group {
-            folder,
             device,
+            folder,
             name,
         };
-        group.lvm(&format!("pvcreate {}", group.device));
-        group.lvm(&format!("vgcreate {} {}", group.name, group.device));
+        group.lvm(&format!("pvcreate {}", group.device.path()));
+        group.lvm(&format!("vgcreate {} {}", group.name, group.device.path()));
         Some(group)
     }
 
@@ -431,7 +425,6 @@ impl Drop for Group {
             "PATH=$PATH:/usr/sbin:/sbin\nvgremove --force --yes {}\n",
             self.name
         ));
-        let _ = try_run("losetup", &["--detach", &self.device]);
     }
 }
 

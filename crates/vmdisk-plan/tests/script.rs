@@ -314,7 +314,8 @@ fn settle(spec: &mut Spec, root: &Path) {
             BackendSpec::Lvm(_)
             | BackendSpec::LvmThin(_)
             | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_) => {}
+            | BackendSpec::VhostUserBlk(_)
+            | BackendSpec::Network(_) => {}
         }
     }
 }

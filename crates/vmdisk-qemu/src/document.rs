@@ -22,6 +22,8 @@ pub struct Document {
     pub kept: Vec<KeptProperty>,
     /// Options that are about something else, in order.
     pub others: Vec<OtherOption>,
+    /// Files that `-readconfig` names and that were not given: what is in them is not known.
+    pub config_files: Vec<String>,
     pub(crate) slots: Slots,
 }
 

@@ -198,6 +198,14 @@ impl Editor<'_> {
                 .is_some_and(|option| option.name != "blockdev")
         };
         match field {
+            DiskField::Cache if top.is_some_and(is_drive) && self.has_cache_switches(top?) => {
+                let switches = CacheMode::from_wire(value)?.switches();
+                let top = top?;
+                self.put_in_drive(top, "cache.direct", &NewValue::Bool(switches.direct))?;
+                self.put_in_drive(top, "cache.no-flush", &NewValue::Bool(switches.no_flush))?;
+                let word = if switches.write_cache { "on" } else { "off" };
+                self.put_on_device(nth, field, &NewValue::Word(word))
+            }
             DiskField::Cache if top.is_some_and(is_drive) => {
                 self.put(top?, "cache", &NewValue::Word(value))
             }
@@ -210,12 +218,18 @@ impl Editor<'_> {
                 let word = if switches.write_cache { "on" } else { "off" };
                 self.put_on_device(nth, field, &NewValue::Word(word))
             }
+            DiskField::Discard if top.is_some_and(is_drive) => {
+                self.put_in_drive(top?, "discard", &NewValue::Word(value))
+            }
             DiskField::Discard => {
                 self.put_on_nodes(top?, bottom?, "discard", &NewValue::Word(value))
             }
             DiskField::DetectZeroes => self.put(top?, "detect-zeroes", &NewValue::Word(value)),
             DiskField::Aio => {
                 let bottom = bottom?;
+                if is_drive(bottom) && self.values_of(bottom, "aio").any(|key| key != "aio") {
+                    return self.put_in_drive(bottom, "aio", &NewValue::Word(value));
+                }
                 let is_inline = top == Some(bottom) && !is_drive(bottom);
                 let inside = is_inline
                     && self
@@ -322,6 +336,37 @@ impl Editor<'_> {
         self.put(option, "cache.no-flush", &NewValue::Bool(no_flush))
     }
 
+    /// The keys of an option that set a property, of whatever node in it.
+    fn values_of<'s>(&'s self, option: usize, name: &'s str) -> impl Iterator<Item = &'s str> {
+        let slot = self.slots.options.get(&option);
+        let keys = slot.into_iter().flat_map(|slot| slot.values.keys());
+        keys.map(String::as_str).filter(move |key| {
+            key.strip_suffix(name)
+                .is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        })
+    }
+
+    /// True if a drive says its switches one by one, which beat a mode.
+    fn has_cache_switches(&self, option: usize) -> bool {
+        let mut keys = self.values_of(option, "cache.direct");
+        keys.next().is_some() || self.values_of(option, "cache.no-flush").next().is_some()
+    }
+
+    /// Replaces a value of a drive at each of its nodes that says it, and adds it at the top, unless it belongs to
+    /// the node that opens the file.
+    fn put_in_drive(&mut self, option: usize, name: &str, value: &NewValue<'_>) -> Option<()> {
+        let mut keys: Vec<String> = self.values_of(option, name).map(str::to_owned).collect();
+        if name != "aio" && !keys.iter().any(|key| key == name) {
+            keys.push(name.to_owned());
+        }
+        // In the order of the text whatever that of the map is.
+        keys.sort_unstable();
+        for key in keys {
+            self.put(option, &key, value)?;
+        }
+        Some(())
+    }
+
     fn put_on_nodes(
         &mut self,
         top: usize,
@@ -343,9 +388,10 @@ impl Editor<'_> {
         if let Some(written) = slot.values.get(key) {
             let was_quoted = match (&slot.syntax, written.kind) {
                 (Syntax::Json { .. }, Kind::Text) => true,
-                (Syntax::Json { .. }, Kind::Plain | Kind::Number | Kind::Bool | Kind::Null) => {
-                    false
-                }
+                (
+                    Syntax::Json { .. },
+                    Kind::Plain | Kind::Number | Kind::Bool | Kind::Null | Kind::EmptyArray,
+                ) => false,
                 (Syntax::Pairs { .. } | Syntax::Lines { .. }, _) => value.is_quoted(),
             };
             if was_quoted != value.is_quoted() {

@@ -44,7 +44,7 @@ mod writer;
 
 pub use argument::{Argument, ArgumentValue, QemuOption};
 pub use command_line::CommandLine;
-pub use config_file::{ConfigFile, write_config_file};
+pub use config_file::{ConfigFile, begins_with_group, write_config_file};
 pub use daemon::StorageDaemon;
 pub use document::{Document, KeptProperty, OtherOption};
 pub use edits::{CannotEdit, edits_of_all};
@@ -54,7 +54,7 @@ pub use key_value::KeyValue;
 pub use monitor::{MonitorScript, write_monitor_script};
 pub use options::{Options, Style};
 pub use problem::{WriteProblem, WriteProblems};
-pub use read::read;
+pub use read::{read, read_with};
 pub use shell::shell_quote;
 pub use syntax::form::{Form, sniff};
 pub use wording::in_qemu_words;

@@ -12,7 +12,10 @@ use crate::failure::ReadFailure;
 use crate::monitor;
 use crate::reader::Reader;
 use crate::syntax::form::{Form, words};
-use crate::syntax::option::{WrittenOption, options};
+use crate::syntax::option::{Fault, WrittenOption, options};
+
+/// The option that names a file with further options.
+const READCONFIG: &str = "readconfig";
 
 /// Options that speak of disks, or of the machine as far as disks depend on it.
 const OURS: &[&str] = &[
@@ -65,21 +68,48 @@ const OURS: &[&str] = &[
 /// # Errors
 /// If there is no command line of QEMU in the text, or more than one.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
-    let words = words(text)?;
-    let (options, faults) = match words.form {
-        Form::ConfigFile => config_file::read::options(text, Span::new(0, text.len())),
-        Form::MonitorScript => monitor::read::options(text),
+    read_with(text, text.len(), &[])
+}
+
+/// Reads a command line together with the files that it names with `-readconfig`: `text` is both, the command line
+/// in its first `command_line` bytes, and `files` says where each of the files stands, in the order in which they are
+/// named. Places count from the beginning of `text`.
+///
+/// ```
+/// use vmdisk_source::Span;
+/// let line = "qemu-system-x86_64 -readconfig a.cfg\n";
+/// let file = "[drive \"d\"]\n  if = \"virtio\"\n  format = \"raw\"\n  file = \"/srv/a.img\"\n";
+/// let text = format!("{line}{file}");
+/// let document = vmdisk_qemu::read_with(&text, line.len(), &[Span::new(line.len(), text.len())])?;
+/// assert_eq!(document.domain.disks[0].backend.image().and_then(|image| image.host_path()), Some("/srv/a.img"));
+/// assert_eq!(vmdisk_qemu::read(line)?.config_files, ["a.cfg"]);
+/// # Ok::<(), vmdisk_qemu::ReadFailure>(())
+/// ```
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Document, ReadFailure> {
+    let main = text.get(..command_line).unwrap_or(text);
+    let words = words(main)?;
+    let (options, mut faults) = match words.form {
+        Form::ConfigFile => config_file::read::options(text, Span::new(0, main.len())),
+        Form::MonitorScript => monitor::read::options(main),
         Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
-            options(&words.arguments, text)
+            options(&words.arguments, main)
         }
     };
+    let named = with_files(text, options, files, &mut faults);
+    let Named {
+        options,
+        missing: config_files,
+    } = named;
     let daemons: Vec<Vec<WrittenOption>> = words
         .daemons
         .iter()
         .map(|arguments| crate::syntax::option::options(arguments, text).0)
         .collect();
     let mut reader = Reader::new(&options);
-    let everything = Span::new(0, text.trim_end().len());
+    let everything = Span::new(0, main.trim_end().len());
     let top = FieldPath::Domain(DomainField::Domain);
     for fault in faults {
         reader
@@ -99,11 +129,12 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     reader.read_throttle_limits();
     reader.keep_the_rest();
     reader.find_refused();
-    for option in options.iter().filter(|option| option.name == "readconfig") {
-        // The file may hold disks, and is not looked at here.
+    let named = options.iter().filter(|option| option.name == READCONFIG);
+    for option in named.skip(files.len()) {
+        // The file may hold disks, and is not at hand.
         reader.keep(
             FieldPath::Domain(DomainField::Devices),
-            "readconfig",
+            READCONFIG,
             option.span,
         );
     }
@@ -128,8 +159,46 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
         problems: reader.problems,
         kept: reader.kept,
         others,
+        config_files,
         slots: reader.slots,
     })
+}
+
+/// Options with those of the files that they name.
+struct Named {
+    options: Vec<WrittenOption>,
+    /// Names of files that are not at hand.
+    missing: Vec<String>,
+}
+
+/// Puts the options of each file behind the one that names it.
+fn with_files(
+    text: &str,
+    options: Vec<WrittenOption>,
+    files: &[Span],
+    faults: &mut Vec<Fault>,
+) -> Named {
+    let mut named = Named {
+        options: Vec::with_capacity(options.len()),
+        missing: Vec::new(),
+    };
+    let mut files = files.iter();
+    for option in options {
+        let name = (option.name == READCONFIG)
+            .then(|| option.text.clone())
+            .flatten();
+        named.options.push(option);
+        let Some(name) = name else { continue };
+        match files.next() {
+            Some(file) => {
+                let (more, wrong) = config_file::read::options(text, *file);
+                named.options.extend(more);
+                faults.extend(wrong);
+            }
+            None => named.missing.push(name),
+        }
+    }
+    named
 }
 
 fn others(form: Form, options: &[WrittenOption], reader: &Reader<'_>) -> Vec<OtherOption> {
@@ -153,6 +222,8 @@ fn others(form: Form, options: &[WrittenOption], reader: &Reader<'_>) -> Vec<Oth
                     })
                 }),
                 "chardev" | "global" => reader.owners.contains_key(nth),
+                // Told by what is in the file, or kept.
+                READCONFIG => true,
                 name => OURS.contains(&name),
             };
             !is_ours

@@ -1,17 +1,25 @@
 //! Reads the command line of a storage daemon that serves disks of the guest.
 
-use vmdisk_model::{Backend, BackendSource, CacheMode, DiskField, FieldPath, Switch};
+use vmdisk_model::{Backend, BackendSource, CacheMode, DiskField, Domain, FieldPath, Switch};
+use vmdisk_source::{ProblemKind, Span};
 
 use crate::device::read::is_on;
-use crate::reader::Reader;
+use crate::reader::{Reader, number_of};
 use crate::syntax::option::WrittenOption;
+use crate::syntax::properties::Properties;
+
+/// Queues of an export that says none.
+const BY_DEFAULT: u64 = 1;
+
+/// How QEMU writes "as many queues as vCPUs".
+const ONE_PER_VCPU: u32 = 65_535;
 
 impl Reader<'_> {
     /// Reads what a daemon serves at the sockets of the guest's disks; what else it does is nobody's business here.
     pub(crate) fn read_daemon(&mut self, options: &[WrittenOption]) {
         let mut daemon = Reader::new(options);
         daemon.read_names();
-        for (_, export) in daemon.of_name("export") {
+        for (option, export) in daemon.of_name("export") {
             let is_vhost = export
                 .peek("type")
                 .is_some_and(|kind| kind.value.as_str() == "vhost-user-blk");
@@ -27,6 +35,8 @@ impl Reader<'_> {
             let (Some(nth), Some(node)) = (served, node) else {
                 continue;
             };
+            let span = daemon.options[option].span;
+            daemon.check_queues(nth, &self.domain, export, span);
             let mut nodes = daemon.read_nodes(nth, node);
             nodes.backend.is_read_only = !is_on(export.peek("writable"));
             let write_cache = if is_on(export.peek("writethrough")) {
@@ -64,5 +74,34 @@ impl Reader<'_> {
         }
         self.problems.append(&mut daemon.problems);
         self.kept.append(&mut daemon.kept);
+    }
+
+    /// Holds the queues of a disk to those that the daemon has for it.
+    fn check_queues(&mut self, nth: usize, guest: &Domain, export: &Properties, span: Span) {
+        let written = export.peek("num-queues");
+        let offered = match written {
+            Some(property) => number_of(property.value.as_str()),
+            None => Some(BY_DEFAULT),
+        };
+        let Some(offered) = offered else {
+            return;
+        };
+        let queues = guest.disks[nth].frontend.queues;
+        let queues = queues.filter(|queues| *queues != ONE_PER_VCPU);
+        let asked = u64::from(queues.unwrap_or_else(|| guest.queues_by_default()));
+        if asked <= offered {
+            return;
+        }
+        let at = FieldPath::Disk(nth, DiskField::Queues);
+        let message = format!(
+            "the daemon has {offered} {} for a disk that asks for {asked}, which QEMU 7.2 and later refuse",
+            if offered == 1 { "queue" } else { "queues" }
+        );
+        let span = written.map_or(span, |property| property.span);
+        let help = format!(
+            "write num-queues={asked} on the export, or num-queues={offered} on the device"
+        );
+        self.problem(ProblemKind::QueueCountRefused, at, span, message)
+            .help = Some(help);
     }
 }

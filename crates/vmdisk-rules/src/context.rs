@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use vmdisk_facts::{Fact, HostIndex, Target, Version};
+use vmdisk_facts::{Answer, Capability, Component, Fact, HostIndex, Target, Version};
 use vmdisk_model::{Disk, Domain, FieldPath, Image, Scope};
 use vmdisk_source::{LaterWord, Problem};
 
@@ -130,9 +130,25 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether the libvirt that it is meant for is older than a version; `None` if none is named.
+    /// Whether the libvirt that it is meant for is older than a version; `None` if none is named, or none takes it.
     pub fn libvirt_is_before(&self, version: Version) -> Option<bool> {
-        self.target.libvirt.map(|libvirt| libvirt < version)
+        let libvirt = self.target.libvirt.filter(|_| self.is_taken_by_libvirt())?;
+        Some(libvirt < version)
+    }
+
+    /// Whether what it is meant for can do something; of a libvirt that has no part in it nothing is known.
+    pub fn can(&self, capability: Capability) -> Answer {
+        match capability.row().component {
+            Component::Libvirt if !self.is_taken_by_libvirt() => Answer::Unknown,
+            Component::Libvirt | Component::Qemu | Component::Kernel | Component::Machine => {
+                self.target.can(capability)
+            }
+        }
+    }
+
+    /// Whether libvirt has a part in it.
+    pub fn is_taken_by_libvirt(&self) -> bool {
+        self.taken_by == TakenBy::Libvirt
     }
 
     /// Fails where the machine around the disks is not known.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use vmdisk_model::{DomainField, DomainType, FieldPath};
 
-use crate::{Comparison, Context, Finding, Missing, NotChecked, RULES, Report, TakenBy};
+use crate::{Comparison, Context, Finding, Missing, NotChecked, RULES, Report};
 
 /// What came of running all rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub fn check(context: &Context<'_>) -> Outcome {
     let domain_type = context.domain.domain_type.as_ref();
     let foreign = domain_type.filter(|domain_type| !domain_type.is_run_by_qemu());
     for rule in RULES {
-        if rule.is_about_libvirt && context.taken_by != TakenBy::Libvirt {
+        if rule.is_about_libvirt && !context.is_taken_by_libvirt() {
             continue;
         }
         let mut report = Report::new(rule);

@@ -67,6 +67,18 @@ pub(crate) const FEATURES: &[Feature] = &[
         discard_no_unref,
     ),
     feature(
+        Capability::LibvirtNbdReconnect,
+        Without::Ignored,
+        "is to wait for its NBD server when that is gone",
+        nbd_reconnect,
+    ),
+    feature(
+        Capability::LibvirtSshIdentity,
+        Without::Ignored,
+        "says by which user or keys it speaks ssh",
+        ssh_identity,
+    ),
+    feature(
         Capability::IothreadVqMappingBlk,
         Without::Refused,
         "maps its queues to iothreads",
@@ -478,6 +490,30 @@ fn tls_hostname(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
         found,
         ImageField::TlsHostname,
         |image| matches!(&image.protocol, Protocol::Network(network) if network.tls_hostname.is_some()),
+    );
+}
+
+fn nbd_reconnect(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
+    images(
+        domain,
+        found,
+        ImageField::ReconnectDelay,
+        |image| matches!(&image.protocol, Protocol::Network(network) if network.reconnect_delay.is_some()),
+    );
+}
+
+fn ssh_identity(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
+    images(
+        domain,
+        found,
+        ImageField::Identity,
+        |image| matches!(&image.protocol, Protocol::Network(network) if network.protocol == NetworkProtocol::Ssh && network.identity.is_some()),
+    );
+    images(
+        domain,
+        found,
+        ImageField::KnownHosts,
+        |image| matches!(&image.protocol, Protocol::Network(network) if network.known_hosts.is_some()),
     );
 }
 

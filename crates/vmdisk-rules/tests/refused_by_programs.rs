@@ -124,7 +124,7 @@ fn qemu_refuses_in_the_words_that_rules_quote() {
             ],
         ),
         (
-            "machine-newer-than-qemu",
+            "machine-missing-in-qemu",
             "qemu-system-x86_64",
             &["-machine", "pc-q35-99.0"],
         ),

@@ -76,6 +76,14 @@ pub enum ProblemKind {
     IoeventfdOff,
     /// A serial number that is too long for the name that is made of it.
     SerialTooLong,
+    /// A mapping of queues to iothreads without a row.
+    MappingEmpty,
+    /// One node that devices in different iothreads use.
+    NodeOnTwoIothreads,
+    /// An option that only images of version 3 of qcow2 take; wrong where the image is of version 2.
+    Qcow2Version3Option,
+    /// More pages in one transfer of an NVMe controller than later versions take.
+    NvmeTransferSize,
 }
 
 /// One thing a reader stumbled over; reading went on.

@@ -15,8 +15,19 @@ pub struct Document {
     pub text: String,
     /// What it says, and everything the reader knows of how it says it.
     pub source: Source,
+    /// The files behind the command line in [`text`](Self::text) that it names with `-readconfig`.
+    pub config_files: Vec<ConfigFilePart>,
     /// Its lines, counted when a place is first asked for.
     lines: OnceLock<LineIndex>,
+}
+
+/// A file that a command line names with `-readconfig`, and that was read with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigFilePart {
+    /// What the command line calls it.
+    pub name: String,
+    /// Where it stands in the text of the document. Lines of places in it count from its own first line.
+    pub span: Span,
 }
 
 /// What a text was written in, with all that its reader knows.
@@ -44,8 +55,40 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     };
     Ok(Document {
         source,
+        config_files: Vec::new(),
         lines: OnceLock::new(),
         text: text.to_owned(),
+    })
+}
+
+/// Reads a command line of QEMU with the files that it names with `-readconfig`, each with its name and its text, in
+/// the order of [`Document::unread_config_files`].
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_config_files(
+    text: &str,
+    files: &[(String, String)],
+) -> Result<Document, ReadFailure> {
+    let mut joined = text.to_owned();
+    let mut parts = Vec::with_capacity(files.len());
+    for (name, file) in files {
+        // Each begins on a line of its own, and no place is in two of them.
+        joined.push('\n');
+        let start = joined.len();
+        joined.push_str(file);
+        parts.push(ConfigFilePart {
+            name: name.clone(),
+            span: Span::new(start, joined.len()),
+        });
+    }
+    let spans: Vec<Span> = parts.iter().map(|part| part.span).collect();
+    let document = vmdisk_qemu::read_with(&joined, text.len(), &spans)?;
+    Ok(Document {
+        source: Source::QemuCommandLine(Box::new(document)),
+        config_files: parts,
+        lines: OnceLock::new(),
+        text: joined,
     })
 }
 
@@ -140,11 +183,42 @@ impl Document {
         }
     }
 
+    /// Files that the command line names with `-readconfig` and that were not read with it.
+    pub fn unread_config_files(&self) -> &[String] {
+        match &self.source {
+            Source::LibvirtXml(_) => &[],
+            Source::QemuCommandLine(document) => &document.config_files,
+        }
+    }
+
+    /// The file of `-readconfig` that a place is in; `None` in the text itself.
+    pub fn config_file_at(&self, span: Span) -> Option<&ConfigFilePart> {
+        let is_in = |part: &&ConfigFilePart| part.span.start <= span.start;
+        self.config_files.iter().rev().find(is_in)
+    }
+
+    /// The text without the files that it names.
+    pub fn own_text(&self) -> &str {
+        match self.config_files.first() {
+            // The line end in front of the first file is not the text's.
+            Some(first) => &self.text[..first.span.start - 1],
+            None => &self.text,
+        }
+    }
+
     pub(crate) fn place_of_span(&self, at: FieldPath, span: Span, is_exact: bool) -> Place {
+        let position = |offset: usize| {
+            let mut position = self.lines().position(&self.text, offset);
+            if let Some(part) = self.config_file_at(span) {
+                let first = self.lines().position(&self.text, part.span.start);
+                position.line = position.line - first.line + 1;
+            }
+            position
+        };
         Place {
             span,
-            start: self.lines().position(&self.text, span.start),
-            end: self.lines().position(&self.text, span.end),
+            start: position(span.start),
+            end: position(span.end),
             is_exact,
             breadcrumb: self.breadcrumb(at),
         }

@@ -1,12 +1,11 @@
 //! Hosts that a guest may run on, and what the rules say of a guest for all of them together.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use vmdisk_facts::{CollectError, Fact, Facts, HostIndex, Target};
 use vmdisk_model::FieldPath;
 use vmdisk_rules::{
-    Applicability, ComparedHost, Comparison, Context, Finding, Missing, NotChecked, Rule, TakenBy,
+    Applicability, ComparedHost, Comparison, Context, Finding, Missing, NotChecked, Rule,
 };
 use vmdisk_source::Span;
 
@@ -94,20 +93,11 @@ impl<'a> Fleet<'a> {
         &self,
         context: &Context<'_>,
     ) -> (Vec<(Finding, FoundOn)>, Vec<NotChecked>) {
-        let targets: Vec<Cow<'_, Target>> = self
-            .kinds
-            .iter()
-            .map(|kind| match context.taken_by {
-                TakenBy::Libvirt => Cow::Borrowed(&kind.target),
-                // libvirt has no part in a command line, whichever the host has.
-                TakenBy::Qemu => Cow::Owned(kind.target.without_libvirt()),
-            })
-            .collect();
         let mut merged = Merged::default();
-        for (number, (kind, target)) in self.kinds.iter().zip(&targets).enumerate() {
+        for (number, kind) in self.kinds.iter().enumerate() {
             let outcome = vmdisk_rules::check(&Context {
                 host: Some(&kind.index),
-                target,
+                target: &kind.target,
                 ..*context
             });
             merged.add(number, outcome.findings, outcome.not_checked);
@@ -115,12 +105,11 @@ impl<'a> Fleet<'a> {
         let compared: Vec<ComparedHost<'_>> = self
             .kinds
             .iter()
-            .zip(&targets)
-            .map(|(kind, target)| ComparedHost {
+            .map(|kind| ComparedHost {
                 name: self.names[kind.hosts[0]],
                 count: kind.hosts.len(),
                 host: &kind.index,
-                target,
+                target: &kind.target,
             })
             .collect();
         let outcome = vmdisk_rules::compare(&Comparison {

@@ -116,7 +116,9 @@ pub use vmdisk_rules as rules;
 pub use vmdisk_source as source;
 
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, Place, RelatedPlace, ResolvedFix};
-pub use document::{Document, Source, breadcrumb, read, read_bytes};
+pub use document::{
+    ConfigFilePart, Document, Source, breadcrumb, read, read_bytes, read_with_config_files,
+};
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FixScope, Fixed, fix};
 pub use fleet::{Fleet, FoundOn};
@@ -130,6 +132,9 @@ pub use vmdisk_rules::{Applicability, Confidence, NotChecked, Policy, Rule, Seve
 
 /// True if a text may be a command line of QEMU.
 pub use vmdisk_qemu::sniff as is_command_line;
+
+/// True if a text begins as a file of QEMU's `-readconfig` does.
+pub use vmdisk_qemu::begins_with_group;
 
 /// The manual page of a rule, in Markdown.
 ///

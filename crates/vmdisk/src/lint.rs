@@ -67,14 +67,9 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
 
 /// Runs all rules over `document`, and reports what a QEMU said to its disks.
 pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried) -> LintReport {
-    let target = match &document.source {
-        Source::LibvirtXml(_) => Cow::Borrowed(&options.target),
-        // libvirt has no part in a command line.
-        Source::QemuCommandLine(_) => Cow::Owned(options.target.without_libvirt()),
-    };
     let context = Context {
         domain: document.domain(),
-        target: &target,
+        target: &options.target,
         host: options.host,
         policy: options.policy,
         problems: document.problems(),

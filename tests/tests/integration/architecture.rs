@@ -130,7 +130,7 @@ fn dependencies_point_downward_as_the_table_says() {
             );
         }
     }
-    for outside in ["vmdisk-tests", "vmdisk-benches", "xtask"] {
+    for outside in ["vmdisk-tests", "vmdisk-testing", "vmdisk-benches", "xtask"] {
         manifests
             .remove(outside)
             .unwrap_or_else(|| panic!("{outside} is not in the workspace"));

@@ -5,42 +5,30 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use vmdisk_testing::LoopDevice;
 use vmdisk_tests::{has_program, real, run_in};
 
 use crate::VMDISK;
 
 /// A loop device over a file in a directory of its own, marked for benchmarks.
 struct Marked {
+    device: LoopDevice,
     directory: tempfile::TempDir,
-    device: String,
-}
-
-impl Drop for Marked {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.device]).status();
-    }
 }
 
 impl Marked {
     fn new() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("scratch.img");
-        fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
-        let made = Command::new("losetup")
-            .args(["--find", "--show"])
-            .arg(&file)
-            .output()
-            .ok()
-            .filter(|output| output.status.success())?;
         let marked = Self {
+            device: LoopDevice::new(&file, 64 << 20, &[]).ok()?,
             directory,
-            device: String::from_utf8(made.stdout).unwrap().trim().to_owned(),
         };
         let serial = marked.serial();
         let said = run_in(
             marked.directory.path(),
             VMDISK,
-            &["bench", "prepare-device", &marked.device],
+            &["bench", "prepare-device", marked.device.path()],
             &format!("{serial}\n"),
         );
         assert_eq!(said.code, 0, "{}", said.stderr);
@@ -53,7 +41,7 @@ impl Marked {
     }
 
     fn setting(&self, name: &str) -> String {
-        let device = self.device.trim_start_matches("/dev/");
+        let device = self.device.path().trim_start_matches("/dev/");
         fs::read_to_string(format!("/sys/block/{device}/queue/{name}"))
             .unwrap()
             .trim()
@@ -66,7 +54,7 @@ impl Marked {
             "run",
             "schedulers",
             "--destroy-data-on",
-            &self.device,
+            self.device.path(),
             "--confirm-serial",
             &self.serial(),
             "--size",

@@ -1,6 +1,6 @@
 //! Properties of devices: sizes, queues, threads, names.
 
-use crate::row::{Refusing, Row, row, try_rows};
+use crate::row::{Refusing, Row, row, silent, try_rows, try_rows_since};
 use vmdisk::facts::Version;
 
 const NODE: &str = "-blockdev driver=file,node-name=f0,filename={a.raw}";
@@ -69,6 +69,13 @@ fn devices_that_qemu_refuses_are_reported() {
         row("serial-too-long", "-device nvme,drive=f0,id=n0,serial=123456789012345678901", "at most '20' characters", "-device nvme,drive=f0,id=n0,serial=12345678901234567890").by(Refusing::Since(Version(11, 1, 0))),
         row("missing-value", "-device nvme,drive=f0,id=n0", "serial property not set", "-device nvme,drive=f0,id=n0,serial=a"),
         row("invalid-value", "-device nvme,drive=f0,id=n0,serial=a,max_ioqpairs=0", "max_ioqpairs must be between 1 and 65535", "-device nvme,drive=f0,id=n0,serial=a,max_ioqpairs=4"),
+        row("nvme-transfer-size-refused", "-device nvme,drive=f0,id=n0,serial=a,mdts=12", "mdts exceeds IOV_MAX", "-device nvme,drive=f0,id=n0,serial=a,mdts=9").by(Refusing::Since(Version(10, 0, 0))),
+        row("nvme-transfer-size-refused", "-device nvme,drive=f0,id=n0,serial=a,mdts=10", "mdts exceeds IOV_MAX", "").by(Refusing::Since(Version(10, 0, 0))),
+        row("node-on-two-iothreads", "-object iothread,id=io0 -object iothread,id=io1 -device virtio-scsi-pci,id=s0,iothread=io0 -device virtio-scsi-pci,id=s1,iothread=io1 -device scsi-hd,drive=f0,bus=s0.0,share-rw=on -device scsi-hd,drive=f0,bus=s1.0,share-rw=on", "Cannot change iothread of active block backend", "-object iothread,id=io0 -device virtio-scsi-pci,id=s0,iothread=io0 -device virtio-scsi-pci,id=s1,iothread=io0 -device scsi-hd,drive=f0,bus=s0.0,share-rw=on -device scsi-hd,drive=f0,bus=s1.0,share-rw=on").by(Refusing::Before(Version(10, 0, 0))),
+        row("node-on-two-iothreads", "-object iothread,id=io0 -device virtio-scsi-pci,id=s0,iothread=io0 -device virtio-scsi-pci,id=s1 -device scsi-hd,drive=f0,bus=s0.0,share-rw=on -device scsi-hd,drive=f0,bus=s1.0,share-rw=on", "Cannot change iothread of active block backend", "").by(Refusing::Before(Version(10, 0, 0))),
+        row("queue-size-refused", "-chardev null,id=c0 -device vhost-user-blk-pci,chardev=c0,id=vdb,queue-size=2048 -device virtio-blk-pci,drive=f0,id=vda", "queue size must not exceed 1024|signal: 6", ""),
+        row("queue-count-refused", "-chardev null,id=c0 -device vhost-user-blk-pci,chardev=c0,id=vdb,num-queues=0 -device virtio-blk-pci,drive=f0,id=vda", "invalid number of IO queues", ""),
+        row("queue-count-refused", "-chardev null,id=c0 -device vhost-user-blk-pci,chardev=c0,id=vdb,num-queues=1025 -device virtio-blk-pci,drive=f0,id=vda", "invalid number of IO queues", ""),
         row("missing-value", "-device virtio-blk-pci", "drive property not set", ""),
         row("lun-refused", "-device virtio-scsi-pci,id=s0 -device scsi-block,drive=f0,bus=s0.0", "Is this a SCSI device?", "-device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0.0"),
         row("lun-refused", "-device virtio-scsi-pci,id=s0 -device scsi-generic,drive=f0,bus=s0.0", "Is this a SCSI device?", ""),
@@ -117,6 +124,52 @@ fn mappings_of_queues_that_qemu_refuses_are_reported() {
         by: Refusing::Before(Version(9, 0, 0)),
         mended: "",
     };
+    // Another device, and a thread that nobody makes.
+    let scsi = |members: &str| -> &'static str {
+        Box::leak(format!(r#"{THREADS} -device '{{"driver":"virtio-scsi-pci","id":"s0",{members}}}' -device '{{"driver":"scsi-hd","drive":"f0","bus":"s0.0"}}'"#).into_boxed_str())
+    };
+    let newer = [
+        row(
+            "iothread-undefined",
+            device(r#""iothread-vq-mapping":[{"iothread":"nope"}]"#),
+            "object does not exist",
+            device(r#""iothread-vq-mapping":[{"iothread":"io0"}]"#),
+        ),
+        silent(
+            RULE,
+            device(r#""iothread-vq-mapping":[]"#),
+            device(r#""iothread-vq-mapping":[{"iothread":"io0"}]"#),
+        ),
+        silent(
+            RULE,
+            device(
+                r#""num-queues":1,"iothread-vq-mapping":[{"iothread":"io0"},{"iothread":"io1"}]"#,
+            ),
+            "",
+        ),
+    ];
+    try_rows_since("mappings", Version(9, 0, 0), &on_a_node(&newer));
+    // Devices in JSON are made behind those that are not, wherever they stand.
+    const LATE: &str =
+        r#"-device '{"driver":"virtio-scsi-pci","id":"s0"}' -device scsi-hd,drive=f0,bus=s0.0"#;
+    const ALIKE: &str = r#"-device '{"driver":"virtio-scsi-pci","id":"s0"}' -device '{"driver":"scsi-hd","drive":"f0","bus":"s0.0"}'"#;
+    let mixed = [row("bus-missing", LATE, "Bus 's0.0' not found", ALIKE)];
+    try_rows_since("mixed syntax", Version(6, 2, 0), &on_a_node(&mixed));
+    let newest = [
+        row(
+            RULE,
+            scsi(r#""num_queues":2,"iothread-vq-mapping":[{"iothread":"io0"},{"iothread":"io0"}]"#),
+            "duplicate IOThread name",
+            scsi(r#""num_queues":2,"iothread-vq-mapping":[{"iothread":"io0"},{"iothread":"io1"}]"#),
+        ),
+        row(
+            RULE,
+            scsi(r#""iothread":"io1","iothread-vq-mapping":[{"iothread":"io0"}]"#),
+            "properties cannot be set at the same time",
+            "",
+        ),
+    ];
+    try_rows_since("mappings", Version(10, 0, 0), &on_a_node(&newest));
     // The rule has nothing against it: which versions have the property is another's business.
     let builds = vmdisk_tests::qemus("mappings");
     for qemu in builds

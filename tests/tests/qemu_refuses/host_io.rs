@@ -62,6 +62,13 @@ fn host_io_that_qemu_refuses_is_reported() {
             "",
         ),
         row(
+            "source-kind-mismatch",
+            "-blockdev driver=file,node-name=f0,filename=/dev/null",
+            "'file' driver requires '/dev/null' to be a regular file",
+            "",
+        )
+        .by(Refusing::Since(Version(6, 0, 0))),
+        row(
             "source-missing",
             "-blockdev driver=file,node-name=f0,filename={missing.raw}",
             "No such file or directory",

@@ -204,6 +204,78 @@ fn images_that_qemu_refuses_are_reported() {
             "",
             "-chardev null,id=c0",
         ),
+        row(
+            "encryption-mismatch",
+            "-object secret,id=s,file={secret} -blockdev driver=luks,node-name=q0,key-secret=s,file.driver=file,file.filename={a.raw} -device virtio-blk-pci,drive=q0,id=vda",
+            "Volume is not in LUKS format",
+            "-object secret,id=s,file={secret} -blockdev driver=luks,node-name=q0,key-secret=s,file.driver=file,file.filename={key.luks} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "encryption-mismatch",
+            "-object secret,id=s,file={secret} -blockdev driver=luks,node-name=q0,key-secret=s,file.driver=file,file.filename={two.luks} -device virtio-blk-pci,drive=q0,id=vda",
+            "LUKS version 2 is not supported",
+            "",
+        ),
+        row(
+            "encryption-mismatch",
+            "-object secret,id=s,file={secret} -blockdev driver=qcow2,node-name=q0,encrypt.format=luks,encrypt.key-secret=s,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "No encryption in image header, but options specified format 'luks'",
+            "-object secret,id=s,file={secret} -blockdev driver=qcow2,node-name=q0,encrypt.format=luks,encrypt.key-secret=s,file.driver=file,file.filename={luks.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "encryption-mismatch",
+            "-object secret,id=s,file={secret} -blockdev driver=qcow2,node-name=q0,encrypt.format=aes,encrypt.key-secret=s,file.driver=file,file.filename={luks.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "Header reported 'luks' encryption format but options specify 'aes'",
+            "",
+        ),
+        row(
+            "encryption-mismatch",
+            "-blockdev driver=qcow2,node-name=q0,file.driver=file,file.filename={luks.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "Parameter 'encrypt.key-secret' is required for cipher",
+            "",
+        ),
+        row(
+            "data-file-unexpected",
+            "-blockdev driver=qcow2,node-name=q0,data-file.driver=file,data-file.filename={b.raw},file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "'data-file' can only be set for images with an external data file",
+            "-blockdev driver=qcow2,node-name=q0,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "qcow2-v2-option",
+            "-blockdev driver=qcow2,node-name=q0,lazy-refcounts=on,file.driver=file,file.filename={v2.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "Lazy refcounts require a qcow2 image with at least qemu 1.1 compatibility level",
+            "-blockdev driver=qcow2,node-name=q0,lazy-refcounts=on,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "slice-beyond-storage",
+            "-blockdev driver=raw,node-name=q0,offset=1048576,size=16777216,file.driver=file,file.filename={a.raw} -device virtio-blk-pci,drive=q0,id=vda",
+            "has to be smaller or equal to the  actual size of the containing file",
+            "-blockdev driver=raw,node-name=q0,offset=1048576,size=15728640,file.driver=file,file.filename={a.raw} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "slice-beyond-storage",
+            "-blockdev driver=raw,node-name=q0,offset=33554432,size=512,file.driver=file,file.filename={a.raw} -device virtio-blk-pci,drive=q0,id=vda",
+            "cannot be greater than size of the containing file",
+            "",
+        ),
+        row(
+            "property-refused",
+            "-drive file={a.raw},format=raw,if=virtio,bogus=1",
+            "does not support the option 'bogus'",
+            "-drive file={a.raw},format=raw,if=virtio",
+        ),
+        row(
+            "qcow2-cache-refused",
+            "-blockdev driver=qcow2,node-name=q0,refcount-cache-size=2097152,cache-size=1048576,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+            "refcount-cache-size may not exceed cache-size",
+            "-blockdev driver=qcow2,node-name=q0,refcount-cache-size=1048576,cache-size=2097152,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
+        ),
+        row(
+            "lun-refused",
+            "-object throttle-group,id=tg,x-iops-total=100 -blockdev driver=file,node-name=f0,filename={a.raw} -blockdev driver=throttle,node-name=t0,throttle-group=tg,file=f0 -device virtio-scsi-pci,id=s0 -device scsi-block,drive=t0,bus=s0.0",
+            "Is this a SCSI device?",
+            "",
+        ),
     ];
     try_rows("images", &rows);
 }

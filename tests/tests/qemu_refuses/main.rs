@@ -4,11 +4,15 @@
 // A helper of a test fails like the test itself.
 #![allow(clippy::unwrap_used)]
 
+mod creation;
+mod denied;
 mod devices;
 mod host_io;
 mod images;
 mod places;
 mod row;
+mod served;
 mod setting;
 mod sharing;
+mod silence;
 mod silent;

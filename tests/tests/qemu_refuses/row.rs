@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use vmdisk::facts::{HostIndex, Version};
+use vmdisk::facts::{Facts, HostIndex, Version};
 use vmdisk::{LintOptions, Severity, lint, read_bytes};
 use vmdisk_tests::{QemuBuild, qemus};
 
@@ -89,7 +89,7 @@ impl Row {
 }
 
 /// The words of a row's options, behind those of the machine.
-fn words(options: &str, setting: &Setting) -> Vec<String> {
+pub(crate) fn words(options: &str, setting: &Setting) -> Vec<String> {
     let text = setting.filled(options);
     let mut words = vec!["-nodefaults".to_owned()];
     if !text.contains("-machine") {
@@ -111,7 +111,7 @@ fn words(options: &str, setting: &Setting) -> Vec<String> {
 }
 
 /// Starts a QEMU, and hands back what it says if it does not come up.
-fn refusal(qemu: &QemuBuild, words: &[String], setting: &Setting) -> Option<String> {
+pub(crate) fn refusal(qemu: &QemuBuild, words: &[String], setting: &Setting) -> Option<String> {
     let mut child = Command::new(qemu.emulator())
         .args([
             "-S",
@@ -152,17 +152,38 @@ fn refusal(qemu: &QemuBuild, words: &[String], setting: &Setting) -> Option<Stri
     (!output.status.success()).then(|| format!("{said} [{}]", output.status))
 }
 
-/// How severely the linter reports a rule for a QEMU; `None` if it does not.
-fn reported(rule: &str, qemu: &QemuBuild, words: &[String], setting: &Setting) -> Option<Severity> {
+/// The words as somebody writes them into a script.
+pub(crate) fn as_shell(words: &[String]) -> String {
     let mut text = "qemu-system-x86_64".to_owned();
     for word in words {
         text.push_str(" \\\n  '");
         text.push_str(word);
         text.push('\'');
     }
+    text
+}
+
+/// How severely the linter reports a rule for a QEMU; `None` if it does not.
+pub(crate) fn reported(
+    rule: &str,
+    qemu: &QemuBuild,
+    words: &[String],
+    setting: &Setting,
+) -> Option<Severity> {
+    reported_on(rule, qemu, words, setting.facts())
+}
+
+/// The same on a host of which these facts are known.
+pub(crate) fn reported_on(
+    rule: &str,
+    qemu: &QemuBuild,
+    words: &[String],
+    facts: &Facts,
+) -> Option<Severity> {
+    let text = as_shell(words);
     let document =
         read_bytes(text.as_bytes()).unwrap_or_else(|failure| panic!("{failure:?}\n{text}"));
-    let host = HostIndex::new(setting.facts());
+    let host = HostIndex::new(facts);
     let options = LintOptions {
         host: Some(&host),
         target: qemu.target(),
@@ -221,7 +242,13 @@ fn fault(row: &Row, qemu: &QemuBuild, setting: &Setting) -> Option<String> {
 
 /// Tries every row on every QEMU at hand, and says all that is wrong at once.
 pub(crate) fn try_rows(test: &str, rows: &[Row]) {
-    let builds = qemus(test);
+    try_rows_since(test, Version(0, 0, 0), rows);
+}
+
+/// Tries rows on the QEMUs from a version on, which is the first that has what they are about.
+pub(crate) fn try_rows_since(test: &str, first: Version, rows: &[Row]) {
+    let mut builds = qemus(test);
+    builds.retain(|qemu| qemu.version >= first);
     if builds.is_empty() {
         return;
     }

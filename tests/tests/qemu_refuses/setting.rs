@@ -36,13 +36,41 @@ const IMAGES: &[(&str, &str)] = &[
     ),
     (
         "key.luks",
-        "-f luks --object secret,id=s,data=abc -o key-secret=s key.luks 8M",
+        "-f luks --object secret,id=s,data=abc -o key-secret=s,iter-time=10 key.luks 8M",
+    ),
+    (
+        "luks.qcow2",
+        "-f qcow2 --object secret,id=s,data=abc -o encrypt.format=luks,encrypt.key-secret=s,encrypt.iter-time=10 luks.qcow2 8M",
     ),
     (
         "aes.qcow2",
         "-f qcow2 --object secret,id=s,data=abc -o encrypt.format=aes,encrypt.key-secret=s aes.qcow2 16M",
     ),
 ];
+
+/// What is done to the bytes of an image.
+type Change = fn(&mut Vec<u8>);
+
+/// Images that are others with changed bytes: their name, that of the other, and what is changed.
+const CHANGED: &[(&str, &str, Change)] = &[
+    // The version, behind the magic.
+    ("two.luks", "key.luks", |bytes| bytes[7] = 2),
+    ("unnamed.qcow2", "small.qcow2", |bytes| {
+        let magic = [0xe2, 0x79, 0x2a, 0xca];
+        let at = bytes.windows(4).position(|window| window == magic);
+        let at = at.expect("qemu-img records the format of what is below");
+        // An extension that nobody knows is read past.
+        bytes[at..at + 4].copy_from_slice(&[0x12, 0x34, 0x56, 0x78]);
+    }),
+];
+
+/// The names of all images.
+fn names() -> impl Iterator<Item = &'static str> {
+    let raw = RAW.iter().map(|(name, _)| *name);
+    let images = IMAGES.iter().map(|(name, _)| *name);
+    raw.chain(images)
+        .chain(CHANGED.iter().map(|(name, ..)| *name))
+}
 
 impl Setting {
     pub(crate) fn new() -> Self {
@@ -72,11 +100,7 @@ impl Setting {
     pub(crate) fn filled(&self, options: &str) -> String {
         let folder = self.folder.path().to_str().unwrap();
         let mut text = options.to_owned();
-        let names = RAW
-            .iter()
-            .map(|(name, _)| *name)
-            .chain(IMAGES.iter().map(|(name, _)| *name));
-        for name in names.chain(["missing.raw", "folder", "secret"]) {
+        for name in names().chain(["missing.raw", "folder", "secret"]) {
             text = text.replace(&format!("{{{name}}}"), &format!("{folder}/{name}"));
         }
         text
@@ -117,6 +141,11 @@ fn made() -> &'static Path {
             });
             assert!(made, "{name} could not be made");
         }
+        for (name, other, change) in CHANGED {
+            let mut bytes = std::fs::read(at(other)).unwrap();
+            change(&mut bytes);
+            std::fs::write(at(name), bytes).unwrap();
+        }
         // The image stays, and what holds its data goes.
         std::fs::remove_file(at("split.raw")).unwrap();
         folder
@@ -126,11 +155,8 @@ fn made() -> &'static Path {
 /// What the collector finds of the folder's files.
 fn collected(folder: &Path) -> Facts {
     let mut request = Request::new("2026-11-20T00:00:00Z");
-    let names = RAW
-        .iter()
-        .map(|(name, _)| *name)
-        .chain(IMAGES.iter().map(|(name, _)| *name));
-    for name in names.chain(["missing.raw", "folder"]) {
+    for name in names().chain(["missing.raw", "folder", "/dev/null"]) {
+        // A name from the root on stays itself.
         let path = folder.join(name);
         request.paths.push(path.clone());
         request.chains.push(path);

@@ -1,11 +1,10 @@
 //! A QEMU that was started with one of our command lines, and a few questions to it.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 use vmdisk_qemu::CommandLine;
 use vmdisk_qmp::{Launch, Qemu, QmpError};
 use vmdisk_tests::QemuBuild;
+pub(crate) use vmdisk_tests::{io, open_files};
 
 /// Starts a paused QEMU with the words of a command line.
 pub(crate) fn start_paused(build: &QemuBuild, line: &CommandLine) -> Result<Qemu, QmpError> {
@@ -57,33 +56,4 @@ pub(crate) fn edges(qemu: &mut Qemu) -> Vec<(String, String, String)> {
             )
         })
         .collect()
-}
-
-/// Runs a command of qemu-io on a node that no device uses.
-pub(crate) fn io(qemu: &mut Qemu, node: &str, command: &str) -> String {
-    let line = format!("qemu-io {node} \"{command}\"");
-    let answer = qemu
-        .ask("human-monitor-command", json!({ "command-line": line }))
-        .unwrap();
-    answer.as_str().unwrap().to_owned()
-}
-
-/// The files that the process has open, with the flags of `open(2)`.
-pub(crate) fn open_files(qemu: &Qemu) -> Vec<(PathBuf, u32)> {
-    let process = qemu.process_id();
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(format!("/proc/{process}/fd")).unwrap() {
-        let entry = entry.unwrap();
-        let Ok(path) = std::fs::read_link(entry.path()) else {
-            continue;
-        };
-        let number = entry.file_name().into_string().unwrap();
-        let Ok(info) = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")) else {
-            continue;
-        };
-        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
-        let flags = u32::from_str_radix(flags.unwrap().trim(), 8).unwrap();
-        files.push((path, flags));
-    }
-    files
 }

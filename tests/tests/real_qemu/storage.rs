@@ -4,19 +4,20 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use vmdisk_testing::LoopDevice;
 use vmdisk_tests::QemuBuild;
 
 /// A directory of its own.
 pub(crate) struct Storage {
+    loops: Vec<LoopDevice>,
     directory: tempfile::TempDir,
-    loops: Vec<String>,
 }
 
 impl Storage {
     pub(crate) fn new() -> Self {
         Storage {
-            directory: tempfile::tempdir().unwrap(),
             loops: Vec::new(),
+            directory: tempfile::tempdir().unwrap(),
         }
     }
 
@@ -58,25 +59,10 @@ impl Storage {
 
     /// A loop device over a new file, where this process may make one.
     pub(crate) fn loop_device(&mut self, name: &str) -> Option<String> {
-        let file = self.raw(name, 16 << 20);
-        let output = Command::new("losetup")
-            .args(["--find", "--show", &file])
-            .output()
-            .ok()?;
-        if !output.status.success() {
-            return None;
-        }
-        let device = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-        self.loops.push(device.clone());
+        let made = LoopDevice::new(Path::new(&self.path(name)), 16 << 20, &[]).ok()?;
+        let device = made.path().to_owned();
+        self.loops.push(made);
         Path::new(&device).exists().then_some(device)
-    }
-}
-
-impl Drop for Storage {
-    fn drop(&mut self) {
-        for device in &self.loops {
-            let _ = Command::new("losetup").args(["-d", device]).status();
-        }
     }
 }
 

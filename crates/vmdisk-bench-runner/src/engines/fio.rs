@@ -3,6 +3,10 @@
 //! A job is a whole file and no option is given beside it: what stands in the file would win. fio's threads are
 //! threads, so that killing it kills them.
 
+mod program;
+
+pub(crate) use program::{Installed, installed, needed, run};
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

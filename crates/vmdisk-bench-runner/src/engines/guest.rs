@@ -10,9 +10,8 @@ use std::time::Duration;
 use vmdisk_facts::Target;
 use vmdisk_model::FrontendKind;
 
-use super::fio::{self, IoEngine};
-use super::host_fio::{installed, space_bytes};
-use super::qemu_img_bench::version;
+use super::fio::{self, Installed, IoEngine};
+use super::version;
 use super::workplace::{Place, Workplace};
 use crate::guest::message::PLACEHOLDER;
 use crate::guest::{Archive, Kernel, libraries};
@@ -240,7 +239,7 @@ impl Engine for Guest {
     }
 
     fn versions(&mut self) -> Result<BTreeMap<String, String>, Error> {
-        let (text, target) = version(PROGRAM)?;
+        let (text, target) = version::of_qemu(PROGRAM)?;
         self.target = target;
         let mut versions = BTreeMap::from([(PROGRAM.to_owned(), text)]);
         versions.insert(
@@ -252,16 +251,16 @@ impl Engine for Guest {
                 .to_string_lossy()
                 .into_owned(),
         );
-        match installed() {
-            Ok((version, Some(io_engine))) if !self.workplace.has_own_generator() => {
+        match fio::installed() {
+            Ok(Installed {
+                version,
+                io_engine: Some(io_engine),
+            }) if !self.workplace.has_own_generator() => {
                 self.fio = Some(io_engine);
                 versions.insert("fio".to_owned(), version);
             }
             Ok(_) | Err(_) => {
-                versions.insert(
-                    "generator".to_owned(),
-                    format!("vmdisk {}", env!("CARGO_PKG_VERSION")),
-                );
+                versions.extend([version::of_generator()]);
             }
         }
         Ok(versions)
@@ -339,22 +338,17 @@ impl Engine for Guest {
             .count() as u64;
         let size = cells
             .first()
-            .map_or(0, |cell| space_bytes(std::slice::from_ref(cell)));
+            .map_or(0, |cell| Workplace::space_bytes(std::slice::from_ref(cell)));
         // Those of one boot are there at the same time.
-        space_bytes(cells) + size * fresh.saturating_sub(1)
+        Workplace::space_bytes(cells) + size * fresh.saturating_sub(1)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
-        self.workplace.needs(self.space_bytes(cells));
         if self.archive.is_none() {
             self.archive = Some(self.build_archive()?);
         }
-        for cell in cells {
-            if cell.phase == Phase::Steady {
-                self.workplace.steady(cell.configuration, cancel)?;
-            }
-        }
-        Ok(())
+        self.workplace
+            .prepare(cells, self.space_bytes(cells), cancel)
     }
 
     fn run(

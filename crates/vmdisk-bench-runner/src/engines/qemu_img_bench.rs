@@ -7,9 +7,9 @@ use vmdisk_facts::Target;
 use vmdisk_model::CacheMode;
 
 use super::flushes::CountedDevice;
-use super::host_fio::space_bytes;
 use super::node::Nodes;
-use super::workplace::Workplace;
+use super::workplace::{Place, Workplace};
+use super::{one_by_one, version};
 use crate::programs;
 use crate::{
     Access, Amount, BlockLoad, Cancel, CellView, CommandRecord, Direction, Emit, Engine,
@@ -65,11 +65,21 @@ impl QemuImgBench {
         count: u64,
         cancel: &Cancel,
     ) -> Result<Measurement, Error> {
-        let configuration = cell.configuration;
-        let place = self.workplace.place(cell, cancel)?;
-        let nodes = Nodes::of(configuration, &place, &self.target)?;
-        let settled = self.workplace.settle(configuration, &place)?;
-        let backend = &configuration.disk().backend;
+        self.workplace.measure_on(cell, cancel, |place| {
+            self.counted(cell, place, blocks, count, cancel)
+        })
+    }
+
+    fn counted(
+        &self,
+        cell: &CellView<'_>,
+        place: &Place,
+        blocks: &BlockLoad,
+        count: u64,
+        cancel: &Cancel,
+    ) -> Result<Measurement, Error> {
+        let nodes = Nodes::of(cell.configuration, place, &self.target)?;
+        let backend = &cell.configuration.disk().backend;
         let cache = backend.effective_cache();
         let mut argv: Vec<String> = ["qemu-img", "bench", "-t", cache.as_wire()]
             .map(str::to_owned)
@@ -106,13 +116,10 @@ impl QemuImgBench {
         let seconds = seconds(&output.stdout).ok_or_else(|| {
             Error::program("qemu-img", format!("it said: {}", output.stdout.trim()))
         })?;
-        drop(settled);
-        self.workplace.discard_fresh(cell)?;
         let direction = Direction::over(count * blocks.block_bytes, count, seconds);
         let mut measured = Measurement {
             seconds,
             commands: vec![CommandRecord::new(argv)],
-            notes: self.workplace.notes(&place),
             ..Measurement::default()
         };
         if blocks.access.writes() {
@@ -139,25 +146,13 @@ fn seconds(text: &str) -> Option<f64> {
     Some(seconds.max(0.001))
 }
 
-/// The version that `--version` prints, such as `7.2.22`.
-pub(crate) fn version(program: &str) -> Result<(String, Target), Error> {
-    let text = programs::run(program, &["--version"])?;
-    let version = text
-        .split_once("version ")
-        .and_then(|(_, rest)| rest.split_whitespace().next())
-        .unwrap_or_default()
-        .to_owned();
-    let target = format!("qemu={version}").parse().unwrap_or_default();
-    Ok((text.lines().next().unwrap_or_default().to_owned(), target))
-}
-
 impl Engine for QemuImgBench {
     fn kind(&self) -> EngineKind {
         EngineKind::QemuImgBench
     }
 
     fn versions(&mut self) -> Result<BTreeMap<String, String>, Error> {
-        let (text, target) = version("qemu-img")?;
+        let (text, target) = version::of_qemu("qemu-img")?;
         self.target = target;
         Ok(BTreeMap::from([("qemu-img".to_owned(), text)]))
     }
@@ -190,17 +185,12 @@ impl Engine for QemuImgBench {
     }
 
     fn space_bytes(&self, cells: &[CellView<'_>]) -> u64 {
-        space_bytes(cells)
+        Workplace::space_bytes(cells)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
-        self.workplace.needs(space_bytes(cells));
-        for cell in cells {
-            if cell.phase == Phase::Steady {
-                self.workplace.steady(cell.configuration, cancel)?;
-            }
-        }
-        Ok(())
+        self.workplace
+            .prepare(cells, self.space_bytes(cells), cancel)
     }
 
     fn run(
@@ -209,12 +199,7 @@ impl Engine for QemuImgBench {
         context: &RunContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
-        for cell in batch {
-            context.cancel.check()?;
-            let measured = self.measure(cell, context);
-            emit(cell.id, measured);
-        }
-        Ok(())
+        one_by_one(batch, context, emit, |cell| self.measure(cell, context))
     }
 
     fn cleanup(&mut self) -> Result<(), Error> {

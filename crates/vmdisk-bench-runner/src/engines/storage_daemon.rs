@@ -1,24 +1,22 @@
 //! qemu-storage-daemon: QEMU's block layer behind a virtqueue and an event loop, or behind an NBD socket.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::Duration;
 
 use vmdisk_facts::Target;
 use vmdisk_model::CacheMode;
 
 use super::daemon::{Daemon, Export, PROGRAM};
-use super::fio::{self, Target as FioTarget};
+use super::fio::{self, Installed, IoEngine, Target as FioTarget};
 use super::flushes::CountedDevice;
 use super::generator::{self, Driven, Range};
-use super::host_fio::{installed, missing, space_bytes};
 use super::node::Nodes;
-use super::qemu_img_bench::version;
 use super::workplace::{Place, Workplace};
+use super::{one_by_one, version};
 use crate::programs;
 use crate::{
-    BlockLoad, Cancel, CellView, CommandRecord, Emit, Engine, EngineKind, Error, Load, Measurement,
-    Phase, RunContext, Semantics,
+    BlockLoad, Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase,
+    RunContext,
 };
 
 /// What sends requests to the daemon.
@@ -36,6 +34,8 @@ pub(crate) struct StorageDaemon {
     workplace: Workplace,
     client: Client,
     target: Target,
+    /// How fio would send requests to something else than NBD.
+    io_engine: Option<IoEngine>,
 }
 
 impl StorageDaemon {
@@ -44,19 +44,29 @@ impl StorageDaemon {
             workplace: workplace.clone(),
             client,
             target: Target::default(),
+            io_engine: None,
         }
     }
 
     fn measure(&self, cell: &CellView<'_>, context: &RunContext<'_>) -> Result<Measurement, Error> {
-        let configuration = cell.configuration;
         let Load::Blocks(blocks) = &cell.workload.load else {
             return Err(Error::Semantics("a daemon knows no files".to_owned()));
         };
-        let place = self.workplace.place(cell, context.cancel)?;
-        let nodes = Nodes::of(configuration, &place, &self.target)?;
-        let settled = self.workplace.settle(configuration, &place)?;
-        let backend = &configuration.disk().backend;
-        let cache = backend.effective_cache();
+        self.workplace.measure_on(cell, context.cancel, |place| {
+            self.sample(cell, blocks, place, context)
+        })
+    }
+
+    fn sample(
+        &self,
+        cell: &CellView<'_>,
+        blocks: &BlockLoad,
+        place: &Place,
+        context: &RunContext<'_>,
+    ) -> Result<Measurement, Error> {
+        let configuration = cell.configuration;
+        let nodes = Nodes::of(configuration, place, &self.target)?;
+        let cache = configuration.disk().backend.effective_cache();
         let export = match self.client {
             Client::VhostUser => Export::VhostUserBlk {
                 queues: blocks.jobs.max(1),
@@ -69,8 +79,8 @@ impl StorageDaemon {
         let mut daemon = Daemon::start(&scratch, &name, &nodes, export, cache, context.cancel)?;
         let counted = CountedDevice::of(&place.path);
         let measured = match self.client {
-            Client::VhostUser => self.generated(cell, blocks, &place, &daemon, context),
-            Client::Nbd => self.fio(cell, &place, &daemon, context),
+            Client::VhostUser => self.generated(cell, blocks, place, &daemon, context),
+            Client::Nbd => self.fio(cell, place, &daemon, context),
         };
         // A daemon that died is the better reason.
         daemon.check()?;
@@ -84,10 +94,7 @@ impl StorageDaemon {
             counted.note(&mut measured.semantics, reaches);
         }
         measured.commands.insert(0, daemon.command.clone());
-        measured.notes.extend(self.workplace.notes(&place));
         daemon.stop();
-        drop(settled);
-        self.workplace.discard_fresh(cell)?;
         Ok(measured)
     }
 
@@ -120,63 +127,17 @@ impl StorageDaemon {
         daemon: &Daemon,
         context: &RunContext<'_>,
     ) -> Result<Measurement, Error> {
-        let (_, io_engine) = installed()?;
-        let io_engine = io_engine.ok_or_else(|| missing("fio with libaio or io_uring"))?;
-        let scratch = self.workplace.scratch()?;
         let name = self.workplace.name("fio");
+        // The names of socket, job and log are of files in one directory.
         let uri = format!("nbd+unix:///disk?socket={}", daemon.socket);
         let target = FioTarget::Nbd {
             uri: &uri,
             length: place.length,
         };
+        let io_engine = fio::needed(self.io_engine)?;
         let job = fio::job(cell.workload, target, io_engine, context.seed, Some(&name));
-        let path = scratch.join(format!("{name}.fio"));
-        fs::write(&path, &job).map_err(|error| Error::io("write", &path, error))?;
-        let argv = ["fio", "--eta=never", "--output-format=json"]
-            .map(str::to_owned)
-            .into_iter()
-            .chain([format!("{name}.fio")])
-            .collect::<Vec<_>>();
-        let limit = Duration::from_secs(60) + 10 * cell.workload.duration();
-        // The names of socket, job and log are of files there.
-        let output = programs::output_in(&scratch, &argv, limit, context.cancel)?;
-        let mut measured = fio::measurement(&output.stdout, cell.workload)?;
-        let series = scratch.join(format!("{name}_iops.log"));
-        if let Ok(text) = fs::read_to_string(&series) {
-            measured.series = fio::series(&text, fio::block_bytes(cell.workload));
-        }
-        for left in [&path, &series] {
-            let _ = fs::remove_file(left);
-        }
-        measured.commands.push(CommandRecord::new(argv));
-        measured.inputs.insert("job".to_owned(), job);
-        Ok(measured)
-    }
-}
-
-impl generator::Generated {
-    pub(crate) fn measurement(self, blocks: &BlockLoad) -> Measurement {
-        let generator::Generated {
-            read,
-            write,
-            sync,
-            flushes,
-            seconds,
-            series,
-        } = self;
-        let asks = blocks.sync_every.is_some() || blocks.ends_with_sync;
-        Measurement {
-            read,
-            write,
-            sync,
-            seconds,
-            series,
-            semantics: Semantics {
-                flushes_asked: (asks && blocks.access.writes()).then_some(flushes),
-                ..Semantics::default()
-            },
-            ..Measurement::default()
-        }
+        let scratch = self.workplace.scratch()?;
+        fio::run(&scratch, &name, job, cell.workload, context.cancel)
     }
 }
 
@@ -189,18 +150,17 @@ impl Engine for StorageDaemon {
     }
 
     fn versions(&mut self) -> Result<BTreeMap<String, String>, Error> {
-        let (text, target) = version(PROGRAM)?;
+        let (text, target) = version::of_qemu(PROGRAM)?;
         self.target = target;
         let mut versions = BTreeMap::from([(PROGRAM.to_owned(), text)]);
         match self.client {
             Client::VhostUser => {
-                versions.insert(
-                    "generator".to_owned(),
-                    format!("vmdisk {}", env!("CARGO_PKG_VERSION")),
-                );
+                versions.extend([version::of_generator()]);
             }
             Client::Nbd => {
-                versions.insert("fio".to_owned(), installed()?.0);
+                let Installed { version, io_engine } = fio::installed()?;
+                self.io_engine = io_engine;
+                versions.insert("fio".to_owned(), version);
             }
         }
         Ok(versions)
@@ -236,17 +196,12 @@ impl Engine for StorageDaemon {
     }
 
     fn space_bytes(&self, cells: &[CellView<'_>]) -> u64 {
-        space_bytes(cells)
+        Workplace::space_bytes(cells)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
-        self.workplace.needs(space_bytes(cells));
-        for cell in cells {
-            if cell.phase == Phase::Steady {
-                self.workplace.steady(cell.configuration, cancel)?;
-            }
-        }
-        Ok(())
+        self.workplace
+            .prepare(cells, self.space_bytes(cells), cancel)
     }
 
     fn run(
@@ -255,12 +210,7 @@ impl Engine for StorageDaemon {
         context: &RunContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
-        for cell in batch {
-            context.cancel.check()?;
-            let measured = self.measure(cell, context);
-            emit(cell.id, measured);
-        }
-        Ok(())
+        one_by_one(batch, context, emit, |cell| self.measure(cell, context))
     }
 
     fn cleanup(&mut self) -> Result<(), Error> {

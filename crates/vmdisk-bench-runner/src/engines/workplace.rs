@@ -2,26 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Seek, SeekFrom, Write as _};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
 
-use rustix::fs::{Advice, FallocateFlags, IFlags};
+use rustix::fs::{Advice, IFlags};
 use vmdisk_facts::DeviceNumber;
-use vmdisk_model::{Creation, Format, Preallocation};
 
-use super::noise::Noise;
+use super::image_file;
 use crate::guest::Kernel;
 use crate::host_changes::{self, Change, HostChanges, QueueSetting};
-use crate::programs;
 use crate::safety::{ClaimedDevice, Scratch};
-use crate::{Cancel, CellView, Configuration, Error, Phase, Storage};
-
-/// What qemu-img may take to make or fill one image.
-const LIMIT: Duration = Duration::from_secs(3600);
+use crate::{Cancel, CellView, Configuration, Error, Measurement, Phase, Storage};
 
 /// Where a disk's bytes are, and which of them may be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +24,16 @@ pub(crate) struct Place {
     /// How many are.
     pub(crate) length: u64,
     pub(crate) is_device: bool,
+}
+
+impl Place {
+    /// What a reader of figures should know of it.
+    pub(crate) fn notes(&self) -> Option<String> {
+        if self.is_device {
+            return None;
+        }
+        file_system_note(&self.path)
+    }
 }
 
 /// Which kernel guests boot.
@@ -155,6 +157,62 @@ impl Workplace {
         }
     }
 
+    /// Bytes of the file system that the storage of a configuration takes at most, given all of its cells.
+    pub(crate) fn space_bytes(cells: &[CellView<'_>]) -> u64 {
+        let Some(first) = cells.first() else {
+            return 0;
+        };
+        let size = first.configuration.size.0;
+        match first.configuration.storage {
+            Storage::Device { .. } | Storage::ThinVolume { .. } => 0,
+            Storage::File { .. } => {
+                // An image with its tables; what it is filled from goes before the next is made.
+                let image = size + size / 64 + (1 << 20);
+                let has = |phase: Phase| u64::from(cells.iter().any(|cell| cell.phase == phase));
+                image * (has(Phase::FirstTouch) + 2 * has(Phase::Steady))
+            }
+        }
+    }
+
+    /// Makes what stays for the whole run, and keeps room for the rest.
+    pub(crate) fn prepare(
+        &self,
+        cells: &[CellView<'_>],
+        space_bytes: u64,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        let mut inside = self.0.borrow_mut();
+        inside.needed_bytes = inside.needed_bytes.saturating_add(space_bytes);
+        drop(inside);
+        for cell in cells {
+            if cell.phase == Phase::Steady {
+                self.steady(cell.configuration, cancel)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures a cell on its storage, which is ready before and, where it was made for this sample alone, gone after.
+    pub(crate) fn measure_on(
+        &self,
+        cell: &CellView<'_>,
+        cancel: &Cancel,
+        measure: impl FnOnce(&Place) -> Result<Measurement, Error>,
+    ) -> Result<Measurement, Error> {
+        let place = self.place(cell, cancel)?;
+        let settled = self.settle(cell.configuration, &place);
+        let measured = settled.and_then(|settled| {
+            let measured = measure(&place);
+            drop(settled);
+            measured
+        });
+        let discarded = self.discard_fresh(cell);
+        let mut measured = measured?;
+        discarded?;
+        measured.notes.extend(place.notes());
+        Ok(measured)
+    }
+
     /// A directory for what is neither an image nor to be kept: sockets, jobs, archives.
     pub(crate) fn scratch(&self) -> Result<PathBuf, Error> {
         let mut inside = self.0.borrow_mut();
@@ -178,7 +236,7 @@ impl Workplace {
             return Ok(place.clone());
         }
         let place = inside.make(configuration, cancel)?;
-        inside.fill(configuration, &place, cancel)?;
+        image_file::fill(configuration, &place, inside.count, cancel)?;
         inside
             .steady
             .insert(configuration.name.clone(), place.clone());
@@ -254,20 +312,6 @@ impl Workplace {
         })
     }
 
-    /// What a reader of figures should know of a place.
-    pub(crate) fn notes(&self, place: &Place) -> Vec<String> {
-        if place.is_device {
-            return Vec::new();
-        }
-        file_system_note(&place.path).into_iter().collect()
-    }
-
-    /// Raises what is looked for in free room; counted once for the whole run.
-    pub(crate) fn needs(&self, bytes: u64) {
-        let mut inside = self.0.borrow_mut();
-        inside.needed_bytes = inside.needed_bytes.saturating_add(bytes);
-    }
-
     /// Takes away everything that was made and sets back everything that was set.
     pub(crate) fn clear(&self) -> Result<(), Error> {
         let mut inside = self.0.borrow_mut();
@@ -327,6 +371,9 @@ impl Inside {
     }
 
     fn scratch(&mut self, parent: &Path, no_cow: bool) -> Result<&Scratch, Error> {
+        // Programs run in directories of their own.
+        let parent =
+            &std::path::absolute(parent).map_err(|error| Error::io("find", parent, error))?;
         let key = (parent.to_owned(), no_cow);
         if !self.scratches.contains_key(&key) {
             // Several directories may be on one file system, which has to have room for all.
@@ -356,7 +403,7 @@ impl Inside {
                 let parent = directory.clone().unwrap_or_else(|| self.directory.clone());
                 let name = self.name("disk");
                 let scratch = self.scratch(&parent, *no_cow)?;
-                let path = create_file(scratch, &name, configuration, cancel)?;
+                let path = image_file::create(scratch, &name, configuration, cancel)?;
                 Ok(Place {
                     path,
                     offset: 0,
@@ -442,173 +489,6 @@ impl Inside {
             }
         }
     }
-
-    /// Writes every byte of a place once, with data that nothing can compress or find twice.
-    fn fill(
-        &mut self,
-        configuration: &Configuration,
-        place: &Place,
-        cancel: &Cancel,
-    ) -> Result<(), Error> {
-        if format(configuration) == Format::Raw {
-            return write_noise(&place.path, place.offset, place.length, self.count, cancel);
-        }
-        // Through the format: qemu-img copies noise into the image as it was made.
-        let source = place.path.with_extension("noise");
-        File::create_new(&source).map_err(|error| Error::io("create", &source, error))?;
-        let filled = write_noise(&source, 0, place.length, self.count, cancel).and_then(|()| {
-            let word = OsStr::new;
-            let argv = [
-                word("qemu-img"),
-                word("convert"),
-                word("-n"),
-                word("-f"),
-                word("raw"),
-                word("-O"),
-                word(format(configuration).as_wire()),
-                source.as_os_str(),
-                place.path.as_os_str(),
-            ];
-            programs::output(&argv, LIMIT, cancel).map(|_| ())
-        });
-        fs::remove_file(&source).map_err(|error| Error::io("remove", &source, error))?;
-        filled
-    }
-}
-
-/// The format of a configuration's image.
-pub(crate) fn format(configuration: &Configuration) -> Format {
-    configuration
-        .disk()
-        .backend
-        .image()
-        .and_then(|image| image.format)
-        .unwrap_or(Format::Raw)
-}
-
-/// Makes the file of an image as its configuration says.
-fn create_file(
-    scratch: &Scratch,
-    name: &str,
-    configuration: &Configuration,
-    cancel: &Cancel,
-) -> Result<PathBuf, Error> {
-    let size = configuration.size.0;
-    let creation = configuration
-        .disk()
-        .backend
-        .image()
-        .and_then(|image| image.creation.as_ref());
-    let (path, file) = scratch.new_file(name).map_err(|error| Error::Refused {
-        what: "to make a file".to_owned(),
-        why: error.to_string(),
-    })?;
-    let failed = |error: std::io::Error| Error::io("allocate", &path, error);
-    match (format(configuration), creation) {
-        (Format::Raw, creation) => {
-            let preallocation = match creation {
-                Some(Creation::RawFile { preallocation, .. }) => *preallocation,
-                _ => None,
-            };
-            match preallocation.unwrap_or(Preallocation::Off) {
-                Preallocation::Off => file.set_len(size).map_err(failed)?,
-                Preallocation::Falloc => {
-                    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
-                        .map_err(|error| failed(error.into()))?;
-                }
-                Preallocation::Full => {
-                    let block = vec![0_u8; 1 << 20];
-                    let mut left = size;
-                    while left > 0 {
-                        cancel.check()?;
-                        let now = left.min(1 << 20);
-                        (&file)
-                            .write_all(&block[..usize::try_from(now).expect("a MiB at most")])
-                            .map_err(failed)?;
-                        left -= now;
-                    }
-                    file.sync_all().map_err(failed)?;
-                }
-            }
-        }
-        (Format::Qcow2, Some(Creation::Qcow2(creation))) => {
-            let vmdisk_model::Qcow2Creation {
-                // The configuration's size is what the guest sees.
-                size: _,
-                preallocation,
-                cluster_size,
-                extended_l2,
-                lazy_refcounts,
-                // A chain is no storage of a benchmark.
-                backing: _,
-            } = creation;
-            let mut options = Vec::new();
-            if let Some(preallocation) = preallocation {
-                options.push(format!("preallocation={}", preallocation.as_wire()));
-            }
-            if let Some(cluster_size) = cluster_size {
-                options.push(format!("cluster_size={}", cluster_size.0));
-            }
-            let switch = |on: bool| if on { "on" } else { "off" };
-            if let Some(extended) = extended_l2 {
-                options.push(format!("extended_l2={}", switch(*extended)));
-            }
-            if let Some(lazy) = lazy_refcounts {
-                options.push(format!("lazy_refcounts={}", switch(*lazy)));
-            }
-            qemu_img_create(&path, "qcow2", &options, size, cancel)?;
-        }
-        (other, _) => qemu_img_create(&path, other.as_wire(), &[], size, cancel)?,
-    }
-    Ok(path)
-}
-
-fn qemu_img_create(
-    path: &Path,
-    format: &str,
-    options: &[String],
-    size: u64,
-    cancel: &Cancel,
-) -> Result<(), Error> {
-    let (options, size) = (options.join(","), size.to_string());
-    let word = OsStr::new;
-    let mut argv = vec![
-        word("qemu-img"),
-        word("create"),
-        word("-q"),
-        word("-f"),
-        word(format),
-    ];
-    if !options.is_empty() {
-        argv.extend([word("-o"), word(&options)]);
-    }
-    argv.extend([path.as_os_str(), word(&size)]);
-    programs::output(&argv, LIMIT, cancel).map(|_| ())
-}
-
-fn write_noise(
-    path: &Path,
-    offset: u64,
-    length: u64,
-    seed: u32,
-    cancel: &Cancel,
-) -> Result<(), Error> {
-    let failed = |error: std::io::Error| Error::io("fill", path, error);
-    let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
-    file.seek(SeekFrom::Start(offset)).map_err(failed)?;
-    let mut noise = Noise::new(u64::from(seed));
-    let mut block = vec![0_u8; 1 << 20];
-    let mut writer = BufWriter::with_capacity(0, &file);
-    let mut left = length;
-    while left > 0 {
-        cancel.check()?;
-        let now = usize::try_from(left.min(1 << 20)).expect("a MiB at most");
-        noise.fill(&mut block[..now]);
-        writer.write_all(&block[..now]).map_err(failed)?;
-        left -= now as u64;
-    }
-    writer.flush().map_err(failed)?;
-    file.sync_all().map_err(failed)
 }
 
 /// What to know of a file system that is not on a disk of this host.

@@ -143,6 +143,11 @@ fn share(comparisons: &[Comparison], verdict: Verdict) -> f64 {
     with.count() as f64 / comparisons.len() as f64
 }
 
+/// The figure of a simulation, for who runs it with `--nocapture`.
+fn tell(what: &str, figure: f64) {
+    println!("{what}: {figure:.5}");
+}
+
 #[test]
 fn a_planted_difference_of_10_percent_is_found() {
     for repetition in [fixed(), adaptive(0.03)] {
@@ -151,6 +156,10 @@ fn a_planted_difference_of_10_percent_is_found() {
             share(&faster, Verdict::Faster) > 0.95,
             "{}",
             share(&faster, Verdict::Faster)
+        );
+        tell(
+            "10 % planted, found in this share",
+            share(&faster, Verdict::Faster),
         );
         assert_eq!(share(&faster, Verdict::Slower), 0.0);
         let covered = faster.iter().filter(|comparison| {
@@ -169,6 +178,7 @@ fn a_planted_difference_of_10_percent_is_found() {
 fn a_planted_difference_of_0_is_no_difference_shown_in_94_of_100_runs_fixed() {
     let found = verdicts(2_000, &fixed(), Mock::new);
     let none = share(&found, Verdict::NoDifferenceShown);
+    tell("0 % planted, fixed rounds, none shown in this share", none);
     assert!(none >= 0.94, "{none}");
     // An interval that is wider than it says would pass, and find nothing.
     assert!(none <= 0.965, "{none}");
@@ -179,6 +189,7 @@ fn a_planted_difference_of_0_is_no_difference_shown_in_94_of_100_runs_adaptive()
     // The precision is about that of a run of twelve rounds: some stop early, and some go on to the end.
     let found = verdicts(2_000, &adaptive(0.03), Mock::new);
     let none = share(&found, Verdict::NoDifferenceShown);
+    tell("0 % planted, adaptive, none shown in this share", none);
     assert!(none >= 0.94, "{none}");
     let lengths: BTreeSet<usize> = found
         .iter()
@@ -197,6 +208,11 @@ fn drift_does_not_bias_the_result() {
         .map(|comparison| comparison.interval.unwrap().ratio.ln())
         .collect();
     let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+    tell("drift of 2 % a sample, mean logarithm of the ratio", mean);
+    tell(
+        "drift of 2 % a sample, none shown in this share",
+        share(&found, Verdict::NoDifferenceShown),
+    );
     // One run scatters by about 0.01, so the mean of 2,000 by about 0.0002.
     assert!(mean.abs() < 0.001, "{mean}");
     assert!(share(&found, Verdict::NoDifferenceShown) >= 0.94);

@@ -61,9 +61,21 @@ impl Plan {
 
     /// Takes out the cells for which there is a reason, and everything that only they used.
     ///
-    /// Cells whose baseline goes stay, and are measured without being compared.
+    /// Cells whose baseline goes stay, and are measured without being compared. Only where two were to be compared with
+    /// each other and nothing else, as a disk before and after a change, both go: one of them answers nothing.
     pub fn leave_out(&mut self, reason: impl Fn(&CellView<'_>) -> Option<String>) {
-        let reasons: Vec<Option<String>> = self.views().map(|cell| reason(&cell)).collect();
+        let mut reasons: Vec<Option<String>> = self.views().map(|cell| reason(&cell)).collect();
+        for (one, other) in self.pairs() {
+            let why = |gone: usize| {
+                let name = &self.configurations[self.cells[gone].configuration].name;
+                format!("there is nothing to compare it with, as {name} is left out")
+            };
+            match (reasons[one].is_some(), reasons[other].is_some()) {
+                (true, false) => reasons[other] = Some(why(one)),
+                (false, true) => reasons[one] = Some(why(other)),
+                (true, true) | (false, false) => {}
+            }
+        }
         if reasons.iter().all(Option::is_none) {
             return;
         }
@@ -82,6 +94,23 @@ impl Plan {
         }
         self.left_out.extend(left_out);
         self.drop_unused();
+    }
+
+    /// Places of cells that are compared with each other alone: a baseline, and the only cell that has it.
+    fn pairs(&self) -> Vec<(usize, usize)> {
+        let mut compared: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (place, cell) in self.cells.iter().enumerate() {
+            if let Some(baseline) = cell.baseline {
+                compared.entry(baseline.0).or_default().push(place);
+            }
+        }
+        compared
+            .into_iter()
+            .filter_map(|(baseline, cells)| match cells[..] {
+                [only] => Some((baseline, only)),
+                _ => None,
+            })
+            .collect()
     }
 
     /// Cells that are left out, by their reasons: a configuration or a workload that goes as a whole is

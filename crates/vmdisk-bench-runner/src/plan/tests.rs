@@ -268,6 +268,49 @@ fn a_cell_that_is_left_out_takes_what_only_it_used() {
 }
 
 #[test]
+fn of_two_that_are_compared_with_nothing_else_none_is_measured_alone() {
+    const TEXT: &str = "
+version: 1
+name: pairs
+question: what does it change?
+size: 64M
+phases: [steady]
+workloads: [4k-random-write-qd1, 4k-random-read-qd1]
+fixed: {engine: qemu-img-bench, format: raw, preallocation: full}
+matrix: {cache: [none, writeback]}
+baseline: {cache: none}
+";
+    let reads_of = |name: &'static str| {
+        move |cell: &crate::CellView<'_>| {
+            (cell.configuration.name == name && cell.workload.name.contains("read"))
+                .then(|| "it cannot read".to_owned())
+        }
+    };
+    for (gone, other) in [("none", "writeback"), ("writeback", "none")] {
+        let mut plan = read_plan(TEXT, "test", &wishes()).unwrap();
+        assert_eq!(plan.cells.len(), 4);
+        plan.leave_out(reads_of(gone));
+        assert_eq!(plan.cells.len(), 2, "without reading {gone}");
+        assert_eq!(plan.workloads.len(), 1);
+        assert_eq!(plan.record().dangling(), None);
+        assert!(
+            plan.left_out
+                .iter()
+                .any(|left_out| left_out.what.starts_with(other)
+                    && left_out.why
+                        == format!("there is nothing to compare it with, as {gone} is left out")),
+            "{:?}",
+            plan.left_out
+        );
+    }
+    // With a third there is still something to compare the second with.
+    let text = TEXT.replace("[none, writeback]", "[none, writeback, unsafe]");
+    let mut plan = read_plan(&text, "test", &wishes()).unwrap();
+    plan.leave_out(reads_of("none"));
+    assert_eq!(plan.cells.len(), 5);
+}
+
+#[test]
 fn mistakes_are_told_together_and_a_bad_syntax_with_its_line() {
     let text = MATRIX
         .replace("4k-random-read-qd1", "4k-random-read")

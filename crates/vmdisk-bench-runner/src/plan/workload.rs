@@ -43,6 +43,16 @@ pub enum Load {
     InstallReplay(InstallReplay),
 }
 
+impl Load {
+    /// True if something is written.
+    pub const fn writes(&self) -> bool {
+        match self {
+            Load::Blocks(blocks) => blocks.access.writes(),
+            Load::InstallReplay(_) => true,
+        }
+    }
+}
+
 /// Requests of one size, past the page cache of whoever sends them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -336,7 +336,9 @@ impl Page<'_> {
     }
 
     fn courses(&mut self, group: &Group<'_>) {
-        let points = group.rows.iter().flat_map(|row| &row.cell.series);
+        // One point is no course.
+        let rows = || group.rows.iter().filter(|row| row.cell.series.len() > 1);
+        let points = rows().flat_map(|row| &row.cell.series);
         let largest = points.map(|point| point.iops).fold(0.0, f64::max);
         if largest <= 0.0 {
             return;
@@ -344,7 +346,7 @@ impl Page<'_> {
         self.text.push_str(
             "<figure>\n<figcaption>Course of one sample, the middle one: requests per second over its time, from 0.</figcaption>\n",
         );
-        for row in &group.rows {
+        for row in rows() {
             let series = &row.cell.series;
             let Some(last) = series.last() else {
                 continue;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use vmdisk_facts::DeviceNumber;
+use vmdisk_facts::mount::unescaped;
 
 use super::family::Family;
 use super::node::{Node, number_of, plain};
@@ -38,7 +39,7 @@ pub(crate) fn no_mounts(family: &Family, refusals: &mut Vec<Refusal>) {
                 continue;
             };
             if family.members.contains_key(&number) {
-                found.insert(point.to_owned());
+                found.insert(unescaped(point));
             }
         }
     }
@@ -94,8 +95,7 @@ pub(crate) fn no_swap(family: &Family, refusals: &mut Vec<Refusal>) {
                 let Some(path) = line.split_whitespace().next() else {
                     continue;
                 };
-                // A space in a path is written as \040.
-                let path = path.replace("\\040", " ");
+                let path = unescaped(path);
                 let number = fs::metadata(&path)
                     .ok()
                     .filter(|metadata| metadata.file_type().is_block_device())

@@ -92,6 +92,9 @@ pub(crate) struct HowArgs {
     /// The modules of that image, such as /lib/modules/6.1.0-50-cloud-amd64.
     #[arg(long, value_name = "DIR", requires = "kernel", help_heading = "What")]
     pub(crate) modules: Option<PathBuf>,
+    /// Guests send requests with vmdisk's own generator, as where there is no fio, although this host has one.
+    #[arg(long, help_heading = "What")]
+    pub(crate) own_generator: bool,
     /// Seconds of each sample, instead of the plan's.
     #[arg(long, value_name = "SECONDS", help_heading = "How often")]
     pub(crate) seconds: Option<f64>,

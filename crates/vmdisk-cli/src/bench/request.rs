@@ -27,6 +27,9 @@ pub(super) struct Request {
     group: Option<String>,
     kernel: Option<PathBuf>,
     modules: Option<PathBuf>,
+    /// Whether fio is left out of guests; runs of before did not say.
+    #[serde(default)]
+    has_own_generator: bool,
 }
 
 /// What is measured.
@@ -78,6 +81,7 @@ impl Request {
             group: how.group.clone(),
             kernel: how.kernel.as_deref().map(absolute).transpose()?,
             modules: how.modules.as_deref().map(absolute).transpose()?,
+            has_own_generator: how.own_generator,
         })
     }
 
@@ -98,7 +102,12 @@ impl Request {
                 .help("name the folder of its modules with --modules"));
             }
         };
-        Ok(Workplace::new(&self.directory).with_kernel(kernel))
+        let workplace = Workplace::new(&self.directory).with_kernel(kernel);
+        Ok(if self.has_own_generator {
+            workplace.with_own_generator()
+        } else {
+            workplace
+        })
     }
 
     /// Every directory that images are made in.
@@ -168,5 +177,26 @@ impl Request {
         };
         check::check(&mut plan, &host, &target, &self.directory);
         Ok(plan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_of_before_there_was_a_choice_of_generator_is_understood() {
+        let text = r#"{
+            "subject": {"preset": "cache-modes"}, "directory": "/", "directories": [], "size_bytes": null,
+            "seconds": 0.5, "engine": null, "device": null, "group": null, "kernel": null, "modules": null
+        }"#;
+        let request: Request = serde_json::from_str(text).unwrap();
+        assert!(!request.has_own_generator);
+        let chosen = Request {
+            has_own_generator: true,
+            ..request
+        };
+        let again = serde_json::to_string(&chosen).unwrap();
+        assert_eq!(serde_json::from_str::<Request>(&again).unwrap(), chosen);
     }
 }

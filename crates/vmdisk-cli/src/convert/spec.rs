@@ -18,7 +18,17 @@ pub(super) fn text_of(bytes: &[u8]) -> Option<&str> {
     let begins = text.trim_start_matches('\u{feff}').trim_start();
     // A spec that is cut short is told so as a spec.
     let has_disks = text.contains("disks:") || text.contains("\"disks\"");
-    (has_disks && !begins.starts_with('<') && !is_command_line(text)).then_some(text)
+    // Words of a spec, such as `kvm`, are words of command lines too.
+    let is_spec = begins_with_a_key(begins) || !is_command_line(text);
+    (has_disks && !begins.starts_with('<') && is_spec).then_some(text)
+}
+
+/// True if the first line that says something is a key of a spec.
+fn begins_with_a_key(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#') && *line != "---");
+    let keys = ["version:", "guest:", "disks:"];
+    first.is_some_and(|line| keys.iter().any(|key| line.starts_with(key)))
 }
 
 /// A guest in the form that was asked for, with everything that its spec leaves open chosen.

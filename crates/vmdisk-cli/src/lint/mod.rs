@@ -2,6 +2,7 @@
 
 pub(crate) mod checked;
 pub(crate) mod classes;
+pub(crate) mod config_files;
 mod diff;
 pub(crate) mod inputs;
 pub(crate) mod read;
@@ -188,7 +189,10 @@ fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> 
                 Err(_) => continue,
             },
         };
-        if let Ok(document) = vmdisk::read_bytes(bytes) {
+        if let Ok(document) = vmdisk::read_bytes(bytes)
+            && let Ok(joined) = config_files::joined(input, document)
+        {
+            let document = joined.document;
             if document.has_volumes() {
                 on_volumes.push(document);
             } else {
@@ -230,11 +234,17 @@ fn finish(
     let mut rendered = String::new();
     let mut diffs = String::new();
     let mut fixed = None;
-    for one in done.into_iter().flatten() {
+    let named = named_by_others(mode, &done);
+    for (input, one) in inputs.files.iter().zip(done) {
+        let Some(one) = one else { continue };
+        if matches!(input.origin, Origin::Found(_)) && named.contains(&one.checked.path) {
+            continue;
+        }
         rendered.push_str(&one.rendered);
         diffs.push_str(&one.diff);
         fixed = fixed.or(one.fixed);
         all.push(one.checked);
+        all.extend(one.named);
     }
     for (directory, holds_ours) in inputs.directories.iter().zip(holds_ours) {
         for checked in complaints(directory, holds_ours) {
@@ -308,6 +318,19 @@ fn finish(
         }
     }
     Ok(exit)
+}
+
+/// Files that were checked with the command line that names them, and need not be told of a second time; where they
+/// are mended, each is on its own.
+fn named_by_others(mode: Mode, done: &[Option<Done>]) -> BTreeSet<String> {
+    let named = done.iter().flatten().flat_map(|one| &one.named);
+    match mode {
+        Mode::Report => named
+            .filter(|checked| checked.outcome.is_ok())
+            .map(|checked| checked.path.clone())
+            .collect(),
+        Mode::Fix(_) | Mode::Diff(_) => BTreeSet::new(),
+    }
 }
 
 /// What is to be said about a directory itself.

@@ -8,6 +8,7 @@ use vmdisk::{FixScope, LintOptions, Storage};
 
 use crate::atomic::{self, ReplaceError};
 use crate::lint::checked::{Checked, Report};
+use crate::lint::config_files::{self, Joined, Parts};
 use crate::lint::diff;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;
@@ -49,6 +50,8 @@ pub(crate) struct Job<'a> {
 /// One input that is done.
 pub(crate) struct Done {
     pub(crate) checked: Checked,
+    /// The files that it names, and that were read with it.
+    pub(crate) named: Vec<Checked>,
     /// Its text in the output.
     pub(crate) rendered: String,
     /// What it would become, as a diff; empty if it would stay.
@@ -82,6 +85,7 @@ impl Done {
                 uri: input.uri(),
                 outcome: Ok(Report::empty()),
             },
+            named: Vec::new(),
             rendered: String::new(),
             diff: String::new(),
             fixed: None,
@@ -129,11 +133,13 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
         }
         Err(message) => Err(message),
     };
-    done.rendered = (job.render)(&done.checked);
-    if !job.quotes_later
-        && let Ok(report) = &mut done.checked.outcome
-    {
-        report.drop_text();
+    let all = std::iter::once(&done.checked).chain(&done.named);
+    done.rendered = all.map(|checked| (job.render)(checked)).collect();
+    if !job.quotes_later {
+        let all = std::iter::once(&mut done.checked).chain(&mut done.named);
+        for report in all.filter_map(|checked| checked.outcome.as_mut().ok()) {
+            report.drop_text();
+        }
     }
     Some(done)
 }
@@ -144,10 +150,17 @@ fn check(
     job: &Job<'_>,
     done: &mut Done,
 ) -> Result<Report, Box<Message>> {
-    let mut document = read::document(input, bytes)?;
+    let document = read::document(input, bytes)?;
+    let Joined {
+        mut document,
+        failed,
+    } = config_files::joined(input, document)
+        .map_err(|failure| read::message(input, bytes, failure))?;
+    done.named.extend(failed);
     if document.has_volumes() {
         document.locate_volumes((job.storage)());
     }
+    let parts = Parts::of(input, &document);
     let scope = match job.mode {
         Mode::Report => {
             let report = match job.tester {
@@ -163,17 +176,20 @@ fn check(
                 }
                 None => vmdisk::lint(&document, &job.options),
             };
-            return Ok(Report::new(document, report, Vec::new(), job.tells_places));
+            let mut report = Report::new(document, report, Vec::new(), job.tells_places);
+            done.named.extend(parts.split(&mut report));
+            return Ok(report);
         }
         Mode::Fix(scope) | Mode::Diff(scope) => scope,
     };
-    let fixed = vmdisk::fix(&document.text, &job.options, scope)
+    let own = document.own_text();
+    let fixed = vmdisk::fix(own, &job.options, scope)
         .map_err(|failure| read::message(input, bytes, failure))?;
-    let changes = fixed.document.text != document.text;
+    let changes = fixed.document.text != own;
     match job.mode {
         Mode::Report => {}
         Mode::Diff(_) if changes => {
-            done.diff = diff::unified(&input.file, &document.text, &fixed.document.text);
+            done.diff = diff::unified(&input.file, own, &fixed.document.text);
         }
         Mode::Diff(_) => {}
         Mode::Fix(_) => match input.origin {
@@ -185,12 +201,19 @@ fn check(
             Origin::Named | Origin::Found(_) => {}
         },
     }
-    Ok(Report::new(
-        fixed.document,
-        fixed.report,
-        fixed.mended,
-        job.tells_places,
-    ))
+    let (document, report) = if document.config_files.is_empty() {
+        (fixed.document, fixed.report)
+    } else {
+        // What was mended is held against the files that it names, too.
+        let Joined { document, .. } = config_files::joined(input, fixed.document)
+            .map_err(|failure| read::message(input, bytes, failure))?;
+        let report = vmdisk::lint(&document, &job.options);
+        (document, report)
+    };
+    let parts = Parts::of(input, &document);
+    let mut report = Report::new(document, report, fixed.mended, job.tells_places);
+    done.named.extend(parts.split(&mut report));
+    Ok(report)
 }
 
 fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {

@@ -1,4 +1,4 @@
-//! The `.xml`, `.args` and `.cmdline` files below a directory.
+//! The `.xml`, `.args`, `.cmdline` and `.cfg` files below a directory.
 
 use std::collections::HashSet;
 use std::fs;
@@ -16,7 +16,7 @@ pub(crate) struct Found {
 }
 
 /// Ends of the names of files that may hold a guest.
-const EXTENSIONS: [&str; 3] = ["xml", "args", "cmdline"];
+const EXTENSIONS: [&str; 4] = ["xml", "args", "cmdline", "cfg"];
 
 /// All files below `directory` with such names that `.gitignore` does not exclude; hidden ones
 /// are left out.

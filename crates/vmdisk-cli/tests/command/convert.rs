@@ -142,6 +142,133 @@ fn a_spec_goes_to_each_form_and_comes_back() {
     }
 }
 
+const BEHIND_SERVERS: &str = "version: 1
+disks:
+- network:
+    protocol: nbd
+    name: web1
+    hosts:
+    - name: store.example
+      port: 10809
+    format: qcow2
+  bus: virtio
+  target: vda
+  cache: none
+  discard: unmap
+- network:
+    protocol: rbd
+    name: pool/space/web1
+    hosts:
+    - name: mon1
+      port: 6789
+    - name: 2001:db8::7
+      port: 6789
+    snapshot: old
+    config-file: /etc/ceph/ceph.conf
+  bus: virtio
+  target: vdb
+  cache: writeback
+  discard: ignore
+  readonly: true
+- network:
+    protocol: gluster
+    name: vol/a.img
+    hosts:
+    - name: g1.example
+      port: 24007
+    - socket: /run/gluster.sock
+  bus: virtio
+  target: vdc
+  cache: none
+  discard: unmap
+- network:
+    protocol: https
+    name: images/a b.img
+    hosts:
+    - name: store.example
+      port: 443
+    query: a=b
+    ssl-verify: false
+    readahead: 64K
+    timeout: 10
+  bus: virtio
+  target: vdd
+  cache: none
+  discard: ignore
+  readonly: true
+";
+
+#[test]
+fn disks_behind_servers_go_to_each_form_and_come_back() {
+    let place = Place::with(&[("a.yaml", BEHIND_SERVERS)]);
+    for form in ["libvirt-xml", "qemu", "spec"] {
+        let there = place.run(&["convert", "a.yaml", "--to", form]);
+        assert_eq!(
+            (there.code, there.stderr.as_str()),
+            (0, ""),
+            "{form}: {there:?}"
+        );
+        let back = place.run_with_input(&["convert", "--to", "spec"], there.stdout.as_bytes());
+        assert_eq!(
+            (back.code, back.stderr.as_str()),
+            (0, ""),
+            "{form}: {back:?}"
+        );
+        let disks = back.stdout.split_once("disks:").expect("it has disks").1;
+        assert_eq!(
+            disks,
+            BEHIND_SERVERS.split_once("disks:").unwrap().1,
+            "{form}"
+        );
+    }
+}
+
+#[test]
+fn a_spec_of_a_kvm_guest_is_no_command_line() {
+    let text = SPEC.replacen('\n', "\n# made by qemu-kvm\nguest:\n  type: kvm\n", 1);
+    for text in [
+        text.clone(),
+        text.replacen("version: 1\n", "", 1) + "version: 1\n",
+    ] {
+        let place = Place::with(&[("a.yaml", &text)]);
+        let run = place.run(&["convert", "a.yaml", "--to", "libvirt-xml"]);
+        assert_eq!(run.code, 0, "{text}{run:?}");
+        assert!(run.stdout.starts_with("<domain type='kvm'>"), "{run:?}");
+    }
+}
+
+#[test]
+fn a_login_to_a_server_goes_through_a_spec_and_cookies_do_not() {
+    let disk = "<disk type='network' device='disk'>
+  <driver name='qemu' type='raw' cache='none' discard='ignore'/>
+  <source protocol='https' name='a.img'>
+    <host name='store.example' port='443'/>
+    <auth username='fred'>
+      <secret type='iscsi' usage='storage'/>
+    </auth>
+  </source>
+  <target dev='vda' bus='virtio'/>
+  <readonly/>
+</disk>
+";
+    let cookie = "  <cookies><cookie name='session'>opensesame</cookie></cookies>\n  </source>";
+    let place = Place::with(&[
+        ("a.xml", disk),
+        ("b.xml", &disk.replace("  </source>", cookie)),
+    ]);
+    for file in ["a.xml", "b.xml"] {
+        let spec = place.run(&["convert", file, "--to", "spec"]);
+        assert_eq!(spec.code, 0, "{spec:?}");
+        assert!(!spec.stdout.contains("opensesame"), "{spec:?}");
+        let told = spec.stderr.contains(
+            "what the server is told in cookies, which may be secret, is not carried over",
+        );
+        assert_eq!(told, file == "b.xml", "{spec:?}");
+        let back = place.run_with_input(&["convert", "--to", "disk-xml"], spec.stdout.as_bytes());
+        assert_eq!((back.code, back.stdout.as_str()), (0, disk), "{back:?}");
+    }
+}
+
 #[test]
 fn what_no_spec_says_is_told_or_refused() {
     let text = CLEAN.replace("<driver name='qemu'", "<driver name='qemu' ioeventfd='on'");
@@ -153,15 +280,14 @@ fn what_no_spec_says_is_told_or_refused() {
             .contains("`driver/@ioeventfd` is not carried over"),
         "{told:?}"
     );
-    let far = "<disk type='network'><source protocol='nbd'><host name='h'/></source>\
-        <target dev='vda'/></disk>";
+    let far = "<disk type='volume'><source pool='p' volume='v'/><target dev='vda'/></disk>";
     let place = Place::with(&[("a.xml", far)]);
     let refused = place.run(&["convert", "a.xml", "--to", "spec"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
     assert!(
         refused
             .stderr
-            .contains("a source of type 'network' cannot be carried over"),
+            .contains("a source of type 'volume' cannot be carried over"),
         "{refused:?}"
     );
 }

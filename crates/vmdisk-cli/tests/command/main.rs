@@ -3,6 +3,7 @@
 
 mod bad_inputs;
 mod capabilities;
+mod config_files;
 mod convert;
 mod exit_codes;
 mod facts;

@@ -17,6 +17,10 @@ impl Planner<'_> {
         let BackendSource::Image(image) = &backend.source else {
             return;
         };
+        if let Protocol::Network(_) = image.protocol {
+            // It is a member of nodes on files and devices only.
+            return;
+        }
         let (image, is_direct) = (image.clone(), backend.is_direct());
         let aio = self.decide_disk(index, DiskField::Aio, "io", spec.io, |planner| {
             Some(choose(planner, &image, is_direct))

@@ -31,6 +31,7 @@ const fn target_bus(bus: BusSpec) -> TargetBus {
 pub(crate) fn is_lun(disk: &DiskSpec) -> bool {
     match &disk.backend {
         BackendSpec::Device(device) => device.access == Some(DeviceAccess::Lun),
+        BackendSpec::Network(network) => network.access == Some(DeviceAccess::Lun),
         BackendSpec::Raw(_)
         | BackendSpec::Qcow2(_)
         | BackendSpec::Lvm(_)

@@ -1,8 +1,11 @@
 //! The cache mode: whether the host's page cache lies between the guest and its storage.
 
-use vmdisk_model::{AioMode, BackendSource, Backing, CacheMode, DiskField, HostStorage, Image};
+use vmdisk_model::{
+    AioMode, BackendSource, Backing, CacheMode, DiskField, HostStorage, Image, Protocol,
+};
 
 use super::host::Direct;
+use super::network;
 use super::planner::{Chosen, Planner};
 use crate::spec::DiskSpec;
 
@@ -29,6 +32,9 @@ fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Cache
     if spec.io == Some(AioMode::Native) {
         let reason = "native AIO needs it";
         return Chosen::by_default(CacheMode::None, reason).instead_of("native-without-direct");
+    }
+    if let Protocol::Network(source) = &image.protocol {
+        return network::cache(source.protocol);
     }
     if let Some(reason) = planner.host.end_is_out_of_reach(image) {
         return Chosen::by_fact(CacheMode::Writeback, reason).instead_of("image-size-unaligned");

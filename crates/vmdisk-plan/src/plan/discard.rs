@@ -3,10 +3,11 @@
 use vmdisk_facts::{BlockDevice, BlockKind, Capability, Fact};
 use vmdisk_model::{
     BackendSource, Bytes, Creation, DetectZeroes, Device, Discard, DiskField, Format, HostStorage,
-    Image, Qcow2Preallocation, Switch, TargetBus,
+    Image, Protocol, Qcow2Preallocation, Switch, TargetBus,
 };
 
 use super::aio::is_allocated;
+use super::network;
 use super::planner::{Chosen, Planner};
 use crate::spec::{BackendSpec, DiskSpec};
 
@@ -120,7 +121,8 @@ impl<'a> Planner<'a> {
             | BackendSpec::Raw(_)
             | BackendSpec::Qcow2(_)
             | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_) => None,
+            | BackendSpec::VhostUserBlk(_)
+            | BackendSpec::Network(_) => None,
         })
     }
 }
@@ -154,6 +156,9 @@ fn choose(
     }
     if let Some(Creation::ThinVolume(_)) = image.creation {
         return thin("a thin volume");
+    }
+    if let Protocol::Network(source) = &image.protocol {
+        return network::discard(source.protocol);
     }
     match image.protocol.on_host() {
         Some(HostStorage::File(path)) => {

@@ -8,6 +8,7 @@ mod discard;
 mod event_loop;
 mod guest;
 mod host;
+mod network;
 mod planner;
 mod queues;
 mod refusal;

@@ -5,7 +5,7 @@ use vmdisk_model::{
 };
 
 use super::bus::is_lun;
-use super::planner::Planner;
+use super::planner::{Chosen, Planner};
 use crate::spec::{BackendSpec, BusSpec, DiskSpec, MediaSpec, SpecPath};
 
 impl Planner<'_> {
@@ -221,6 +221,15 @@ impl Planner<'_> {
         let why = format!("bus {bus} has no such");
         self.refuse_keys(at, &keys, &why);
         let is_disk = matches!(spec.media, None | Some(MediaSpec::Disk));
+        if let Some(why) = spec.backend.only_read_because()
+            && is_ata
+            && is_disk
+            && spec.readonly != Some(true)
+        {
+            let message = format!("bus {bus} has no disks that only read, and {why}");
+            self.refuse(at.key("bus"), message).help =
+                Some("write `bus: virtio`, or `media: cdrom`".to_owned());
+        }
         if is_ata && is_disk && spec.readonly == Some(true) {
             let message = format!("bus {bus} has no disks that only read");
             self.refuse(at.key("readonly"), message).help =
@@ -250,9 +259,10 @@ impl Planner<'_> {
             self.refuse(at.key("io"), message).help =
                 Some("write `cache: none`, or `io: threads`".to_owned());
         }
-        let is_qcow2 = matches!(spec.backend, BackendSpec::Qcow2(_));
+        self.refuse_on_network(at, spec);
+        let is_qcow2 = spec.backend.is_qcow2();
         let is_file = matches!(spec.backend, BackendSpec::Raw(_) | BackendSpec::Qcow2(_));
-        let only_reads = spec.readonly == Some(true);
+        let only_reads = spec.readonly == Some(true) || spec.backend.only_read_because().is_some();
         for (is_wrong, key, message) in [
             (
                 spec.shareable == Some(true) && is_qcow2,
@@ -318,7 +328,11 @@ impl Planner<'_> {
         );
         self.note_asked(at(DiskField::Removable), "removable", spec.removable);
         self.note_asked(at(DiskField::BootOrder), "boot", spec.boot);
-        self.note_asked(at(DiskField::ReadOnly), "readonly", spec.readonly);
+        let is_disk = matches!(device, Device::Disk | Device::Lun);
+        let readonly = self.decide(at(DiskField::ReadOnly), "readonly", spec.readonly, |_| {
+            let reason = spec.backend.only_read_because().filter(|_| is_disk)?;
+            Some(Chosen::by_default(true, reason))
+        });
         self.note_asked(at(DiskField::Shareable), "shareable", spec.shareable);
         self.note_asked(at(DiskField::Transient), "transient", spec.transient);
         self.note_asked(
@@ -341,7 +355,7 @@ impl Planner<'_> {
         backend.detect_zeroes = spec.detect_zeroes;
         backend.copy_on_read = spec.copy_on_read.map(switch);
         backend.iotune = spec.iotune.as_ref().map(crate::spec::IotuneSpec::to_model);
-        backend.is_read_only = spec.readonly == Some(true) || device == Device::Cdrom;
+        backend.is_read_only = readonly == Some(true) || device == Device::Cdrom;
         backend.is_shareable = spec.shareable == Some(true);
         backend.is_transient = spec.transient == Some(true);
     }

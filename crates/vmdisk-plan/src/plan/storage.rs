@@ -31,6 +31,7 @@ impl Planner<'_> {
             BackendSpec::LvmThin(thin) => self.thin_volume(index, thin).into(),
             BackendSpec::Device(DeviceSpec { path, access: _ }) => Image::host_device(path).into(),
             BackendSpec::VhostUserBlk(socket) => self.vhost_user(index, socket).into(),
+            BackendSpec::Network(network) => self.network_image(index, network).into(),
         };
         self.disk(index).backend.source = source;
     }
@@ -181,7 +182,8 @@ impl Planner<'_> {
             BackendSpec::Lvm(_)
             | BackendSpec::LvmThin(_)
             | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_) => return false,
+            | BackendSpec::VhostUserBlk(_)
+            | BackendSpec::Network(_) => return false,
         };
         if !spec.backend.is_made() {
             return false;
@@ -257,7 +259,8 @@ impl Planner<'_> {
                 | BackendSpec::Qcow2(_)
                 | BackendSpec::Lvm(_)
                 | BackendSpec::Device(_)
-                | BackendSpec::VhostUserBlk(_) => None,
+                | BackendSpec::VhostUserBlk(_)
+                | BackendSpec::Network(_) => None,
             })
             .collect();
         for (index, disk) in spec.disks.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use vmdisk_model::{Bytes, Format, LogicalVolumeName, Preallocation, Qcow2Preallocation};
 
+use super::network::NetworkSpec;
 use super::node::Node;
 use super::section::{GroupSchema, Keys, Noted, Slot, SpecValue, list_of, section};
 use super::value::spec_words;
@@ -143,6 +144,10 @@ impl LvmThinSpec {
 macro_rules! backends {
     ($( $(#[doc = $doc:literal])+ $variant:ident($type:ty) = $key:literal, )+) => {
         /// What a disk is made of; exactly one key of a disk says it.
+        #[expect(
+            clippy::large_enum_variant,
+            reason = "a disk of a spec is some hundred bytes anyway, and few are held at once"
+        )]
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum BackendSpec {
             $( $(#[doc = $doc])+ $variant($type), )+
@@ -200,6 +205,36 @@ backends! {
     Device(DeviceSpec) = "device",
     /// A disk served by another process over a socket.
     VhostUserBlk(VhostUserBlkSpec) = "vhost-user-blk",
+    /// A disk behind a server, to which QEMU speaks itself.
+    Network(NetworkSpec) = "network",
+}
+
+impl BackendSpec {
+    /// True for a qcow2 image, wherever it is.
+    pub(crate) fn is_qcow2(&self) -> bool {
+        match self {
+            BackendSpec::Qcow2(_) => true,
+            BackendSpec::Network(network) => network.format == Some(Format::Qcow2),
+            BackendSpec::Raw(_)
+            | BackendSpec::Lvm(_)
+            | BackendSpec::LvmThin(_)
+            | BackendSpec::Device(_)
+            | BackendSpec::VhostUserBlk(_) => false,
+        }
+    }
+
+    /// Why nothing can be written to it, if nothing can.
+    pub(crate) fn only_read_because(&self) -> Option<String> {
+        match self {
+            BackendSpec::Network(network) => network.only_read_because(),
+            BackendSpec::Raw(_)
+            | BackendSpec::Qcow2(_)
+            | BackendSpec::Lvm(_)
+            | BackendSpec::LvmThin(_)
+            | BackendSpec::Device(_)
+            | BackendSpec::VhostUserBlk(_) => None,
+        }
+    }
 }
 
 impl Slot for BackendSpec {

@@ -121,7 +121,7 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
 }
 
 /// The form 8-4-4-4-12 in hexadecimal digits.
-fn is_uuid(text: &str) -> bool {
+pub(super) fn is_uuid(text: &str) -> bool {
     let lengths = [8, 4, 4, 4, 12];
     let parts: Vec<&str> = text.split('-').collect();
     parts.len() == lengths.len()
@@ -174,7 +174,7 @@ fn check_disk(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
             ),
         );
     }
-    let is_qcow2 = matches!(backend, BackendSpec::Qcow2(_));
+    let is_qcow2 = backend.is_qcow2();
     for (is_there, key) in [
         (discard_no_unref.is_some(), "discard-no-unref"),
         (metadata_cache_size.is_some(), "metadata-cache-size"),
@@ -387,13 +387,17 @@ fn storage_of(backend: &BackendSpec) -> String {
         BackendSpec::LvmThin(thin) => thin.name().device_path(),
         BackendSpec::Device(device) => device.path.clone(),
         BackendSpec::VhostUserBlk(socket) => socket.socket.clone(),
+        BackendSpec::Network(network) => network.storage(),
     }
 }
 
 /// True if two disks may open the same storage: neither makes it, and both only read or both share it.
 fn may_share(first: &DiskSpec, second: &DiskSpec) -> bool {
-    let only_reads =
-        |disk: &DiskSpec| disk.readonly == Some(true) || disk.media == Some(MediaSpec::Cdrom);
+    let only_reads = |disk: &DiskSpec| {
+        disk.readonly == Some(true)
+            || disk.media == Some(MediaSpec::Cdrom)
+            || disk.backend.only_read_because().is_some()
+    };
     let shares = |disk: &DiskSpec| disk.shareable == Some(true);
     !first.backend.is_made()
         && !second.backend.is_made()
@@ -408,7 +412,9 @@ impl BackendSpec {
             BackendSpec::Qcow2(qcow2) => qcow2.size.is_some() || qcow2.backing.is_some(),
             BackendSpec::Lvm(lvm) => lvm.size.is_some(),
             BackendSpec::LvmThin(thin) => thin.size.is_some(),
-            BackendSpec::Device(_) | BackendSpec::VhostUserBlk(_) => false,
+            BackendSpec::Device(_) | BackendSpec::VhostUserBlk(_) | BackendSpec::Network(_) => {
+                false
+            }
         }
     }
 }

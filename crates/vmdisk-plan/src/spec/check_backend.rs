@@ -5,6 +5,7 @@ use vmdisk_model::{Bytes, Format, Qcow2Preallocation};
 use super::SpecPath;
 use super::backend::{BackendSpec, LvmThinSpec, Qcow2Spec, RawSpec, VhostUserBlkSpec};
 use super::check::Faults;
+use super::check_network::check_network;
 use super::node::shortened;
 
 /// Checks what a disk is made of.
@@ -30,12 +31,7 @@ pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut F
             if let Some(serves) = serves {
                 check_path(&serves.path, at.key("serves").key("path"), faults);
             }
-            // sun_path of a UNIX socket address, less its closing zero byte.
-            faults.refuse_unless(
-                path.len() <= 107,
-                at.key("socket"),
-                "the path of a UNIX socket has at most 107 bytes",
-            );
+            check_socket_length(path, at.key("socket"), faults);
             let key = at.key("reconnect-timeout");
             match reconnect_timeout {
                 Some(0) => {
@@ -47,10 +43,18 @@ pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut F
                 Some(_) | None => {}
             }
         }
+        BackendSpec::Network(network) => check_network(network, at, faults),
     }
 }
 
-fn check_path(path: &str, at: SpecPath, faults: &mut Faults) {
+/// Checks that a path fits `sun_path` of a UNIX socket address, less its closing zero byte.
+pub(super) fn check_socket_length(path: &str, at: SpecPath, faults: &mut Faults) {
+    let message = "the path of a UNIX socket has at most 107 bytes";
+    faults.refuse_unless(path.len() <= 107, at, message);
+}
+
+/// Checks the whole path of something on the host.
+pub(super) fn check_path(path: &str, at: SpecPath, faults: &mut Faults) {
     if !path.starts_with('/') {
         let message = format!("`{}` does not begin at the root", shortened(path));
         faults.refuse(at, message).help =

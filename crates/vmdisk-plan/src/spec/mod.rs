@@ -4,13 +4,17 @@ mod backend;
 mod check;
 mod check_backend;
 mod check_iotune;
+mod check_network;
 mod disk;
 mod error;
 mod guest;
 mod iotune;
 mod locate;
+mod network;
+mod network_address;
 mod node;
 mod of_domain;
+mod of_network;
 mod one_liner;
 mod path;
 mod section;
@@ -30,6 +34,9 @@ pub use disk::{BusSpec, DiskSpec, IoThreadSpec, MediaSpec};
 pub use error::{SpecError, SpecPlace};
 pub use guest::{GuestSpec, GuestType, HugePagesSpec, IoThreadCount};
 pub use iotune::IotuneSpec;
+pub use network::{
+    AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, SecretSpec,
+};
 pub use of_domain::NotCarried;
 pub use path::{SpecPath, SpecSegment};
 

@@ -7,6 +7,7 @@ use vmdisk_model::{
     Switch, TargetBus, VhostUserSocket, VirtioOptions,
 };
 
+use super::of_network::network_of;
 use super::{
     BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, GuestSpec, GuestType,
     HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec, MediaSpec, Qcow2Spec, RawSpec, Spec,
@@ -26,10 +27,11 @@ pub struct NotCarried {
 
 /// What is found while a spec is made.
 #[derive(Default)]
-struct Report(Vec<NotCarried>);
+pub(super) struct Report(Vec<NotCarried>);
 
 impl Report {
-    fn leave(&mut self, at: FieldPath, what: impl Into<String>, is_grave: bool) {
+    /// Notes something that is not carried.
+    pub(super) fn leave(&mut self, at: FieldPath, what: impl Into<String>, is_grave: bool) {
         let what = what.into();
         self.0.push(NotCarried { at, what, is_grave });
     }
@@ -264,6 +266,7 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
     let device = frontend.effective_device();
     let backend_spec = backend_of(nth, disk, report)?;
     let is_served = matches!(backend_spec, BackendSpec::VhostUserBlk(_));
+    let is_networked = matches!(backend_spec, BackendSpec::Network(_));
     let bus = match (frontend.effective_bus(), domain.frontend_kind(disk)) {
         (TargetBus::Virtio, _) => BusSpec::Virtio,
         (TargetBus::Scsi, FrontendKind::VirtioScsi) => BusSpec::VirtioScsi,
@@ -293,11 +296,15 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
     spec.iothread = iothread_of(domain, disk);
     frontend_of(nth, frontend, &mut spec, report);
     modes_of(nth, backend, &mut spec, report);
+    if is_networked && spec.io.take().is_some() {
+        let what = "`io`, which acts on files and devices only,";
+        report.leave(at(DiskField::Aio), what, false);
+    }
     if !is_served {
         // What nobody wrote is what a plan would choose otherwise.
         spec.cache = Some(backend.effective_cache());
         if device == Device::Disk {
-            spec.io = spec.io.or(Some(AioMode::Threads));
+            spec.io = spec.io.or((!is_networked).then_some(AioMode::Threads));
             spec.discard = spec.discard.or(Some(Discard::Ignore));
         }
     }
@@ -495,7 +502,7 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
         slice,
         data_file,
         encryption,
-        authentication: _, // of servers, which are refused
+        authentication: _, // with the server
         reservations,
         fd_group,
         metadata_cache_size: _, // of images below
@@ -532,6 +539,9 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
     if let Backing::Image(_) = backing {
         let what = "the images below, which are found by the image's own header,";
         report.leave(FieldPath::Image(nth, 1, ImageField::Image), what, false);
+    }
+    if let Protocol::Network(source) = protocol {
+        return network_of(nth, disk, image, source, report).map(BackendSpec::from);
     }
     let Some(storage) = protocol.on_host() else {
         let what = format!(

@@ -2,19 +2,25 @@
 //!
 //! The kind of backend and where it is come first, then any keys of the disk and of the backend,
 //! which stand side by side here. Two commas are one comma of a value, as QEMU has it; a dot goes into
-//! a group of keys (`iotune.total-iops-sec=500`) or to an element of a list (`iothread.0=1`).
+//! a group of keys (`iotune.total-iops-sec=500`) or to an element of a list (`iothread.0=1`). A disk behind a server
+//! has its protocol for a kind, and its address may stand there as people paste it: `https://store.example/a.iso`.
 
 use std::collections::BTreeMap;
 
+use vmdisk_model::NetworkProtocol;
+
+use super::network_address::{self, Fault, Said};
 use super::node::{Node, shortened};
 use super::section::{Reader, SpecValue, list_of};
 use super::suggest::nearest;
-use super::{BackendSpec, DiskSpec, SpecError, SpecPath, SpecPlace, SpecSegment};
+use super::value::Word;
+use super::{BackendSpec, DiskSpec, SpecError, SpecPath, SpecPlace};
 
 /// Largest one-liner that is read, in bytes: two paths of 4096 bytes, each comma twice, and all keys.
 const MAX_ONE_LINER_BYTES: usize = 64 * 1024;
 
-/// The words that a one-liner can begin with; `lun` is a `device` as a SCSI LUN.
+/// The words that a one-liner can begin with, beside those of the protocols of a network; `lun` is a `device` as a
+/// SCSI LUN.
 const KINDS: [&str; 7] = [
     "raw",
     "qcow2",
@@ -24,6 +30,11 @@ const KINDS: [&str; 7] = [
     "lun",
     "vhost-user-blk",
 ];
+
+/// Every word that a one-liner can begin with.
+fn kinds() -> Vec<&'static str> {
+    [&KINDS[..], NetworkProtocol::ALL_WORDS].concat()
+}
 
 impl DiskSpec {
     /// What a one-liner looks like, for help texts.
@@ -281,11 +292,17 @@ impl Tree {
             self.refuse(part.column, message).help = Some(help);
             return None;
         };
+        if let Some(protocol) =
+            NetworkProtocol::from_word(word.strip_suffix("+unix").unwrap_or(word))
+        {
+            return self.read_network(part, protocol, word, place);
+        }
         let Some(known) = KINDS.iter().find(|kind| **kind == word) else {
             let message = format!("unknown kind of disk `{}`", shortened(word));
-            let help = match nearest(word, &KINDS) {
+            let kinds = kinds();
+            let help = match nearest(word, &kinds) {
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("the kinds are {}", list_of(&KINDS)),
+                None => format!("the kinds are {}", list_of(&kinds)),
             };
             self.refuse(part.column, message).help = Some(help);
             return None;
@@ -328,6 +345,68 @@ impl Tree {
             .find(|name| *name == kind)
     }
 
+    /// A disk behind a server: its protocol and its name, or its address.
+    fn read_network(
+        &mut self,
+        part: &Part,
+        protocol: NetworkProtocol,
+        word: &str,
+        place: &str,
+    ) -> Option<&'static str> {
+        const KIND: &str = "network";
+        let behind = part.column_of(word.chars().count() + 1);
+        let at = SpecPath::default().key(KIND);
+        self.places.0.insert(at, (part.column, behind));
+        if place.starts_with("//") {
+            let column = |bytes: usize| {
+                let before = part.text.get(..bytes).unwrap_or(&part.text);
+                part.column_of(before.chars().count())
+            };
+            match network_address::read(&part.text) {
+                Ok(said) => {
+                    for Said {
+                        path,
+                        value,
+                        begins,
+                    } in said
+                    {
+                        let path: Vec<&str> =
+                            std::iter::once(KIND).chain(path.iter().copied()).collect();
+                        self.put(&path, value, (column(begins), column(begins)));
+                    }
+                }
+                Err(Fault { at, message, help }) => {
+                    self.refuse(column(at), message).help = help;
+                    return None;
+                }
+            }
+            return Some(KIND);
+        }
+        if place.is_empty() || word != protocol.as_wire() {
+            let help = format!("write `{word}:NAME,hosts=SERVER`, or the address");
+            self.refuse(behind, format!("`{word}:` needs to know what and where"))
+                .help = Some(help);
+            return None;
+        }
+        let columns = (part.column, part.column);
+        self.put(&[KIND, "protocol"], protocol.as_wire().to_owned(), columns);
+        self.put(&[KIND, "name"], place.to_owned(), (behind, behind));
+        Some(KIND)
+    }
+
+    /// Puts a value at a path, with the columns of its key and of itself; false if something is there already.
+    fn put(&mut self, path: &[&str], value: String, columns: (usize, usize)) -> bool {
+        let mut at = SpecPath::default();
+        for (depth, segment) in path.iter().enumerate() {
+            at = match segment.parse::<usize>() {
+                Ok(index) if depth > 0 => at.index(index),
+                Ok(_) | Err(_) => at.key(*segment),
+            };
+            self.places.0.entry(at.clone()).or_insert(columns);
+        }
+        self.root.put(path, value)
+    }
+
     fn read_option(&mut self, part: &Part, kind: &'static str, keys: &[&str]) {
         let Some((key, value)) = part.text.split_once('=') else {
             let text = shortened(&part.text);
@@ -361,18 +440,8 @@ impl Tree {
         if keys.contains(&path[0]) {
             path.insert(0, kind);
         }
-        let mut at = SpecPath::default();
-        for (depth, segment) in path.iter().enumerate() {
-            at = match segment.parse::<usize>() {
-                Ok(index) if depth > 0 => {
-                    SpecPath([at.0, vec![SpecSegment::Index(index)]].concat())
-                }
-                Ok(_) | Err(_) => at.key(*segment),
-            };
-            let columns = (part.column, part.column_of(key.chars().count() + 1));
-            self.places.0.entry(at.clone()).or_insert(columns);
-        }
-        if !self.root.put(&path, value.to_owned()) {
+        let columns = (part.column, part.column_of(key.chars().count() + 1));
+        if !self.put(&path, value.to_owned(), columns) {
             let message = format!("`{}` is written twice", shortened(key));
             self.refuse(part.column, message);
         }

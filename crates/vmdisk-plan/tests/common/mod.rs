@@ -9,7 +9,7 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use vmdisk_model::{
     AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Format,
-    Preallocation, Qcow2Preallocation, ReadErrorPolicy,
+    NetworkProtocol, Preallocation, Qcow2Preallocation, ReadErrorPolicy,
 };
 use vmdisk_plan::*;
 
@@ -153,7 +153,207 @@ pub(crate) fn backend() -> impl Strategy<Value = BackendSpec> {
                 serves: None,
             })
         ),
+        network().prop_map(BackendSpec::from),
     ]
+}
+
+/// Names that an address, an option list and a YAML reader could each misread.
+fn odd_name() -> impl Strategy<Value = String> {
+    r#"[-a-z0-9 ,=:;'"\\$?&(){}\[\]#%@^+.é…]{1,12}"#
+}
+
+fn server() -> impl Strategy<Value = NetworkHostSpec> {
+    (
+        prop_oneof![
+            "[a-z][a-z0-9-]{0,8}\\.example",
+            Just("192.0.2.7".to_owned()),
+            Just("2001:db8::7".to_owned()),
+        ],
+        weighted(0.5, 1_u32..=65535),
+    )
+        .prop_map(|(name, port)| NetworkHostSpec {
+            name: Some(name),
+            port,
+            socket: None,
+        })
+}
+
+fn socket() -> impl Strategy<Value = NetworkHostSpec> {
+    "/run/[a-z ,=é]{1,20}".prop_map(|socket| NetworkHostSpec {
+        socket: Some(socket),
+        ..NetworkHostSpec::default()
+    })
+}
+
+fn login() -> impl Strategy<Value = AuthenticationSpec> {
+    (odd_name(), odd_name(), any::<bool>()).prop_map(|(username, usage, is_number)| {
+        let uuid = "01234567-89ab-cdef-0123-456789abcdef".to_owned();
+        AuthenticationSpec {
+            username,
+            secret: if is_number {
+                SecretSpec {
+                    uuid: Some(uuid),
+                    usage: None,
+                }
+            } else {
+                SecretSpec {
+                    uuid: None,
+                    usage: Some(usage),
+                }
+            },
+        }
+    })
+}
+
+/// Formats that are opened wherever the image is.
+const FORMATS: &[Format] = &[Format::Raw, Format::Qcow2, Format::Vmdk, Format::Vpc];
+
+/// A disk behind a server, with any of what its protocol has.
+pub(crate) fn network() -> impl Strategy<Value = NetworkSpec> {
+    let any_of = |protocol| {
+        (
+            odd_name(),
+            server(),
+            weighted(0.3, word(FORMATS)),
+            weighted(0.3, login()),
+        )
+            .prop_map(move |(name, host, format, auth)| NetworkSpec {
+                name: Some(name),
+                hosts: Some(vec![host]),
+                format,
+                auth,
+                ..NetworkSpec::new(protocol)
+            })
+    };
+    let nbd = (
+        any_of(NetworkProtocol::Nbd),
+        any::<[bool; 4]>(),
+        weighted(0.3, socket()),
+        weighted(0.3, 0_u32..100),
+    )
+        .prop_map(|(spec, switches, socket, reconnect_delay)| {
+            let [is_named, tls, has_hostname, says_off] = switches;
+            let tls_hostname =
+                (tls && (has_hostname || socket.is_some())).then(|| "store.example".to_owned());
+            NetworkSpec {
+                name: spec.name.filter(|_| is_named),
+                hosts: socket.map(|socket| vec![socket]).or(spec.hosts),
+                tls: (tls || says_off).then_some(tls),
+                tls_hostname,
+                reconnect_delay,
+                auth: None,
+                ..NetworkSpec::new(NetworkProtocol::Nbd)
+            }
+        });
+    let rbd = (
+        any_of(NetworkProtocol::Rbd),
+        proptest::collection::vec(server(), 0..3),
+        weighted(0.3, odd_name()),
+        weighted(0.3, "[a-z]{1,5}"),
+        weighted(0.3, Just("/etc/ceph/ceph.conf".to_owned())),
+    )
+        .prop_map(|(spec, hosts, snapshot, namespace, config_file)| {
+            let image = spec.name.unwrap_or_default().replace('@', "-");
+            NetworkSpec {
+                name: Some(match namespace {
+                    Some(namespace) => format!("pool/{namespace}/{image}"),
+                    None => format!("pool/{image}"),
+                }),
+                hosts: (!hosts.is_empty()).then_some(hosts),
+                snapshot,
+                config_file,
+                format: spec.format,
+                auth: spec.auth,
+                ..NetworkSpec::new(NetworkProtocol::Rbd)
+            }
+        });
+    let iscsi = (
+        any_of(NetworkProtocol::Iscsi),
+        weighted(0.7, 0_u32..256),
+        weighted(0.3, Just("iqn.2013-07.example:client".to_owned())),
+        weighted(0.3, word(DeviceAccess::ALL)),
+    )
+        .prop_map(|(spec, unit, initiator, access)| {
+            let target = "iqn.2013-07.example:disks";
+            NetworkSpec {
+                name: Some(match unit {
+                    Some(unit) => format!("{target}/{unit}"),
+                    None => target.to_owned(),
+                }),
+                initiator,
+                access,
+                format: spec.format.filter(|_| access != Some(DeviceAccess::Lun)),
+                ..spec
+            }
+        });
+    let gluster = (
+        any_of(NetworkProtocol::Gluster),
+        proptest::collection::vec(prop_oneof![server(), socket()], 1..3),
+    )
+        .prop_map(|(spec, hosts)| NetworkSpec {
+            name: spec.name.map(|name| format!("volume/{name}")),
+            hosts: Some(hosts),
+            auth: None,
+            ..spec
+        });
+    let nfs =
+        (any_of(NetworkProtocol::Nfs), weighted(0.5, 0_u32..2000)).prop_map(|(spec, owner)| {
+            NetworkSpec {
+                name: spec.name.map(|name| format!("/srv/{name}")),
+                hosts: spec.hosts.map(|mut hosts| {
+                    hosts[0].port = None;
+                    hosts
+                }),
+                identity: owner.map(|owner| NetworkIdentitySpec {
+                    user: Some(format!("+{owner}")),
+                    ..NetworkIdentitySpec::default()
+                }),
+                auth: None,
+                ..spec
+            }
+        });
+    let ssh = (any_of(NetworkProtocol::Ssh), any::<[bool; 2]>()).prop_map(
+        |(spec, [has_identity, knows])| NetworkSpec {
+            identity: has_identity.then(|| NetworkIdentitySpec {
+                username: Some("fred".to_owned()),
+                agent_socket: Some("/run/agent".to_owned()),
+                ..NetworkIdentitySpec::default()
+            }),
+            known_hosts: knows.then(|| "/etc/ssh/known".to_owned()),
+            ..spec
+        },
+    );
+    let curl = (
+        proptest::sample::select(vec![
+            NetworkProtocol::Http,
+            NetworkProtocol::Https,
+            NetworkProtocol::Ftp,
+            NetworkProtocol::Ftps,
+        ])
+        .prop_flat_map(any_of),
+        weighted(0.3, "[a-z=&%]{1,8}"),
+        weighted(0.3, any::<bool>()),
+        weighted(0.3, (1_u64..100).prop_map(|sectors| Bytes(sectors * 512))),
+        weighted(0.3, 1_u64..=10_000),
+    )
+        .prop_map(|(spec, query, verify, readahead, timeout)| {
+            let is_http = matches!(
+                spec.protocol,
+                NetworkProtocol::Http | NetworkProtocol::Https
+            );
+            let is_safe = matches!(
+                spec.protocol,
+                NetworkProtocol::Https | NetworkProtocol::Ftps
+            );
+            NetworkSpec {
+                query: query.filter(|_| is_http),
+                ssl_verify: verify.filter(|_| is_safe),
+                readahead,
+                timeout,
+                ..spec
+            }
+        });
+    prop_oneof![nbd, rbd, iscsi, gluster, nfs, ssh, curl]
 }
 
 pub(crate) fn iotune() -> impl Strategy<Value = IotuneSpec> {
@@ -234,7 +434,11 @@ pub(crate) fn disk() -> impl Strategy<Value = DiskSpec> {
             let (bus, media, queues, queue_size, iothread) = device;
             let (blocks, serial, wwn, rotation_rate) = identity;
             let ([copy_on_read, removable, readonly, shareable], [transient, no_unref]) = switches;
-            let is_qcow2 = matches!(backend, BackendSpec::Qcow2(_));
+            let is_far_qcow2 = matches!(
+                &backend,
+                BackendSpec::Network(network) if network.format == Some(Format::Qcow2)
+            );
+            let is_qcow2 = is_far_qcow2 || matches!(backend, BackendSpec::Qcow2(_));
             DiskSpec {
                 backend,
                 bus,
@@ -360,7 +564,15 @@ pub(crate) fn open_spec() -> impl Strategy<Value = Spec> {
                 | BackendSpec::Qcow2(_)
                 | BackendSpec::Lvm(_)
                 | BackendSpec::LvmThin(_) => false,
+                BackendSpec::Network(network) => network.access == Some(DeviceAccess::Lun),
             };
+            // QEMU only reads such a disk, and ATA has no disks that only read.
+            let is_only_read = matches!(
+                &backend,
+                BackendSpec::Network(network)
+                    if network.protocol.is_curl() || network.snapshot.is_some()
+            );
+            let bus = bus.filter(|bus| !is_only_read || *bus != BusSpec::Sata);
             let has_loops = matches!(bus, None | Some(BusSpec::Virtio | BusSpec::VirtioScsi));
             DiskSpec {
                 cache: cache.filter(|_| !decides_itself),

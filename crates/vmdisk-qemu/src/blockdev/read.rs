@@ -400,6 +400,9 @@ impl<'a> Reader<'a> {
             NodeSwitches::default()
         };
         let slice = slice_of(&node);
+        if let (Some(_), Some(property)) = (slice, node.view.peek("size")) {
+            self.record(FieldPath::Image(nth, depth, ImageField::Slice), property);
+        }
         let image = match below {
             Some(below) => {
                 below.view.get("node-name");

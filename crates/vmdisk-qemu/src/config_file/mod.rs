@@ -7,6 +7,7 @@
 pub(crate) mod read;
 mod write;
 
+pub use read::begins_with_group;
 pub use write::{ConfigFile, write_config_file};
 
 /// Longest line with its end: QEMU reads into 1024 bytes with a zero at the end.

@@ -53,6 +53,15 @@ pub(crate) fn is_config_file(text: &str) -> bool {
     false
 }
 
+/// True if a text begins with a group that some QEMU has, as a file of `-readconfig` does.
+pub fn begins_with_group(text: &str) -> bool {
+    let is_content = |line: &&str| !line.starts_with('#') && !line.trim().is_empty();
+    let first = text.trim_start_matches('\u{feff}').lines().find(is_content);
+    first.is_some_and(|line| {
+        header(line).is_some_and(|header| GROUPS.contains(&&line[header.group]))
+    })
+}
+
 /// What a line in brackets says, by the places of its parts.
 struct Header {
     group: Range<usize>,
@@ -278,6 +287,7 @@ impl GroupReader<'_> {
             name,
             span,
             properties: Some(Properties::new(list, Syntax::Lines { end, is_cut })),
+            text: None,
         });
     }
 }

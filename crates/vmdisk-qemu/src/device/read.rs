@@ -452,6 +452,8 @@ impl<'a> Reader<'a> {
         at: FieldPath,
     ) -> Vec<IoThreadQueues> {
         let mut rows = Vec::new();
+        // Without a row it says nothing.
+        properties.get("iothread-vq-mapping");
         let view = View::whole(properties).inside("iothread-vq-mapping");
         for row in 0_usize.. {
             let row = view.inside(&row.to_string());

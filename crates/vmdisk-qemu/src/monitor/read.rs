@@ -79,6 +79,7 @@ fn option(line: Span, members: &Properties, end: Option<usize>) -> Option<Writte
         name: name.to_owned(),
         span: line,
         properties: Some(Properties::new(arguments.collect(), syntax)),
+        text: None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use vmdisk_model::{
     Bytes, DefaultIoThread, DiskField, DomainField, FieldPath, HugePages, IoThread, IoThreadField,
-    Iotune, IotuneLimits, LimitField, MemoryAccess, MemorySource, Polling,
+    Iotune, LimitField, MemoryAccess, MemorySource, Polling,
 };
 use vmdisk_source::ProblemKind;
 
@@ -231,27 +231,10 @@ fn limits_of(properties: &Properties) -> Option<Iotune> {
 
 /// The limits of a throttle group, by QEMU's names; `None` if there are none.
 pub(crate) fn iotune_of<'p>(get: impl Fn(&str) -> Option<&'p Property>) -> Option<Iotune> {
-    let number = |name: &str| number_of(get(name)?.value.as_str());
-    let limits = |kind: &str| {
-        let limit = |name: &str| number(&format!("{kind}-{name}"));
-        IotuneLimits {
-            total: limit("total"),
-            read: limit("read"),
-            write: limit("write"),
-            total_max: limit("total-max"),
-            read_max: limit("read-max"),
-            write_max: limit("write-max"),
-            total_max_length: limit("total-max-length"),
-            read_max_length: limit("read-max-length"),
-            write_max_length: limit("write-max-length"),
-        }
-    };
-    let iotune = Iotune {
-        bytes: limits("bps"),
-        iops: limits("iops"),
-        size_iops: number("iops-size"),
-        group: None,
-    };
+    let mut iotune = Iotune::default();
+    for (name, limit) in iotune.limits_mut() {
+        *limit = get(name).and_then(|property| number_of(property.value.as_str()));
+    }
     (iotune != Iotune::default()).then_some(iotune)
 }
 

@@ -1,7 +1,7 @@
 //! `-object throttle-group`: limits that one disk has or several share.
 
 use vmdisk_facts::Capability;
-use vmdisk_model::{DiskField, FieldPath, Iotune, IotuneLimits, LimitField};
+use vmdisk_model::{DiskField, FieldPath, Iotune, LimitField};
 
 use crate::argument::QemuOption;
 use crate::json::JsonObject;
@@ -11,42 +11,9 @@ use crate::options::Style;
 use crate::writer::{SharedThrottle, Writer};
 
 /// The limits that are set, under the names of QEMU's `ThrottleLimits`.
-fn limits(iotune: &Iotune) -> Vec<(String, u64)> {
-    let Iotune {
-        bytes,
-        iops,
-        size_iops,
-        group: _,
-    } = iotune;
-    let mut set = Vec::new();
-    for (kind, limits) in [("bps", bytes), ("iops", iops)] {
-        let IotuneLimits {
-            total,
-            read,
-            write,
-            total_max,
-            read_max,
-            write_max,
-            total_max_length,
-            read_max_length,
-            write_max_length,
-        } = *limits;
-        for (name, value) in [
-            ("total", total),
-            ("read", read),
-            ("write", write),
-            ("total-max", total_max),
-            ("read-max", read_max),
-            ("write-max", write_max),
-            ("total-max-length", total_max_length),
-            ("read-max-length", read_max_length),
-            ("write-max-length", write_max_length),
-        ] {
-            set.extend(value.map(|value| (format!("{kind}-{name}"), value)));
-        }
-    }
-    set.extend(size_iops.map(|size| ("iops-size".to_owned(), size)));
-    set
+fn limits(iotune: &Iotune) -> impl Iterator<Item = (&'static str, u64)> {
+    let all = iotune.limits().into_iter();
+    all.filter_map(|(name, limit)| Some((name, limit?)))
 }
 
 impl<'a> Writer<'a> {

@@ -26,6 +26,28 @@ const ABOVE_A_FILE: &[&str] = &[
     "compress",
 ];
 
+/// An object that a node names.
+struct Wanted {
+    /// Its type.
+    kind: &'static str,
+    /// What is to be written besides its id.
+    rest: &'static str,
+    /// What it is called where it is missing.
+    tells: ProblemKind,
+}
+
+const SECRET: Wanted = Wanted {
+    kind: "secret",
+    rest: "file=…",
+    tells: ProblemKind::SecretMissing,
+};
+
+const RESERVATIONS: Wanted = Wanted {
+    kind: "pr-manager-helper",
+    rest: "path=…",
+    tells: ProblemKind::MissingValue,
+};
+
 /// The members of one node, in whatever option and at whatever depth it stands.
 struct Node<'p> {
     option: usize,
@@ -82,22 +104,10 @@ impl<'a> Reader<'a> {
             self.check_file_below(&node, driver);
             self.check_sharing(&node, driver);
             self.check_fd_set(&node);
-            if let Some(manager) = node.peek("pr-manager") {
-                let id = manager.value.as_str();
-                if !crate::reader::is_open(id) && !self.objects.contains_key(id) {
-                    let message = format!("no -object pr-manager-helper is called `{id}`");
-                    let help = format!("write -object pr-manager-helper,id={id},path=…");
-                    self.refuse(
-                        ProblemKind::MissingValue,
-                        node.option,
-                        manager.span,
-                        message,
-                        help,
-                    );
-                }
-            }
+            self.check_object(&node, "pr-manager", &RESERVATIONS);
             match driver {
                 "qcow2" => {
+                    self.check_lazy_refcounts(&node);
                     self.check_qcow2_caches(&node);
                     self.check_qcow2_secret(&node);
                 }
@@ -108,7 +118,7 @@ impl<'a> Reader<'a> {
                     let help = "write key-secret, and an -object secret with file= that it names";
                     self.refuse(ProblemKind::SecretMissing, node.option, span, message, help);
                 }
-                "luks" => self.check_secret(&node, "key-secret"),
+                "luks" => self.check_object(&node, "key-secret", &SECRET),
                 "raw" => self.check_window(&node),
                 _ => {}
             }
@@ -200,6 +210,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The image's header decides whether it is refused.
+    fn check_lazy_refcounts(&mut self, node: &Node<'_>) {
+        if let Some(lazy) = node.peek("lazy-refcounts").filter(|it| is_on(Some(it))) {
+            let message = "lazy-refcounts is on for an image of version 2, which has none";
+            let help = "take it away, or bring the image to version 3 with the guest off: qemu-img amend -o compat=1.1 IMAGE";
+            let kind = ProblemKind::Qcow2Version3Option;
+            self.refuse(kind, node.option, lazy.span, message, help);
+        }
+    }
+
     fn check_qcow2_caches(&mut self, node: &Node<'_>) {
         let all = node.number("cache-size");
         let l2 = node.number("l2-cache-size");
@@ -252,7 +272,7 @@ impl<'a> Reader<'a> {
                     help,
                 );
             }
-            self.check_secret(node, "encrypt.key-secret");
+            self.check_object(node, "encrypt.key-secret", &SECRET);
         } else if let Some(format) = node.peek("encrypt.format") {
             let message = "encrypt.format without encrypt.key-secret";
             let help = "write encrypt.key-secret, and an -object secret with file= that it names";
@@ -266,21 +286,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn check_secret(&mut self, node: &Node<'_>, key: &str) {
-        let Some(secret) = node.peek(key) else {
+    /// Whether the object that a key names is written anywhere.
+    fn check_object(&mut self, node: &Node<'_>, key: &str, wanted: &Wanted) {
+        let Some(named) = node.peek(key) else {
             return;
         };
-        let id = secret.value.as_str();
+        let Wanted { kind, rest, tells } = wanted;
+        let id = named.value.as_str();
         if !crate::reader::is_open(id) && !self.objects.contains_key(id) {
-            let message = format!("no -object secret is called `{id}`");
-            let help = format!("write -object secret,id={id},file=…");
-            self.refuse(
-                ProblemKind::SecretMissing,
-                node.option,
-                secret.span,
-                message,
-                help,
-            );
+            let message = format!("no -object {kind} is called `{id}`");
+            let help = format!("write -object {kind},id={id},{rest}");
+            self.refuse(*tells, node.option, named.span, message, help);
         }
     }
 

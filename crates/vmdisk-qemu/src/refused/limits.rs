@@ -7,7 +7,7 @@ use super::base_of;
 use crate::device::read::is_on;
 use crate::object::read::size_of;
 use crate::reader::{Reader, number_of, switch_of};
-use crate::syntax::properties::Properties;
+use crate::syntax::properties::{Kind, Properties};
 
 /// What a device takes of a number: its device, its property, the least and the most.
 const RANGES: &[(&str, &str, u64, u64)] = &[
@@ -19,6 +19,9 @@ const RANGES: &[(&str, &str, u64, u64)] = &[
     ("ide-hd", "heads", 1, 16),
     ("ide-hd", "secs", 1, 255),
 ];
+
+/// The most pages in a transfer, as a power of two: the host takes 1024 pieces in a request (`IOV_MAX`).
+const MOST_MDTS: u64 = 9;
 
 impl Reader<'_> {
     pub(super) fn find_refused_limits(&mut self) {
@@ -44,6 +47,9 @@ impl Reader<'_> {
                 }
             }
             self.check_io_sizes(option, base, device);
+            if base == "nvme" {
+                self.check_transfer_size(option, device);
+            }
             self.check_drive(option, base, device);
             match base {
                 "nvme" if device.peek("serial").is_none() => {
@@ -54,11 +60,13 @@ impl Reader<'_> {
                 }
                 "scsi-hd" | "scsi-cd" => self.check_scsi_serial(option, device),
                 "virtio-scsi" => {
+                    self.check_mapping(option, device);
                     self.check_virtqueue_size(option, device);
                     self.check_ioeventfd(option, device);
                     self.check_vectors(option, device, "num_queues", 3);
                 }
                 "virtio-blk" => {
+                    self.check_mapping(option, device);
                     self.check_ioeventfd(option, device);
                     self.check_vectors(option, device, "num-queues", 1);
                 }
@@ -210,6 +218,32 @@ impl Reader<'_> {
         }
     }
 
+    /// A mapping without rows leaves all queues in the main loop.
+    fn check_mapping(&mut self, option: usize, device: &Properties) {
+        let empty = device
+            .peek("iothread-vq-mapping")
+            .filter(|it| it.kind == Kind::EmptyArray);
+        if let Some(empty) = empty {
+            let message = "iothread-vq-mapping has no row, and every queue stays in the main loop";
+            let help = "write a row for each iothread, or take it away";
+            self.refuse(ProblemKind::MappingEmpty, option, empty.span, message, help);
+        }
+    }
+
+    fn check_transfer_size(&mut self, option: usize, device: &Properties) {
+        let Some(property) = device.peek("mdts") else {
+            return;
+        };
+        if let Some(number) = number_of(property.value.as_str()).filter(|it| *it > MOST_MDTS) {
+            let message = format!(
+                "mdts={number} lets one transfer have more pages than QEMU 10.0 and later pass on"
+            );
+            let help = format!("write at most {MOST_MDTS}, or take mdts away for 7");
+            let kind = ProblemKind::NvmeTransferSize;
+            self.refuse(kind, option, property.span, message, help);
+        }
+    }
+
     /// `others` is the number of vectors for what is no request queue.
     fn check_vectors(&mut self, option: usize, device: &Properties, queues: &str, others: u64) {
         let Some(property) = device.peek("vectors") else {
@@ -221,21 +255,7 @@ impl Reader<'_> {
         let written = device
             .peek(queues)
             .and_then(|it| number_of(it.value.as_str()));
-        let by_vcpu = || {
-            let version = self
-                .domain
-                .machine
-                .as_ref()
-                .and_then(|machine| machine.version());
-            // Older machine types have one queue.
-            let has_queue_per_vcpu = version.is_none_or(|version| version >= (5, 2));
-            if has_queue_per_vcpu {
-                u64::from(self.domain.effective_vcpus())
-            } else {
-                1
-            }
-        };
-        let count = written.unwrap_or_else(by_vcpu);
+        let count = written.unwrap_or_else(|| u64::from(self.domain.queues_by_default()));
         let needed = count.saturating_add(others);
         if vectors < needed {
             let s = if count == 1 { "" } else { "s" };

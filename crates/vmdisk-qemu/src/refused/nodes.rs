@@ -54,6 +54,7 @@ impl<'a> Reader<'a> {
 
     fn find_nodes_used_twice(&mut self) {
         let mut first: HashMap<&'a str, &'a Properties> = HashMap::new();
+        let threads = self.threads_of_controllers();
         for (option, _, device) in self.devices() {
             let Some(drive) = device.peek("drive") else {
                 continue;
@@ -92,6 +93,22 @@ impl<'a> Reader<'a> {
                 .is_some_and(|node| is_on(node.view.properties.peek("read-only")));
             let share = |device: &Properties| is_on(device.peek("share-rw"));
             if legacy.is_none() && (is_read_only || (share(device) && share(other))) {
+                let (own, others) = (thread_of(device, &threads), thread_of(other, &threads));
+                if own != others {
+                    let word = |thread: Option<&str>| match thread {
+                        Some(thread) => format!("iothread `{thread}`"),
+                        None => "the main loop".to_owned(),
+                    };
+                    let message = format!(
+                        "`{name}` is used in {} and in {}, and before QEMU 10.0 a node is in one",
+                        word(others),
+                        word(own)
+                    );
+                    let help =
+                        "put both devices into one iothread, or run it on QEMU 10.0 or later";
+                    let kind = ProblemKind::NodeOnTwoIothreads;
+                    self.refuse(kind, option, drive.span, message, help);
+                }
                 continue;
             }
             let message = format!("a second device uses `{name}`");
@@ -108,6 +125,15 @@ impl<'a> Reader<'a> {
                 help,
             );
         }
+    }
+
+    /// The iothreads of controllers, by the controllers' ids.
+    fn threads_of_controllers(&self) -> HashMap<&'a str, &'a str> {
+        let text = |device: &'a Properties, key| Some(device.peek(key)?.value.as_str());
+        self.devices()
+            .into_iter()
+            .filter_map(|(_, _, device)| Some((text(device, "id")?, text(device, "iothread")?)))
+            .collect()
     }
 
     fn find_unused_nodes(&mut self) {
@@ -188,6 +214,16 @@ impl<'a> Reader<'a> {
         let help = "put an overlay on the image (qemu-img create -f qcow2 -b IMAGE -F FORMAT OVERLAY), or use -drive";
         self.refuse(ProblemKind::SnapshotIgnored, snapshot, span, message, help);
     }
+}
+
+/// The iothread that a device runs in: its own or its controller's; `None` for the main loop.
+fn thread_of<'a>(device: &'a Properties, threads: &HashMap<&'a str, &'a str>) -> Option<&'a str> {
+    if let Some(own) = device.peek("iothread") {
+        return Some(own.value.as_str());
+    }
+    let bus = device.peek("bus")?.value.as_str();
+    let owner = bus.rsplit_once('.').map_or(bus, |(owner, _)| owner);
+    threads.get(owner).copied()
 }
 
 /// The names of the nodes that an option makes.

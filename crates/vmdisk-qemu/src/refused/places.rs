@@ -9,7 +9,7 @@ use super::base_of;
 use crate::board::Board;
 use crate::device::read::is_on;
 use crate::reader::{Reader, is_open, number_of};
-use crate::syntax::properties::{Properties, Property};
+use crate::syntax::properties::{Properties, Property, Syntax};
 
 /// Buses that machines bring along, by the beginning of their names.
 const BUILT_IN: &[&str] = &[
@@ -75,6 +75,12 @@ impl<'a> Reader<'a> {
             .iter()
             .filter_map(|(_, _, device)| Some(device.peek("id")?.value.as_str()))
             .collect();
+        // QEMU makes those in JSON behind all others, wherever they stand.
+        let late: HashSet<&'a str> = devices
+            .iter()
+            .filter(|(_, _, device)| matches!(device.syntax, Syntax::Json { .. }))
+            .filter_map(|(_, _, device)| Some(device.peek("id")?.value.as_str()))
+            .collect();
         let root_ports: HashSet<&'a str> = devices
             .iter()
             .filter(|(_, driver, _)| matches!(*driver, "pcie-root-port" | "ioh3420"))
@@ -91,6 +97,7 @@ impl<'a> Reader<'a> {
                 .peek("driver")
                 .map_or(self.options[option].span, |it| it.span);
             self.check_bus(option, driver, device, span, &ids, &drivers);
+            self.check_bus_of_json(option, device, &late);
             match base {
                 "scsi-hd" | "scsi-cd" | "scsi-disk" | "scsi-block" | "scsi-generic" => {
                     self.check_scsi_place(option, device, span, &drivers, &mut taken);
@@ -199,6 +206,27 @@ impl<'a> Reader<'a> {
             let message = format!("nothing makes the {missing} bus that `{driver}` hangs on");
             self.refuse(ProblemKind::BusMissing, option, span, message, help);
         }
+    }
+
+    /// Whether the bus is there when the device is made.
+    fn check_bus_of_json(&mut self, option: usize, device: &Properties, late: &HashSet<&'a str>) {
+        let Some(bus) = device.peek("bus") else {
+            return;
+        };
+        let name = bus.value.as_str();
+        let owner = name.rsplit_once('.').map_or(name, |(owner, _)| owner);
+        let is_pairs = !matches!(device.syntax, Syntax::Json { .. });
+        let Some(owner) = [name, owner]
+            .into_iter()
+            .find(|it| late.contains(it))
+            .filter(|_| is_pairs)
+        else {
+            return;
+        };
+        let message =
+            format!("`{owner}` is written in JSON, and QEMU makes such devices behind all others");
+        let help = format!("write this -device in JSON too, or `{owner}` as key=value");
+        self.refuse(ProblemKind::BusMissing, option, bus.span, message, help);
     }
 
     /// True if a board without PCI is asked for one.

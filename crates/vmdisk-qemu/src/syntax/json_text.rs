@@ -216,6 +216,7 @@ impl Parser<'_> {
         if depth > DEEPEST {
             return Err(self.fault("nested too deeply"));
         }
+        let start = self.at;
         self.at += 1;
         self.space();
         let mut nth = 0_usize;
@@ -233,6 +234,12 @@ impl Parser<'_> {
             }
         }
         self.at += 1;
+        if nth == 0 {
+            let range = start..self.at;
+            let span = self.text.span(range.clone());
+            let value = self.text.part(range);
+            self.note(key.to_owned(), key_span, value, Kind::EmptyArray, span);
+        }
         Ok(())
     }
 

@@ -16,6 +16,8 @@ pub(crate) struct WrittenOption {
     pub(crate) span: Span,
     /// Its value taken apart, for options whose value has parts.
     pub(crate) properties: Option<Properties>,
+    /// The value of an option that names a file of options.
+    pub(crate) text: Option<String>,
 }
 
 /// What QEMU refuses to read as an option.
@@ -137,6 +139,7 @@ pub(crate) fn options(arguments: &[Text], file: &str) -> (Vec<WrittenOption>, Ve
                 name: String::new(),
                 span: word.whole(),
                 properties: Some(pairs::file_name(word)),
+                text: None,
             });
             continue;
         };
@@ -172,6 +175,9 @@ pub(crate) fn options(arguments: &[Text], file: &str) -> (Vec<WrittenOption>, Ve
             name: name.to_owned(),
             span,
             properties,
+            text: value
+                .filter(|_| name == "readconfig")
+                .map(|value| value.as_str().to_owned()),
         });
     }
     (options, faults)

@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     Number,
     Bool,
     Null,
+    /// An array without elements; those of others are properties of their own.
+    EmptyArray,
 }
 
 /// One value of an option.

@@ -228,7 +228,7 @@ fn too_deep(context: &Context<'_>, report: &mut Report, at: FieldPath, disk: &Di
     if context.taken_by == TakenBy::Libvirt {
         finding
             .severity(Severity::Error)
-            .note("libvirt takes the guest, and does not start it");
+            .note("libvirt takes the guest, and does not start it: 200 is the most");
     }
     finding
         .label("the first of them")

@@ -55,7 +55,7 @@ declare_rule! {
             Evidence::Refused {
                 by: "QEMU 5.2, 7.2, 10.0 and 11.1",
                 text: "setting detect-zeroes to unmap is not allowed without setting discard operation to unmap",
-                source: "-blockdev; -drive accepts it and frees nothing",
+                source: "-blockdev; -drive accepts it: 10.0 and 11.1 free nothing, 5.2 and 7.2 free all the same",
             },
             Evidence::Measured {
                 figures: "define and start succeed, and the command line has detect-zeroes: on",

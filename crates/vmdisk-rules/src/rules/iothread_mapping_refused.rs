@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues, Scope};
+use vmdisk_source::ProblemKind;
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
@@ -12,7 +13,8 @@ declare_rule! {
     ///
     /// ## What it does
     /// Reports a mapping beside a single iothread, an iothread or a queue that is named twice, rows of which some
-    /// name queues and some do not, queues that the device does not have, and queues that no row names.
+    /// name queues and some do not, queues that the device does not have, and queues that no row names. A mapping
+    /// without rows, and more iothreads than queues, are advice: QEMU takes them, and threads have nothing to do.
     ///
     /// ## Why it matters
     /// QEMU does not start. Which queues there are depends on the number of queues: where it is not written, it is
@@ -102,15 +104,17 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    // Machine types before 5.2 have one queue; of disks alone nobody knows.
+    let empty = context.problems.iter();
+    for problem in empty.filter(|problem| problem.kind == ProblemKind::MappingEmpty) {
+        let finding = report.finding(problem.at, problem.message.clone());
+        finding.span(problem.span).severity(Severity::Advice);
+        finding.help(problem.help.as_deref().unwrap_or("take it away"));
+    }
+    // Of disks alone nobody knows how many vCPUs there are, and with old machine types there is one queue, which
+    // nobody maps.
     let domain = context.domain;
-    let version = domain
-        .machine
-        .as_ref()
-        .and_then(|machine| machine.version());
-    let has_queue_per_vcpu =
-        domain.scope == Scope::WholeGuest && version.is_none_or(|version| version >= (5, 2));
-    let by_vcpu = has_queue_per_vcpu.then(|| domain.effective_vcpus());
+    let is_known = domain.scope == Scope::WholeGuest;
+    let by_default = is_known.then(|| domain.queues_by_default());
     let must_be_written = context.taken_by == TakenBy::Libvirt;
     for (index, disk) in context.disks() {
         let frontend = &disk.frontend;
@@ -123,7 +127,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             &frontend.iothread_mapping,
             Queues {
                 written: frontend.queues,
-                by_vcpu,
+                by_default,
                 must_be_written,
             },
             frontend.iothread.is_some(),
@@ -139,7 +143,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             &controller.iothread_mapping,
             Queues {
                 written: controller.queues,
-                by_vcpu,
+                by_default,
                 must_be_written,
             },
             controller.iothread.is_some(),
@@ -150,7 +154,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// How many queues a device has, as far as that is known.
 struct Queues {
     written: Option<u32>,
-    by_vcpu: Option<u32>,
+    by_default: Option<u32>,
     /// libvirt does not count vCPUs.
     must_be_written: bool,
 }
@@ -168,7 +172,7 @@ fn look(
     }
     let names_queues = rows.iter().any(|row| !row.queues.is_empty());
     let is_silent = queues.must_be_written && queues.written.is_none();
-    let queues = queues.written.or(queues.by_vcpu);
+    let queues = queues.written.or(queues.by_default);
     let fault = if has_iothread {
         Some("it has an iothread of its own beside it".to_owned())
     } else {

@@ -14,7 +14,7 @@ declare_rule! {
     /// ## What it does
     /// Compares the hosts that a guest may run on. Reports an alias such as `q35` or `pc` where the hosts have different
     /// versions of QEMU. A machine type with a version is the same machine everywhere, or unknown:
-    /// `machine-newer-than-qemu` reports that.
+    /// `machine-missing-in-qemu` reports that.
     ///
     /// ## Why it matters
     /// libvirt replaces the alias by the newest machine type of the QEMU it finds, once, when the guest is defined or started.

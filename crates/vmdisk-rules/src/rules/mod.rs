@@ -3,6 +3,7 @@
 mod address_beyond_controller;
 mod address_twice;
 mod aio_ignored;
+mod aio_slots_exhausted;
 mod alias_twice;
 mod allowance_unknown_rule;
 mod allowance_unused;
@@ -31,6 +32,7 @@ mod chain_too_long;
 mod controller_refused;
 mod copy_on_read_refused;
 mod data_file_missing;
+mod data_file_unexpected;
 mod data_store_refused;
 mod detect_zeroes_unmap_no_discard;
 mod device_bus_refused;
@@ -43,6 +45,7 @@ mod drive_protocol_unknown;
 mod duplicate_disk_source;
 mod duplicate_target;
 mod duplicate_value;
+mod encryption_mismatch;
 mod encryption_refused;
 mod encryption_secret_missing;
 mod force_share_writable;
@@ -68,7 +71,7 @@ mod login_refused;
 mod lun_on_virtio_blk;
 mod lun_option_refused;
 mod lun_refused;
-mod machine_newer_than_qemu;
+mod machine_missing_in_qemu;
 mod machine_type_old_defaults;
 mod md_degraded;
 mod memory_size_mismatch;
@@ -83,10 +86,12 @@ mod name_refused;
 mod native_without_direct;
 mod network_server_refused;
 mod network_source_refused;
+mod node_on_two_iothreads;
 mod node_order;
 mod node_unused;
 mod node_used_twice;
 mod nvme_namespace_zero;
+mod nvme_transfer_size_refused;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
 mod overlay_smaller_than_backing;
@@ -113,6 +118,7 @@ mod scsi_controller_implicit;
 mod serial_too_long;
 mod serial_twice;
 mod shareable_cached;
+mod slice_beyond_storage;
 mod slice_unaligned;
 mod slot_taken;
 mod snapshot_ignored_by_blockdev;
@@ -145,15 +151,17 @@ mod vhost_user_option_refused;
 mod vhost_user_server_socket;
 mod vhost_vdpa_needs_direct;
 
+use vmdisk_facts::Version;
 use vmdisk_source::ProblemKind;
 
-use crate::{Applicability, Context, Fix, Report, Rule, Severity};
+use crate::{Applicability, Context, Fix, Missing, Report, Rule, Severity};
 
 /// Every rule, sorted by name.
 pub static RULES: &[&Rule] = &[
     &address_beyond_controller::RULE,
     &address_twice::RULE,
     &aio_ignored::RULE,
+    &aio_slots_exhausted::RULE,
     &alias_twice::RULE,
     &allowance_unknown_rule::RULE,
     &allowance_unused::RULE,
@@ -182,6 +190,7 @@ pub static RULES: &[&Rule] = &[
     &controller_refused::RULE,
     &copy_on_read_refused::RULE,
     &data_file_missing::RULE,
+    &data_file_unexpected::RULE,
     &data_store_refused::RULE,
     &detect_zeroes_unmap_no_discard::RULE,
     &device_bus_refused::RULE,
@@ -194,6 +203,7 @@ pub static RULES: &[&Rule] = &[
     &duplicate_disk_source::RULE,
     &duplicate_target::RULE,
     &duplicate_value::RULE,
+    &encryption_mismatch::RULE,
     &encryption_refused::RULE,
     &encryption_secret_missing::RULE,
     &force_share_writable::RULE,
@@ -219,7 +229,7 @@ pub static RULES: &[&Rule] = &[
     &lun_on_virtio_blk::RULE,
     &lun_option_refused::RULE,
     &lun_refused::RULE,
-    &machine_newer_than_qemu::RULE,
+    &machine_missing_in_qemu::RULE,
     &machine_type_old_defaults::RULE,
     &md_degraded::RULE,
     &memory_size_mismatch::RULE,
@@ -234,10 +244,12 @@ pub static RULES: &[&Rule] = &[
     &native_without_direct::RULE,
     &network_server_refused::RULE,
     &network_source_refused::RULE,
+    &node_on_two_iothreads::RULE,
     &node_order::RULE,
     &node_unused::RULE,
     &node_used_twice::RULE,
     &nvme_namespace_zero::RULE,
+    &nvme_transfer_size_refused::RULE,
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
     &overlay_smaller_than_backing::RULE,
@@ -264,6 +276,7 @@ pub static RULES: &[&Rule] = &[
     &serial_too_long::RULE,
     &serial_twice::RULE,
     &shareable_cached::RULE,
+    &slice_beyond_storage::RULE,
     &slice_unaligned::RULE,
     &slot_taken::RULE,
     &snapshot_ignored_by_blockdev::RULE,
@@ -352,7 +365,11 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
                 | ProblemKind::TooFewVectors
                 | ProblemKind::ServerSocket
                 | ProblemKind::IoeventfdOff
-                | ProblemKind::SerialTooLong,
+                | ProblemKind::SerialTooLong
+                | ProblemKind::MappingEmpty
+                | ProblemKind::NodeOnTwoIothreads
+                | ProblemKind::NvmeTransferSize
+                | ProblemKind::Qcow2Version3Option,
             ) => "see the page of the rule for what to write instead",
             (None, ProblemKind::UndeclaredPrefix) => {
                 "declare the prefix on the root element, such as xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
@@ -367,6 +384,44 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
                 edits: problem.fix.clone(),
                 applicability: Applicability::Safe,
             });
+        }
+    }
+}
+
+/// Whether the QEMU that is meant stands behind a change; `last` and `first` are the versions on both sides of it that
+/// were tried, and nothing is known of those between.
+fn is_behind_change(
+    context: &Context<'_>,
+    last: Version,
+    first: Version,
+    what: &str,
+) -> Result<bool, Missing> {
+    let release = |Version(major, minor, _): Version| (major, minor);
+    match context.target.qemu {
+        Some(qemu) if qemu >= first => Ok(true),
+        Some(qemu) if release(qemu) <= release(last) => Ok(false),
+        Some(_) => {
+            let why = format!("no QEMU between {last} and {first} was tried");
+            Err(Missing::new(what, why))
+        }
+        None => Err(Missing::new(what, Missing::NO_QEMU)),
+    }
+}
+
+/// Reports what the reader stumbled over where it is wrong for the target, and says where that is not known.
+fn report_problems_if(
+    context: &Context<'_>,
+    report: &mut Report,
+    kind: ProblemKind,
+    is_wrong: &Result<bool, Missing>,
+) {
+    match is_wrong {
+        Ok(true) => report_problems(context, report, kind),
+        Ok(false) => {}
+        Err(missing) => {
+            for problem in context.problems.iter().filter(|it| it.kind == kind) {
+                report.not_checked(problem.at, missing.clone());
+            }
         }
     }
 }

@@ -80,11 +80,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             format!("`{}` is a qcow2 image on a block device and gives clusters back, by which it may outgrow the device", disk.name()),
         );
         finding.label("frees clusters");
-        let lacks = context.target.can(Capability::DiscardNoUnref).is_no()
-            || context
-                .target
-                .can(Capability::LibvirtDiscardNoUnref)
-                .is_no();
+        let lacks = context.can(Capability::DiscardNoUnref).is_no()
+            || context.can(Capability::LibvirtDiscardNoUnref).is_no();
         if lacks {
             finding
                 .note("discard_no_unref needs QEMU 8.1 and libvirt 9.5")

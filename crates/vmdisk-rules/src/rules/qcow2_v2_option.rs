@@ -1,6 +1,7 @@
 //! `qcow2-v2-option`
 
-use vmdisk_model::{DiskField, FieldPath, Switch};
+use vmdisk_model::{Disk, DiskField, FieldPath, Image, Switch};
+use vmdisk_source::ProblemKind;
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity, host};
@@ -9,10 +10,12 @@ declare_rule! {
     /// An option of qcow2 version 3 is set on an image of version 2.
     ///
     /// ## What it does
-    /// Reports `discard_no_unref` on a qcow2 image whose header is of version 2 (`compat=0.10`).
+    /// Reports `discard_no_unref`, and `lazy-refcounts` of a command line, on a qcow2 image whose header is of
+    /// version 2 (`compat=0.10`).
     ///
     /// ## Why it matters
-    /// Version 2 has no way to keep a discarded cluster for its block: QEMU does not start.
+    /// Version 2 has no way to keep a discarded cluster for its block, or to postpone reference counts: QEMU does not
+    /// start.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -21,6 +24,12 @@ declare_rule! {
     ///   <source file='/srv/img/v2.qcow2'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
+    /// ```
+    /// ```args,reported,facts-refused-images
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/img/v2.qcow2 \
+    ///   -blockdev driver=qcow2,node-name=q0,file=f0,lazy-refcounts=on \
+    ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
     ///
     /// ## Not reported
@@ -50,6 +59,11 @@ declare_rule! {
                 text: "discard-no-unref is only supported since qcow2 version 3",
                 source: "block/qcow2.c, qcow2_update_options_prepare",
             },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Lazy refcounts require a qcow2 image with at least qemu 1.1 compatibility level",
+                source: "block/qcow2.c, qcow2_update_options_prepare",
+            },
         ],
         supersedes: &[],
         check: check,
@@ -61,20 +75,49 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if disk.backend.discard_no_unref != Some(Switch::On) {
             continue;
         }
-        let Some(header) = host::qcow2_header(context, image) else {
-            continue;
-        };
         let at = FieldPath::Disk(index, DiskField::DiscardNoUnref);
-        let Some(header) = report.require(at, header).flatten() else {
-            continue;
-        };
-        let what = || format!("the version of the image of `{}`", disk.name());
-        let version = Context::known(header.version.as_ref(), what);
-        if report.require(at, version).flatten() == Some(&2) {
+        if is_version_2(context, report, at, disk, image) {
             report
                 .finding(at, format!("`{}` is a qcow2 image of version 2, which has no discard_no_unref", disk.name()))
                 .label("needs version 3")
                 .help("take it away, or bring the image to version 3 with the guest off: qemu-img amend -o compat=1.1 IMAGE");
         }
     }
+    // Options that the model does not have.
+    for problem in context.problems {
+        if problem.kind != ProblemKind::Qcow2Version3Option {
+            continue;
+        }
+        let disk = problem
+            .at
+            .disk()
+            .and_then(|index| context.domain.disks.get(index));
+        let Some((disk, image)) = disk.and_then(|disk| Some((disk, disk.backend.image()?))) else {
+            continue;
+        };
+        if is_version_2(context, report, problem.at, disk, image) {
+            let finding = report.finding(problem.at, problem.message.clone());
+            finding.span(problem.span);
+            finding.help(problem.help.as_deref().unwrap_or("take it away"));
+        }
+    }
+}
+
+/// Whether the header says version 2; where nobody knows, the report says so.
+fn is_version_2(
+    context: &Context<'_>,
+    report: &mut Report,
+    at: FieldPath,
+    disk: &Disk,
+    image: &Image,
+) -> bool {
+    let Some(header) = host::qcow2_header(context, image) else {
+        return false;
+    };
+    let Some(header) = report.require(at, header).flatten() else {
+        return false;
+    };
+    let what = || format!("the version of the image of `{}`", disk.name());
+    let version = Context::known(header.version.as_ref(), what);
+    report.require(at, version).flatten() == Some(&2)
 }

@@ -11,11 +11,12 @@ declare_rule! {
     /// A device has a number of queues that QEMU refuses or does not survive.
     ///
     /// ## What it does
-    /// Reports 0 queues and more than 1024 on virtio and vhost-user disks, and 0 and more than 1022 on virtio-scsi
-    /// controllers.
+    /// Reports 0 queues and more than 1024 on virtio and vhost-user disks, 0 and more than 1022 on virtio-scsi
+    /// controllers, and more on a vhost-user disk than the daemon beside it offers: 1 where nobody says more.
     ///
     /// ## Why it matters
-    /// virtio-blk with more than 1024 queues makes every QEMU abort without a message; the others are refused.
+    /// virtio-blk with more than 1024 queues makes every QEMU abort without a message; the others are refused. A disk
+    /// that says none asks for as many as there are vCPUs, which grow later than the daemon's.
     /// (65535 is how QEMU writes "as many as vCPUs" for virtio-blk.)
     ///
     /// ## Reported
@@ -31,6 +32,16 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda,num-queues=1025
     /// ```
+    /// ```args,reported
+    /// qemu-storage-daemon \
+    ///   --blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   --export type=vhost-user-blk,id=e0,node-name=f0,addr.type=unix,addr.path=/run/web1.sock,writable=on,num-queues=2 &
+    ///
+    /// qemu-system-x86_64 -nodefaults -machine q35,memory-backend=mem0 -m 1G -smp 4 \
+    ///   -object memory-backend-memfd,id=mem0,size=1G,share=on \
+    ///   -chardev socket,id=vub,path=/run/web1.sock \
+    ///   -device vhost-user-blk-pci,chardev=vub,id=vda,config-wce=off
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported
@@ -44,6 +55,16 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda,num-queues=1024
+    /// ```
+    /// ```args,not-reported
+    /// qemu-storage-daemon \
+    ///   --blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   --export type=vhost-user-blk,id=e0,node-name=f0,addr.type=unix,addr.path=/run/web1.sock,writable=on,num-queues=4 &
+    ///
+    /// qemu-system-x86_64 -nodefaults -machine q35,memory-backend=mem0 -m 1G -smp 4 \
+    ///   -object memory-backend-memfd,id=mem0,size=1G,share=on \
+    ///   -chardev socket,id=vub,path=/run/web1.sock \
+    ///   -device vhost-user-blk-pci,chardev=vub,id=vda,config-wce=off
     /// ```
     pub(super) static RULE = {
         name: "queue-count-refused",
@@ -60,6 +81,11 @@ declare_rule! {
                 text: "Invalid number of queues (= 0), must be a positive integer less than 1022.",
                 source: "hw/scsi/virtio-scsi.c, virtio_scsi_common_realize",
             },
+            Evidence::Refused {
+                by: "QEMU 7.2 and later",
+                text: "The maximum number of queues supported by the backend is",
+                source: "hw/virtio/vhost-user.c, vhost_user_backend_init",
+            },
         ],
         supersedes: &["queues-gt-vcpus"],
         check: check,
@@ -75,9 +101,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(queues) = disk.frontend.queues else {
             continue;
         };
-        let is_automatic = match context.domain.frontend_kind(disk) {
-            FrontendKind::VirtioBlk => queues == AUTOMATIC,
-            FrontendKind::VhostUserBlk => false,
+        let (is_automatic, is_survived) = match context.domain.frontend_kind(disk) {
+            FrontendKind::VirtioBlk => (queues == AUTOMATIC, queues == 0),
+            FrontendKind::VhostUserBlk => (false, true),
             FrontendKind::VirtioScsi
             | FrontendKind::Scsi
             | FrontendKind::Sata
@@ -91,7 +117,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if is_automatic || (1..=1024).contains(&queues) {
             continue;
         }
-        let outcome = if queues == 0 {
+        let outcome = if is_survived {
             "QEMU refuses it"
         } else {
             "QEMU aborts on it"

@@ -105,6 +105,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "a block device",
                 "write type='block' and dev='…', or driver=host_device",
             ),
+            (FileKind::Character, true) => (
+                "a character device",
+                "write type='block' and dev='…', or driver=host_device",
+            ),
             (FileKind::Directory, _) => ("a directory", "name the image in it"),
             (FileKind::Regular, false) => (
                 "a regular file",

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_facts::Version;
-use vmdisk_model::{Device, Disk, DiskField, FieldPath, Iotune, IotuneLimits, LimitField, Scope};
+use vmdisk_model::{Device, Disk, DiskField, FieldPath, Iotune, LimitField, Scope};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -207,39 +207,5 @@ fn check_filters(
 
 /// All limits that are set.
 fn limits(iotune: &Iotune) -> impl Iterator<Item = u64> + use<> {
-    let Iotune {
-        bytes,
-        iops,
-        size_iops,
-        group: _,
-    } = iotune;
-    let of = |limits: &IotuneLimits| {
-        let IotuneLimits {
-            total,
-            read,
-            write,
-            total_max,
-            read_max,
-            write_max,
-            total_max_length,
-            read_max_length,
-            write_max_length,
-        } = *limits;
-        [
-            total,
-            read,
-            write,
-            total_max,
-            read_max,
-            write_max,
-            total_max_length,
-            read_max_length,
-            write_max_length,
-        ]
-    };
-    of(bytes)
-        .into_iter()
-        .chain(of(iops))
-        .chain([*size_iops])
-        .flatten()
+    iotune.limits().into_iter().filter_map(|(_, limit)| limit)
 }

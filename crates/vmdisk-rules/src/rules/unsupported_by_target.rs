@@ -1,8 +1,8 @@
 //! `unsupported-by-target`
 
 use vmdisk_facts::capability::Row;
-use vmdisk_facts::{Answer, Basis, Component, Version, machine_version};
-use vmdisk_model::{Architecture, Domain, DomainField, FieldPath, Scope};
+use vmdisk_facts::{Answer, Basis, Component, Version};
+use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::WordKind;
 
 use crate::features::{FEATURES, Feature, Without};
@@ -15,8 +15,8 @@ declare_rule! {
     /// ## What it does
     /// Holds the configuration to the table that `vmdisk capabilities` prints: what each QEMU and libvirt can do,
     /// since when and until when. With `--qemu PATH` the program itself was asked, and its answer counts; with
-    /// `--target` or facts the version does, and the finding says that it was assumed. The machine type is held to
-    /// those that the QEMU names, or to its version.
+    /// `--target` or facts the version does, and the finding says that it was assumed. Machine types are the business
+    /// of `machine-missing-in-qemu`; libvirt has no part in a command line.
     ///
     /// ## Why it matters
     /// QEMU refuses what it does not know, and the guest does not start. libvirt refuses words it does not know as a
@@ -62,10 +62,10 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// ```args,reported,qemu-7.2
-    /// qemu-system-x86_64 -machine pc-q35-10.0 \
+    /// ```args,reported,qemu-5.2
+    /// qemu-system-x86_64 -nodefaults -machine q35 -object iothread,id=io0,thread-pool-max=8 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
-    ///   -device virtio-blk-pci,drive=f0,id=vda
+    ///   -device virtio-blk-pci,drive=f0,id=vda,iothread=io0
     /// ```
     ///
     /// ## Not reported
@@ -118,11 +118,6 @@ declare_rule! {
                 text: "Property 'iothread.thread-pool-max' not found",
                 source: "since 7.1",
             },
-            Evidence::Refused {
-                by: "QEMU 7.2",
-                text: "unsupported machine type",
-                source: "softmmu/vl.c, for pc-q35-10.0; QEMU 11.1 says the same of pc-q35-5.1",
-            },
             Evidence::Measured {
                 figures: "what a QEMU says that it has, it takes, and the rest it refuses: 17 options on each of 4 versions",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1 of Debian, tests/tests/real_qemu/capabilities.rs",
@@ -143,18 +138,14 @@ const OLDEST_QEMU: Version = Version(5, 2, 0);
 /// The oldest libvirt that is looked at: that of Debian 11.
 const OLDEST_LIBVIRT: Version = Version(7, 0, 0);
 
-/// Since this QEMU the oldest machine types are gone; which of the versions before took them away was not tried.
-const OLD_MACHINES_GONE: Version = Version(11, 1, 0);
-
-/// The oldest machine type that [`OLD_MACHINES_GONE`] still has.
-const OLDEST_MACHINE: Version = Version(5, 2, 0);
-
 fn check(context: &Context<'_>, report: &mut Report) {
     later_words(context, report);
     for feature in FEATURES {
         let row = feature.capability.row();
-        let answer = context.target.can(feature.capability);
-        match answer {
+        if row.component == Component::Libvirt && !context.is_taken_by_libvirt() {
+            continue;
+        }
+        match context.can(feature.capability) {
             Answer::Yes(_) => {}
             Answer::No(basis) => (feature.places)(context.domain, &mut |at| {
                 lacking(context, report, feature, row, basis, at);
@@ -166,7 +157,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }),
         }
     }
-    machine_type(context, report);
 }
 
 /// Whether every version that is looked at has it.
@@ -328,49 +318,4 @@ fn user(domain: &Domain, at: FieldPath) -> String {
         | FieldPath::Image(..)
         | FieldPath::Iotune(..) => "the guest".to_owned(),
     }
-}
-
-/// Holds the machine type to those that the QEMU has.
-fn machine_type(context: &Context<'_>, report: &mut Report) {
-    let (domain, target) = (context.domain, context.target);
-    let (Some(machine), Scope::WholeGuest, Some(qemu)) =
-        (&domain.machine, domain.scope, target.qemu)
-    else {
-        return;
-    };
-    let name = machine.0.as_str();
-    let is_of_that_program = match (&domain.architecture, &target.arch) {
-        (Some(guest), Some(program)) => guest.as_wire() == program,
-        // Without a word of it the guest is of the program's architecture, if it is of the usual one.
-        (None, Some(program)) => program == Architecture::X86_64.as_wire(),
-        (_, None) => true,
-    };
-    let (why, confidence) = if !target.machines.is_empty() {
-        if !is_of_that_program || target.machines.contains(name) {
-            return;
-        }
-        ("not among those it names".to_owned(), Confidence::Certain)
-    } else {
-        let Some(version) = machine_version(name) else {
-            return;
-        };
-        if (version.0, version.1) > (qemu.0, qemu.1) {
-            let newer = format!("QEMU {}.{} was the first with it", version.0, version.1);
-            (newer, Confidence::Assumed)
-        } else if qemu >= OLD_MACHINES_GONE && version < OLDEST_MACHINE && name.starts_with("pc-") {
-            let gone = format!("QEMU {OLD_MACHINES_GONE} has none older than {OLDEST_MACHINE}");
-            (gone, Confidence::Assumed)
-        } else {
-            return;
-        }
-    };
-    report
-        .finding(
-            FieldPath::Domain(DomainField::Machine),
-            format!("the machine type is {name}, which QEMU {qemu} does not have"),
-        )
-        .label(why)
-        .confidence(confidence)
-        .note("QEMU ends with `unsupported machine type`")
-        .help("take a machine type of that QEMU, with which the guest sees other hardware, or run it on a QEMU that has this one");
 }

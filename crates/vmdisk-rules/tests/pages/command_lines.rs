@@ -46,7 +46,7 @@ fn reported_of_command_line(rule: &Rule, example: &Example) -> Option<usize> {
     let ([] | [_]) = facts.as_slice() else {
         return None;
     };
-    let target = target_of(example).without_libvirt();
+    let target = target_of(example);
     let document = Document::read(rule, example, &example.text);
     let options = Options {
         target: target.clone(),

@@ -53,18 +53,37 @@ const LIBVIRT: &[((u32, u32), Exception)] = &[
 ];
 
 /// What libvirt converts only on a host that has it.
-const HOST: &[Exception] = &[Exception {
-    spec: "huge-pages-below-a-guest",
-    reason: "this host has no hugetlbfs, and libvirt asks for its path",
-    says: "hugetlbfs filesystem is not mounted",
-}];
+const HOST: &[Exception] = &[
+    Exception {
+        spec: "huge-pages-below-a-guest",
+        reason: "this host has no hugetlbfs, and libvirt asks for its path",
+        says: "hugetlbfs filesystem is not mounted",
+    },
+    Exception {
+        spec: "logins-name-their-secrets",
+        reason: "libvirt looks the secrets up, and this host has none",
+        says: "secret",
+    },
+];
 
 /// What the real QEMU cannot start on a host without the device.
-const QEMU: &[Exception] = &[Exception {
-    spec: "lun-passes-scsi-commands",
-    reason: "a loop device takes no SCSI commands, and there is no SCSI device here",
-    says: "SG_IO",
-}];
+const QEMU: &[Exception] = &[
+    Exception {
+        spec: "lun-passes-scsi-commands",
+        reason: "a loop device takes no SCSI commands, and there is no SCSI device here",
+        says: "SG_IO",
+    },
+    Exception {
+        spec: "disks-behind-servers-of-other-protocols",
+        reason: "no iSCSI target is here, and this QEMU may have no client for one",
+        says: "iscsi",
+    },
+    Exception {
+        spec: "logins-name-their-secrets",
+        reason: "libvirt keeps the secrets, and this host has none",
+        says: "secret",
+    },
+];
 
 /// What a version of QEMU starts no more, with the first that does not.
 const QEMU_NO_MORE: &[(Version, Exception)] = &[(

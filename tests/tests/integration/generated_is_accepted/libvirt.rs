@@ -120,6 +120,20 @@ const NEW_WORDS: &[(Capability, &str, &str)] = &[
         "bus='nvme'",
     ),
     (
+        Capability::LibvirtNbdReconnect,
+        "<disk type='network' device='disk'><driver name='qemu' type='raw'/><source protocol='nbd' name='a'>\
+         <host name='store.example' port='10809'/><reconnect delay='10'/></source>\
+         <target dev='vda' bus='virtio'/></disk>",
+        "<reconnect ",
+    ),
+    (
+        Capability::LibvirtSshIdentity,
+        "<disk type='network' device='disk'><driver name='qemu' type='raw'/><source protocol='ssh' name='a'>\
+         <host name='store.example' port='22'/><identity username='fred' keyfile='/key'/></source>\
+         <target dev='vda' bus='virtio'/></disk>",
+        "<identity ",
+    ),
+    (
         Capability::LibvirtVhostVdpa,
         "<disk type='vhostvdpa' device='disk'><driver name='qemu' type='raw' cache='none'/>\
          <source dev='/dev/vhost-vdpa-0'/><target dev='vda' bus='virtio'/></disk>",

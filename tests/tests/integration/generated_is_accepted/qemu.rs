@@ -5,40 +5,58 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use vmdisk::model::{BackendSource, Backing, Domain, Image};
+use vmdisk::model::{BackendSource, Backing, Domain, Image, NetworkProtocol, Protocol};
 use vmdisk::plan::{BackendSpec, HugePagesSpec, Spec};
 use vmdisk_qmp::Launch;
+use vmdisk_testing::LoopDevice;
 use vmdisk_tests::{QemuBuild, has_program, on_each_qemu, real};
 
-use super::storage::{LoopDevice, make_files};
+use super::storage::make_files;
 use super::{Fixture, exception, fixtures_of_specs, generate, moved};
 
 pub(super) const PROGRAM: &str = "qemu-system-x86_64";
 
-/// A daemon that serves a disk over a socket, while this lives.
+/// A daemon that serves disks over a socket, while this lives.
 struct Daemon(Child);
 
 impl Daemon {
-    fn new(build: &QemuBuild, folder: &Path, socket: &str) -> Self {
-        let file = folder.join("served.img");
-        std::fs::File::create(&file)
-            .unwrap()
-            .set_len(64 << 20)
-            .unwrap();
-        let blockdev = format!("driver=file,node-name=served,filename={}", file.display());
+    /// One that serves a disk to a vhost-user-blk device.
+    fn vhost_user(build: &QemuBuild, folder: &Path, socket: &str) -> Self {
         let export = format!(
             "type=vhost-user-blk,id=export,node-name=served,writable=on,num-queues=4,addr.type=unix,addr.path={socket}"
         );
+        let blockdev = served(folder, "served");
+        let options = ["--blockdev", &blockdev, "--export", &export];
+        Daemon::start(build, socket, &options.map(str::to_owned))
+    }
+
+    /// One that serves the disks `web1`, `web2` and `web3` to NBD clients.
+    fn nbd(build: &QemuBuild, folder: &Path, socket: &str) -> Self {
+        let server = format!("addr.type=unix,addr.path={socket}");
+        let mut options = vec!["--nbd-server".to_owned(), server];
+        for name in ["web1", "web2", "web3"] {
+            let export = format!("type=nbd,id={name},node-name={name},name={name},writable=on");
+            let blockdev = served(folder, name);
+            options.extend(["--blockdev", &blockdev, "--export", &export].map(str::to_owned));
+        }
+        Daemon::start(build, socket, &options)
+    }
+
+    fn start(build: &QemuBuild, socket: &str, options: &[String]) -> Self {
+        // It complains of each QEMU that ends without a word.
+        let log = format!("{socket}.log");
         let child = Command::new(build.program("qemu-storage-daemon"))
-            .args(["--blockdev", &blockdev, "--export", &export])
+            .args(options)
             .stdin(Stdio::null())
+            .stderr(std::fs::File::create(&log).unwrap())
             .spawn()
             .unwrap();
         let begun = Instant::now();
         while !Path::new(socket).exists() {
             assert!(
                 begun.elapsed() < Duration::from_secs(20),
-                "the daemon does not listen"
+                "the daemon does not listen: {}",
+                std::fs::read_to_string(&log).unwrap_or_default()
             );
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -51,6 +69,16 @@ impl Drop for Daemon {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// The option of a daemon for a node of this name on a new file.
+fn served(folder: &Path, name: &str) -> String {
+    let file = folder.join(format!("{name}.img"));
+    std::fs::File::create(&file)
+        .unwrap()
+        .set_len(64 << 20)
+        .unwrap();
+    format!("driver=file,node-name={name},filename={}", file.display())
 }
 
 /// The nodes that a command line asks for.
@@ -90,6 +118,10 @@ fn assert_as_meant(name: &str, domain: &Domain, nodes: &Map<String, Value>) -> u
         let mut below: Option<&Image> = Some(image);
         let mut is_top = true;
         while let Some(image) = below {
+            if let Protocol::Network(_) = image.protocol {
+                // Its nodes were compared with the options that they come from.
+                break;
+            }
             let path = image
                 .host_path()
                 .unwrap_or_else(|| panic!("{name}: {:?}", image.protocol));
@@ -168,7 +200,10 @@ fn devices(spec: &Spec) -> Vec<String> {
         BackendSpec::Lvm(volume) => Some(volume.name().device_path()),
         BackendSpec::LvmThin(volume) => Some(volume.name().device_path()),
         BackendSpec::Device(device) => Some(device.path.clone()),
-        BackendSpec::VhostUserBlk(_) | BackendSpec::Raw(_) | BackendSpec::Qcow2(_) => None,
+        BackendSpec::VhostUserBlk(_)
+        | BackendSpec::Network(_)
+        | BackendSpec::Raw(_)
+        | BackendSpec::Qcow2(_) => None,
     };
     spec.disks
         .iter()
@@ -188,12 +223,12 @@ fn each_qemu_starts_what_is_written_for_it_and_its_nodes_are_as_written() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let device = LoopDevice::new(folder.path());
-    if !real(device.is_some(), test, "the right to have a loop device") {
+    let device = LoopDevice::new(&folder.path().join("device.img"), 64 << 20, &[]);
+    if !real(device.is_ok(), test, "the right to have a loop device") {
         return;
     }
     let device = device.unwrap();
-    on_each_qemu(test, |build| start_all(build, &device.path));
+    on_each_qemu(test, |build| start_all(build, device.path()));
 }
 
 /// Starts one QEMU with what is written for it for each spec; `device` stands for all block devices.
@@ -208,7 +243,9 @@ fn start_all(build: &QemuBuild, device: &str) {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("disk.sock");
         let socket = socket.to_str().unwrap();
-        let text = moved(&text, folder.path()).replace("/run/vmdisk/disk.sock", socket);
+        let text = moved(&text, folder.path())
+            .replace("/run/vmdisk/disk.sock", socket)
+            .replace("/run/vmdisk/nbd.sock", socket);
         let spec = Spec::from_yaml(&text).unwrap();
         let pages = spec.guest.as_ref().and_then(|guest| guest.hugepages);
         if !matches!(pages, None | Some(HugePagesSpec::No)) && !has_free_huge_pages() {
@@ -224,11 +261,18 @@ fn start_all(build: &QemuBuild, device: &str) {
                 .iter()
                 .fold(text, |text, path| text.replace(path, device))
         };
-        let is_served = spec
-            .disks
-            .iter()
-            .any(|disk| matches!(disk.backend, BackendSpec::VhostUserBlk(_)));
-        let daemon = is_served.then(|| Daemon::new(build, folder.path(), socket));
+        let daemon = spec.disks.iter().find_map(|disk| match &disk.backend {
+            BackendSpec::VhostUserBlk(_) => Some(Daemon::vhost_user(build, folder.path(), socket)),
+            BackendSpec::Network(network) if network.protocol == NetworkProtocol::Nbd => {
+                Some(Daemon::nbd(build, folder.path(), socket))
+            }
+            BackendSpec::Network(_)
+            | BackendSpec::Raw(_)
+            | BackendSpec::Qcow2(_)
+            | BackendSpec::Lvm(_)
+            | BackendSpec::LvmThin(_)
+            | BackendSpec::Device(_) => None,
+        });
         let form = ["--to", "qemu", "--qemu-format", "json"];
         let argv = on_device(&generate(&text, &target, &form).unwrap());
         let argv: Vec<String> = serde_json::from_str(&argv).unwrap();

@@ -1,7 +1,5 @@
 //! The storage that a spec names, made for real as far as this host can.
 
-use std::path::Path;
-
 use vmdisk::model::Format;
 use vmdisk::plan::{BackendSpec, Spec};
 use vmdisk_tests::run;
@@ -23,7 +21,8 @@ pub(super) fn make_files(spec: &Spec, target: &str) {
             | BackendSpec::Lvm(_)
             | BackendSpec::LvmThin(_)
             | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_) => {}
+            | BackendSpec::VhostUserBlk(_)
+            | BackendSpec::Network(_) => {}
         }
     }
     made.disks.retain(|disk| {
@@ -42,31 +41,4 @@ fn make(path: &str, format: Format) {
         "",
     );
     assert_eq!(said.code, 0, "{said:?}");
-}
-
-/// A loop device on a file of its own, while this lives.
-pub(super) struct LoopDevice {
-    /// Path of the device.
-    pub(super) path: String,
-}
-
-impl LoopDevice {
-    /// A new one, if this process may have one.
-    pub(super) fn new(folder: &Path) -> Option<Self> {
-        let file = folder.join("device.img");
-        std::fs::File::create(&file)
-            .unwrap()
-            .set_len(64 << 20)
-            .unwrap();
-        let said = run("losetup", &["--find", "--show", file.to_str().unwrap()], "");
-        (said.code == 0).then(|| LoopDevice {
-            path: said.stdout.trim().to_owned(),
-        })
-    }
-}
-
-impl Drop for LoopDevice {
-    fn drop(&mut self) {
-        run("losetup", &["--detach", &self.path], "");
-    }
 }

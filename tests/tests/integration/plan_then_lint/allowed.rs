@@ -56,7 +56,8 @@ fn has_backing_image(case: &Case<'_>) -> bool {
         | BackendSpec::Lvm(_)
         | BackendSpec::LvmThin(_)
         | BackendSpec::Device(_)
-        | BackendSpec::VhostUserBlk(_) => false,
+        | BackendSpec::VhostUserBlk(_)
+        | BackendSpec::Network(_) => false,
     })
 }
 
@@ -72,7 +73,10 @@ fn pool_is_given(case: &Case<'_>) -> bool {
             thin.pool_size.is_none() || thin.chunk_size.is_some() || thin.zero == Some(false)
         }
         BackendSpec::Device(_) | BackendSpec::Lvm(_) => true,
-        BackendSpec::Raw(_) | BackendSpec::Qcow2(_) | BackendSpec::VhostUserBlk(_) => false,
+        BackendSpec::Raw(_)
+        | BackendSpec::Qcow2(_)
+        | BackendSpec::VhostUserBlk(_)
+        | BackendSpec::Network(_) => false,
     })
 }
 
@@ -102,7 +106,8 @@ pub(crate) const TABLE: &[Allowed] = &[
                 BackendSpec::Lvm(_)
                 | BackendSpec::LvmThin(_)
                 | BackendSpec::Device(_)
-                | BackendSpec::VhostUserBlk(_) => false,
+                | BackendSpec::VhostUserBlk(_)
+                | BackendSpec::Network(_) => false,
             });
             keeps_it || exists(case)
         },
@@ -175,6 +180,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: chain_exists,
     },
     Allowed {
+        rule: "encryption-mismatch",
+        reason: "the images exist, and a spec has no secrets",
+        holds: chain_exists,
+    },
+    Allowed {
         rule: "format-mismatch",
         reason: "the spec says what the image that exists is",
         holds: |case| exists(case) || has_backing_image(case),
@@ -183,6 +193,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         rule: "image-empty",
         reason: "the image exists",
         holds: exists,
+    },
+    Allowed {
+        rule: "image-size-unaligned",
+        reason: "the image exists, and direct I/O was asked for",
+        holds: |case| exists(case) && asks_for_direct_io(case),
     },
     Allowed {
         rule: "io-native-on-buffered-dio",
@@ -203,7 +218,7 @@ pub(crate) const TABLE: &[Allowed] = &[
         },
     },
     Allowed {
-        rule: "machine-newer-than-qemu",
+        rule: "machine-missing-in-qemu",
         reason: "the machine type was asked for",
         holds: |case| case.guest.is_some_and(|guest| guest.machine.is_some()),
     },
@@ -301,7 +316,10 @@ pub(crate) const TABLE: &[Allowed] = &[
                         || disk.bus == Some(BusSpec::Nvme)
                         || disk.transient == Some(true)
                         || disk.queue_size.is_some()
-                        || matches!(disk.backend, BackendSpec::VhostUserBlk(_))
+                        || matches!(
+                            disk.backend,
+                            BackendSpec::VhostUserBlk(_) | BackendSpec::Network(_)
+                        )
                 })
         },
     },

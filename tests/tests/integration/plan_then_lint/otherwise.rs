@@ -135,7 +135,8 @@ fn disks(spec: &Spec, index: usize) -> Vec<Spec> {
             | BackendSpec::LvmThin(_)
             | BackendSpec::Lvm(_)
             | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_) => {}
+            | BackendSpec::VhostUserBlk(_)
+            | BackendSpec::Network(_) => {}
         });
     }
     specs.retain(|other| other != spec);

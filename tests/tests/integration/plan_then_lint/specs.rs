@@ -4,12 +4,14 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::select;
 use vmdisk::model::{
-    AioMode, Bytes, CacheMode, DetectZeroes, Discard, Format, Preallocation, Qcow2Preallocation,
+    AioMode, Bytes, CacheMode, DetectZeroes, Discard, Format, NetworkProtocol, Preallocation,
+    Qcow2Preallocation,
 };
 use vmdisk::plan::{
-    BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, GuestSpec, GuestType,
-    HugePagesSpec, IoThreadCount, IoThreadSpec, LvmSpec, LvmThinSpec, MediaSpec, Qcow2Spec,
-    RawSpec, Spec, SpecVersion, VhostUserBlkSpec,
+    AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec,
+    GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadSpec, LvmSpec, LvmThinSpec,
+    MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, Qcow2Spec, RawSpec, SecretSpec,
+    Spec, SpecVersion, VhostUserBlkSpec,
 };
 
 use super::host::Host;
@@ -163,6 +165,108 @@ fn lvm_thin(host: &Host) -> BoxedStrategy<BackendSpec> {
     all.prop_map(BackendSpec::from).boxed()
 }
 
+/// A disk behind a server, with what its protocol has.
+fn network() -> BoxedStrategy<BackendSpec> {
+    let host = |name: &str, port| NetworkHostSpec {
+        name: Some(name.to_owned()),
+        port,
+        socket: None,
+    };
+    let login = AuthenticationSpec {
+        username: "fred".to_owned(),
+        secret: SecretSpec {
+            uuid: None,
+            usage: Some("key".to_owned()),
+        },
+    };
+    let plain = |protocol, name: &str| NetworkSpec {
+        name: Some(name.to_owned()),
+        hosts: Some(vec![host("store.example", None)]),
+        ..NetworkSpec::new(protocol)
+    };
+    let of_each = vec![
+        NetworkSpec {
+            name: None,
+            hosts: Some(vec![NetworkHostSpec {
+                socket: Some("/run/nbd.sock".to_owned()),
+                ..NetworkHostSpec::default()
+            }]),
+            reconnect_delay: Some(10),
+            ..NetworkSpec::new(NetworkProtocol::Nbd)
+        },
+        NetworkSpec {
+            hosts: Some(vec![host("2001:db8::7", Some(10810))]),
+            tls: Some(true),
+            tls_hostname: Some("store.example".to_owned()),
+            ..plain(NetworkProtocol::Nbd, "web1")
+        },
+        NetworkSpec {
+            hosts: Some(vec![host("mon1", Some(6789)), host("mon2", None)]),
+            auth: Some(login.clone()),
+            config_file: Some("/etc/ceph/ceph.conf".to_owned()),
+            ..plain(NetworkProtocol::Rbd, "pool/web1")
+        },
+        NetworkSpec {
+            hosts: None,
+            snapshot: Some("old".to_owned()),
+            ..plain(NetworkProtocol::Rbd, "pool/space/web1")
+        },
+        NetworkSpec {
+            initiator: Some("iqn.2013-07.example:client".to_owned()),
+            auth: Some(login.clone()),
+            ..plain(NetworkProtocol::Iscsi, "iqn.2013-07.example:disks/1")
+        },
+        plain(NetworkProtocol::Gluster, "vol/web1.img"),
+        NetworkSpec {
+            identity: Some(NetworkIdentitySpec {
+                user: Some("+1000".to_owned()),
+                ..NetworkIdentitySpec::default()
+            }),
+            ..plain(NetworkProtocol::Nfs, "/srv/web1.img")
+        },
+        NetworkSpec {
+            identity: Some(NetworkIdentitySpec {
+                username: Some("fred".to_owned()),
+                agent_socket: Some("/run/agent".to_owned()),
+                ..NetworkIdentitySpec::default()
+            }),
+            known_hosts: Some("/etc/ssh/known".to_owned()),
+            ..plain(NetworkProtocol::Ssh, "/srv/web1.img")
+        },
+        NetworkSpec {
+            query: Some("a=b".to_owned()),
+            ssl_verify: Some(false),
+            readahead: Some(Bytes(65536)),
+            timeout: Some(10),
+            auth: Some(login),
+            ..plain(NetworkProtocol::Https, "web1.img")
+        },
+        plain(NetworkProtocol::Http, "web1.img"),
+        plain(NetworkProtocol::Ftp, "web1.img"),
+        NetworkSpec {
+            ssl_verify: Some(true),
+            ..plain(NetworkProtocol::Ftps, "web1.img")
+        },
+    ];
+    let formats = vec![Format::Raw, Format::Qcow2, Format::Vmdk, Format::Vdi];
+    let access = word(DeviceAccess::ALL);
+    (
+        select(of_each),
+        weighted(0.4, select(formats)),
+        weighted(0.3, access),
+    )
+        .prop_map(|(network, format, access)| {
+            let is_lun = access.filter(|_| network.protocol == NetworkProtocol::Iscsi);
+            NetworkSpec {
+                format: format.filter(|_| is_lun != Some(DeviceAccess::Lun)),
+                access: is_lun,
+                ..network
+            }
+        })
+        .prop_map(BackendSpec::from)
+        .boxed()
+}
+
 fn backend(host: &Host) -> BoxedStrategy<BackendSpec> {
     let device = (
         select(host.devices.clone()),
@@ -193,6 +297,7 @@ fn backend(host: &Host) -> BoxedStrategy<BackendSpec> {
         3 => lvm_thin(host),
         3 => device,
         1 => socket,
+        2 => network(),
     ]
     .boxed()
 }
@@ -240,12 +345,18 @@ fn disk(host: &Host) -> BoxedStrategy<DiskSpec> {
                 }
                 return disk;
             }
-            let is_lun = matches!(
-                &disk.backend,
-                BackendSpec::Device(device) if device.access == Some(DeviceAccess::Lun)
-            );
+            let is_lun = match &disk.backend {
+                BackendSpec::Device(device) => device.access == Some(DeviceAccess::Lun),
+                BackendSpec::Network(network) => network.access == Some(DeviceAccess::Lun),
+                BackendSpec::Raw(_)
+                | BackendSpec::Qcow2(_)
+                | BackendSpec::Lvm(_)
+                | BackendSpec::LvmThin(_)
+                | BackendSpec::VhostUserBlk(_) => false,
+            };
             disk.cache = cache;
-            disk.io = io;
+            let is_networked = matches!(disk.backend, BackendSpec::Network(_));
+            disk.io = io.filter(|_| !is_networked);
             disk.discard = discard;
             disk.detect_zeroes = detect_zeroes;
             disk.queues = queues;
@@ -307,6 +418,38 @@ fn guest() -> BoxedStrategy<GuestSpec> {
             },
         )
         .boxed()
+}
+
+/// What chance brings about too seldom: discards that a thin volume never sees, and a shared image whose end direct
+/// I/O cannot write.
+pub(crate) fn seldom(host: &Host) -> Vec<Spec> {
+    let thin = host
+        .thin_volumes
+        .iter()
+        .map(|(group, volume, pool)| DiskSpec {
+            discard: Some(Discard::Ignore),
+            ..DiskSpec::new(LvmThinSpec {
+                group: group.clone(),
+                volume: volume.clone(),
+                size: None,
+                pool: pool.clone(),
+                pool_size: None,
+                chunk_size: None,
+                zero: None,
+            })
+        });
+    let shared = host.images.iter().map(|(path, _)| DiskSpec {
+        shareable: Some(true),
+        ..DiskSpec::new(RawSpec {
+            path: path.clone(),
+            size: None,
+            preallocation: None,
+            nocow: None,
+        })
+    });
+    thin.chain(shared)
+        .map(|disk| Spec::new(vec![disk]))
+        .collect()
 }
 
 /// A whole spec for a host.

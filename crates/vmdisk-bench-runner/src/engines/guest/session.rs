@@ -467,9 +467,7 @@ impl Seen<'_> {
                 self.session.reason
             ));
         }
-        measured
-            .notes
-            .extend(self.session.workplace.notes(&disk.place));
+        measured.notes.extend(disk.place.notes());
         let cache = disk.configuration.disk().backend.effective_cache();
         expected_cache(cache, &mut measured.semantics);
         let device = &self.names[of_boot.disk].device;

@@ -1,0 +1,128 @@
+//! What is counted while requests are sent, and what it comes to.
+
+use std::time::Duration;
+
+use crate::engines::latency::Latencies;
+use crate::{BlockLoad, Direction, Latency, Measurement, Semantics, SeriesPoint};
+
+/// Interval of the course of a measurement.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// What a run came to.
+#[derive(Debug)]
+pub(crate) struct Generated {
+    pub(crate) read: Option<Direction>,
+    pub(crate) write: Option<Direction>,
+    pub(crate) sync: Option<Latency>,
+    pub(crate) flushes: u64,
+    pub(crate) seconds: f64,
+    pub(crate) series: Vec<SeriesPoint>,
+}
+
+impl Generated {
+    /// As a measurement of the requests that were asked for.
+    pub(crate) fn measurement(self, blocks: &BlockLoad) -> Measurement {
+        let Generated {
+            read,
+            write,
+            sync,
+            flushes,
+            seconds,
+            series,
+        } = self;
+        let asks = blocks.sync_every.is_some() || blocks.ends_with_sync;
+        Measurement {
+            read,
+            write,
+            sync,
+            seconds,
+            series,
+            semantics: Semantics {
+                flushes_asked: (asks && blocks.access.writes()).then_some(flushes),
+                ..Semantics::default()
+            },
+            ..Measurement::default()
+        }
+    }
+}
+
+/// What a job counted.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) read: Latencies,
+    pub(super) write: Latencies,
+    pub(super) sync: Latencies,
+    pub(super) flushes: u64,
+    pub(super) seconds: f64,
+    /// Requests and bytes of each interval.
+    intervals: Vec<(u64, u64)>,
+}
+
+impl Tally {
+    pub(super) fn new() -> Self {
+        Self {
+            read: Latencies::new(),
+            write: Latencies::new(),
+            sync: Latencies::new(),
+            flushes: 0,
+            seconds: 0.0,
+            intervals: Vec::new(),
+        }
+    }
+
+    pub(super) fn point(&mut self, at: Duration, bytes: u64) {
+        let interval = (at.as_nanos() / INTERVAL.as_nanos()) as usize;
+        if self.intervals.len() <= interval {
+            self.intervals.resize(interval + 1, (0, 0));
+        }
+        self.intervals[interval].0 += 1;
+        self.intervals[interval].1 += bytes;
+    }
+
+    pub(super) fn add_all(&mut self, other: &Self) {
+        self.read.add_all(&other.read);
+        self.write.add_all(&other.write);
+        self.sync.add_all(&other.sync);
+        self.flushes += other.flushes;
+        self.seconds = self.seconds.max(other.seconds);
+        if self.intervals.len() < other.intervals.len() {
+            self.intervals.resize(other.intervals.len(), (0, 0));
+        }
+        for (sum, interval) in self.intervals.iter_mut().zip(&other.intervals) {
+            sum.0 += interval.0;
+            sum.1 += interval.1;
+        }
+    }
+
+    pub(super) fn generated(self, load: &BlockLoad) -> Generated {
+        let seconds = self.seconds.max(1e-6);
+        let direction = |latencies: &Latencies| {
+            let count = latencies.count();
+            (count > 0).then(|| Direction {
+                latency: latencies.latency(),
+                ..Direction::over(count * load.block_bytes, count, seconds)
+            })
+        };
+        // The last interval is rarely whole, and would look like a fall.
+        let whole = (seconds / INTERVAL.as_secs_f64()).floor() as usize;
+        let series = self
+            .intervals
+            .iter()
+            .take(whole)
+            .enumerate()
+            .map(|(index, (requests, bytes))| SeriesPoint {
+                seconds: (index + 1) as f64 * INTERVAL.as_secs_f64(),
+                iops: *requests as f64 / INTERVAL.as_secs_f64(),
+                bytes_per_second: *bytes as f64 / INTERVAL.as_secs_f64(),
+            })
+            .collect();
+        Generated {
+            read: direction(&self.read),
+            write: direction(&self.write),
+            sync: self.sync.latency(),
+            flushes: self.flushes,
+            seconds,
+            series,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The bytes of an image: made as a configuration says, and written once over their whole length.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Seek, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::FallocateFlags;
+use vmdisk_model::{Creation, Format, Preallocation};
+
+use super::noise::Noise;
+use super::workplace::Place;
+use crate::programs;
+use crate::safety::Scratch;
+use crate::{Cancel, Configuration, Error};
+
+/// What qemu-img may take to make or fill one image.
+const LIMIT: Duration = Duration::from_secs(3600);
+
+/// The format of a configuration's image.
+fn format(configuration: &Configuration) -> Format {
+    configuration
+        .disk()
+        .backend
+        .image()
+        .and_then(|image| image.format)
+        .unwrap_or(Format::Raw)
+}
+
+/// Makes the file of an image as its configuration says.
+pub(super) fn create(
+    scratch: &Scratch,
+    name: &str,
+    configuration: &Configuration,
+    cancel: &Cancel,
+) -> Result<PathBuf, Error> {
+    let size = configuration.size.0;
+    let creation = configuration
+        .disk()
+        .backend
+        .image()
+        .and_then(|image| image.creation.as_ref());
+    let (path, file) = scratch.new_file(name).map_err(|error| Error::Refused {
+        what: "to make a file".to_owned(),
+        why: error.to_string(),
+    })?;
+    let failed = |error: std::io::Error| Error::io("allocate", &path, error);
+    match (format(configuration), creation) {
+        (Format::Raw, creation) => {
+            let preallocation = match creation {
+                Some(Creation::RawFile { preallocation, .. }) => *preallocation,
+                _ => None,
+            };
+            match preallocation.unwrap_or(Preallocation::Off) {
+                Preallocation::Off => file.set_len(size).map_err(failed)?,
+                Preallocation::Falloc => {
+                    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
+                        .map_err(|error| failed(error.into()))?;
+                }
+                Preallocation::Full => {
+                    let block = vec![0_u8; 1 << 20];
+                    let mut left = size;
+                    while left > 0 {
+                        cancel.check()?;
+                        let now = left.min(1 << 20);
+                        (&file)
+                            .write_all(&block[..usize::try_from(now).expect("a MiB at most")])
+                            .map_err(failed)?;
+                        left -= now;
+                    }
+                    file.sync_all().map_err(failed)?;
+                }
+            }
+        }
+        (Format::Qcow2, Some(Creation::Qcow2(creation))) => {
+            let vmdisk_model::Qcow2Creation {
+                // The configuration's size is what the guest sees.
+                size: _,
+                preallocation,
+                cluster_size,
+                extended_l2,
+                lazy_refcounts,
+                // A chain is no storage of a benchmark.
+                backing: _,
+            } = creation;
+            let mut options = Vec::new();
+            if let Some(preallocation) = preallocation {
+                options.push(format!("preallocation={}", preallocation.as_wire()));
+            }
+            if let Some(cluster_size) = cluster_size {
+                options.push(format!("cluster_size={}", cluster_size.0));
+            }
+            let switch = |on: bool| if on { "on" } else { "off" };
+            if let Some(extended) = extended_l2 {
+                options.push(format!("extended_l2={}", switch(*extended)));
+            }
+            if let Some(lazy) = lazy_refcounts {
+                options.push(format!("lazy_refcounts={}", switch(*lazy)));
+            }
+            qemu_img_create(&path, "qcow2", &options, size, cancel)?;
+        }
+        (other, _) => qemu_img_create(&path, other.as_wire(), &[], size, cancel)?,
+    }
+    Ok(path)
+}
+
+/// Writes every byte of a place once, with data that nothing can compress or find twice.
+pub(super) fn fill(
+    configuration: &Configuration,
+    place: &Place,
+    seed: u32,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let format = format(configuration);
+    if format == Format::Raw {
+        return write_noise(&place.path, place.offset, place.length, seed, cancel);
+    }
+    // Through the format: qemu-img copies noise into the image as it was made.
+    let source = place.path.with_extension("noise");
+    File::create_new(&source).map_err(|error| Error::io("create", &source, error))?;
+    let filled = write_noise(&source, 0, place.length, seed, cancel).and_then(|()| {
+        let word = OsStr::new;
+        let argv = [
+            word("qemu-img"),
+            word("convert"),
+            word("-n"),
+            word("-f"),
+            word("raw"),
+            word("-O"),
+            word(format.as_wire()),
+            source.as_os_str(),
+            place.path.as_os_str(),
+        ];
+        programs::output(&argv, LIMIT, cancel).map(|_| ())
+    });
+    fs::remove_file(&source).map_err(|error| Error::io("remove", &source, error))?;
+    filled
+}
+
+fn qemu_img_create(
+    path: &Path,
+    format: &str,
+    options: &[String],
+    size: u64,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let (options, size) = (options.join(","), size.to_string());
+    let word = OsStr::new;
+    let mut argv = vec![
+        word("qemu-img"),
+        word("create"),
+        word("-q"),
+        word("-f"),
+        word(format),
+    ];
+    if !options.is_empty() {
+        argv.extend([word("-o"), word(&options)]);
+    }
+    argv.extend([path.as_os_str(), word(&size)]);
+    programs::output(&argv, LIMIT, cancel).map(|_| ())
+}
+
+fn write_noise(
+    path: &Path,
+    offset: u64,
+    length: u64,
+    seed: u32,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let failed = |error: std::io::Error| Error::io("fill", path, error);
+    let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+    file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+    let mut noise = Noise::new(u64::from(seed));
+    let mut block = vec![0_u8; 1 << 20];
+    let mut writer = BufWriter::with_capacity(0, &file);
+    let mut left = length;
+    while left > 0 {
+        cancel.check()?;
+        let now = usize::try_from(left.min(1 << 20)).expect("a MiB at most");
+        noise.fill(&mut block[..now]);
+        writer.write_all(&block[..now]).map_err(failed)?;
+        left -= now as u64;
+    }
+    writer.flush().map_err(failed)?;
+    file.sync_all().map_err(failed)
+}

@@ -1,0 +1,25 @@
+//! Which versions of the programs measured, for the record.
+
+use vmdisk_facts::Target;
+
+use crate::{Error, programs};
+
+/// What a program of QEMU says of its version, and the target that command lines are written for.
+pub(crate) fn of_qemu(program: &str) -> Result<(String, Target), Error> {
+    let text = programs::run(program, &["--version"])?;
+    let version = text
+        .split_once("version ")
+        .and_then(|(_, rest)| rest.split_whitespace().next())
+        .unwrap_or_default()
+        .to_owned();
+    let target = format!("qemu={version}").parse().unwrap_or_default();
+    Ok((text.lines().next().unwrap_or_default().to_owned(), target))
+}
+
+/// Our own generator as a program among the others.
+pub(crate) fn of_generator() -> (String, String) {
+    (
+        "generator".to_owned(),
+        format!("vmdisk {}", env!("CARGO_PKG_VERSION")),
+    )
+}

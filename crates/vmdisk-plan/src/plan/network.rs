@@ -1,0 +1,94 @@
+//! What is chosen for a disk behind a server, of which the host's facts say nothing.
+
+use vmdisk_model::{CacheMode, Discard, FieldPath, Format, Image, ImageField, NetworkProtocol};
+
+use super::planner::{Chosen, Planner};
+use crate::spec::{BackendSpec, DiskSpec, MediaSpec, NetworkSpec, SpecPath};
+
+impl Planner<'_> {
+    /// The image, with its format.
+    pub(crate) fn network_image(&mut self, index: usize, network: &NetworkSpec) -> Image {
+        let at = FieldPath::Image(index, 0, ImageField::Format);
+        let format = self.decide(at, "format", network.format, |_| {
+            let reason = "nothing else was asked for, and a guessed format is the guest's to write";
+            Some(Chosen::by_default(Format::Raw, reason))
+        });
+        network.to_image(format.unwrap_or(Format::Raw))
+    }
+
+    /// Refuses what QEMU's own clients do not have.
+    pub(crate) fn refuse_on_network(&mut self, at: &SpecPath, spec: &DiskSpec) {
+        let BackendSpec::Network(network) = &spec.backend else {
+            return;
+        };
+        if spec.io.is_some() {
+            let message =
+                "QEMU speaks to the server itself, and `io` is how files and devices are reached";
+            self.refuse(at.key("io"), message).help = Some("leave `io` out".to_owned());
+        }
+        let is_cdrom = spec.media == Some(MediaSpec::Cdrom);
+        if let Some(why) = network.only_read_because()
+            && spec.readonly == Some(false)
+            && !is_cdrom
+        {
+            self.refuse(at.key("readonly"), why).help =
+                Some("leave `readonly` out, or write `readonly: true`".to_owned());
+        }
+    }
+}
+
+/// The cache mode of a disk behind a server: no page cache of this host lies in between, whatever it is.
+///
+/// QEMU hands it to librbd as `rbd_cache`, to glusterfs as `O_DIRECT`, and its iscsi client asks the target each time
+/// what is allocated instead of remembering it.
+pub(crate) fn cache(protocol: NetworkProtocol) -> Chosen<CacheMode> {
+    let (mode, reason) = match protocol {
+        NetworkProtocol::Rbd => (
+            CacheMode::Writeback,
+            "librbd has a cache of its own, which `none` turns off, and writes it out when the guest flushes",
+        ),
+        NetworkProtocol::Nbd
+        | NetworkProtocol::Iscsi
+        | NetworkProtocol::Gluster
+        | NetworkProtocol::Nfs
+        | NetworkProtocol::Ssh
+        | NetworkProtocol::Http
+        | NetworkProtocol::Https
+        | NetworkProtocol::Ftp
+        | NetworkProtocol::Ftps
+        | NetworkProtocol::Sheepdog
+        | NetworkProtocol::Vxhs
+        | NetworkProtocol::Tftp => (
+            CacheMode::None,
+            "this host's page cache has no part in it, and so QEMU's client keeps nothing either",
+        ),
+    };
+    Chosen::by_default(mode, reason)
+}
+
+/// What becomes of discards of a raw disk behind a server.
+pub(crate) fn discard(protocol: NetworkProtocol) -> Chosen<Discard> {
+    let (mode, reason) = match protocol {
+        NetworkProtocol::Rbd => (
+            Discard::Unmap,
+            "an rbd image gives back what the guest deletes",
+        ),
+        NetworkProtocol::Nbd | NetworkProtocol::Iscsi | NetworkProtocol::Gluster => (
+            Discard::Unmap,
+            "the server says whether it takes discards, and gives back what it can",
+        ),
+        NetworkProtocol::Nfs
+        | NetworkProtocol::Ssh
+        | NetworkProtocol::Http
+        | NetworkProtocol::Https
+        | NetworkProtocol::Ftp
+        | NetworkProtocol::Ftps
+        | NetworkProtocol::Sheepdog
+        | NetworkProtocol::Vxhs
+        | NetworkProtocol::Tftp => (
+            Discard::Ignore,
+            "QEMU has no discards to send to such a server",
+        ),
+    };
+    Chosen::by_default(mode, reason)
+}

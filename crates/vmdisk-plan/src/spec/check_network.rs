@@ -1,0 +1,398 @@
+//! What no server, libvirt or QEMU takes of a disk behind a server.
+//!
+//! Which member a protocol has, and how many servers: libvirt's `qemuDomainValidateStorageSource`, its parser
+//! `virDomainDiskSourceNetworkParse`, and what QEMU's own drivers refuse.
+
+use core::net::Ipv6Addr;
+
+use vmdisk_model::{Format, NetworkProtocol};
+
+use super::SpecPath;
+use super::backend::DeviceAccess;
+use super::check::{Faults, is_uuid};
+use super::check_backend::{check_path, check_socket_length};
+use super::network::{
+    AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS, SecretSpec,
+};
+use super::node::shortened;
+use super::section::list_of;
+use super::value::Word;
+
+use NetworkProtocol::{Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Ssh};
+
+/// Checks a disk behind a server.
+pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut Faults) {
+    let NetworkSpec {
+        protocol,
+        name,
+        hosts,
+        format,
+        query: _, // only whose it is, as those named `_` below
+        snapshot: _,
+        config_file,
+        initiator: _,
+        tls,
+        tls_hostname,
+        ssl_verify: _,
+        readahead,
+        timeout,
+        reconnect_delay: _,
+        identity,
+        known_hosts,
+        auth,
+        access,
+    } = network;
+    let protocol = *protocol;
+    if !PROTOCOLS.contains(&protocol) {
+        let message = format!("no QEMU of today speaks {protocol}");
+        faults.refuse(at.key("protocol"), message).help =
+            Some(format!("it speaks {}", list_of(NetworkProtocol::ALL_WORDS)));
+        return;
+    }
+    check_name(protocol, name.as_deref(), at, faults);
+    let hosts = hosts.as_deref().unwrap_or_default();
+    check_hosts(protocol, hosts, at, faults);
+    check_members(network, at, faults);
+    for (path, key) in [(config_file, "config-file"), (known_hosts, "known-hosts")] {
+        if let Some(path) = path {
+            check_path(path, at.key(key), faults);
+        }
+    }
+    if let Some(size) = readahead {
+        let message = format!("QEMU reads whole sectors of 512 bytes ahead, not {size}");
+        let is_fit = size.0 > 0 && size.0.is_multiple_of(512);
+        faults.refuse_unless(is_fit, at.key("readahead"), message);
+    }
+    faults.refuse_unless(
+        timeout.is_none_or(|seconds| (1..=10_000).contains(&seconds)),
+        at.key("timeout"),
+        "QEMU waits 1 to 10000 seconds",
+    );
+    if tls_hostname.is_some() && *tls != Some(true) {
+        let message = "without `tls` nobody looks at the server's certificate";
+        faults.refuse(at.key("tls-hostname"), message).help =
+            Some("write `tls: true` beside it".to_owned());
+    }
+    if *tls == Some(true) && tls_hostname.is_none() && hosts.iter().any(|host| host.name.is_none())
+    {
+        let message = "behind a UNIX socket nothing says which name the certificate must have";
+        faults.refuse(at.key("tls"), message).help =
+            Some("write `tls-hostname` beside it".to_owned());
+    }
+    if let Some(identity) = identity {
+        check_identity(protocol, identity, &at.key("identity"), faults);
+    }
+    if let Some(auth) = auth {
+        check_login(auth, &at.key("auth"), faults);
+    }
+    let format = format.unwrap_or(Format::Raw);
+    if !is_network_format(format) {
+        let message = format!("no disk behind a server is opened as `{format}`");
+        faults.refuse(at.key("format"), message).help =
+            Some("an ISO or another plain image is `raw`".to_owned());
+    }
+    if *access == Some(DeviceAccess::Lun) {
+        let message = "only a unit of an iscsi target takes SCSI commands";
+        faults.refuse_unless(protocol == Iscsi, at.key("as"), message);
+        let message = "what takes SCSI commands has no format of its own";
+        faults.refuse_unless(format == Format::Raw, at.key("format"), message);
+    }
+}
+
+/// True for formats that QEMU reads and writes wherever they are.
+const fn is_network_format(format: Format) -> bool {
+    match format {
+        Format::Raw
+        | Format::Qcow2
+        | Format::Qcow
+        | Format::Qed
+        | Format::Vmdk
+        | Format::Vdi
+        | Format::Vhd
+        | Format::Vpc
+        | Format::Ploop => true,
+        // Of these QEMU only reads the first three; luks is encryption, and the others are no formats of its own.
+        Format::Bochs
+        | Format::Cloop
+        | Format::Dmg
+        | Format::Luks
+        | Format::Fat
+        | Format::Iso
+        | Format::Cow
+        | Format::Dir => false,
+    }
+}
+
+/// What a disk is called on a server.
+const fn shape(protocol: NetworkProtocol) -> &'static str {
+    match protocol {
+        Rbd => "`pool/image`",
+        Iscsi => "`target/unit`",
+        Gluster => "`volume/path`",
+        Nfs => "`/directory/file`",
+        Nbd => "by its export",
+        Ssh
+        | Http
+        | Https
+        | NetworkProtocol::Ftp
+        | Ftps
+        | NetworkProtocol::Sheepdog
+        | NetworkProtocol::Vxhs
+        | NetworkProtocol::Tftp => "by its path",
+    }
+}
+
+fn check_name(protocol: NetworkProtocol, name: Option<&str>, at: &SpecPath, faults: &mut Faults) {
+    let shape = shape(protocol);
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
+        if protocol != Nbd {
+            let message = format!("`name` is missing: a disk on {protocol} is called {shape}");
+            faults.refuse(at.clone(), message);
+        }
+        return;
+    };
+    let at = at.key("name");
+    let parts: Vec<&str> = name.split('/').collect();
+    let is_fit = match protocol {
+        // `NBD_MAX_STRING_SIZE`.
+        Nbd => name.len() <= 4096,
+        Rbd => (2..=3).contains(&parts.len()) && parts.iter().all(|part| !part.is_empty()),
+        Gluster => parts.len() >= 2 && !parts[0].is_empty() && !name.ends_with('/'),
+        Iscsi => {
+            let is_unit = |unit: &&str| unit.bytes().all(|byte| byte.is_ascii_digit());
+            !parts[0].is_empty()
+                && parts.len() <= 2
+                && parts[1..]
+                    .iter()
+                    .all(|unit| is_unit(unit) && unit.parse::<u32>().is_ok())
+        }
+        Nfs => name.starts_with('/') && !name.ends_with('/'),
+        Ssh
+        | Http
+        | Https
+        | NetworkProtocol::Ftp
+        | Ftps
+        | NetworkProtocol::Sheepdog
+        | NetworkProtocol::Vxhs
+        | NetworkProtocol::Tftp => true,
+    };
+    if !is_fit {
+        let message = format!(
+            "a disk on {protocol} is called {shape}, not `{}`",
+            shortened(name)
+        );
+        faults.refuse(at, message);
+    } else if protocol == Rbd && name.contains('@') {
+        let message = "what stands behind an @ is a snapshot";
+        faults.refuse(at, message).help = Some("write `snapshot` beside `name`".to_owned());
+    }
+}
+
+fn check_hosts(
+    protocol: NetworkProtocol,
+    hosts: &[NetworkHostSpec],
+    at: &SpecPath,
+    faults: &mut Faults,
+) {
+    match (protocol, hosts) {
+        (Rbd, _) | (Gluster, [_, ..]) | (_, [_]) => {}
+        (_, []) => {
+            let message = format!("`hosts` is missing: a disk on {protocol} is on a server");
+            faults.refuse(at.clone(), message).help =
+                Some("write `hosts: [NAME]` or `hosts: [NAME:PORT]`".to_owned());
+        }
+        (_, [_, _, ..]) => {
+            let message = format!(
+                "a disk on {protocol} has one server, and there are {}",
+                hosts.len()
+            );
+            faults.refuse(at.key("hosts"), message);
+        }
+    }
+    for (nth, host) in hosts.iter().enumerate() {
+        check_host(protocol, host, &at.key("hosts").index(nth), faults);
+    }
+}
+
+fn check_host(
+    protocol: NetworkProtocol,
+    host: &NetworkHostSpec,
+    at: &SpecPath,
+    faults: &mut Faults,
+) {
+    let NetworkHostSpec { name, port, socket } = host;
+    match (name, socket) {
+        (None, None) => {
+            let message = "a server has a `name`, or a `socket`";
+            faults.refuse(at.clone(), message);
+        }
+        (Some(_), Some(_)) => {
+            let message = "a server is reached by its name or behind a socket, not both";
+            faults.refuse(at.key("socket"), message);
+        }
+        (Some(name), None) => check_host_name(name, at, faults),
+        (None, Some(socket)) => {
+            check_path(socket, at.key("socket"), faults);
+            check_socket_length(socket, at.key("socket"), faults);
+            let message = format!("{protocol} runs over TCP, not over a UNIX socket");
+            let takes_sockets = matches!(protocol, Nbd | Gluster);
+            faults.refuse_unless(takes_sockets, at.key("socket"), message);
+            let message = "a UNIX socket has no port";
+            faults.refuse_unless(port.is_none(), at.key("port"), message);
+            return;
+        }
+    }
+    let Some(port) = port else { return };
+    if protocol == Nfs {
+        let message = "the port of an nfs server is found, not said";
+        faults.refuse(at.key("port"), message);
+    } else {
+        let message = format!("a port is a number from 1 to 65535, not {port}");
+        faults.refuse_unless((1..=65535).contains(port), at.key("port"), message);
+    }
+}
+
+fn check_host_name(name: &str, at: &SpecPath, faults: &mut Faults) {
+    let is_fit = if name.contains(':') {
+        // An address may say through which interface it is reached.
+        let address = name.split_once('%').map_or(name, |(address, _)| address);
+        address.parse::<Ipv6Addr>().is_ok()
+    } else {
+        !name.is_empty()
+            && name
+                .chars()
+                .all(|c| c.is_alphanumeric() || "-_.".contains(c))
+    };
+    if is_fit {
+        return;
+    }
+    let help = match name.split_once(':') {
+        Some(_) if name.starts_with('[') => "write the address without brackets",
+        Some(_) => "write the port as `port`",
+        None => "write a name such as store.example, or an address",
+    };
+    let message = format!("`{}` is no name of a server", shortened(name));
+    faults.refuse(at.key("name"), message).help = Some(help.to_owned());
+}
+
+/// Refuses what belongs to another protocol.
+fn check_members(network: &NetworkSpec, at: &SpecPath, faults: &mut Faults) {
+    let NetworkSpec {
+        protocol,
+        name: _,
+        hosts: _,
+        format: _,
+        query,
+        snapshot,
+        config_file,
+        initiator,
+        tls,
+        tls_hostname,
+        ssl_verify,
+        readahead,
+        timeout,
+        reconnect_delay,
+        identity,
+        known_hosts,
+        auth,
+        access: _, // with the format
+    } = network;
+    const CURL: &[NetworkProtocol] = &[Http, Https, NetworkProtocol::Ftp, Ftps];
+    const LOGIN: &[NetworkProtocol] = &[Rbd, Iscsi, Http, Https, NetworkProtocol::Ftp, Ftps, Ssh];
+    for (key, is_set, owners) in [
+        ("query", query.is_some(), &[Http, Https][..]),
+        ("snapshot", snapshot.is_some(), &[Rbd]),
+        ("config-file", config_file.is_some(), &[Rbd]),
+        ("initiator", initiator.is_some(), &[Iscsi]),
+        ("tls", *tls == Some(true), &[Nbd]),
+        ("tls-hostname", tls_hostname.is_some(), &[Nbd]),
+        ("ssl-verify", ssl_verify.is_some(), &[Https, Ftps]),
+        ("readahead", readahead.is_some(), CURL),
+        ("timeout", timeout.is_some(), CURL),
+        ("reconnect-delay", reconnect_delay.is_some(), &[Nbd]),
+        ("identity", identity.is_some(), &[Nfs, Ssh]),
+        ("known-hosts", known_hosts.is_some(), &[Ssh]),
+        ("auth", auth.is_some(), LOGIN),
+    ] {
+        if is_set && !owners.contains(protocol) {
+            let owners: Vec<&str> = owners.iter().map(|owner| owner.as_wire()).collect();
+            let message = format!("{protocol} has no `{key}`");
+            faults.refuse(at.key(key), message).help = Some(format!(
+                "it belongs to {}",
+                list_of(&owners).replace(" or ", " and ")
+            ));
+        }
+    }
+}
+
+fn check_identity(
+    protocol: NetworkProtocol,
+    identity: &NetworkIdentitySpec,
+    at: &SpecPath,
+    faults: &mut Faults,
+) {
+    let NetworkIdentitySpec {
+        user,
+        group,
+        username,
+        keyfile,
+        agent_socket,
+    } = identity;
+    for (key, is_set, owner) in [
+        ("user", user.is_some(), Nfs),
+        ("group", group.is_some(), Nfs),
+        ("username", username.is_some(), Ssh),
+        ("keyfile", keyfile.is_some(), Ssh),
+        ("agent-socket", agent_socket.is_some(), Ssh),
+    ] {
+        // On any other protocol there is no identity at all.
+        if is_set && owner != protocol && [Nfs, Ssh].contains(&protocol) {
+            let message = format!("{protocol} has no `{key}`, which belongs to {owner}");
+            faults.refuse(at.key(key), message);
+        }
+    }
+    for (path, key) in [(keyfile, "keyfile"), (agent_socket, "agent-socket")] {
+        if let Some(path) = path {
+            check_path(path, at.key(key), faults);
+        }
+    }
+    if protocol == Nfs && user.is_none() && group.is_none() {
+        faults.refuse(
+            at.clone(),
+            "nothing is said of the owner: write `user` or `group`",
+        );
+    }
+    if protocol == Ssh {
+        let message = "`username` is missing: somebody logs in";
+        faults.refuse_unless(username.is_some(), at.clone(), message);
+        let message = "libvirt takes nobody without a key: write `keyfile` or `agent-socket`";
+        let has_key = keyfile.is_some() || agent_socket.is_some();
+        faults.refuse_unless(has_key, at.clone(), message);
+    }
+}
+
+fn check_login(auth: &AuthenticationSpec, at: &SpecPath, faults: &mut Faults) {
+    let AuthenticationSpec { username, secret } = auth;
+    faults.refuse_unless(
+        !username.is_empty(),
+        at.key("username"),
+        "expected a name, found none",
+    );
+    let SecretSpec { uuid, usage } = secret;
+    let at = at.key("secret");
+    match (uuid, usage) {
+        (Some(_), Some(_)) => {
+            let message = "a secret is found by its `uuid` or by its `usage`, not both";
+            faults.refuse(at.key("usage"), message);
+        }
+        (None, None) => {
+            let message = "a secret is found by its `uuid` or by its `usage`";
+            faults.refuse(at, message);
+        }
+        (Some(uuid), None) => {
+            let message = format!("`{}` is no UUID", shortened(uuid));
+            faults.refuse_unless(is_uuid(uuid), at.key("uuid"), message);
+        }
+        (None, Some(_)) => {}
+    }
+}

@@ -1,0 +1,410 @@
+//! A disk behind a server: the `network` backend of a spec, and the same in the model.
+
+use schemars::{Schema, json_schema};
+use vmdisk_model::{
+    Authentication, Bytes, Format, Image, NetworkHost, NetworkIdentity, NetworkProtocol,
+    NetworkSource, Protocol, Secret, SecretReference, Switch,
+};
+
+use super::backend::DeviceAccess;
+use super::node::{Node, shortened};
+use super::section::{Reader, SpecValue, section};
+use super::value::{Word, word_value};
+
+section! {
+    /// A disk behind a server, to which QEMU speaks itself.
+    pub struct NetworkSpec {
+        /// How the server is spoken to.
+        protocol: NetworkProtocol = "protocol",
+        /// What the disk is called there: `pool/image` on rbd, `target/unit` on iscsi, `volume/path` on gluster, the
+        /// export on nbd (default: the server's own), a path on the others.
+        name: Option<String> = "name",
+        /// The servers: exactly one; on gluster one or more; on rbd any number, and none where Ceph's configuration
+        /// names them.
+        hosts: Option<Vec<NetworkHostSpec>> = "hosts",
+        /// Format of the image; default `raw`, never guessed.
+        format: Option<Format> = "format",
+        /// What follows the `?` of the address; http and https.
+        query: Option<String> = "query",
+        /// Snapshot, which is only read; rbd.
+        snapshot: Option<String> = "snapshot",
+        /// Ceph's configuration on the host; rbd.
+        config_file: Option<String> = "config-file",
+        /// Name by which this host logs in to the target; iscsi.
+        initiator: Option<String> = "initiator",
+        /// Whether the connection is encrypted; nbd.
+        tls: Option<bool> = "tls",
+        /// Name that the server's certificate must have; nbd with `tls` (QEMU 7.0, libvirt 8.2).
+        tls_hostname: Option<String> = "tls-hostname",
+        /// Whether the server's certificate is verified; https and ftps, left to QEMU (yes).
+        ssl_verify: Option<bool> = "ssl-verify",
+        /// How much is read ahead, a multiple of 512 bytes; http, https, ftp and ftps, left to QEMU (256 KiB).
+        readahead: Option<Bytes> = "readahead",
+        /// Seconds after which a request has failed, at most 10000; http, https, ftp and ftps, left to QEMU (5).
+        timeout: Option<u64> = "timeout",
+        /// Seconds during which a lost connection is made anew before requests fail; nbd (libvirt 9.2), left to QEMU (0).
+        reconnect_delay: Option<u32> = "reconnect-delay",
+        /// As whom; nfs and ssh.
+        identity: Option<NetworkIdentitySpec> = "identity",
+        /// File with the keys of known servers; ssh (libvirt 9.8).
+        known_hosts: Option<String> = "known-hosts",
+        /// How QEMU logs in; rbd, iscsi, http, https, ftp, ftps and ssh.
+        auth: Option<AuthenticationSpec> = "auth",
+        /// Whether the guest sees an emulated disk or the unit's own SCSI commands; iscsi, default `emulated`.
+        access: Option<DeviceAccess> = "as",
+    }
+}
+
+section! {
+    /// One server: a name with a port, or a UNIX socket.
+    #[derive(Default)]
+    pub struct NetworkHostSpec {
+        /// Name or address.
+        name: Option<String> = "name",
+        /// Port; default: the protocol's own.
+        port: Option<u32> = "port",
+        /// Absolute path of a UNIX socket on the host; nbd and gluster.
+        socket: Option<String> = "socket",
+    }
+}
+
+section! {
+    /// As whom a server is spoken to.
+    #[derive(Default)]
+    pub struct NetworkIdentitySpec {
+        /// Owner of files on nfs: a name, or `+` and a number; QEMU alone takes numbers only.
+        user: Option<String> = "user",
+        /// Group of files on nfs, in the same way.
+        group: Option<String> = "group",
+        /// Who logs in over ssh; libvirt wants a key or an agent with it.
+        username: Option<String> = "username",
+        /// File with the private key for ssh (libvirt 9.8).
+        keyfile: Option<String> = "keyfile",
+        /// Socket of the ssh agent (libvirt 9.8).
+        agent_socket: Option<String> = "agent-socket",
+    }
+}
+
+section! {
+    /// How QEMU logs in to a server.
+    pub struct AuthenticationSpec {
+        /// Who.
+        username: String = "username",
+        /// With what; the value itself stands in no spec.
+        secret: SecretSpec = "secret",
+    }
+}
+
+section! {
+    /// A secret that libvirt keeps, by its number or by its usage.
+    #[derive(Default)]
+    pub struct SecretSpec {
+        /// Its UUID.
+        uuid: Option<String> = "uuid",
+        /// Its usage.
+        usage: Option<String> = "usage",
+    }
+}
+
+/// What libvirt and QEMU still speak.
+pub(crate) const PROTOCOLS: [NetworkProtocol; 10] = [
+    NetworkProtocol::Nbd,
+    NetworkProtocol::Rbd,
+    NetworkProtocol::Iscsi,
+    NetworkProtocol::Gluster,
+    NetworkProtocol::Nfs,
+    NetworkProtocol::Ssh,
+    NetworkProtocol::Http,
+    NetworkProtocol::Https,
+    NetworkProtocol::Ftp,
+    NetworkProtocol::Ftps,
+];
+
+impl Word for NetworkProtocol {
+    const ALL_WORDS: &'static [&'static str] = &{
+        let mut words = [""; PROTOCOLS.len()];
+        let mut nth = 0;
+        while nth < words.len() {
+            words[nth] = PROTOCOLS[nth].as_wire();
+            nth += 1;
+        }
+        words
+    };
+
+    fn word(self) -> &'static str {
+        self.as_wire()
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        NetworkProtocol::from_wire(word).filter(|protocol| PROTOCOLS.contains(protocol))
+    }
+}
+
+word_value!(NetworkProtocol);
+
+impl SpecValue for Vec<NetworkHostSpec> {
+    /// One text is a list of one.
+    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+        let items = match node {
+            Node::List(items) => items,
+            Node::Text(_) | Node::Map(_) => vec![node],
+            Node::Null | Node::Bool(_) | Node::Integer(_) | Node::OtherNumber => {
+                let message = format!("expected a list of servers, found {}", node.describe());
+                reader.refuse(message).help = Some("write `[NAME:PORT]`".to_owned());
+                return None;
+            }
+        };
+        if items.is_empty() {
+            reader.refuse("the list of servers is empty");
+            return None;
+        }
+        let mut hosts = Vec::with_capacity(items.len());
+        for (nth, item) in items.into_iter().enumerate() {
+            let below = reader.at().index(nth);
+            hosts.push(reader.inside(below, |reader| read_host(item, reader)));
+        }
+        hosts.into_iter().collect()
+    }
+
+    fn write(&self) -> Node {
+        Node::List(self.iter().map(SpecValue::write).collect())
+    }
+
+    fn schema() -> Schema {
+        let text = String::schema();
+        let host = NetworkHostSpec::schema();
+        json_schema!({
+            "anyOf": [
+                text,
+                host,
+                { "type": "array", "items": { "anyOf": [text, host] }, "minItems": 1 }
+            ]
+        })
+    }
+}
+
+/// Reads a server: its keys, or `NAME`, `NAME:PORT`, `[ADDRESS]:PORT` or the path of a socket.
+fn read_host(node: Node, reader: &mut Reader) -> Option<NetworkHostSpec> {
+    let Node::Text(text) = &node else {
+        return NetworkHostSpec::read(node, reader);
+    };
+    if text.starts_with('/') {
+        let socket = String::read(node, reader)?;
+        return Some(NetworkHostSpec {
+            socket: Some(socket),
+            ..NetworkHostSpec::default()
+        });
+    }
+    let (name, port) = match text.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((name, "")) => (name, None),
+            Some((name, rest)) if rest.starts_with(':') => (name, Some(&rest[1..])),
+            Some(_) | None => {
+                let message = format!("`{}` is no server", shortened(text));
+                reader.refuse(message).help = Some("write `[ADDRESS]:PORT`".to_owned());
+                return None;
+            }
+        },
+        None => match text.split_once(':') {
+            // With more than one colon it is an IPv6 address.
+            Some((name, port)) if !port.contains(':') => (name, Some(port)),
+            Some(_) | None => (text.as_str(), None),
+        },
+    };
+    let port = match port {
+        Some(port) => Some(u32::read(Node::Text(port.to_owned()), reader)?),
+        None => None,
+    };
+    let name = String::read(Node::Text(name.to_owned()), reader)?;
+    Some(NetworkHostSpec {
+        name: Some(name),
+        port,
+        ..NetworkHostSpec::default()
+    })
+}
+
+fn switch(on: bool) -> Switch {
+    if on { Switch::On } else { Switch::Off }
+}
+
+impl NetworkSpec {
+    /// A disk behind a server with every option left open.
+    pub fn new(protocol: NetworkProtocol) -> Self {
+        NetworkSpec {
+            protocol,
+            name: None,
+            hosts: None,
+            format: None,
+            query: None,
+            snapshot: None,
+            config_file: None,
+            initiator: None,
+            tls: None,
+            tls_hostname: None,
+            ssl_verify: None,
+            readahead: None,
+            timeout: None,
+            reconnect_delay: None,
+            identity: None,
+            known_hosts: None,
+            auth: None,
+            access: None,
+        }
+    }
+
+    /// Why nothing can be written to it, if nothing can.
+    pub(crate) fn only_read_because(&self) -> Option<String> {
+        let protocol = self.protocol;
+        if protocol.is_curl() {
+            return Some(format!("QEMU writes nothing over {protocol}"));
+        }
+        let is_snapshot = self.snapshot.is_some();
+        is_snapshot.then(|| "a snapshot stays what it is".to_owned())
+    }
+
+    /// A name for what it opens: equal names are the same storage.
+    pub(crate) fn storage(&self) -> String {
+        format!(
+            "{}:{:?}{:?}{:?}{:?}",
+            self.protocol, self.hosts, self.name, self.query, self.snapshot
+        )
+    }
+
+    /// The image, in this format.
+    pub(crate) fn to_image(&self, format: Format) -> Image {
+        let NetworkSpec {
+            protocol,
+            name,
+            hosts,
+            format: _, // the planner's choice
+            query,
+            snapshot,
+            config_file,
+            initiator,
+            tls,
+            tls_hostname,
+            ssl_verify,
+            readahead,
+            timeout,
+            reconnect_delay,
+            identity,
+            known_hosts,
+            auth,
+            access: _, // the frontend's
+        } = self;
+        let hosts = hosts.iter().flatten().map(NetworkHostSpec::to_model);
+        let source = NetworkSource {
+            protocol: *protocol,
+            name: name.clone(),
+            query: query.clone(),
+            hosts: hosts.collect(),
+            snapshot: snapshot.clone(),
+            config_file: config_file.clone(),
+            initiator: initiator.clone(),
+            tls: tls.map(switch),
+            tls_hostname: tls_hostname.clone(),
+            ssl_verify: ssl_verify.map(switch),
+            // They may be secrets.
+            cookies: Vec::new(),
+            readahead: *readahead,
+            timeout: *timeout,
+            reconnect_delay: *reconnect_delay,
+            identity: identity.as_ref().map(NetworkIdentitySpec::to_model),
+            known_hosts: known_hosts.clone(),
+        };
+        let mut image = Image::new(Some(format), Protocol::Network(Box::new(source)));
+        image.authentication = auth.as_ref().map(|auth| auth.to_model(*protocol));
+        image
+    }
+}
+
+impl NetworkHostSpec {
+    fn to_model(&self) -> NetworkHost {
+        let NetworkHostSpec { name, port, socket } = self;
+        match socket {
+            Some(socket) => NetworkHost::unix(socket),
+            None => NetworkHost {
+                name: name.clone(),
+                port: *port,
+                ..NetworkHost::default()
+            },
+        }
+    }
+}
+
+impl NetworkIdentitySpec {
+    fn to_model(&self) -> NetworkIdentity {
+        let NetworkIdentitySpec {
+            user,
+            group,
+            username,
+            keyfile,
+            agent_socket,
+        } = self.clone();
+        NetworkIdentity {
+            user,
+            group,
+            username,
+            keyfile,
+            agent_socket,
+        }
+    }
+
+    /// The same in a spec.
+    pub(super) fn of_model(identity: &NetworkIdentity) -> Self {
+        let NetworkIdentity {
+            user,
+            group,
+            username,
+            keyfile,
+            agent_socket,
+        } = identity.clone();
+        NetworkIdentitySpec {
+            user,
+            group,
+            username,
+            keyfile,
+            agent_socket,
+        }
+    }
+}
+
+/// The kind of secret that a protocol logs in with, in libvirt's words; a name and a password are those of iscsi.
+pub(super) const fn secret_type(protocol: NetworkProtocol) -> &'static str {
+    match protocol {
+        NetworkProtocol::Rbd => "ceph",
+        NetworkProtocol::Nbd
+        | NetworkProtocol::Iscsi
+        | NetworkProtocol::Sheepdog
+        | NetworkProtocol::Gluster
+        | NetworkProtocol::Vxhs
+        | NetworkProtocol::Nfs
+        | NetworkProtocol::Http
+        | NetworkProtocol::Https
+        | NetworkProtocol::Ftp
+        | NetworkProtocol::Ftps
+        | NetworkProtocol::Tftp
+        | NetworkProtocol::Ssh => "iscsi",
+    }
+}
+
+impl AuthenticationSpec {
+    fn to_model(&self, protocol: NetworkProtocol) -> Authentication {
+        let AuthenticationSpec { username, secret } = self;
+        let reference = match secret {
+            SecretSpec {
+                uuid: Some(uuid), ..
+            } => SecretReference::Uuid(uuid.clone()),
+            SecretSpec { uuid: None, usage } => {
+                SecretReference::Usage(usage.clone().unwrap_or_default())
+            }
+        };
+        Authentication {
+            username: Some(username.clone()),
+            secret: Some(Secret {
+                secret_type: Some(secret_type(protocol).to_owned()),
+                reference,
+            }),
+        }
+    }
+}

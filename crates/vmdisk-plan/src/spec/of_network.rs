@@ -1,0 +1,179 @@
+//! From a source on a network to the backend that asks for it.
+
+use vmdisk_model::{
+    Authentication, Device, Disk, DiskField, FieldPath, Format, Image, ImageField, NetworkHost,
+    NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport, Secret, SecretReference,
+    Switch,
+};
+
+use super::backend::DeviceAccess;
+use super::network::{
+    AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS, SecretSpec,
+    secret_type,
+};
+use super::of_domain::Report;
+
+/// The backend of a source on a network; `None` if no spec can say it.
+pub(super) fn network_of(
+    nth: usize,
+    disk: &Disk,
+    image: &Image,
+    source: &NetworkSource,
+    report: &mut Report,
+) -> Option<NetworkSpec> {
+    let NetworkSource {
+        protocol,
+        name,
+        query,
+        hosts,
+        snapshot,
+        config_file,
+        initiator,
+        tls,
+        tls_hostname,
+        ssl_verify,
+        cookies,
+        readahead,
+        timeout,
+        reconnect_delay,
+        identity,
+        known_hosts,
+    } = source;
+    let protocol = *protocol;
+    let at = |field| FieldPath::Image(nth, 0, field);
+    if !PROTOCOLS.contains(&protocol) {
+        let what = format!("a source on {protocol}, to which no QEMU of today speaks,");
+        report.leave(at(ImageField::NetworkProtocol), what, true);
+        return None;
+    }
+    let mut servers = Vec::with_capacity(hosts.len());
+    for host in hosts {
+        let Some(server) = host_of(host) else {
+            let what = "a server that is reached over RDMA";
+            report.leave(at(ImageField::Hosts), what, true);
+            return None;
+        };
+        servers.push(server);
+    }
+    if !cookies.is_empty() {
+        let what = "what the server is told in cookies, which may be secret,";
+        report.leave(at(ImageField::Cookies), what, false);
+    }
+    let is_on = |switch: &Option<Switch>| switch.map(|switch| switch == Switch::On);
+    let format = image.format.unwrap_or(Format::Raw);
+    let is_lun = disk.frontend.effective_device() == Device::Lun;
+    let spec = NetworkSpec {
+        protocol,
+        name: name.clone(),
+        hosts: (!servers.is_empty()).then_some(servers),
+        format: (format != Format::Raw).then_some(format),
+        query: query.clone(),
+        snapshot: snapshot.clone(),
+        config_file: config_file.clone(),
+        initiator: initiator.clone(),
+        tls: is_on(tls),
+        tls_hostname: tls_hostname.clone(),
+        ssl_verify: is_on(ssl_verify),
+        readahead: *readahead,
+        timeout: *timeout,
+        reconnect_delay: *reconnect_delay,
+        identity: identity
+            .as_ref()
+            .and_then(|identity| identity_of(nth, protocol, identity, report)),
+        known_hosts: known_hosts.clone(),
+        auth: image
+            .authentication
+            .as_ref()
+            .and_then(|login| login_of(nth, protocol, login, report)),
+        access: is_lun.then_some(DeviceAccess::Lun),
+    };
+    if spec.only_read_because().is_some() && disk.is_writable() {
+        let what = format!("that the guest may write, which QEMU cannot over {protocol},");
+        report.leave(FieldPath::Disk(nth, DiskField::ReadOnly), what, false);
+    }
+    Some(spec)
+}
+
+/// A server; `None` if it is reached in a way that no spec says.
+fn host_of(host: &NetworkHost) -> Option<NetworkHostSpec> {
+    let NetworkHost {
+        name,
+        port,
+        transport,
+        socket,
+    } = host;
+    match transport {
+        None | Some(NetworkTransport::Tcp) => Some(NetworkHostSpec {
+            name: name.clone(),
+            port: *port,
+            socket: socket.clone(),
+        }),
+        Some(NetworkTransport::Unix) => Some(NetworkHostSpec {
+            socket: socket.clone(),
+            ..NetworkHostSpec::default()
+        }),
+        Some(NetworkTransport::Rdma) => None,
+    }
+}
+
+fn identity_of(
+    nth: usize,
+    protocol: NetworkProtocol,
+    identity: &NetworkIdentity,
+    report: &mut Report,
+) -> Option<NetworkIdentitySpec> {
+    if *identity == NetworkIdentity::default() {
+        return None;
+    }
+    let has_key = identity.keyfile.is_some() || identity.agent_socket.is_some();
+    if protocol == NetworkProtocol::Ssh && !has_key {
+        // libvirt refuses it, and QEMU alone has the keys of its user.
+        let what = "who logs in, without a key or an agent,";
+        report.leave(FieldPath::Image(nth, 0, ImageField::Identity), what, false);
+        return None;
+    }
+    Some(NetworkIdentitySpec::of_model(identity))
+}
+
+fn login_of(
+    nth: usize,
+    protocol: NetworkProtocol,
+    login: &Authentication,
+    report: &mut Report,
+) -> Option<AuthenticationSpec> {
+    let at = FieldPath::Image(nth, 0, ImageField::Authentication);
+    let Authentication { username, secret } = login;
+    let (Some(username), Some(secret)) = (username, secret) else {
+        let what = "how QEMU logs in, without a name and a secret of libvirt's,";
+        report.leave(at, what, false);
+        return None;
+    };
+    let Secret {
+        secret_type: word,
+        reference,
+    } = secret;
+    let found = match reference {
+        SecretReference::Uuid(uuid) => SecretSpec {
+            uuid: Some(uuid.clone()),
+            usage: None,
+        },
+        SecretReference::Usage(usage) => SecretSpec {
+            uuid: None,
+            usage: Some(usage.clone()),
+        },
+        SecretReference::File { .. } | SecretReference::Object(_) => {
+            let what = "how QEMU logs in, with a secret that is none of libvirt's,";
+            report.leave(at, what, false);
+            return None;
+        }
+    };
+    let expected = secret_type(protocol);
+    if word.as_deref() != Some(expected) {
+        let what = format!("the type of the secret, which is '{expected}' then,");
+        report.leave(at, what, false);
+    }
+    Some(AuthenticationSpec {
+        username: username.clone(),
+        secret: found,
+    })
+}

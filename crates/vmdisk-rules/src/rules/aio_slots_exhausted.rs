@@ -1,0 +1,170 @@
+//! `aio-slots-exhausted`
+
+use std::collections::BTreeSet;
+
+use vmdisk_facts::Version;
+use vmdisk_model::{AioMode, Disk, DiskField, Domain, FieldPath, IoThreadId};
+
+use crate::io_uring::is_opened_by_path;
+use crate::rule::declare_rule;
+use crate::{Confidence, Context, Evidence, Group, Report, Severity, iothreads};
+
+declare_rule! {
+    /// The disks need more slots for Linux AIO than the host has left.
+    ///
+    /// ## What it does
+    /// Counts the threads that disks with `io='native'` run in: the iothreads that they or their controllers name,
+    /// and the main loop for the others. Each takes 1024 of `fs.aio-max-nr`, which all processes of the host share.
+    /// Reported is what the host does not have; as advice, what it does not have free now (`fs.aio-nr`), which may
+    /// be the guest's own if it is running.
+    ///
+    /// ## Why it matters
+    /// The default of 65536 is enough for 64 threads on the whole host. QEMU 5.2 and 7.2 do not start without; 10.0
+    /// and 11.1 start, say `Unable to use Linux AIO, falling back to thread pool` at the first request, and go on
+    /// with threads: the guest is slower than it was on another host, and nothing else tells.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-aio-slots-taken
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <iothreads>2</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='native' iothread='1'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='native' iothread='2'/>
+    ///       <source file='/srv/img/web1-data.img'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-aio-slots-taken
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='native' iothread='1'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='native' iothread='1'/>
+    ///       <source file='/srv/img/web1-data.img'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Without facts there is no telling.
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none' io='native'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "aio-slots-exhausted",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1 with io_setup failing with EAGAIN, tests/tests/qemu_refuses/denied.rs",
+            },
+            Evidence::Source("Linux Documentation/admin-guide/sysctl/fs.rst, aio-nr and aio-max-nr: 65536"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+/// What one thread takes (`MAX_EVENTS` in QEMU's block/linux-aio.c).
+const SLOTS: u64 = 1024;
+
+/// The last major version of which one was tried that does not start.
+const REFUSING: u32 = 7;
+
+/// The first version that was tried and goes on with threads.
+const FALLING_BACK: Version = Version(10, 0, 0);
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut threads: BTreeSet<Option<IoThreadId>> = BTreeSet::new();
+    let mut first = None;
+    for (index, disk, image) in context.images() {
+        if disk.backend.aio == Some(AioMode::Native) && is_opened_by_path(image) {
+            first.get_or_insert((index, disk));
+            threads.extend(threads_of(context.domain, disk));
+        }
+    }
+    let Some((index, disk)) = first else {
+        return;
+    };
+    let at = FieldPath::Disk(index, DiskField::Aio);
+    let most = context
+        .host(|| "fs.aio-max-nr".to_owned())
+        .and_then(|host| {
+            let limits = &host.facts().limits;
+            let most = Context::known(limits.aio_max_nr.as_ref(), || "fs.aio-max-nr".to_owned())?;
+            Ok(most.map(|most| (*most, limits.aio_nr.value().copied().unwrap_or(0))))
+        });
+    let Some(Some((most, taken))) = report.require(at, most) else {
+        return;
+    };
+    let needed = u64::try_from(threads.len())
+        .unwrap_or(u64::MAX)
+        .saturating_mul(SLOTS);
+    let free = most.saturating_sub(taken);
+    if needed <= free {
+        return;
+    }
+    let title = format!(
+        "the disks with io='native' need {needed} slots for Linux AIO, and the host has {}",
+        if needed > most {
+            format!("{most}")
+        } else {
+            format!("{free} of {most} left")
+        }
+    );
+    let s = if threads.len() == 1 { "" } else { "s" };
+    let finding = report.finding(at, title);
+    finding
+        .label(format!("`{}` is the first of them", disk.name()))
+        .note(format!("{} thread{s} with {SLOTS} slots each", threads.len()))
+        .help(format!(
+            "raise fs.aio-max-nr on the host to {} or more, put the disks into fewer iothreads, or write io='io_uring'",
+            taken.saturating_add(needed).max(most.saturating_mul(2))
+        ));
+    let (severity, confidence) = match context.target.qemu {
+        Some(qemu) if qemu >= FALLING_BACK => (Severity::Warning, Confidence::Certain),
+        Some(Version(major, _, _)) if major <= REFUSING => (Severity::Error, Confidence::Certain),
+        Some(_) | None => (Severity::Error, Confidence::Assumed),
+    };
+    finding.severity(severity).confidence(confidence);
+    if needed <= most {
+        finding
+            .severity(Severity::Advice)
+            .confidence(Confidence::Assumed)
+            .note("if the guest is running, those that are taken are its own too");
+    }
+}
+
+/// The threads that a disk's requests run in; `None` is the main loop.
+fn threads_of(domain: &Domain, disk: &Disk) -> Vec<Option<IoThreadId>> {
+    let mut own: Vec<Option<IoThreadId>> = iothreads::of_disk(disk).map(Some).collect();
+    if let Some((_, controller)) = iothreads::virtio_scsi_of(domain, disk) {
+        own.extend(iothreads::of_controller(controller).map(Some));
+    }
+    if own.is_empty() {
+        own.push(None);
+    }
+    own
+}

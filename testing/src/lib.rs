@@ -1,0 +1,45 @@
+//! What tests of several crates need of the host that they run on: its programs, and loop devices.
+
+mod loop_device;
+
+use std::process::Command;
+
+pub use loop_device::LoopDevice;
+
+/// Runs a program and gives what it printed.
+///
+/// # Errors
+/// If it cannot be started or fails: its name, its arguments and what it said.
+pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .output()
+        .map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!(
+        "{program} {}: {}",
+        arguments.join(" "),
+        said.trim()
+    ))
+}
+
+/// Gives up on a test that cannot run here, with a line that says why.
+///
+/// # Panics
+/// If `VMDISK_REAL=require` says that every test has to run.
+#[expect(clippy::print_stderr, reason = "a test that did not run says so")]
+pub fn needed<T>(made: Result<T, String>) -> Option<T> {
+    match made {
+        Ok(value) => Some(value),
+        Err(reason) => {
+            let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
+            assert!(!required, "cannot run here: {reason}");
+            eprintln!("skipped: {reason}");
+            None
+        }
+    }
+}
