@@ -38,5 +38,7 @@ mod plan_then_lint;
 mod readme;
 #[path = "integration/script_is_run.rs"]
 mod script_is_run;
+#[path = "integration/silent.rs"]
+mod silent;
 #[path = "integration/touches_nothing.rs"]
 mod touches_nothing;

@@ -60,8 +60,18 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
     ("disk-serial.xml", "unit-out-of-range", NO_SUCH_UNIT),
     (
         "disk-slices.x86_64-latest.xml",
+        "duplicate-disk-source",
+        "one disk writes a file that another stands on, in other parts of it, and QEMU locks whole files",
+    ),
+    (
+        "disk-slices.x86_64-latest.xml",
         "slice-unaligned",
         "a slice whose size ends inside a sector, which QEMU refuses (`Specified size is not multiple of 512`)",
+    ),
+    (
+        "disk-slices.xml",
+        "duplicate-disk-source",
+        "one disk writes a file that another stands on, in other parts of it, and QEMU locks whole files",
     ),
     (
         "disk-slices.xml",
@@ -90,6 +100,16 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
         NO_SUCH_UNIT,
     ),
     ("disk-source-pool.xml", "unit-out-of-range", NO_SUCH_UNIT),
+    (
+        "virtio-lun.x86_64-9.0.0.xml",
+        "lun-on-virtio-blk",
+        "libvirt takes it for QEMU 9.0, which says `Please set scsi=off for virtio-blk devices` and ends",
+    ),
+    (
+        "virtio-lun.xml",
+        "lun-on-virtio-blk",
+        "libvirt takes it for QEMU 9.0, which says `Please set scsi=off for virtio-blk devices` and ends",
+    ),
     (
         "virtio-lun.x86_64-9.0.0.xml",
         "unstable-device-path",

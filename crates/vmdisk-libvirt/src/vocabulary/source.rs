@@ -129,6 +129,9 @@ static NVME: ElementSpec = ElementSpec::new("source")
         attribute("type", (6, 0, 0), Words(&["pci"])),
         attribute("managed", (6, 0, 0), YES_NO).is(Image(ImageField::Managed)),
         attribute("namespace", (6, 0, 0), AnyBase).is(Image(ImageField::Namespace)),
+        // Read wherever it stands, and refused here.
+        attribute("startupPolicy", (6, 0, 0), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (6, 0, 0), Unsigned32),
     ])
     .children(&[
@@ -144,6 +147,9 @@ static VHOST_USER: ElementSpec = ElementSpec::new("source")
     .attributes(&[
         attribute("type", (7, 1, 0), Words(&["unix"])),
         attribute("path", (7, 1, 0), Text).is(Disk(DiskField::SocketPath)),
+        // Read wherever it stands, and refused here.
+        attribute("startupPolicy", (7, 1, 0), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (7, 1, 0), Unsigned32),
     ])
     .children(&[
@@ -156,6 +162,9 @@ static VHOST_VDPA: ElementSpec = ElementSpec::new("source")
     .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("dev", (9, 8, 0), Text).is(Image(ImageField::Path)),
+        // Read wherever it stands, and refused here.
+        attribute("startupPolicy", (9, 8, 0), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (9, 8, 0), Unsigned32),
     ])
     .children(COMMON_CHILDREN);

@@ -92,8 +92,8 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain"),
             Evidence::refused_by_libvirt_at_start("is self-referential or too deeply nested", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse on a loop"),
+            Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain"),
             Evidence::NotMeasuredHere(
                 "what a long chain costs depends on how much of the disk lies in its upper images; 8 is a choice, not a measured bound",
             ),

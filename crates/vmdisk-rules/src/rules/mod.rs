@@ -68,6 +68,7 @@ mod iothread_unused;
 mod iothread_without_ioeventfd;
 mod locking_off;
 mod login_refused;
+mod lun_on_virtio_blk;
 mod lun_option_refused;
 mod lun_refused;
 mod machine_missing_in_qemu;
@@ -124,6 +125,7 @@ mod snapshot_ignored_by_blockdev;
 mod source_is_mounted;
 mod source_kind_mismatch;
 mod source_missing;
+mod source_option_ignored;
 mod startup_policy_refused;
 mod target_bus_mismatch;
 mod target_name_refused;
@@ -224,6 +226,7 @@ pub static RULES: &[&Rule] = &[
     &iothread_without_ioeventfd::RULE,
     &locking_off::RULE,
     &login_refused::RULE,
+    &lun_on_virtio_blk::RULE,
     &lun_option_refused::RULE,
     &lun_refused::RULE,
     &machine_missing_in_qemu::RULE,
@@ -280,6 +283,7 @@ pub static RULES: &[&Rule] = &[
     &source_is_mounted::RULE,
     &source_kind_mismatch::RULE,
     &source_missing::RULE,
+    &source_option_ignored::RULE,
     &startup_policy_refused::RULE,
     &target_bus_mismatch::RULE,
     &target_name_refused::RULE,

@@ -176,8 +176,8 @@ pub(crate) const TABLE: &[Allowed] = &[
     },
     Allowed {
         rule: "duplicate-disk-source",
-        reason: "the spec gives one device under two names that only facts see through",
-        holds: exists,
+        reason: "the spec gives one device under two names that only facts see through, or one image to write and to stand on",
+        holds: chain_exists,
     },
     Allowed {
         rule: "encryption-mismatch",
