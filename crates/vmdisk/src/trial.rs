@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use vmdisk_model::{
     Backend, BackendSource, Backing, Bytes, Device, Disk, DiskField, Domain, DomainField,
-    DomainType, FieldPath, Format, Image, MachineType, MemoryBacking, Protocol, Scope, TargetBus,
+    DomainType, FieldPath, Format, Image, MachineType, MemoryAccess, MemoryBacking, MemorySource,
+    Protocol, Scope, Slice, TargetBus, VhostUserSocket,
 };
-use vmdisk_qemu::{Argument, QemuOption};
+use vmdisk_qemu::{Argument, ArgumentValue, QemuOption, StorageDaemon};
 use vmdisk_rules::Severity;
 
 use crate::Target;
@@ -28,6 +29,8 @@ const MEMORY: Bytes = Bytes(256 << 20);
 pub struct Trial {
     /// The images to be made before the start.
     pub stand_ins: Vec<StandIn>,
+    /// The daemons to be started then, and before QEMU: they stand for those that serve disks of the guest.
+    pub daemons: Vec<StorageDaemon>,
     /// What is not tried, and why.
     pub not_tried: Vec<(FieldPath, String)>,
     arguments: Vec<Argument>,
@@ -40,9 +43,11 @@ pub struct StandIn {
     pub path: String,
     /// What the guest's is called.
     pub stands_for: String,
-    /// Its first bytes.
+    /// Bytes that are in it.
     pub head: Vec<u8>,
-    /// Its size; what lies behind the first bytes is a hole.
+    /// Where these begin.
+    pub offset: u64,
+    /// Its size; all else is a hole.
     pub bytes: u64,
 }
 
@@ -72,12 +77,21 @@ pub struct Tried {
 
 impl Trial {
     /// How to try a guest on a QEMU; stand-ins for its images are to be made in `folder`, an absolute path.
-    pub fn new(domain: &Domain, target: &Target, folder: &str) -> Self {
+    /// `has_storage_daemon` says whether there is a `qemu-storage-daemon`, which stands for the daemons of the guest.
+    pub fn new(domain: &Domain, target: &Target, folder: &str, has_storage_daemon: bool) -> Self {
         let mut trial = Trial::default();
+        let is_served = |disk: &Disk| matches!(disk.backend.source, BackendSource::VhostUser(_));
+        // Bare disks leave the memory open.
+        let shares_memory = domain.scope == Scope::DisksOnly || domain.memory_backing.is_shared();
+        let needs_shared = shares_memory && domain.disks.iter().any(is_served);
         let mut guest = Domain {
             domain_type: Some(DomainType::Qemu),
             memory: Some(MEMORY),
-            memory_backing: MemoryBacking::default(),
+            memory_backing: MemoryBacking {
+                source: needs_shared.then_some(MemorySource::Memfd),
+                access: needs_shared.then_some(MemoryAccess::Shared),
+                ..MemoryBacking::default()
+            },
             disks: Vec::new(),
             ..domain.clone()
         };
@@ -106,6 +120,8 @@ impl Trial {
         let mut folder = Folder {
             path: folder,
             names: BTreeMap::new(),
+            has_storage_daemon,
+            shares_memory,
         };
         // The numbers of the disks that are tried, in the guest's own numbering.
         let mut numbers = Vec::new();
@@ -133,6 +149,7 @@ impl Trial {
             let problems = match vmdisk_qemu::write(&guest, &options) {
                 Ok(line) => {
                     trial.arguments = line.arguments;
+                    trial.daemons = line.daemons;
                     break;
                 }
                 Err(problems) => problems.0,
@@ -159,6 +176,18 @@ impl Trial {
         }
         for argument in &mut trial.arguments {
             argument.origin = renumbered(argument.origin, &numbers);
+        }
+        // As many queues as a device takes where nobody says how many: one for each CPU.
+        let queues = guest.vcpus.unwrap_or(1).clamp(1, MOST_QUEUES);
+        for daemon in &mut trial.daemons {
+            for argument in &mut daemon.arguments {
+                if let (QemuOption::Export, ArgumentValue::Json(export)) =
+                    (argument.option, &mut argument.value)
+                    && export.get("num-queues").is_none()
+                {
+                    export.push("num-queues", queues);
+                }
+            }
         }
         trial
     }
@@ -187,7 +216,9 @@ impl Trial {
         let numbered = self.arguments.iter().enumerate();
         numbered
             .filter(|(_, argument)| {
-                argument.option == QemuOption::Device && argument.property("drive").is_some()
+                argument.option == QemuOption::Device
+                    && (argument.property("drive").is_some()
+                        || argument.property("chardev").is_some())
             })
             .map(|(number, _)| number)
             .collect()
@@ -284,6 +315,10 @@ fn renumbered(at: FieldPath, numbers: &[usize]) -> FieldPath {
 struct Folder<'a> {
     path: &'a str,
     names: BTreeMap<String, StandIn>,
+    /// True if a daemon can be started.
+    has_storage_daemon: bool,
+    /// True if the guest's memory may be mapped by a daemon.
+    shares_memory: bool,
 }
 
 impl Folder<'_> {
@@ -295,22 +330,46 @@ impl Folder<'_> {
             );
         }
         let mut left_out = Vec::new();
+        let mut backend = disk.backend.clone();
         let source = match &disk.backend.source {
             BackendSource::Image(image) => {
                 let is_floppy = disk.frontend.effective_device() == Device::Floppy;
                 BackendSource::Image(Box::new(self.image(image, is_floppy, &mut left_out)))
             }
             BackendSource::Empty => BackendSource::Empty,
-            BackendSource::VhostUser(_) => {
-                return Err("a daemon serves it, and none is started for a trial".to_owned());
+            BackendSource::VhostUser(socket) => {
+                if !self.shares_memory {
+                    let why = "a daemon serves it, which could not map the guest's private memory";
+                    return Err(why.to_owned());
+                }
+                if !self.has_storage_daemon {
+                    let why =
+                        "a daemon serves it, and there is no qemu-storage-daemon to stand for that";
+                    return Err(why.to_owned());
+                }
+                left_out
+                    .push("a qemu-storage-daemon stands for the daemon that serves it".to_owned());
+                if socket.served.is_none() {
+                    // Options of an image that is not known are the other daemon's business.
+                    backend = Backend::new(BackendSource::Empty);
+                }
+                let unknown = Image::new(Some(Format::Raw), Protocol::Other(String::new()));
+                let mut of_image = Vec::new();
+                let served = socket.served.as_deref().unwrap_or(&unknown);
+                let served = self.image(served, false, &mut of_image);
+                if socket.served.is_some() {
+                    left_out.append(&mut of_image);
+                }
+                BackendSource::VhostUser(VhostUserSocket {
+                    path: format!("{}/{}.sock", self.path, self.names.len()),
+                    served: Some(Box::new(served)),
+                    ..socket.clone()
+                })
             }
         };
         let disk = Disk {
             frontend: disk.frontend.clone(),
-            backend: Backend {
-                source,
-                ..disk.backend.clone()
-            },
+            backend: Backend { source, ..backend },
         };
         Ok((disk, left_out))
     }
@@ -324,10 +383,14 @@ impl Folder<'_> {
                 Format::Raw
             }
         };
+        let slice = image.slice.filter(|slice| is_possible(*slice, format));
         for (is_there, what) in [
-            (image.encryption.is_some(), "encryption"),
+            (
+                image.encryption.is_some(),
+                "the encryption, for which a key would take seconds to make,",
+            ),
             (image.data_file.is_some(), "the data file"),
-            (image.slice.is_some(), "the slice"),
+            (image.slice.is_some() && slice.is_none(), "the slice"),
             (image.reservations.is_some(), "reservations"),
         ] {
             if is_there {
@@ -340,20 +403,28 @@ impl Folder<'_> {
         }
         let number = self.names.len();
         // What the guest has once is there once: QEMU sees whether two disks write to it.
-        let key = host_path.map_or_else(|| format!("storage {number}"), str::to_owned);
-        let stand_in = self.names.entry(key).or_insert_with_key(|key| StandIn {
-            path: format!("{}/{number}.{format}", self.path),
-            stands_for: key.clone(),
+        let name = host_path.map_or_else(|| format!("storage {number}"), str::to_owned);
+        let key = match slice {
+            // Each part of a file has a file of its own, as large as that takes.
+            Some(Slice { offset, size }) => format!("{name} from {offset} for {size}"),
+            None => name.clone(),
+        };
+        let path = format!("{}/{number}.{format}", self.path);
+        let bytes = match (format, is_floppy) {
+            (Format::Qcow2, _) => QCOW2_CLUSTERS * CLUSTER,
+            (_, true) => FLOPPY_BYTES,
+            (_, false) => DISK_BYTES,
+        };
+        let stand_in = self.names.entry(key).or_insert_with(|| StandIn {
+            path,
+            stands_for: name,
             head: if format == Format::Qcow2 {
                 qcow2()
             } else {
                 Vec::new()
             },
-            bytes: match (format, is_floppy) {
-                (Format::Qcow2, _) => QCOW2_CLUSTERS * CLUSTER,
-                (_, true) => FLOPPY_BYTES,
-                (_, false) => DISK_BYTES,
-            },
+            offset: slice.map_or(0, |slice| slice.offset),
+            bytes: slice.map_or(bytes, |slice| slice.offset + slice.size),
         });
         let protocol = Protocol::File {
             path: stand_in.path.clone(),
@@ -367,9 +438,29 @@ impl Folder<'_> {
                 Backing::Unspecified | Backing::Terminated => Backing::Terminated,
             },
             metadata_cache_size: image.metadata_cache_size,
+            slice,
             ..Image::new(Some(format), protocol)
         }
     }
+}
+
+/// Largest part of a file that has a stand-in; a hole costs nothing, but not every file system takes a larger one.
+const LARGEST_SLICE: u64 = 1 << 40;
+
+/// Queues that a stand-in serves at most; QEMU's devices have as many.
+const MOST_QUEUES: u32 = 1024;
+
+/// True if a part of a file can have a stand-in: within it there is room for an empty image.
+fn is_possible(slice: Slice, format: Format) -> bool {
+    let Slice { offset, size } = slice;
+    let least = match format == Format::Qcow2 {
+        true => QCOW2_CLUSTERS * CLUSTER,
+        false => 512,
+    };
+    size >= least
+        && offset
+            .checked_add(size)
+            .is_some_and(|end| end <= LARGEST_SLICE)
 }
 
 /// Bytes of a cluster.
@@ -402,4 +493,44 @@ fn qcow2() -> Vec<u8> {
         put(2 * CLUSTER + 2 * cluster, &1_u16.to_be_bytes());
     }
     image
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Frontend;
+
+    #[test]
+    fn each_part_of_a_file_has_a_stand_in_with_room_for_it() {
+        let disk = |target: &str, offset: u64, size: u64| {
+            let mut image = Image::file("/srv/a.img", Format::Qcow2);
+            image.slice = Some(Slice { offset, size });
+            Disk::new(Frontend::new(target, TargetBus::Virtio), image)
+        };
+        let domain = Domain {
+            scope: Scope::DisksOnly,
+            disks: vec![
+                disk("vda", 0, 1 << 20),
+                disk("vdb", 1 << 20, 2 << 20),
+                // Without room for an image, and without an end.
+                disk("vdc", 0, 512),
+                disk("vdd", u64::MAX, u64::MAX),
+            ],
+            ..Domain::default()
+        };
+        let trial = Trial::new(&domain, &Target::default(), "/folder", false);
+        let room: Vec<(u64, u64)> = trial
+            .stand_ins
+            .iter()
+            .map(|stand_in| (stand_in.offset, stand_in.bytes))
+            .collect();
+        let whole = QCOW2_CLUSTERS * CLUSTER;
+        assert_eq!(room, [(0, whole), (0, 1 << 20), (1 << 20, 3 << 20)]);
+        let told: Vec<usize> = trial
+            .not_tried
+            .iter()
+            .filter_map(|(at, _)| at.disk())
+            .collect();
+        assert_eq!(told, [2, 3]);
+    }
 }

@@ -8,7 +8,7 @@ use vmdisk_tests::{QemuBuild, on_each_qemu};
 use crate::agree::differences;
 use crate::matrix::{Change, OPTIONS, SOME_OPTIONS, backends, frontends, guest};
 use crate::qemu::open_files;
-use crate::storage::Storage;
+use crate::storage::{Daemon, Storage};
 
 /// Starts a QEMU with a file for `-readconfig`, and what must stand beside it.
 fn start(
@@ -118,6 +118,35 @@ fn a_config_file_opens_the_file_that_is_meant() {
                 "{name}: {files:?}"
             );
         }
+    });
+}
+
+#[test]
+fn a_config_file_has_a_disk_of_a_daemon_and_shared_memory() {
+    on_each_qemu("a disk of a daemon in a config file", |build| {
+        let storage = Storage::new();
+        let (image, socket) = (storage.raw("a.raw", 1 << 20), storage.path("sock"));
+        let Some(_daemon) = Daemon::start(build, &image, &socket) else {
+            eprintln!("skipped: no qemu-storage-daemon");
+            return;
+        };
+        let mut backend = VhostUserSocket::new(socket);
+        backend.config_wce = Some(Switch::Off);
+        let mut disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), backend);
+        disk.frontend.queues = Some(2);
+        let mut domain = guest("q35");
+        domain.memory_backing.access = Some(MemoryAccess::Shared);
+        domain.disks.push(disk);
+        let options = Options {
+            target: build.target(),
+            ..Options::default()
+        };
+        let line = write(&domain, &options).unwrap();
+        let file = write_config_file(&domain, &options).unwrap();
+        let mut qemu = start(build, &storage, &file.text, &file.start[1..])
+            .unwrap_or_else(|error| panic!("{error}\n{}", file.text));
+        let differences = differences(&mut qemu, &line);
+        assert!(differences.is_empty(), "{differences:#?}\n{}", file.text);
     });
 }
 

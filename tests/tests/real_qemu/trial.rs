@@ -62,6 +62,59 @@ fn a_trial_says_what_qemu_refuses_at_the_place_and_opens_nothing() {
     });
 }
 
+/// A guest whose disks are parts of files, an encrypted image and a daemon's, none of which is there.
+fn with_stand_ins(order: &str) -> String {
+    let key = "<encryption format='luks'><secret type='passphrase' uuid='0a81f5b2-8403-7b23-c8d6-21ccc2f80d6f'/></encryption>";
+    let disk = |target: &str, format: &str, inside: &str| {
+        format!(
+            "<disk type='file' device='disk'>\n<driver name='qemu' type='{format}'/>\n\
+             <source file='/nowhere/{target}.img'>{inside}</source>\n<target dev='{target}' bus='virtio'/>\n{order}</disk>\n"
+        )
+    };
+    let slice = "<slices><slice type='storage' offset='1048576' size='16777216'/></slices>";
+    format!(
+        "<domain type='kvm'>\n<name>a</name>\n<memory unit='GiB'>64</memory>\n<vcpu>3</vcpu>\n\
+         <memoryBacking><source type='memfd'/><access mode='shared'/></memoryBacking>\n\
+         <os><type arch='x86_64' machine='q35'>hvm</type></os>\n<devices>\n{}{}{}\
+         <disk type='vhostuser' device='disk'>\n<driver name='qemu'/>\n<source type='unix' path='/nowhere/sock'/>\n\
+         <target dev='vde' bus='virtio'/>\n{order}</disk>\n</devices>\n</domain>\n",
+        disk("vda", "raw", slice),
+        disk("vdb", "qcow2", slice),
+        disk("vdc", "raw", key),
+    )
+}
+
+#[test]
+fn slices_and_daemons_have_stand_ins_and_what_has_none_is_told() {
+    on_each_qemu("stand-ins of a trial", |build| {
+        let good = with_stand_ins("");
+        assert_eq!(tried(build, &good), [""; 0]);
+        // What stands for the daemon is told, and what is tried without its key.
+        let emulator = build.emulator();
+        let arguments = [
+            "lint",
+            "-",
+            "--verbose",
+            "--try-qemu",
+            emulator.to_str().unwrap(),
+        ];
+        let told = run(VMDISK, &arguments, &good).stderr;
+        assert!(told.contains("a qemu-storage-daemon stands for"), "{told}");
+        assert!(
+            told.contains("the encryption, for which a key would take seconds to make,"),
+            "{told}"
+        );
+        assert!(!told.contains("the slice"), "{told}");
+        // All of them are in the guest that is tried: each after the first is refused its place in the boot order.
+        let found = tried(build, &with_stand_ins("<boot order='1'/>\n"));
+        assert_eq!(found.len(), 3, "{found:?}");
+        for (finding, target) in found.iter().zip(["vdb", "vdc", "vde"]) {
+            assert!(finding.contains(&format!("`{target}`")), "{found:?}");
+            assert!(finding.contains("has already been used"), "{found:?}");
+        }
+    });
+}
+
 #[test]
 fn what_is_generated_passes_every_trial() {
     let folder = fixtures().join("specs/accepted");

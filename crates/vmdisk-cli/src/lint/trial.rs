@@ -1,11 +1,13 @@
 //! `--try-qemu`: starts a QEMU with the disks of a configuration, on images that stand for its own.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use vmdisk::trial::{StandIn, Trial, Tried};
+use vmdisk::write::StorageDaemon;
 use vmdisk::{Document, Severity, Target};
 use vmdisk_qmp::{Launch, QmpError};
 
@@ -21,6 +23,8 @@ const MOST_STARTS: usize = 50;
 /// The QEMU to try on.
 pub(crate) struct Tester {
     program: PathBuf,
+    /// Serves vhost-user disks, if it is there.
+    storage_daemon: Option<PathBuf>,
     /// What it said that it can do.
     target: Target,
 }
@@ -31,6 +35,7 @@ impl Tester {
         let program = qemu::find(path)?;
         let introspection = qemu::ask_program(&program)?;
         Ok(Tester {
+            storage_daemon: beside(&program, StorageDaemon::PROGRAM),
             program,
             target: introspection.target(),
         })
@@ -50,7 +55,8 @@ impl Tester {
         let Some(path) = folder.path().to_str() else {
             return Err("the folder for temporary files has an odd name".to_owned());
         };
-        let trial = Trial::new(document.domain(), &self.target, path);
+        let has_daemon = self.storage_daemon.is_some();
+        let trial = Trial::new(document.domain(), &self.target, path, has_daemon);
         tried.not_tried.clone_from(&trial.not_tried);
         if !trial.is_possible() {
             return Ok(tried);
@@ -58,6 +64,8 @@ impl Tester {
         for stand_in in &trial.stand_ins {
             make(stand_in).map_err(|error| plain(&error))?;
         }
+        let daemons = trial.daemons.iter().map(|daemon| self.serve(daemon));
+        let _daemons = daemons.collect::<Result<Vec<Daemon>, String>>()?;
         let mut without = Vec::new();
         for _ in 0..MOST_STARTS {
             match self.start(&trial, &without) {
@@ -113,6 +121,34 @@ impl Tester {
         Ok(tried)
     }
 
+    /// Starts a daemon and waits until it listens.
+    fn serve(&self, daemon: &StorageDaemon) -> Result<Daemon, String> {
+        let Some(program) = &self.storage_daemon else {
+            return Err(format!("there is no {}", StorageDaemon::PROGRAM));
+        };
+        let words = daemon.argv();
+        let child = Command::new(program)
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| plain(&error))?;
+        let mut process = Daemon(child);
+        let begun = Instant::now();
+        while !Path::new(&daemon.socket).exists() {
+            let is_over = !matches!(process.0.try_wait(), Ok(None));
+            if is_over || begun.elapsed() > PATIENCE {
+                return Err(format!(
+                    "the {} that stands for a daemon of the guest does not serve",
+                    StorageDaemon::PROGRAM
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(process)
+    }
+
     fn start(&self, trial: &Trial, without: &[usize]) -> Result<String, QmpError> {
         let launch = Launch::paused(&self.program).args(trial.words(without));
         let qemu = launch.patience(PATIENCE).start()?;
@@ -133,8 +169,30 @@ impl Tester {
     }
 }
 
+/// A program of the same QEMU, or else of the system.
+fn beside(program: &Path, name: &str) -> Option<PathBuf> {
+    let sibling = program.with_file_name(name);
+    if sibling.is_file() {
+        return Some(sibling);
+    }
+    qemu::find(Path::new(name)).ok()
+}
+
+/// A daemon that ends with this value.
+#[derive(Debug)]
+struct Daemon(Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // Both fail only where it is gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 fn make(stand_in: &StandIn) -> std::io::Result<()> {
     let mut file = File::create_new(&stand_in.path)?;
-    file.write_all(&stand_in.head)?;
-    file.set_len(stand_in.bytes)
+    file.set_len(stand_in.bytes)?;
+    file.seek(SeekFrom::Start(stand_in.offset))?;
+    file.write_all(&stand_in.head)
 }

@@ -15,8 +15,8 @@ declare_rule! {
     ///
     /// Nothing of the guest's is opened: empty images stand for its own, because a QEMU that opens an image for
     /// writing takes locks and may write to it. So this finds no missing file, no wrong format and no image in use;
-    /// other rules do. Disks that a daemon serves, SCSI passthrough, encryption, data files and what the configuration
-    /// has beside disks are not tried, and `--verbose` says so.
+    /// other rules do. A `qemu-storage-daemon` stands for daemons that serve disks. SCSI passthrough, encryption, data
+    /// files and what the configuration has beside disks are not tried, and `--verbose` says so.
     ///
     /// ## Why it matters
     /// It is the judgement of the program that will run the guest. QEMU itself stops at the first mistake, and says
