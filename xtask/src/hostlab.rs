@@ -32,6 +32,10 @@ pub(crate) struct Arguments {
     /// Only this stack; may be repeated
     #[arg(long = "stack", value_name = "NAME")]
     stacks: Vec<String>,
+    /// Rounds of the presets that need root; with 6 and more their results show something, and are kept in
+    /// target/hostlab/presets
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    rounds: u32,
     /// Print everything the guest says
     #[arg(long)]
     verbose: bool,
@@ -72,6 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Arguments {
         kernels,
         stacks,
+        rounds,
         verbose,
     } = arguments;
     for name in stacks {
@@ -100,10 +105,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             continue;
         }
         let kernel = Kernel::find(&unpacked_kernel(&packages, version, suite)?)?;
-        let archive = initramfs::archive(&debian, &kernel, &ours, &chosen)?.bytes();
+        let archive = initramfs::archive(&debian, &kernel, &ours, &chosen, *rounds)?.bytes();
         let scratch = tempfile::tempdir_in(&folder)?;
         // What was found under the other kernel is told all the same.
-        let outcome = match boot::boot(&kernel.image, &archive, scratch.path()) {
+        let outcome = match boot::boot(&kernel.image, &archive, scratch.path(), *rounds) {
             Ok(outcome) => outcome,
             Err(error) => {
                 wrong.push(format!("Linux {version}: {error:#}"));
@@ -134,7 +139,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         );
         expected::keep_recordings(version, &chosen, &outcome)?;
         wrong.extend(expected::compare(version, &chosen, &outcome)?);
-        wrong.extend(trials::judge(version, &chosen, &outcome));
+        wrong.extend(trials::judge(version, &chosen, &outcome, *rounds));
+        trials::keep_measurements(&folder.join("presets"), version, &outcome)?;
     }
     if wrong.is_empty() {
         return Ok(());

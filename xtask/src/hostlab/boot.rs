@@ -9,8 +9,11 @@ use anyhow::{Context, bail, ensure};
 
 use super::results::{self, Handed};
 
-/// What a whole run may take on a busy machine.
+/// What a whole run may take on a busy machine, with one round of each preset.
 const LIMIT: Duration = Duration::from_secs(1200);
+
+/// What each further round may take.
+const FURTHER_ROUND: Duration = Duration::from_secs(300);
 
 /// The plain disks: serial number and MiB.
 const VIRTIO_DISKS: &[(&str, u64)] = &[
@@ -32,7 +35,13 @@ pub(crate) struct Outcome {
 }
 
 /// Boots the kernel with the archive, and waits for the end.
-pub(crate) fn boot(kernel: &Path, archive: &[u8], folder: &Path) -> anyhow::Result<Outcome> {
+pub(crate) fn boot(
+    kernel: &Path,
+    archive: &[u8],
+    folder: &Path,
+    rounds: u32,
+) -> anyhow::Result<Outcome> {
+    let limit = LIMIT + FURTHER_ROUND * rounds.saturating_sub(1);
     let initramfs = folder.join("initramfs");
     fs::write(&initramfs, archive)?;
     let console = folder.join("console");
@@ -119,12 +128,12 @@ pub(crate) fn boot(kernel: &Path, archive: &[u8], folder: &Path) -> anyhow::Resu
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if began.elapsed() > LIMIT {
+        if began.elapsed() > limit {
             child.kill()?;
             child.wait()?;
             bail!(
                 "the guest was not done after {} s; it last said:\n{}",
-                LIMIT.as_secs(),
+                limit.as_secs(),
                 last_lines(&console)
             );
         }

@@ -135,6 +135,7 @@ pub(crate) fn archive(
     kernel: &Kernel,
     ours: &Ours,
     stacks: &[&Stack],
+    rounds: u32,
 ) -> anyhow::Result<Archive> {
     let mut archive = Archive::default();
     for folder in [
@@ -169,6 +170,7 @@ pub(crate) fn archive(
         let path = format!("lab/stacks/{}.sh", stack.name);
         archive.file(&path, stack.script.as_bytes().to_vec(), false);
     }
+    archive.file("lab/rounds", format!("{rounds}\n").into_bytes(), false);
     archive.file("init", include_bytes!("guest/init.sh").to_vec(), true);
     archive.file(
         "etc/lvm/lvm.conf",

@@ -1,6 +1,7 @@
 //! Trials of our own programs in the guest, held to what the facts of the same host lead to.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use vmdisk::facts::{Confidence, Fact, Facts, HostIndex, Verdict};
@@ -9,18 +10,23 @@ use super::boot::Outcome;
 use super::stacks::{Purpose, Stack};
 
 /// Judges and prints the trials of one boot; what contradicts the facts comes back.
-pub(crate) fn judge(kernel: &str, stacks: &[&Stack], outcome: &Outcome) -> Vec<String> {
+pub(crate) fn judge(
+    kernel: &str,
+    stacks: &[&Stack],
+    outcome: &Outcome,
+    rounds: u32,
+) -> Vec<String> {
     let mut wrong = Vec::new();
     for stack in stacks {
-        let judge = match stack.purpose {
+        let name = stack.name;
+        let found = match stack.purpose {
             Purpose::Facts => continue,
-            Purpose::DirectIo => direct_io,
-            Purpose::ThinStale => thin_stale,
-            Purpose::BenchDevices => bench_devices,
-            Purpose::BenchPresets => bench_presets,
+            Purpose::DirectIo => direct_io(name, outcome),
+            Purpose::ThinStale => thin_stale(name, outcome),
+            Purpose::BenchDevices => bench_devices(name, outcome),
+            Purpose::BenchPresets => bench_presets(name, outcome, rounds),
         };
-        let found = judge(stack.name, outcome)
-            .unwrap_or_else(|error| vec![format!("{}: {error:#}", stack.name)]);
+        let found = found.unwrap_or_else(|error| vec![format!("{}: {error:#}", stack.name)]);
         wrong.extend(
             found
                 .into_iter()
@@ -229,13 +235,14 @@ fn bench_devices(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> 
 }
 
 /// Presets end well, measure every cell, and leave the host as it was.
-fn bench_presets(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
+fn bench_presets(stack: &str, outcome: &Outcome, rounds: u32) -> anyhow::Result<Vec<String>> {
     let figures = figures(stack, outcome)?;
     let mut wrong = Vec::new();
     if figure(&figures, "prepare-device", "code")? != 0 {
         wrong.push("the device was not prepared".to_owned());
     }
-    for (preset, samples) in [("schedulers", 16), ("thin-chunk", 24), ("raid1-read", 8)] {
+    for (preset, cells) in [("schedulers", 16), ("thin-chunk", 24), ("raid1-read", 8)] {
+        let samples = cells * u64::from(rounds);
         let of = |name| figure(&figures, preset, name);
         let (code, left, found) = (of("code")?, of("left")?, of("samples")?);
         let report = handed(outcome, &format!("{stack}.{preset}.md"))?;
@@ -247,6 +254,22 @@ fn bench_presets(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> 
         }
     }
     Ok(wrong)
+}
+
+/// Keeps the results of presets where they can be cited from.
+pub(crate) fn keep_measurements(
+    folder: &Path,
+    kernel: &str,
+    outcome: &Outcome,
+) -> anyhow::Result<()> {
+    for handed in &outcome.handed {
+        if let Some(name) = handed.name.strip_prefix("measured.") {
+            std::fs::create_dir_all(folder)?;
+            let path = folder.join(format!("{kernel}-{name}"));
+            std::fs::write(&path, &handed.bytes).with_context(|| path.display().to_string())?;
+        }
+    }
+    Ok(())
 }
 
 /// A pool without zeroing shows what was deleted, and one with zeroing nothing of it.

@@ -15,7 +15,7 @@ build() {
 preset() {
     name=$1
     shift
-    (cd /run && vmdisk bench run "$name" --seconds 0.4 --rounds 1 --no-warm-up --noisy --output "/run/out-$name" "$@") > /tmp/said 2>&1
+    (cd /run && vmdisk bench run "$name" --seconds 0.4 --rounds "$(cat /lab/rounds)" --no-warm-up --noisy --seed 2026 --time-budget 1h --output "/run/out-$name" "$@") > /tmp/said 2>&1
     code=$?
     volumes=$(lvs --noheadings -o lv_name vg0 2>/dev/null | tr -d ' \n')
     left=0
@@ -33,6 +33,7 @@ preset() {
         while read -r _; do cells=$((cells + 1)); done < "/run/out-$name/samples.csv"
         cells=$((cells - 1))
         hand_over "$stack.$name.md" "/run/out-$name/report.md"
+        hand_over "measured.$name.json" "/run/out-$name/result.json"
     else
         hand_over "$stack.$name.md" /tmp/said
     fi
