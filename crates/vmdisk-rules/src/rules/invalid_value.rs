@@ -74,6 +74,8 @@ declare_rule! {
             Evidence::refused_by_libvirt("backingStore is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
             Evidence::refused_by_libvirt("encryption is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
             Evidence::refused_by_libvirt("auth is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
+            Evidence::refused_by_libvirt("unknown memoryBacking/source/type '…'", "src/conf/domain_conf.c, virDomainMemorybackingDefParse"),
+            Evidence::refused_by_libvirt("unknown memoryBacking/access/mode '…'", "src/conf/domain_conf.c, virDomainMemorybackingDefParse"),
             Evidence::refused_by_libvirt("either secret uuid or usage expected", "src/util/virsecret.c, virSecretLookupParseSecret"),
             Evidence::refused_by_libvirt("unsupported connection type for <reservations/>", "src/conf/storage_source_conf.c, virStoragePRDefParseXML"),
             Evidence::refused_by_libvirt("unsupported connection mode for <reservations/>", "src/conf/storage_source_conf.c, virStoragePRDefParseXML"),
