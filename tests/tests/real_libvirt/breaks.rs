@@ -1010,4 +1010,25 @@ pub(crate) const BREAKS: &[Break] = &[
             .child("access")
             .set("mode", word);
     }),
+    (
+        "label overrides require relabeling to be enabled at the domain level",
+        |guest, dice| {
+            let mut label = Element::new("seclabel")
+                .with("type", "static")
+                .with("model", "dac")
+                .around(Element::new("label").saying("root:root"));
+            if dice.once_in(2) {
+                label.set("relabel", "no");
+            }
+            guest.domain.children.push(label);
+            let label = Element::new("seclabel")
+                .with("model", "dac")
+                .with("relabel", "no");
+            guest
+                .only("virtio", dice)
+                .child("source")
+                .children
+                .push(label);
+        },
+    ),
 ];

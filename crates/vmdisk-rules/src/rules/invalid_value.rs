@@ -82,6 +82,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("Invalid disk read error policy: '…'", "src/conf/domain_conf.c, virDomainDiskDefDriverParseXML"),
             Evidence::refused_by_libvirt("invalid readahead size or timeout", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),
             Evidence::refused_by_libvirt("Cannot specify a label if relabelling is turned off", "src/conf/domain_conf.c, virSecurityDeviceLabelDefParseXML"),
+            Evidence::refused_by_libvirt("label overrides require relabeling to be enabled at the domain level", "src/conf/domain_validate.c, virSecurityDeviceLabelDefValidate"),
             Evidence::refused_by_libvirt("seclabel for model … is already provided", "src/conf/domain_conf.c, virSecurityDeviceLabelDefParseXML"),
             Evidence::refused_by_libvirt("duplicate cookie '…'", "src/conf/storage_source_conf.c, virStorageSourceNetCookiesValidate"),
             Evidence::refused_by_libvirt("Unknown model type '…'", "src/conf/domain_conf.c, virDomainControllerDefParseXML"),
