@@ -163,18 +163,17 @@ impl Redactor {
             identity,
             known_hosts,
         } = source;
+        // A slash parts a pool from an image, and a target from a unit: the parts are names, the slash is none.
+        if let Some(called) = called {
+            let parts = called.split('/').map(|part| match part {
+                "" => String::new(),
+                part => self.name(part),
+            });
+            *called = parts.collect::<Vec<_>>().join("/");
+        }
         for text in [query, snapshot, initiator, tls_hostname] {
             name(text);
         }
-        // A pool and its image stay two.
-        *called = called.take().map(|called| {
-            let part = |part: &str| match part {
-                "" => String::new(),
-                _ => self.name(part),
-            };
-            let parts: Vec<String> = called.split('/').map(part).collect();
-            parts.join("/")
-        });
         path(config_file);
         path(known_hosts);
         for host in hosts {
