@@ -15,7 +15,9 @@ use crate::tree::attribute;
 use crate::value::{any_base, unsigned32};
 use crate::vocabulary::{DEVICES, DOMAIN, Field, Whose};
 use crate::writer::{Unwritable, Writer, name_of};
-use crate::{blkiotune, controller, disk, iothreads, memory_backing, os, throttle_groups};
+use crate::{
+    blkiotune, controller, disk, iothreads, memory_backing, os, seclabel, throttle_groups,
+};
 
 const AT: KeptAt = KeptAt::path("");
 const NAME: KeptAt = KeptAt::path("name");
@@ -76,6 +78,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, 
         let devices = reader.open_child(&element, node, element.whose);
         read_devices(reader, devices, &mut domain, &mut kept);
     }
+    seclabel::check(reader, &element);
     kept.guest.note(AT, reader.close(element));
     (domain, kept)
 }

@@ -74,6 +74,7 @@ mod read;
 mod reader;
 mod resolve;
 mod root;
+mod seclabel;
 mod source;
 mod statistics;
 mod storage;

@@ -1,4 +1,6 @@
-//! Starts the installed QEMU and libvirt on what rules call refused, and holds their texts to the evidence.
+//! Starts the installed QEMU on what rules call refused, and holds their texts to the evidence.
+//!
+//! What libvirt refuses is tried in `tests/tests/real_libvirt`.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -172,80 +174,6 @@ fn qemu_refuses_o_direct_on_ramfs() {
         assert!(
             said.contains(text),
             "the rule quotes `{text}`, and QEMU says: {said}"
-        );
-    }
-}
-
-/// A guest with one disk.
-fn guest(driver: &str, source: &str, rest: &str) -> String {
-    format!(
-        "<domain type='qemu'><name>refused</name><memory unit='MiB'>64</memory>\
-         <os><type arch='x86_64' machine='q35'>hvm</type></os><devices><disk type='file' device='disk'>\
-         <driver name='qemu' {driver}/><source file='{source}'/><target dev='vda' bus='virtio'/>{rest}</disk></devices></domain>"
-    )
-}
-
-#[test]
-fn libvirt_refuses_in_the_words_that_rules_quote() {
-    if !is_installed("virsh") || !is_installed("qemu-system-x86_64") {
-        return;
-    }
-    let folder = folder("refused-by-libvirt");
-    let path = |name: &str| folder.join(name).to_str().expect("it is UTF-8").to_owned();
-    // The driver inside virsh itself: no daemon, nothing of the machine is touched.
-    let root = format!("qemu:///embed?root={}", path("libvirt"));
-    std::fs::create_dir_all(path("libvirt/etc")).expect("folders can be made");
-    // As another user it could not keep what it learns of QEMU, and would ask again each time.
-    let settings =
-        "stdio_handler=\"file\"\nsecurity_driver=\"none\"\nuser=\"root\"\ngroup=\"root\"\n";
-    std::fs::write(path("libvirt/etc/qemu.conf"), settings).expect("files can be written");
-    let below = format!(
-        "<backingStore type='file'><format type='raw'/><source file='{}'/></backingStore>",
-        path("gone.img")
-    );
-    let (native, missing) = ("native-without-direct", "source-missing");
-    for (rule, command, xml) in [
-        (
-            native,
-            "define",
-            guest("type='raw' io='native'", &path("a.img"), ""),
-        ),
-        (
-            native,
-            "define",
-            guest("type='raw' io='native'", &path("a.img"), "<shareable/>"),
-        ),
-        (
-            native,
-            "define",
-            guest("type='raw' io='native' cache='unsafe'", &path("a.img"), ""),
-        ),
-        (
-            missing,
-            "create",
-            guest("type='raw'", &path("gone.img"), ""),
-        ),
-        (
-            "migration-source-missing",
-            "create",
-            guest("type='raw'", &path("gone.img"), ""),
-        ),
-        (
-            missing,
-            "create",
-            guest("type='qcow2'", &path("a.img"), &below),
-        ),
-    ] {
-        std::fs::write(path("guest.xml"), &xml).expect("files can be written");
-        let said = refusal("virsh", &["-c", &root, command, "guest.xml"], &folder);
-        let evidence = find(rule).expect("it was named above").evidence;
-        let is_said = |evidence: &Evidence| {
-            let mut lines = said.lines();
-            lines.any(|line| evidence.is_said_by("libvirt", line))
-        };
-        assert!(
-            evidence.iter().any(is_said),
-            "{rule} does not quote what libvirt says: {said}\n{xml}"
         );
     }
 }

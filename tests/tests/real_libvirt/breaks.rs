@@ -952,4 +952,83 @@ pub(crate) const BREAKS: &[Break] = &[
         disk.remove("source");
         disk.child("target").set("bus", "usb");
     }),
+    (
+        "This QEMU doesn't support SCSI emulation with 'virtio-blk' device",
+        |guest, dice| {
+            let disk = guest.only("virtio-block", dice);
+            disk.set("device", "lun");
+        },
+    ),
+    (
+        "controller driver 'iothread' attribute can't be used together with 'iothreads' subelement",
+        |guest, _| {
+            guest.domain.remove("iothreads");
+            guest
+                .domain
+                .children
+                .push(Element::new("iothreads").saying(2));
+            guest.devices.remove("controller");
+            let driver = Element::new("driver")
+                .with("iothread", 1)
+                .around(iothread_rows(&[(2, &[])]));
+            guest
+                .devices
+                .children
+                .push(scsi_controller("virtio-scsi").around(driver));
+        },
+    ),
+    (
+        "virtio-scsi IOThreads only available for virtio pci and virtio ccw controllers",
+        |guest, _| {
+            guest.domain.remove("iothreads");
+            guest
+                .domain
+                .children
+                .push(Element::new("iothreads").saying(2));
+            guest.devices.remove("controller");
+            let driver = Element::new("driver").with("iothread", 1);
+            let address = Element::new("address").with("type", "virtio-mmio");
+            let controller = scsi_controller("virtio-scsi")
+                .around(driver)
+                .around(address);
+            guest.devices.children.push(controller);
+        },
+    ),
+    ("unknown memoryBacking/source/type '…'", |guest, dice| {
+        let word = dice.pick(&["disk", "shm", "hugetlbfs"]);
+        guest
+            .domain
+            .child("memoryBacking")
+            .child("source")
+            .set("type", word);
+    }),
+    ("unknown memoryBacking/access/mode '…'", |guest, dice| {
+        let word = dice.pick(&["public", "yes", "rw"]);
+        guest
+            .domain
+            .child("memoryBacking")
+            .child("access")
+            .set("mode", word);
+    }),
+    (
+        "label overrides require relabeling to be enabled at the domain level",
+        |guest, dice| {
+            let mut label = Element::new("seclabel")
+                .with("type", "static")
+                .with("model", "dac")
+                .around(Element::new("label").saying("root:root"));
+            if dice.once_in(2) {
+                label.set("relabel", "no");
+            }
+            guest.domain.children.push(label);
+            let label = Element::new("seclabel")
+                .with("model", "dac")
+                .with("relabel", "no");
+            guest
+                .only("virtio", dice)
+                .child("source")
+                .children
+                .push(label);
+        },
+    ),
 ];

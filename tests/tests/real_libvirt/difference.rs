@@ -78,10 +78,6 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
             "what no daemon's disk has is kept as text where it stands in its source, and not looked at",
         ),
         (
-            case.says("This QEMU doesn't support SCSI emulation with 'virtio-blk' device"),
-            "which QEMU still emulates SCSI with virtio-blk is not in the table of capabilities",
-        ),
-        (
             case.says("Missing required attribute 'protocol'")
                 || (case.says("storage type 'dir' requires use of storage format 'fat'")
                     && case.has("device='cdrom'")),

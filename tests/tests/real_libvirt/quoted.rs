@@ -222,6 +222,16 @@ pub(crate) const NOT_IN_EVERY_VERSION: &[(&str, Spoken, &str)] = &[
         "9.0 takes it",
     ),
     (
+        "This QEMU doesn't support SCSI emulation with 'virtio-blk' device",
+        Spoken::Since(Version(9, 1, 0)),
+        "the QEMU beside 9.0 still has it",
+    ),
+    (
+        "controller driver 'iothread' attribute can't be used together with 'iothreads' subelement",
+        Spoken::Since(Version(11, 2, 0)),
+        "older ones drop the mapping on controllers",
+    ),
+    (
         "'usb' disk must not be empty",
         Spoken::Since(Version(9, 1, 0)),
         "9.0 leaves it to QEMU",

@@ -114,6 +114,48 @@ const ROWS: &[Row] = &[
         },
     },
     Row {
+        says: "nbd protocol accepts only one host",
+        rule: "network-server-refused",
+        since: ANY,
+        disk: |_| on_server("nbd", "a", 0),
+    },
+    Row {
+        says: "ssh protocol accepts only one host",
+        rule: "network-server-refused",
+        since: ANY,
+        disk: |_| on_server("ssh", "a", 0),
+    },
+    Row {
+        says: "TLS transport is not supported for disk protocol '…'",
+        rule: "network-server-refused",
+        since: ANY,
+        disk: |_| {
+            let mut disk = on_server("rbd", "pool/a", 1);
+            disk.child("source").set("tls", "yes");
+            disk
+        },
+    },
+    Row {
+        says: "TLS transport is not supported for disk protocol '…'",
+        rule: "network-server-refused",
+        since: ANY,
+        disk: |_| {
+            let mut disk = on_server("ssh", "a", 1);
+            disk.child("source").set("tls", "yes");
+            disk
+        },
+    },
+    Row {
+        says: "TLS transport is not supported for disk protocol '…'",
+        rule: "network-server-refused",
+        since: ANY,
+        disk: |_| {
+            let mut disk = on_server("gluster", "pool/a", 1);
+            disk.child("source").set("tls", "yes");
+            disk
+        },
+    },
+    Row {
         says: "storage format '…' does not support backing store",
         rule: "backing-unsupported",
         since: ANY,

@@ -110,18 +110,20 @@ fn place(address: Option<&Address>) -> Option<Place<'_>> {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let controllers = context.domain.controllers.iter().enumerate();
+    let of_controllers = controllers.map(|(nth, controller)| {
+        let at = FieldPath::Controller(nth, ControllerField::Address);
+        (at, controller.address.as_ref(), None)
+    });
+    let of_disks = context.disks().map(|(index, disk)| {
+        let at = FieldPath::Disk(index, DiskField::Address);
+        (at, disk.frontend.address.as_ref(), Some(disk.name()))
+    });
     let mut taken: HashMap<Place<'_>, FieldPath> = HashMap::new();
-    for (nth, controller) in context.domain.controllers.iter().enumerate() {
-        if let Some(place) = place(controller.address.as_ref()) {
-            let at = FieldPath::Controller(nth, ControllerField::Address);
-            taken.entry(place).or_insert(at);
-        }
-    }
-    for (index, disk) in context.disks() {
-        let Some(place) = place(disk.frontend.address.as_ref()) else {
+    for (at, address, disk) in of_controllers.chain(of_disks) {
+        let Some(place) = place(address) else {
             continue;
         };
-        let at = FieldPath::Disk(index, DiskField::Address);
         let what = match place {
             Place::Pci(..) => "PCI address",
             Place::Usb(..) => "port of a USB controller",
@@ -130,11 +132,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             taken.insert(place, at);
             continue;
         };
+        let whose = disk.map_or_else(|| "a controller".to_owned(), |disk| format!("`{disk}`"));
         report
-            .finding(
-                at,
-                format!("the {what} of `{}` is another device's", disk.name()),
-            )
+            .finding(at, format!("the {what} of {whose} is another device's"))
             .label("this place is taken")
             .related(*first, "by the device that has it here")
             .note("libvirt refuses the guest for it")

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::Version;
-use vmdisk_model::{Controller, ControllerField, ControllerType, FieldPath, ScsiControllerModel};
+use vmdisk_model::{
+    Address, Controller, ControllerField, ControllerType, FieldPath, ScsiControllerModel,
+};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -58,6 +60,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("IDE controllers are unsupported for this QEMU binary or machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
             Evidence::refused_by_libvirt("Only a single IDE controller is supported for this machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
             Evidence::refused_by_libvirt("Unsupported controller model: …", "src/qemu/qemu_validate.c, qemuValidateCheckSCSIControllerModel"),
+            Evidence::refused_by_libvirt("virtio-scsi IOThreads only available for virtio pci and virtio ccw controllers", "src/qemu/qemu_validate.c, qemuDomainCheckSCSIControllerIOThreads"),
             Evidence::refused_by_libvirt("ncr53c90 SCSI controller is not a built-in for this machine", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerSCSI"),
             Evidence::refused_by_libvirt("ncr53c90 can only be used as first SCSI controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerSCSI"),
             Evidence::refused_by_libvirt("is only supported by virtio-scsi controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerAttributes"),
@@ -169,6 +172,7 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
             .help("write model='virtio-scsi'");
     }
     if is_virtio {
+        check_iothread_address(report, nth, controller);
         return;
     }
     for (is_set, field, word) in [
@@ -218,5 +222,31 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
                     "leave {word} out, or write type='scsi' model='virtio-scsi'"
                 ));
         }
+    }
+}
+
+/// Only a controller that interrupts the guest through PCI or a channel can run on an iothread.
+fn check_iothread_address(report: &mut Report, nth: usize, controller: &Controller) {
+    let has_other_place = match &controller.address {
+        None | Some(Address::Pci(_) | Address::Ccw(_)) => false,
+        Some(
+            Address::Drive(_)
+            | Address::Usb(_)
+            | Address::VirtioMmio
+            | Address::SpaprVio(_)
+            | Address::Unassigned
+            | Address::Other(_),
+        ) => true,
+    };
+    if has_other_place && controller.iothread.is_some() {
+        report
+            .finding(
+                FieldPath::Controller(nth, ControllerField::Address),
+                "a virtio-scsi controller with an iothread is neither on PCI nor on a channel"
+                    .to_owned(),
+            )
+            .label("here it has no iothread")
+            .note("libvirt refuses the guest for it")
+            .help("write an address of type 'pci', or leave the iothread out");
     }
 }

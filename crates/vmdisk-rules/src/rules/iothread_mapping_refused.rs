@@ -81,6 +81,7 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("disk driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+            Evidence::refused_by_libvirt("controller driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
             Evidence::refused_by_libvirt("duplicate mapping for iothread '…'", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
             Evidence::refused_by_libvirt("iothread to queue mapping must be provided for all iothreads or for none", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
             Evidence::refused_by_libvirt("iothread queue '…' mapping out of range", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
