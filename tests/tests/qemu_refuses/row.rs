@@ -246,6 +246,7 @@ pub(crate) fn try_rows(test: &str, rows: &[Row]) {
 }
 
 /// Tries rows on the QEMUs from a version on, which is the first that has what they are about.
+#[allow(clippy::print_stdout, reason = "a test says how much it tried")]
 pub(crate) fn try_rows_since(test: &str, first: Version, rows: &[Row]) {
     let mut builds = qemus(test);
     builds.retain(|qemu| qemu.version >= first);
@@ -256,6 +257,11 @@ pub(crate) fn try_rows_since(test: &str, first: Version, rows: &[Row]) {
         .iter()
         .flat_map(|qemu| rows.iter().map(move |row| (qemu, row)))
         .collect();
+    let (count, tries) = (rows.len(), pairs.len());
+    println!(
+        "{test}: {count} rows, {tries} tries on {} QEMUs",
+        builds.len()
+    );
     let next = Mutex::new(pairs.iter());
     let faults = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
