@@ -5,8 +5,10 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rayon::prelude::*;
-use vmdisk::model::{Disk, Domain, Format, Frontend, Image, TargetBus};
-use vmdisk::{LintOptions, lint, read, write};
+use vmdisk::model::{
+    Architecture, CacheMode, Disk, Domain, Format, Frontend, Image, MachineType, TargetBus,
+};
+use vmdisk::{FixScope, LintOptions, fix, lint, read, resolve, write};
 
 fn fleet(count: u32) -> Vec<String> {
     (0..count)
@@ -29,23 +31,64 @@ fn reading(criterion: &mut Criterion) {
                 .sum::<usize>()
         });
     });
-    let many = Domain {
-        disks: (0..10_000)
+    group.finish();
+}
+
+/// A guest with that many disks on SCSI, the places of which libvirt fills in; each has a mistake that can be mended.
+fn guest(disks: u64) -> String {
+    let domain = Domain {
+        name: Some("many".to_owned()),
+        architecture: Some(Architecture::X86_64),
+        machine: Some(MachineType::new("q35")),
+        disks: (0..disks)
             .map(|number| {
-                Disk::new(
-                    Frontend::new(format!("vd{number}"), TargetBus::Virtio),
-                    Image::file(format!("/srv/{number}.img"), Format::Raw),
-                )
+                let mut disk = Disk::new(
+                    Frontend::new(vmdisk_benches::target("sd", number), TargetBus::Scsi),
+                    Image::file(format!("/srv/{number}.qcow2"), Format::Qcow2),
+                );
+                disk.backend.cache = Some(CacheMode::Unsafe);
+                disk
             })
             .collect(),
         ..Domain::default()
     };
-    let text = write::libvirt_xml(&many).expect("plain paths");
-    group.throughput(Throughput::Bytes(text.len() as u64));
+    write::libvirt_xml(&domain).expect("plain paths")
+}
+
+/// Disks per second must not differ between the two sizes: nothing may look at each disk for each disk.
+fn large(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("one guest");
     group.sample_size(10);
-    group.bench_function("10,000 disks", |bencher| {
-        bencher.iter(|| read(black_box(&text)).map_or(0, |document| document.domain().disks.len()))
-    });
+    let options = LintOptions::default();
+    for disks in [1_000, 10_000] {
+        let text = guest(disks);
+        let document = || read(&text).expect("it was written by us");
+        let resolved = write::libvirt_xml(&resolve(&document()).domain);
+        let resolved = resolved.expect("plain paths");
+        group.throughput(Throughput::Elements(disks));
+        let mut bench = |what: &str, run: &dyn Fn() -> usize| {
+            let name = format!("{what}, {disks} disks");
+            group.bench_function(name, |bencher| bencher.iter(|| black_box(run())));
+        };
+        bench("read", &|| document().domain().disks.len());
+        let read_once = document();
+        bench("lint", &|| lint(&read_once, &options).diagnostics.len());
+        let with_controllers = read(&resolved).expect("it was written by us");
+        bench("lint with controllers", &|| {
+            lint(&with_controllers, &options).diagnostics.len()
+        });
+        bench("fix", &|| {
+            fix(&text, &options, FixScope::Safe).map_or(0, |fixed| fixed.mended.len())
+        });
+        bench("resolve", &|| resolve(&read_once).domain.controllers.len());
+        bench("write as libvirt XML", &|| {
+            write::libvirt_xml(read_once.domain()).map_or(0, |text| text.len())
+        });
+        bench("write as a QEMU command line", &|| {
+            write::qemu_command_line(read_once.domain(), &write::QemuOptions::default())
+                .map_or(0, |command| command.argv().len())
+        });
+    }
     group.finish();
 }
 
@@ -96,5 +139,5 @@ fn emitting(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, reading, linting, emitting);
+criterion_group!(benches, reading, large, linting, emitting);
 criterion_main!(benches);

@@ -65,12 +65,27 @@ pub fn domain(number: u32, seed: u64) -> String {
     out
 }
 
+/// The name of a guest's disk by its number, from 0: `vda`, …, `vdz`, `vdaa`, ….
+///
+/// ```
+/// assert_eq!(vmdisk_benches::target("vd", 27), "vdab");
+/// ```
+pub fn target(prefix: &str, number: u64) -> String {
+    let mut letters = Vec::new();
+    let mut rest = number + 1;
+    while rest > 0 {
+        rest -= 1;
+        letters.push(char::from(
+            b'a' + u8::try_from(rest % 26).unwrap_or_default(),
+        ));
+        rest /= 26;
+    }
+    letters.extend(prefix.chars().rev());
+    letters.iter().rev().collect()
+}
+
 fn push_disk(out: &mut String, random: &mut Random, guest: u32, disk: u64, has_iothreads: bool) {
-    let letter = |at: u64| char::from(b'a' + u8::try_from(at % 26).unwrap_or_default());
-    let target = match disk {
-        0..26 => format!("vd{}", letter(disk)),
-        _ => format!("vd{}{}", letter(disk / 26 - 1), letter(disk)),
-    };
+    let target = target("vd", disk);
     let is_block = random.chance(40);
     // Most guests are as they should be; the others have what people really write.
     let mistake = if random.chance(8) {

@@ -9,4 +9,4 @@
 mod domains;
 mod random;
 
-pub use domains::domain;
+pub use domains::{domain, target};

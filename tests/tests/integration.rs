@@ -20,6 +20,8 @@ mod bench_killed;
 mod bench_report;
 #[path = "integration/corpus.rs"]
 mod corpus;
+#[path = "integration/corpus_refused.rs"]
+mod corpus_refused;
 #[path = "integration/fleet.rs"]
 mod fleet;
 #[path = "integration/generated_is_accepted.rs"]
@@ -36,5 +38,7 @@ mod plan_then_lint;
 mod readme;
 #[path = "integration/script_is_run.rs"]
 mod script_is_run;
+#[path = "integration/silent.rs"]
+mod silent;
 #[path = "integration/touches_nothing.rs"]
 mod touches_nothing;

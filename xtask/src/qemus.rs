@@ -57,6 +57,9 @@ const SOURCES: [Source; 4] = [
 /// The emulator itself.
 const EMULATOR: &str = "qemu-system-x86_64";
 
+/// A driver that Debian packs apart, with those of other servers; by its place in the folder of a version.
+const MODULE: &str = "apt/root/usr/lib/x86_64-linux-gnu/qemu/block-curl.so";
+
 /// Fetches what is not there yet.
 pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     ensure!(
@@ -71,7 +74,8 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     for source in &SOURCES {
         let programs = folder.join(source.version);
         let emulator = programs.join(EMULATOR);
-        if version(&emulator).is_ok_and(|found| is_of(&found, source.version)) {
+        let is_whole = programs.join(MODULE).is_file();
+        if is_whole && version(&emulator).is_ok_and(|found| is_of(&found, source.version)) {
             println!("{} is there", emulator.display());
             continue;
         }
@@ -100,7 +104,7 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
 fn fetch(source: &Source, programs: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(programs)?;
     let packages = Packages::ready(programs, source.release)?;
-    let wanted = ["qemu-system-x86", "qemu-utils"];
+    let wanted = ["qemu-system-x86", "qemu-utils", "qemu-block-extra"];
     let root = packages.unpacked("root", source.suite, &wanted, |_| true)?;
     let loader = ["lib", "usr/lib"]
         .map(|place| format!("{place}/x86_64-linux-gnu/ld-linux-x86-64.so.2"))
@@ -133,7 +137,7 @@ fn wrapper(below: &str, loader: &str, name: &str) -> String {
         ""
     };
     let libraries = "$root/lib/x86_64-linux-gnu:$root/usr/lib/x86_64-linux-gnu:\
-         $root/usr/lib/x86_64-linux-gnu/pulseaudio";
+         $root/usr/lib/x86_64-linux-gnu/pulseaudio:$root/usr/lib/x86_64-linux-gnu/ceph";
     format!(
         r#"#!/bin/sh
 root="${{0%/*}}/{below}"

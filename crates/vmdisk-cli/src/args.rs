@@ -205,6 +205,10 @@ pub(crate) enum GenerateForm {
     DiskXml,
     /// A QEMU command line.
     Qemu,
+    /// A file for QEMU's -readconfig.
+    Readconfig,
+    /// The QMP commands that plug the disks into a QEMU that runs, one to a line.
+    Qmp,
     /// The argument of each -blockdev as JSON, as QMP's blockdev-add takes it.
     BlockdevJson,
     /// The commands that create the images.
@@ -223,7 +227,7 @@ pub(crate) enum QemuFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// libvirt XML, a command line of QEMU or a spec, or - for standard input.
+    /// libvirt XML, a command line of QEMU, a file of its -readconfig, QMP commands or a spec, or - for standard input.
     #[arg(value_name = "FILE", default_value = "-")]
     pub(crate) file: PathBuf,
     /// What to write.
@@ -242,7 +246,7 @@ pub(crate) struct ConvertArgs {
     /// Start this QEMU without a machine and ask it what it can do, or read a recording of one.
     #[arg(long, value_name = "PATH")]
     pub(crate) qemu: Option<PathBuf>,
-    /// How nodes and devices are named, with --to qemu.
+    /// How nodes and devices are named, with --to qemu, readconfig or qmp.
     #[arg(long, value_name = "STYLE", value_enum, default_value_t = ConvertStyle::Readable)]
     pub(crate) style: ConvertStyle,
     /// How to write QEMU's arguments, with --to qemu.
@@ -264,6 +268,10 @@ pub(crate) enum ConvertForm {
     DiskXml,
     /// A QEMU command line.
     Qemu,
+    /// A file for QEMU's -readconfig.
+    Readconfig,
+    /// The QMP commands that plug the disks into a QEMU that runs, one to a line.
+    Qmp,
     /// A spec, which `vmdisk generate` takes.
     Spec,
 }

@@ -64,7 +64,10 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     let mut warnings = Vec::new();
     let stays_xml = match (&document.source, args.to) {
         (Source::LibvirtXml(_), ConvertForm::LibvirtXml | ConvertForm::DiskXml) => true,
-        (Source::LibvirtXml(_), ConvertForm::Qemu | ConvertForm::Spec)
+        (
+            Source::LibvirtXml(_),
+            ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp | ConvertForm::Spec,
+        )
         | (Source::QemuCommandLine(_), _) => false,
     };
     if !stays_xml {
@@ -101,6 +104,9 @@ impl Told<'_> {
             is_grave,
             place,
         } = self;
+        // What has no other name than its field's is not named twice.
+        let field = format!(" › {}", what.trim_matches('`'));
+        let owner = owner.strip_suffix(&field).unwrap_or(&owner);
         let message = if is_grave {
             Message {
                 help: Some(
@@ -189,7 +195,15 @@ fn written(
             .map_err(unwritable)?,
         ),
         ConvertForm::Spec => spec::written(domain, document, input)?,
-        ConvertForm::Qemu => {
+        ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp => {
+            let form = match args.to {
+                ConvertForm::Readconfig => GenerateForm::Readconfig,
+                ConvertForm::Qmp => GenerateForm::Qmp,
+                ConvertForm::Qemu
+                | ConvertForm::LibvirtXml
+                | ConvertForm::DiskXml
+                | ConvertForm::Spec => GenerateForm::Qemu,
+            };
             let qemu = args.qemu.as_deref().map(crate::qemu::ask).transpose()?;
             let options = QemuOptions {
                 target: crate::qemu::target(args.target.as_ref(), qemu.as_ref())?,
@@ -198,7 +212,7 @@ fn written(
                     ConvertStyle::Libvirt => QemuStyle::Libvirt,
                 },
             };
-            command_line(domain, &options, GenerateForm::Qemu, args.qemu_format)?
+            command_line(domain, &options, form, args.qemu_format)?
         }
     })
 }

@@ -245,6 +245,8 @@ capabilities! {
     IothreadThreadPool = "iothread-thread-pool", Qemu (7, 1, 0), Probe::QmpSchema("object-add/arg-type/+iothread/thread-pool-min"), "QEMU QAPI docs";
     /// nvme namespaces as devices of their own.
     NvmeNamespaceDevice = "nvme-ns", Qemu (5, 2, 0), Probe::QomType("nvme-ns"), "tried on 5.2 and later";
+    /// nvme namespaces that are plugged into a guest that runs.
+    NvmeNamespaceHotplug = "nvme-ns-hotplug", Qemu (11, 1, 0), Probe::Trial, "tried: refused by 5.2, 7.2 and 10.0, taken by 11.1; the versions between were not tried";
     /// Disk devices keep averages over `stats-intervals`.
     StatsIntervals = "stats-intervals", Qemu (10, 2, 0), property("virtio-blk-pci", "stats-intervals"), "in the properties of 11.1 and not in those of 10.0; libvirt NEWS 11.9.0 names 10.2";
     /// scsi-hd `dpofua`, off until machine type 10.0.

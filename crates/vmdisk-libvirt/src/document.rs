@@ -1,7 +1,7 @@
 //! A document that has been read.
 
 use vmdisk_model::{Domain, FieldPath};
-use vmdisk_source::{Allowance, Problem, SourceMap};
+use vmdisk_source::{Allowance, LaterWord, Problem, SourceMap};
 
 use crate::edits::Outlines;
 use crate::{Kept, RootKind, StorageItem};
@@ -17,6 +17,8 @@ pub struct Document {
     pub source_map: SourceMap<FieldPath>,
     /// Mistakes, in the order of the text.
     pub problems: Vec<Problem<FieldPath>>,
+    /// What not every libvirt knows, from 4.0 on.
+    pub later_words: Vec<LaterWord<FieldPath>>,
     /// Places where findings are allowed.
     pub allowances: Vec<Allowance>,
     /// What the model does not cover.

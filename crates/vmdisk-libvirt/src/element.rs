@@ -6,7 +6,7 @@ use vmdisk_source::Span;
 
 use crate::tag::TagAttribute;
 use crate::tree;
-use crate::vocabulary::{ElementSpec, Whose};
+use crate::vocabulary::{ElementSpec, Since, Whose};
 
 /// An attribute that was written.
 pub(crate) struct Written<'d> {
@@ -22,6 +22,8 @@ pub(crate) struct Element<'t, 'd> {
     /// The nearest field of the model.
     pub(crate) at: FieldPath,
     pub(crate) whose: Whose,
+    /// The libvirt that first knew everything up to here.
+    pub(crate) since: Since,
     /// The start tag.
     pub(crate) tag: Span,
     pub(crate) text: &'t str,

@@ -69,7 +69,7 @@ fn check_names<'d>(reader: &mut Reader<'_>, disks: Node<'d, 'd>, guest: &Domain)
         };
         if !seen.insert(name) {
             let message = format!("disk `{name}` is named twice, which libvirt refuses");
-            reader.problem(ProblemKind::Duplicate, ROOT, tag, message);
+            reader.problem(ProblemKind::DuplicateRefused, ROOT, tag, message);
         } else if !known.is_empty() && !known.contains(name) {
             let message = format!("the guest has no disk `{name}`");
             reader.problem(ProblemKind::InvalidValue, ROOT, tag, message);

@@ -50,14 +50,17 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let Reader {
         map: source_map,
         mut problems,
+        mut later_words,
         ..
     } = reader;
     problems.sort_by_key(|problem| problem.span);
+    later_words.sort_by_key(|word| word.span);
     Ok(Document {
         root,
         domain,
         source_map,
         problems,
+        later_words,
         allowances,
         kept,
         storage,

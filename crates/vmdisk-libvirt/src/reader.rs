@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use roxmltree::Node;
 use vmdisk_model::FieldPath;
-use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
+use vmdisk_source::{Edit, LaterWord, Place, Problem, ProblemKind, SourceMap, Span, WordKind};
 
 use crate::element::{Child, Element, Written};
 use crate::kept::KeptParts;
 use crate::tag::{Tag, TagAttribute, TagEnd, scan_tag};
 use crate::tree;
-use crate::vocabulary::{ElementSpec, Field, Need, Value, Whose};
+use crate::vocabulary::{AttributeSpec, ElementSpec, Field, Need, Since, Value, Whose};
 use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
 
 /// The first value that two children of a name have for an attribute.
@@ -24,12 +24,16 @@ fn twice<'d>(element: &Element<'_, 'd>, child: &str, attribute: &str) -> Option<
         .find(|value| !seen.insert(*value))
 }
 
+/// What came later is noted: no older libvirt is met any more.
+const OLDEST: Since = (4, 0, 0);
+
 /// Collects what is found while a document is read.
 pub(crate) struct Reader<'t> {
     /// The text as it is; the tree may have been built from a patched one of the same length.
     pub(crate) text: &'t str,
     pub(crate) map: SourceMap<FieldPath>,
     pub(crate) problems: Vec<Problem<FieldPath>>,
+    pub(crate) later_words: Vec<LaterWord<FieldPath>>,
     /// True if the guest says that QEMU runs it.
     pub(crate) is_run_by_qemu: bool,
     /// False while something is checked that is no part of the model.
@@ -42,6 +46,7 @@ impl<'t> Reader<'t> {
             text,
             map: SourceMap::default(),
             problems: Vec::new(),
+            later_words: Vec::new(),
             is_run_by_qemu: false,
             records: true,
         }
@@ -85,6 +90,19 @@ impl<'t> Reader<'t> {
         outer: FieldPath,
         whose: Whose,
     ) -> Element<'t, 'd> {
+        self.open_since(node, spec, OLDEST, fields, outer, whose)
+    }
+
+    /// Opens an element that no libvirt before `since` gets to see.
+    fn open_since<'d>(
+        &mut self,
+        node: Node<'d, 'd>,
+        spec: &'static ElementSpec,
+        since: Since,
+        fields: [Option<Field>; 2],
+        outer: FieldPath,
+        whose: Whose,
+    ) -> Element<'t, 'd> {
         let range: Span = node.range().into();
         let Tag { attributes, end } = scan_tag(self.text, range.start).unwrap_or_else(|| Tag {
             // The guard has passed every tag, so this does not happen; no attributes then.
@@ -114,6 +132,7 @@ impl<'t> Reader<'t> {
             spec,
             at,
             whose,
+            since,
             tag,
             text,
             attributes: Vec::with_capacity(attributes.len()),
@@ -189,7 +208,20 @@ impl<'t> Reader<'t> {
                 let spec = known
                     .pick
                     .element(parent.peek("type").unwrap_or("file"), own_type);
-                self.open(node, spec, known.fields, parent.at, whose)
+                let since = known.since.max(parent.since);
+                let element = self.open_since(node, spec, since, known.fields, parent.at, whose);
+                if since > parent.since {
+                    let start = node.range().start + 1;
+                    self.later_words.push(LaterWord {
+                        at: element.at,
+                        span: Span::new(start, start + name.len()),
+                        kind: WordKind::Element,
+                        what: format!("element `<{name}>` of `<{}>`", parent.spec.name),
+                        since,
+                        around: parent.since,
+                    });
+                }
+                element
             }
             // Callers take children by names that stand in the table.
             None => self.open(node, &UNKNOWN, [None; 2], parent.at, whose),
@@ -263,6 +295,7 @@ impl<'t> Reader<'t> {
                     }
                     let at = paths[0].unwrap_or(element.at);
                     self.check_value(spec.value, name, value, at, tag.value);
+                    self.note_since(element, spec, value, at, tag);
                 }
                 None if element.spec.is_judged && !name.contains(':') => {
                     // A name that is written already cannot have been meant.
@@ -298,6 +331,47 @@ impl<'t> Reader<'t> {
             problem.fix = vec![Edit::replace(span, meant)];
         } else if let Some(perhaps) = fault.perhaps {
             problem.help = Some(format!("perhaps `{perhaps}`?"));
+        }
+    }
+
+    /// Notes an attribute and its value, where not every libvirt knows them.
+    fn note_since(
+        &mut self,
+        element: &mut Element<'_, '_>,
+        spec: &AttributeSpec,
+        value: &str,
+        at: FieldPath,
+        tag: &TagAttribute,
+    ) {
+        let name = spec.name;
+        let mut around = element.since;
+        let mut note = |since: Since, kind, span, what: &dyn Fn() -> String| {
+            if since > around {
+                let what = what();
+                let word = LaterWord {
+                    at,
+                    span,
+                    kind,
+                    what,
+                    since,
+                    around,
+                };
+                self.later_words.push(word);
+                around = since;
+            }
+        };
+        note(spec.since, WordKind::Attribute, tag.name, &|| {
+            format!("attribute `{name}` of `<{}>`", element.spec.name)
+        });
+        note(
+            spec.since_with(value).0,
+            WordKind::Value,
+            tag.value,
+            &|| format!("value `{value}` of `{name}`"),
+        );
+        // What stands inside depends on the type.
+        if name == "type" {
+            element.since = around;
         }
     }
 

@@ -492,7 +492,7 @@ fn a_login_or_a_key_in_both_places_is_told_and_both_are_written_back() {
              <target dev='vda'/><{element}>{inside}</{name}></disk>"
         );
         let problem = only_problem(&text);
-        assert_eq!(problem.kind, ProblemKind::Duplicate, "{element}");
+        assert_eq!(problem.kind, ProblemKind::DuplicateRefused, "{element}");
         let written = read(&text).unwrap().write().unwrap();
         assert_eq!(written.matches(element).count(), 2, "{written}");
         // Where it stood is where it stays.

@@ -45,6 +45,39 @@ wire_enum! {
 }
 
 impl Format {
+    /// QEMU's driver of this format; `None` where none opens an image as that.
+    ///
+    /// ```
+    /// use vmdisk_model::Format;
+    ///
+    /// assert_eq!(Format::Vhd.qemu_driver(), Some("vhdx"));
+    /// assert_eq!(Format::Iso.qemu_driver(), None);
+    /// ```
+    pub const fn qemu_driver(self) -> Option<&'static str> {
+        match self {
+            Format::Vhd => Some("vhdx"),
+            Format::Ploop => Some("parallels"),
+            Format::Raw
+            | Format::Qcow2
+            | Format::Qcow
+            | Format::Qed
+            | Format::Vmdk
+            | Format::Vdi
+            | Format::Vpc
+            | Format::Luks
+            | Format::Bochs
+            | Format::Cloop
+            | Format::Dmg => Some(self.as_wire()),
+            Format::Fat | Format::Iso | Format::Cow | Format::Dir => None,
+        }
+    }
+
+    /// The format whose driver QEMU calls by this name.
+    pub fn of_qemu_driver(driver: &str) -> Option<Self> {
+        let mut formats = Format::ALL.iter().copied();
+        formats.find(|format| format.qemu_driver() == Some(driver))
+    }
+
     /// True if images of this format may have a backing image.
     pub const fn has_backing(self) -> bool {
         match self {

@@ -72,11 +72,38 @@ impl Domain {
     /// tried with libvirt 9.0, which puts `sdi` on controller 1 and `sdq` on controller 2 whatever their
     /// models).
     pub fn scsi_controller_of(&self, disk: &Disk) -> Option<&Controller> {
+        let index = Self::scsi_controller_number_of(disk);
+        let is_scsi = |controller: &&Controller| controller.controller_type == ControllerType::Scsi;
+        // As libvirt writes them they stand together, sorted: then this is the one, however many there are.
+        let first = self.controllers.iter().position(|it| is_scsi(&it))?;
+        let guess = self.controllers.get(first.saturating_add(index as usize));
+        if let Some(controller) = guess.filter(is_scsi)
+            && controller.index == Some(index)
+            && self.controllers[first].index == Some(0)
+        {
+            return Some(controller);
+        }
+        self.scsi_controllers()
+            .find(|(number, _)| *number == index)
+            .map(|(_, controller)| controller)
+    }
+
+    /// The SCSI controllers that are written down, with their numbers.
+    pub fn scsi_controllers(&self) -> impl Iterator<Item = (u32, &Controller)> {
+        self.controllers
+            .iter()
+            .filter(|controller| controller.controller_type == ControllerType::Scsi)
+            .enumerate()
+            .map(|(nth, controller)| (controller.index.unwrap_or(nth as u32), controller))
+    }
+
+    /// The number of the SCSI controller that a disk hangs on, whether or not it is written down.
+    pub fn scsi_controller_number_of(disk: &Disk) -> u32 {
         let by_name = || {
             let target = disk.frontend.target.as_deref().unwrap_or_default();
             DriveAddress::of_target(TargetBus::Scsi, target).map_or(0, |place| place.controller)
         };
-        let index = match &disk.frontend.address {
+        match &disk.frontend.address {
             Some(Address::Drive(drive)) => drive.controller,
             Some(
                 Address::Pci(_)
@@ -88,19 +115,25 @@ impl Domain {
                 | Address::Other(_),
             )
             | None => by_name(),
-        };
-        self.controllers
-            .iter()
-            .filter(|controller| controller.controller_type == ControllerType::Scsi)
-            .enumerate()
-            .find(|(nth, controller)| controller.index.unwrap_or(*nth as u32) == index)
-            .map(|(_, controller)| controller)
+        }
     }
 
-    /// The device model that a disk's frontend comes to.
+    /// The model of the controller that a SCSI disk hangs on.
     ///
-    /// A SCSI disk without a written controller, or on one without a model, is what libvirt makes of it
+    /// Without a written controller, or on one without a model, it is what libvirt makes of it
     /// ([`ScsiControllerModel::libvirts_choice`]); where no architecture is written, that of a PC.
+    pub fn scsi_model_of(&self, disk: &Disk) -> ScsiControllerModel {
+        let written = self
+            .scsi_controller_of(disk)
+            .and_then(|controller| controller.scsi_model)
+            .filter(|model| *model != ScsiControllerModel::Auto);
+        written.unwrap_or_else(|| {
+            let architecture = self.architecture.unwrap_or(Architecture::X86_64);
+            ScsiControllerModel::libvirts_choice(architecture, self.machine.as_ref())
+        })
+    }
+
+    /// The device model that a disk's frontend comes to; of a SCSI disk, as [`Self::scsi_model_of`] has it.
     pub fn frontend_kind(&self, disk: &Disk) -> FrontendKind {
         if matches!(disk.backend.source, BackendSource::VhostUser(_)) {
             return FrontendKind::VhostUserBlk;
@@ -108,15 +141,7 @@ impl Domain {
         match disk.frontend.effective_bus() {
             TargetBus::Virtio => FrontendKind::VirtioBlk,
             TargetBus::Scsi => {
-                let written = self
-                    .scsi_controller_of(disk)
-                    .and_then(|controller| controller.scsi_model)
-                    .filter(|model| *model != ScsiControllerModel::Auto);
-                let model = written.unwrap_or_else(|| {
-                    let architecture = self.architecture.unwrap_or(Architecture::X86_64);
-                    ScsiControllerModel::libvirts_choice(architecture, self.machine.as_ref())
-                });
-                if model.is_virtio() {
+                if self.scsi_model_of(disk).is_virtio() {
                     FrontendKind::VirtioScsi
                 } else {
                     FrontendKind::Scsi

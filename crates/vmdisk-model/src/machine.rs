@@ -102,6 +102,48 @@ wire_enum! {
     }
 }
 
+impl Architecture {
+    /// Whether KVM of a host, named as by `uname -m`, runs guests of this instruction set; `None` where that differs
+    /// from processor to processor, as for 32-bit Arm on 64-bit Arm.
+    ///
+    /// ```
+    /// use vmdisk_model::Architecture;
+    ///
+    /// assert_eq!(Architecture::I686.runs_on_kvm_of("x86_64"), Some(true));
+    /// assert_eq!(Architecture::Armv7l.runs_on_kvm_of("aarch64"), None);
+    /// assert_eq!(Architecture::Aarch64.runs_on_kvm_of("x86_64"), Some(false));
+    /// ```
+    pub fn runs_on_kvm_of(self, host: &str) -> Option<bool> {
+        match self {
+            Architecture::I686 => Some(matches!(host, "x86_64" | "i686" | "i386")),
+            Architecture::Armv7l | Architecture::Armv6l => {
+                let is_own = host == self.as_wire();
+                let is_arm = host == "aarch64" || host.starts_with("arm");
+                (is_own || !is_arm).then_some(is_own)
+            }
+            // Which end of a word comes first is the guest's choice, at run time.
+            Architecture::Ppc64 | Architecture::Ppc64le => {
+                Some(matches!(host, "ppc64" | "ppc64le"))
+            }
+            Architecture::X86_64
+            | Architecture::Aarch64
+            | Architecture::Ppc
+            | Architecture::S390x
+            | Architecture::Riscv64
+            | Architecture::Riscv32
+            | Architecture::Loongarch64
+            | Architecture::Mips64
+            | Architecture::Mips
+            | Architecture::Mipsel
+            | Architecture::Sparc
+            | Architecture::Sparc64
+            | Architecture::Alpha
+            | Architecture::M68k
+            | Architecture::Itanium => Some(host == self.as_wire()),
+        }
+    }
+}
+
 wire_enum! {
     /// Kind of device that the firmware looks for; libvirt `os/boot/@dev`.
     pub enum BootDevice {

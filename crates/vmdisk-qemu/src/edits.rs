@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vmdisk_model::{CacheMode, Change, ControllerField, DiskField, DomainField, FieldPath};
+use vmdisk_model::{
+    CacheMode, Change, ControllerField, DiskField, DomainField, FieldPath, Format, ImageField,
+};
 use vmdisk_source::{Edit, Span};
 
 use crate::device::property::Spelling;
@@ -96,8 +98,8 @@ impl NewValue<'_> {
             (NewValue::Word(text) | NewValue::Number(text), _) => text,
             (NewValue::Bool(true), Syntax::Json { .. }) => "true",
             (NewValue::Bool(false), Syntax::Json { .. }) => "false",
-            (NewValue::Bool(true), Syntax::Pairs { .. }) => "on",
-            (NewValue::Bool(false), Syntax::Pairs { .. }) => "off",
+            (NewValue::Bool(true), Syntax::Pairs { .. } | Syntax::Lines { .. }) => "on",
+            (NewValue::Bool(false), Syntax::Pairs { .. } | Syntax::Lines { .. }) => "off",
         }
     }
 
@@ -170,8 +172,13 @@ impl Editor<'_> {
                 self.edits.push(Edit::replace(place.span, word));
                 Some(())
             }
-            // Without a format -drive looks into the image, and a format node has options of its own:
-            // neither is mended by a word.
+            // A format node has options of its own, and is not mended by a word.
+            FieldPath::Image(nth, 0, ImageField::Format) => {
+                let top = *self.slots.top.get(&nth)?;
+                let is_drive = self.slots.options.get(&top)?.name == "drive";
+                let driver = Format::from_wire(value)?.qemu_driver()?;
+                is_drive.then(|| self.put(top, "format", &NewValue::Word(driver)))?
+            }
             FieldPath::Image(..)
             | FieldPath::Domain(_)
             | FieldPath::Controller(..)
@@ -339,7 +346,7 @@ impl Editor<'_> {
                 (Syntax::Json { .. }, Kind::Plain | Kind::Number | Kind::Bool | Kind::Null) => {
                     false
                 }
-                (Syntax::Pairs { .. }, _) => value.is_quoted(),
+                (Syntax::Pairs { .. } | Syntax::Lines { .. }, _) => value.is_quoted(),
             };
             if was_quoted != value.is_quoted() {
                 return None;
@@ -377,6 +384,12 @@ fn insertion(
     let text = value.text(syntax);
     match syntax {
         Syntax::Pairs { end } => Some(Edit::insert(*end, format!(",{key}={text}"))),
+        Syntax::Lines { end, is_cut } => {
+            let before = if *is_cut { "\n" } else { "" };
+            let after = if *is_cut { "" } else { "\n" };
+            let line = format!("{before}  {key} = \"{text}\"{after}");
+            Some(Edit::insert(*end, line))
+        }
         Syntax::Json { end, quote } => {
             let text = if value.is_quoted() {
                 format!("{quote}{text}{quote}")

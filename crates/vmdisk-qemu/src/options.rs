@@ -11,6 +11,17 @@ pub struct Options {
     pub style: Style,
 }
 
+/// What the options are written into, which is not always a command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Medium {
+    /// The words that QEMU is started with.
+    CommandLine,
+    /// A file of `-readconfig`, which has no JSON.
+    ConfigFile,
+    /// The monitor of a QEMU that runs, which has nothing else.
+    Monitor,
+}
+
 /// How nodes and devices are named and ordered; the guest is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Style {

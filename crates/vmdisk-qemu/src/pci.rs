@@ -6,6 +6,7 @@ use vmdisk_model::{Address, Domain, FieldPath, PciAddress, Switch};
 
 use crate::board::Board;
 use crate::json::JsonObject;
+use crate::options::Medium;
 use crate::writer::Writer;
 
 /// Slots of the root bus and the further buses that addresses speak of.
@@ -103,6 +104,9 @@ impl Writer<'_> {
                     "the device sits on PCI, and its address is of another type",
                 );
             }
+            Some(Address::Unassigned) if self.medium == Medium::Monitor => {
+                self.pci_next_slot(device, at);
+            }
             Some(Address::Unassigned) => {
                 let message = "a device that is plugged in later has no place on a command line";
                 self.problem(at, message);
@@ -142,6 +146,17 @@ impl Writer<'_> {
             self.problem(at, format!("PCI domain {domain} has no name in QEMU"));
             return;
         }
+        if bus == 0 && self.is_plugged_into_express() {
+            self.problem_with_help(
+                at,
+                format!(
+                    "{root} of {} takes nothing while the guest runs",
+                    self.machine.board.name()
+                ),
+                "give it an address on a bus of a root port, or none",
+            );
+            return;
+        }
         match bus {
             0 => device.push("bus", root),
             bus => device.push("bus", format!("pci.{bus}")),
@@ -153,7 +168,37 @@ impl Writer<'_> {
         device.push_some("multifunction", multifunction.map(|on| on == Switch::On));
     }
 
+    /// True for a device that is plugged into a machine whose root bus takes none.
+    fn is_plugged_into_express(&self) -> bool {
+        self.medium == Medium::Monitor && self.machine.board.is_pci_express()
+    }
+
+    /// Names the port that a device without an address is plugged into.
+    fn pci_next_port(&mut self, device: &mut JsonObject, at: FieldPath) {
+        if self.machine.board == Board::Unknown && self.pci.unaddressed == 0 {
+            self.leave_out(
+                at,
+                "no machine is named: one with PCI Express, such as q35, takes devices in its ports alone",
+            );
+        }
+        self.pci.unaddressed += 1;
+        if self.machine.board.is_pci_express() {
+            let number = self.pci.unaddressed;
+            let port = self.ids.take(&format!("hotplug{number}"));
+            self.leave_out(
+                at,
+                format!("it goes into the port `{port}`, which QEMU must have been started with: -device pcie-root-port,id={port},chassis={number}"),
+            );
+            device.push("bus", port);
+        }
+    }
+
     fn pci_next_slot(&mut self, device: &mut JsonObject, at: FieldPath) {
+        if self.medium == Medium::Monitor {
+            // Which slots are free only the running QEMU knows.
+            self.pci_next_port(device, at);
+            return;
+        }
         self.pci.unaddressed += 1;
         if let Some(room) = self.pci.room
             && self.pci.unaddressed > room
@@ -184,6 +229,13 @@ impl Writer<'_> {
         };
         let buses = std::mem::take(&mut self.pci.buses);
         for (bus, (at, has_slots)) in buses {
+            if self.medium == Medium::Monitor {
+                let message = format!(
+                    "its bus `pci.{bus}` must be there already: no port is made while the guest runs"
+                );
+                self.leave_out(at, message);
+                continue;
+            }
             let (driver, chassis) = match (self.machine.board.is_pci_express(), has_slots) {
                 (true, false) => ("pcie-root-port", Some("chassis")),
                 (true, true) => ("pcie-pci-bridge", None),

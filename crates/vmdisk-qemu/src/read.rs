@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use vmdisk_model::{DomainField, FieldPath, Scope};
 use vmdisk_source::{ProblemKind, Span};
 
+use crate::config_file;
 use crate::device::read::{disk_driver, node_of};
 use crate::document::{Document, OtherOption};
 use crate::failure::ReadFailure;
+use crate::monitor;
 use crate::reader::Reader;
-use crate::syntax::form::words;
+use crate::syntax::form::{Form, words};
 use crate::syntax::option::{WrittenOption, options};
 
 /// Options that speak of disks, or of the machine as far as disks depend on it.
@@ -64,7 +66,13 @@ const OURS: &[&str] = &[
 /// If there is no command line of QEMU in the text, or more than one.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let words = words(text)?;
-    let (options, faults) = options(&words.arguments, text);
+    let (options, faults) = match words.form {
+        Form::ConfigFile => config_file::read::options(text, Span::new(0, text.len())),
+        Form::MonitorScript => monitor::read::options(text),
+        Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
+            options(&words.arguments, text)
+        }
+    };
     let daemons: Vec<Vec<WrittenOption>> = words
         .daemons
         .iter()
@@ -73,11 +81,10 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let mut reader = Reader::new(&options);
     let everything = Span::new(0, text.trim_end().len());
     let top = FieldPath::Domain(DomainField::Domain);
-    for (_, fault) in faults {
-        let message = format!("not JSON: {}", fault.message);
+    for fault in faults {
         reader
-            .problem(ProblemKind::InvalidValue, top, fault.span, message)
-            .help = Some("QEMU refuses it; see what stands before this place".to_owned());
+            .problem(ProblemKind::InvalidValue, top, fault.span, fault.message)
+            .help = Some(fault.help);
     }
     reader.read_names();
     reader.read_machine(&words);
@@ -111,7 +118,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
             .map
             .record(FieldPath::Domain(DomainField::Devices), place);
     }
-    let others = others(&options, &reader);
+    let others = others(words.form, &options, &reader);
     reader.problems.sort_by_key(|problem| problem.span);
     reader.slots.fill(&options);
     Ok(Document {
@@ -125,7 +132,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     })
 }
 
-fn others(options: &[WrittenOption], reader: &Reader<'_>) -> Vec<OtherOption> {
+fn others(form: Form, options: &[WrittenOption], reader: &Reader<'_>) -> Vec<OtherOption> {
     options
         .iter()
         .enumerate()
@@ -151,7 +158,13 @@ fn others(options: &[WrittenOption], reader: &Reader<'_>) -> Vec<OtherOption> {
             !is_ours
         })
         .map(|(_, option)| OtherOption {
-            name: format!("-{}", option.name),
+            name: match form {
+                Form::ConfigFile => format!("[{}]", option.name),
+                Form::MonitorScript => option.name.clone(),
+                Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
+                    format!("-{}", option.name)
+                }
+            },
             span: option.span,
         })
         .collect()

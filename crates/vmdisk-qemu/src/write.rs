@@ -6,7 +6,7 @@ use crate::command_line::CommandLine;
 use crate::daemon::storage_daemon;
 use crate::device::DiskDevice;
 use crate::names::{NodeNames, image_count, libvirt_numbers, libvirt_order, stems};
-use crate::options::{Options, Style};
+use crate::options::{Medium, Options, Style};
 use crate::problem::WriteProblems;
 use crate::writer::Writer;
 
@@ -40,7 +40,16 @@ use crate::writer::Writer;
 /// # Ok::<(), vmdisk_qemu::WriteProblems>(())
 /// ```
 pub fn write(domain: &Domain, options: &Options) -> Result<CommandLine, WriteProblems> {
-    let mut writer = Writer::new(domain, options);
+    write_for(domain, options, Medium::CommandLine)
+}
+
+/// The options of a guest, as they go into a medium.
+pub(crate) fn write_for(
+    domain: &Domain,
+    options: &Options,
+    medium: Medium,
+) -> Result<CommandLine, WriteProblems> {
+    let mut writer = Writer::new(domain, options, medium);
     let program = write_guest(&mut writer);
     let Writer {
         arguments,

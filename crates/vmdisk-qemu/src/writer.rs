@@ -12,7 +12,7 @@ use crate::json::{Json, JsonObject};
 use crate::key_value::KeyValue;
 use crate::libvirt_order;
 use crate::names::Ids;
-use crate::options::{Options, Style};
+use crate::options::{Medium, Options, Style};
 use crate::pci::PciSlots;
 use crate::problem::WriteProblem;
 
@@ -21,6 +21,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) domain: &'a Domain,
     pub(crate) target: &'a Target,
     pub(crate) style: Style,
+    pub(crate) medium: Medium,
     pub(crate) machine: Machine,
     pub(crate) ids: Ids,
     pub(crate) pci: PciSlots,
@@ -46,7 +47,7 @@ pub(crate) struct SharedThrottle<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) fn new(domain: &'a Domain, options: &'a Options) -> Self {
+    pub(crate) fn new(domain: &'a Domain, options: &'a Options, medium: Medium) -> Self {
         let Options { target, style } = options;
         let machine = Machine::of(domain, target);
         let pci = PciSlots::new(domain, machine.board);
@@ -54,6 +55,7 @@ impl<'a> Writer<'a> {
             domain,
             target,
             style: *style,
+            medium,
             machine,
             ids: Ids::default(),
             pci,
@@ -150,9 +152,18 @@ impl<'a> Writer<'a> {
         self.push(QemuOption::Blockdev, ArgumentValue::Json(node), origin);
     }
 
+    /// True if an option goes out in JSON, by the capability of the target to read it so.
+    pub(crate) fn takes_json(&self, capability: Capability) -> bool {
+        match self.medium {
+            Medium::CommandLine => self.can(capability),
+            Medium::ConfigFile => false,
+            Medium::Monitor => true,
+        }
+    }
+
     /// Adds an object: JSON where the target takes it, else key=value.
     pub(crate) fn object(&mut self, object: JsonObject, origin: FieldPath) {
-        if self.can(Capability::ObjectJson) {
+        if self.takes_json(Capability::ObjectJson) {
             self.push(QemuOption::Object, ArgumentValue::Json(object), origin);
             return;
         }
@@ -167,7 +178,7 @@ impl<'a> Writer<'a> {
         if self.is_libvirt_style() {
             libvirt_order::device(&mut device, origin);
         }
-        if self.can(Capability::DeviceJson) {
+        if self.takes_json(Capability::DeviceJson) {
             self.push(QemuOption::Device, ArgumentValue::Json(device), origin);
             return;
         }
@@ -179,10 +190,17 @@ impl<'a> Writer<'a> {
 
     fn needs_json(&mut self, at: FieldPath, option: &str, key: &str, capability: Capability) {
         let since = capability.row().since;
-        self.problem(
-            at,
-            format!("`{key}` can only be said in JSON, which {option} takes since QEMU {since}"),
-        );
+        let message = match self.medium {
+            Medium::ConfigFile => {
+                format!(
+                    "`{key}` can only be said in JSON, which a configuration file does not have"
+                )
+            }
+            Medium::CommandLine | Medium::Monitor => {
+                format!("`{key}` can only be said in JSON, which {option} takes since QEMU {since}")
+            }
+        };
+        self.problem(at, message);
     }
 }
 

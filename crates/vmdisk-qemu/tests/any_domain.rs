@@ -8,7 +8,10 @@ use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
 use vmdisk_model::*;
-use vmdisk_qemu::{ArgumentValue, Json, Options, QemuOption, Style, write};
+use vmdisk_qemu::{
+    ArgumentValue, Document, Form, Json, Options, QemuOption, Style, write, write_config_file,
+    write_monitor_script,
+};
 use vmdisk_source::ProblemKind;
 
 fn word() -> BoxedStrategy<String> {
@@ -229,7 +232,18 @@ fn network() -> BoxedStrategy<Protocol> {
                         source.timeout = number;
                         source.readahead = number.map(Bytes);
                     }
-                    NetworkProtocol::Nfs | NetworkProtocol::Ssh => source.identity = identity,
+                    NetworkProtocol::Nfs => {
+                        source.identity = identity.map(|identity| NetworkIdentity {
+                            username: None,
+                            ..identity
+                        });
+                    }
+                    NetworkProtocol::Ssh => {
+                        source.identity = identity.map(|identity| NetworkIdentity {
+                            user: None,
+                            ..identity
+                        });
+                    }
                     NetworkProtocol::Sheepdog
                     | NetworkProtocol::Gluster
                     | NetworkProtocol::Vxhs
@@ -458,6 +472,26 @@ fn read(json: &impl std::fmt::Display) -> serde_json::Value {
     serde_json::from_str(&json.to_string()).expect("what is written is JSON")
 }
 
+/// Asserts that nothing of a text is a problem, or kept, or about something else but for one name.
+fn assert_understood(document: &Document, text: &str, other: &str) {
+    let is_open = |text: &str| text.contains(['$', '%', '`']);
+    // A secret that only libvirt knows is still to be given, and so are cookies.
+    let others = document
+        .problems
+        .iter()
+        .filter(|problem| problem.kind != ProblemKind::SecretMissing);
+    let mut others =
+        others.filter(|problem| !is_open(problem.span.slice(text).unwrap_or_default()));
+    assert!(others.next().is_none(), "{:?}\n{text}", document.problems);
+    assert!(document.kept.is_empty(), "{:?}\n{text}", document.kept);
+    let mut others = document.others.iter();
+    assert!(
+        others.all(|option| option.name == other),
+        "{:?}\n{text}",
+        document.others
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
@@ -553,14 +587,52 @@ proptest! {
             _ => line.to_shell(),
         };
         let document = vmdisk_qemu::read(&text).unwrap_or_else(|failure| panic!("{failure}: {text}"));
-        let is_open = |text: &str| text.contains(['$', '%', '`']);
-        // A secret that only libvirt knows is still to be given, and so are cookies.
-        let others = document.problems.iter().filter(|problem| problem.kind != ProblemKind::SecretMissing);
-        let mut others = others.filter(|problem| !is_open(problem.span.slice(&text).unwrap_or_default()));
-        prop_assert!(others.next().is_none(), "{:?}", document.problems);
-        prop_assert!(document.kept.is_empty(), "{:?}", document.kept);
-        prop_assert!(document.others.iter().all(|option| option.name == "-global"), "{:?}", document.others);
+        assert_understood(&document, &text, "-global");
         prop_assert!(normal::shares_memory(&document.domain, &domain));
+        let read = normal::normal(&document.domain, &domain);
+        prop_assert_eq!(read, normal::normal(&domain, &domain), "{}", text);
+    }
+
+    #[test]
+    fn what_is_written_as_a_config_file_is_read_back_the_same(
+        domain in domain(),
+        target in select(vec!["qemu=5.2", "qemu=7.2", "qemu=11.1"]),
+    ) {
+        let options = Options { target: target.parse().unwrap(), style: Style::Readable };
+        let Ok(file) = write_config_file(&domain, &options) else { return Ok(()) };
+        prop_assert_eq!(vmdisk_qemu::sniff(&file.text), true);
+        let document = vmdisk_qemu::read(&file.text).unwrap_or_else(|failure| panic!("{failure}: {}", file.text));
+        prop_assert_eq!(document.form, Form::ConfigFile);
+        assert_understood(&document, &file.text, "[global]");
+        // The program is named beside the file.
+        let domain = Domain { architecture: None, ..domain };
+        let read = normal::normal(&document.domain, &domain);
+        prop_assert_eq!(read, normal::normal(&domain, &domain), "{}", file.text);
+    }
+
+    #[test]
+    fn what_is_written_for_the_monitor_is_read_back_the_same(
+        domain in domain(),
+        target in select(vec!["qemu=5.2", "qemu=7.2", "qemu=11.1"]),
+    ) {
+        let options = Options { target: target.parse().unwrap(), style: Style::Readable };
+        let Ok(script) = write_monitor_script(&domain, &options) else { return Ok(()) };
+        let text = script.to_lines();
+        let document = vmdisk_qemu::read(&text).unwrap_or_else(|failure| panic!("{failure}: {text}"));
+        prop_assert_eq!(document.form, Form::MonitorScript);
+        assert_understood(&document, &text, "");
+        // The machine is there already, and so are the iothreads that no disk speaks of.
+        let used = |id: IoThreadId| text.contains(&format!("\"iothread{id}\""));
+        let iothreads = domain.iothreads.iter().filter(|thread| used(thread.id)).cloned().collect();
+        let groups = document.domain.throttle_groups.clone();
+        let domain = Domain {
+            scope: Scope::DisksOnly,
+            iothreads,
+            throttle_groups: domain.throttle_groups.iter().filter(|group| groups.contains(group)).cloned().collect(),
+            default_iothread: None,
+            boot_devices: Vec::new(),
+            ..domain
+        };
         let read = normal::normal(&document.domain, &domain);
         prop_assert_eq!(read, normal::normal(&domain, &domain), "{}", text);
     }
@@ -570,6 +642,8 @@ proptest! {
         text in prop_oneof![
             any::<String>(),
             "(qemu-system-x86_64 )?(-(drive|device|blockdev|object|m|hda|machine) [a-z0-9,='\"{}:\\\\ .$-]{0,40} ){1,6}",
+            "(\\[(drive|device|machine|x)( \"[a-z\"]{0,3}\")?\\]?[\r ]?\n? *((driver|type|if|file) ?= ?\"[a-z é\"]{0,9}\"?[\r ]?\n?){1,3}){1,6}",
+            "(\\{\"execute\":\"(device_add|blockdev-add)\",\"arguments\":\\{(\"(driver|file)\":[\"{a-z}]{0,9},?){0,3}\\}\\}\n?){1,4}",
         ],
     ) {
         if let Ok(document) = vmdisk_qemu::read(&text) {

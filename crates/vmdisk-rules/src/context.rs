@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use vmdisk_facts::{Fact, HostIndex, Target, Version};
 use vmdisk_model::{Disk, Domain, FieldPath, Image, Scope};
-use vmdisk_source::Problem;
+use vmdisk_source::{LaterWord, Problem};
 
 use crate::Policy;
 
@@ -52,6 +52,8 @@ pub struct Context<'a> {
     pub policy: Policy,
     /// What the reader stumbled over.
     pub problems: &'a [Problem<FieldPath>],
+    /// What is written that not every libvirt knows.
+    pub later_words: &'a [LaterWord<FieldPath>],
     /// Who takes the configuration.
     pub taken_by: TakenBy,
 }
@@ -75,6 +77,7 @@ impl<'a> Context<'a> {
             host: None,
             policy: Policy::MultiTenant,
             problems: &[],
+            later_words: &[],
             taken_by: TakenBy::Libvirt,
         }
     }
@@ -84,6 +87,14 @@ impl<'a> Context<'a> {
     pub const fn on_host(mut self, host: &'a HostIndex<'a>) -> Self {
         self.host = Some(host);
         self
+    }
+
+    /// What is to be said to people who write for libvirt, or to those who write a command line.
+    pub const fn for_taker<'w>(&self, libvirt: &'w str, qemu: &'w str) -> &'w str {
+        match self.taken_by {
+            TakenBy::Libvirt => libvirt,
+            TakenBy::Qemu => qemu,
+        }
     }
 
     /// Disks with their numbers.

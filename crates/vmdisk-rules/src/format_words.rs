@@ -31,35 +31,6 @@ pub(crate) fn is_container(header: &str) -> bool {
     CONTAINERS.contains(&header)
 }
 
-/// QEMU's name of a format's driver, which facts use; `None` for words that QEMU has no such driver for.
-pub(crate) const fn qemu_word(format: Format) -> Option<&'static str> {
-    match format {
-        Format::Vhd => Some("vhdx"),
-        Format::Ploop => Some("parallels"),
-        Format::Raw
-        | Format::Qcow2
-        | Format::Qcow
-        | Format::Qed
-        | Format::Vmdk
-        | Format::Vdi
-        | Format::Vpc
-        | Format::Fat
-        | Format::Luks
-        | Format::Bochs
-        | Format::Cloop
-        | Format::Dmg => Some(format.as_wire()),
-        Format::Iso | Format::Cow | Format::Dir => None,
-    }
-}
-
-/// The format whose driver has this name.
-pub(crate) fn format_of_qemu_word(word: &str) -> Option<Format> {
-    Format::ALL
-        .iter()
-        .copied()
-        .find(|format| qemu_word(*format) == Some(word))
-}
-
 /// Whether a written format and a header contradict each other.
 pub(crate) fn contradiction(written: Format, header: &str) -> Option<Contradiction> {
     let is_plain = matches!(header, "raw" | "luks" | "luks2");
@@ -77,11 +48,14 @@ pub(crate) fn contradiction(written: Format, header: &str) -> Option<Contradicti
         | Format::Vdi
         | Format::Ploop
         | Format::Bochs
-        | Format::Cloop => (qemu_word(written) != Some(header)).then_some(Contradiction::Refused),
+        | Format::Cloop => {
+            (written.qemu_driver() != Some(header)).then_some(Contradiction::Refused)
+        }
         // The mark of a fixed VHD is at its end, and a LUKS header may be in another file, so that only
         // another container's header is telling.
-        Format::Vpc | Format::Luks => (is_container(header) && qemu_word(written) != Some(header))
-            .then_some(Contradiction::Refused),
+        Format::Vpc | Format::Luks => (is_container(header)
+            && written.qemu_driver() != Some(header))
+        .then_some(Contradiction::Refused),
         // Their marks are not at the front, or they are no formats of an image.
         Format::Fat | Format::Dmg | Format::Iso | Format::Cow | Format::Dir => None,
     }
@@ -94,7 +68,7 @@ mod tests {
     #[test]
     fn a_format_agrees_with_its_own_header_and_not_with_another() {
         for header in CONTAINERS {
-            let own = format_of_qemu_word(header).unwrap();
+            let own = Format::of_qemu_driver(header).unwrap();
             assert_eq!(contradiction(own, header), None, "{header}");
             assert_eq!(
                 contradiction(Format::Raw, header),

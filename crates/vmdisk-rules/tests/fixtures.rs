@@ -68,6 +68,7 @@ fn no_rule_speaks_about_a_clean_guest_and_none_is_unable_to_look() {
                 host: Some(&host),
                 policy: *policy,
                 problems: &document.problems,
+                later_words: &document.later_words,
             };
             let mut outcome = check(&context);
             // libvirt has no word for what a daemon needs to be told of flushes, so that XML cannot be free of it.

@@ -113,6 +113,19 @@ fn qemu_refuses_in_the_words_that_rules_quote() {
             &["--blockdev", node],
         ),
         (
+            "lun-on-virtio-blk",
+            "qemu-system-x86_64",
+            &[
+                "-nodefaults",
+                "-display",
+                "none",
+                "-blockdev",
+                "driver=file,filename=a.img,node-name=f0",
+                "-device",
+                "virtio-blk-pci,drive=f0,scsi=on",
+            ],
+        ),
+        (
             "machine-newer-than-qemu",
             "qemu-system-x86_64",
             &["-machine", "pc-q35-99.0"],

@@ -14,6 +14,7 @@
 //! ```
 
 mod edit;
+mod later_word;
 mod line_index;
 mod nearest;
 mod problem;
@@ -21,6 +22,7 @@ mod source_map;
 mod span;
 
 pub use edit::{Edit, EditConflict, apply_edits};
+pub use later_word::{LaterWord, WordKind};
 pub use line_index::{LineIndex, Position};
 pub use nearest::nearest;
 pub use problem::{Allowance, Problem, ProblemKind};

@@ -17,6 +17,8 @@ pub enum ProblemKind {
     MissingValue,
     /// The same thing written twice; the first counts.
     Duplicate,
+    /// The same thing written twice, which is refused.
+    DuplicateRefused,
     /// A name space prefix that nobody declared: libvirt drops such elements without a word.
     UndeclaredPrefix,
     /// Discards are passed on by one node of an image and not by the next.

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use vmdisk_libvirt::RootKind;
 use vmdisk_model::{Domain, FieldPath};
-use vmdisk_source::{Allowance, Edit, LineIndex, Problem, SourceMap, Span};
+use vmdisk_source::{Allowance, Edit, LaterWord, LineIndex, Problem, SourceMap, Span};
 
 use crate::{Place, ReadFailure};
 
@@ -116,6 +116,14 @@ impl Document {
         }
     }
 
+    /// What is written that not every libvirt knows; libvirt has no part in a command line.
+    pub(crate) fn later_words(&self) -> &[LaterWord<FieldPath>] {
+        match &self.source {
+            Source::LibvirtXml(document) => &document.later_words,
+            Source::QemuCommandLine(_) => &[],
+        }
+    }
+
     /// Places where findings are allowed; command lines have none.
     pub(crate) fn allowances(&self) -> &[Allowance] {
         match &self.source {
@@ -142,9 +150,18 @@ impl Document {
         }
     }
 
-    /// A field in words: `disk vda › driver/@cache`.
+    /// A field in words: `disk vda › driver/@cache`, and of a command line, which has no elements, `disk vda › cache`.
     pub fn breadcrumb(&self, at: FieldPath) -> String {
-        breadcrumb(self.domain(), at)
+        let mut crumb = breadcrumb(self.domain(), at);
+        if let Source::QemuCommandLine(_) = &self.source
+            && let Some(attribute) = crumb.rfind('@')
+        {
+            let field = crumb.rfind(" › ").map_or(0, |before| before + " › ".len());
+            if field < attribute {
+                crumb.replace_range(field..=attribute, "");
+            }
+        }
+        crumb
     }
 
     /// The byte edits of a fix; `None` if one of its steps cannot be made in this text.

@@ -78,6 +78,7 @@ pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried)
         host: options.host,
         policy: options.policy,
         problems: document.problems(),
+        later_words: document.later_words(),
         taken_by: match &document.source {
             Source::LibvirtXml(_) => TakenBy::Libvirt,
             Source::QemuCommandLine(_) => TakenBy::Qemu,
@@ -216,6 +217,13 @@ fn resolve(document: &Document, finding: Finding, hosts: Option<FoundOn>) -> Dia
         fix,
         hosts: _, // What compares hosts has told them as `hosts`.
     } = finding;
+    let in_words_of_the_text = |said: String| match &document.source {
+        Source::LibvirtXml(_) => said,
+        Source::QemuCommandLine(_) => match vmdisk_qemu::in_qemu_words(&said) {
+            Cow::Borrowed(_) => said,
+            Cow::Owned(told) => told,
+        },
+    };
     let place = match span {
         Some(span) => document.place_of_span(at, span, true),
         None => document.place(at),
@@ -232,18 +240,18 @@ fn resolve(document: &Document, finding: Finding, hosts: Option<FoundOn>) -> Dia
                 .get(index)
                 .and_then(|disk| disk.frontend.target.clone()),
         }),
-        title,
+        title: in_words_of_the_text(title),
         place,
-        label,
+        label: label.map(in_words_of_the_text),
         related: related
             .into_iter()
             .map(|related| RelatedPlace {
                 place: document.place(related.at),
-                label: related.label,
+                label: in_words_of_the_text(related.label),
             })
             .collect(),
-        notes,
-        help,
+        notes: notes.into_iter().map(in_words_of_the_text).collect(),
+        help: help.map(in_words_of_the_text),
         fix: fix.and_then(|fix| {
             Some(ResolvedFix {
                 edits: document.edits_of(&fix)?,

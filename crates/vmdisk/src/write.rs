@@ -7,8 +7,8 @@ use crate::{Document, Source};
 
 pub use vmdisk_libvirt::Unwritable;
 pub use vmdisk_qemu::{
-    CommandLine, Options as QemuOptions, StorageDaemon, Style as QemuStyle, WriteProblem,
-    WriteProblems,
+    CommandLine, ConfigFile, MonitorScript, Options as QemuOptions, StorageDaemon,
+    Style as QemuStyle, WriteProblem, WriteProblems,
 };
 
 /// A whole libvirt `<domain>`.
@@ -76,4 +76,26 @@ pub fn qemu_command_line(
     options: &QemuOptions,
 ) -> Result<CommandLine, WriteProblems> {
     vmdisk_qemu::write(domain, options)
+}
+
+/// A file of QEMU's `-readconfig`.
+///
+/// # Errors
+/// Everything that QEMU has no option for, and what such a file has no way to say.
+pub fn qemu_config_file(
+    domain: &Domain,
+    options: &QemuOptions,
+) -> Result<ConfigFile, WriteProblems> {
+    vmdisk_qemu::write_config_file(domain, options)
+}
+
+/// The commands that plug the disks of a guest into a QEMU that runs.
+///
+/// # Errors
+/// Everything that QEMU has no option for, and what cannot be plugged while the guest runs.
+pub fn qemu_monitor_script(
+    domain: &Domain,
+    options: &QemuOptions,
+) -> Result<MonitorScript, WriteProblems> {
+    vmdisk_qemu::write_monitor_script(domain, options)
 }

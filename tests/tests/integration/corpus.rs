@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use vmdisk::{LintOptions, ReadFailure, Severity, lint, read_bytes};
 use vmdisk_tests::{corpus, real};
 
+const NO_SUCH_UNIT: &str = "an IDE disk at a bus or unit that PCs do not have, which QEMU refuses \
+    (`Can't create IDE unit 2, bus supports only 2 units`)";
+
 /// Cases that libvirt's own suite accepts and that are unsafe or cannot start all the same.
 const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
     (
@@ -13,10 +16,16 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
         "an IDE disk with discard_granularity='4096', which QEMU refuses (`discard_granularity must be 512 for ide`)",
     ),
     (
+        "disk-blockio.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    (
         "disk-blockio.xml",
         "block-size-refused",
         "an IDE disk with discard_granularity='4096', which QEMU refuses (`discard_granularity must be 512 for ide`)",
     ),
+    ("disk-blockio.xml", "unit-out-of-range", NO_SUCH_UNIT),
     (
         "disk-cache.x86_64-latest.xml",
         "cache-unsafe",
@@ -36,6 +45,70 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
         "disk-cache.xml",
         "duplicate-disk-source",
         "its first two disks write to one logical volume; libvirt refuses only at the start, by QEMU's lock",
+    ),
+    (
+        "disk-ide-split.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    ("disk-ide-split.xml", "unit-out-of-range", NO_SUCH_UNIT),
+    (
+        "disk-serial.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    ("disk-serial.xml", "unit-out-of-range", NO_SUCH_UNIT),
+    (
+        "disk-slices.x86_64-latest.xml",
+        "duplicate-disk-source",
+        "one disk writes a file that another stands on, in other parts of it, and QEMU locks whole files",
+    ),
+    (
+        "disk-slices.x86_64-latest.xml",
+        "slice-unaligned",
+        "a slice whose size ends inside a sector, which QEMU refuses (`Specified size is not multiple of 512`)",
+    ),
+    (
+        "disk-slices.xml",
+        "duplicate-disk-source",
+        "one disk writes a file that another stands on, in other parts of it, and QEMU locks whole files",
+    ),
+    (
+        "disk-slices.xml",
+        "slice-unaligned",
+        "a slice whose size ends inside a sector, which QEMU refuses (`Specified size is not multiple of 512`)",
+    ),
+    (
+        "disk-snapshot.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    ("disk-snapshot.xml", "unit-out-of-range", NO_SUCH_UNIT),
+    (
+        "disk-source-pool-mode.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    (
+        "disk-source-pool-mode.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    (
+        "disk-source-pool.x86_64-latest.xml",
+        "unit-out-of-range",
+        NO_SUCH_UNIT,
+    ),
+    ("disk-source-pool.xml", "unit-out-of-range", NO_SUCH_UNIT),
+    (
+        "virtio-lun.x86_64-9.0.0.xml",
+        "lun-on-virtio-blk",
+        "libvirt takes it for QEMU 9.0, which says `Please set scsi=off for virtio-blk devices` and ends",
+    ),
+    (
+        "virtio-lun.xml",
+        "lun-on-virtio-blk",
+        "libvirt takes it for QEMU 9.0, which says `Please set scsi=off for virtio-blk devices` and ends",
     ),
     (
         "virtio-lun.x86_64-9.0.0.xml",

@@ -5,12 +5,15 @@
 
 mod agree;
 mod capabilities;
+mod config_file;
 mod crowd;
 mod effect;
 mod guest;
 mod hostile;
+mod hotplug;
 mod injection;
 mod matrix;
+mod network;
 mod qemu;
 mod sources;
 mod storage;

@@ -9,12 +9,29 @@ use crate::qemu::start_paused;
 use crate::storage::Storage;
 
 /// A frontend with the guest around it.
-struct Case {
-    name: String,
+pub(crate) struct Case {
+    pub(crate) name: String,
     domain: Domain,
     device: Device,
     bus: TargetBus,
     target: &'static str,
+}
+
+impl Case {
+    /// The guest with one disk on an image, changed in one way.
+    pub(crate) fn guest(&self, image: &Image, change: Change) -> Domain {
+        let mut frontend = Frontend::new(self.target, self.bus);
+        frontend.device = Some(self.device);
+        let mut disk = Disk::new(frontend, image.clone());
+        if self.bus == TargetBus::Nvme {
+            disk.frontend.serial = Some("nvme".to_owned());
+        }
+        change(&mut disk);
+        let mut domain = self.domain.clone();
+        domain.iothreads.push(IoThread::new(IoThreadId(1)));
+        domain.disks.push(disk);
+        domain
+    }
 }
 
 /// A small emulated PC.
@@ -29,7 +46,7 @@ pub(crate) fn guest(machine: &str) -> Domain {
     }
 }
 
-fn frontends() -> Vec<Case> {
+pub(crate) fn frontends() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |machine: &str, model: Option<ScsiControllerModel>, device, bus, target| {
         let mut domain = guest(machine);
@@ -79,7 +96,7 @@ fn frontends() -> Vec<Case> {
 }
 
 /// The backends of a test, by name.
-fn backends(storage: &mut Storage) -> Vec<(&'static str, Image)> {
+pub(crate) fn backends(storage: &mut Storage) -> Vec<(&'static str, Image)> {
     let mut backends = vec![(
         "raw",
         Image::file(storage.raw("a.raw", 16 << 20), Format::Raw),
@@ -110,10 +127,10 @@ pub(crate) fn chain(storage: &Storage) -> Option<Image> {
     Some(image)
 }
 
-type Change = fn(&mut Disk);
+pub(crate) type Change = fn(&mut Disk);
 
 /// Options, each with what it does to a disk.
-const OPTIONS: &[(&str, Change)] = &[
+pub(crate) const OPTIONS: &[(&str, Change)] = &[
     ("nothing", |_| {}),
     ("cache none", |disk| {
         disk.backend.cache = Some(CacheMode::None)
@@ -170,7 +187,7 @@ const OPTIONS: &[(&str, Change)] = &[
 ];
 
 /// Options that only some frontends have; a refusal by name is as good as an answer.
-const SOME_OPTIONS: &[(&str, Change)] = &[
+pub(crate) const SOME_OPTIONS: &[(&str, Change)] = &[
     ("read-only", |disk| disk.backend.is_read_only = true),
     ("shareable", |disk| disk.backend.is_shareable = true),
     ("copy on read", |disk| {
@@ -284,16 +301,7 @@ fn try_one(
     image: &Image,
     change: Change,
 ) -> Outcome {
-    let mut frontend = Frontend::new(case.target, case.bus);
-    frontend.device = Some(case.device);
-    let mut disk = Disk::new(frontend, image.clone());
-    if case.bus == TargetBus::Nvme {
-        disk.frontend.serial = Some("nvme".to_owned());
-    }
-    change(&mut disk);
-    let mut domain = case.domain.clone();
-    domain.iothreads.push(IoThread::new(IoThreadId(1)));
-    domain.disks.push(disk);
+    let domain = case.guest(image, change);
     let options = Options {
         target: installed.target(),
         style,

@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 
 /// Starts a guest with this image, in both styles, and gives a command of qemu-io to its topmost node;
 /// an answer of nothing means that all went well.
-fn answers(build: &QemuBuild, image: &Image, change: fn(&mut Disk), command: &str) {
+pub(crate) fn answers(build: &QemuBuild, image: &Image, change: fn(&mut Disk), command: &str) {
     for style in [Style::Readable, Style::Libvirt] {
         let mut disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image.clone());
         change(&mut disk);

@@ -29,6 +29,8 @@ pub(super) fn written_from(args: &ConvertArgs, input: &Input, text: &str) -> Res
         ConvertForm::LibvirtXml => Some(GenerateForm::LibvirtXml),
         ConvertForm::DiskXml => Some(GenerateForm::DiskXml),
         ConvertForm::Qemu => Some(GenerateForm::Qemu),
+        ConvertForm::Readconfig => Some(GenerateForm::Readconfig),
+        ConvertForm::Qmp => Some(GenerateForm::Qmp),
         ConvertForm::Spec => None,
     };
     let guest = match form {

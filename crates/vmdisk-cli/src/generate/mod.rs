@@ -28,10 +28,10 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     let facts = known.facts().unwrap_or(&nothing);
     let plan = plan(&asked.spec, facts, &target)
         .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
-    let written = match write::guest(&plan, target, args.to, args.qemu_format)? {
+    let written = match write::guest(&plan, target.clone(), args.to, args.qemu_format)? {
         Some(written) => written,
         None => write::Written {
-            text: script(&plan),
+            text: script(&plan) + &write::daemons_as_comments(&plan.domain, target)?,
             warnings: Vec::new(),
         },
     };

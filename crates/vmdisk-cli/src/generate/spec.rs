@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use vmdisk::plan::{
-    DiskSpec, GuestSpec, Plan, PlanError, Spec, SpecError, SpecPlace, SpecSegment, plan,
+    DiskSpec, GuestSpec, Plan, PlanError, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, plan,
 };
 use vmdisk::{Facts, Target};
 use vmdisk_source::{LineIndex, Span};
@@ -130,7 +130,9 @@ impl Asked<'_> {
         error.help.clone_from(help);
         match (one_liner, &self.file) {
             (Some(text), _) => {
-                error.place = Some(SpecPlace { line: 1, column: 1 });
+                let below = SpecPath(at.0[2..].to_vec());
+                let start = SpecPlace { line: 1, column: 1 };
+                error.place = DiskSpec::place_in_one_liner(text, &below).or(Some(start));
                 message("--disk", text, &error)
             }
             (None, Some(file)) => {

@@ -1,12 +1,13 @@
 //! From a planned guest to the text that was asked for.
 
 use vmdisk::Target;
-use vmdisk::model::Domain;
+use vmdisk::model::{BackendSource, Disk, Domain};
 use vmdisk::plan::Plan;
-use vmdisk::write::{self, QemuOptions, WriteProblem};
+use vmdisk::write::{self, QemuOptions, WriteProblem, WriteProblems};
 
 use crate::args::{GenerateForm, QemuFormat};
 use crate::render::message::Message;
+use crate::sanitize;
 use crate::stop::Stop;
 
 /// A text, and what is to be said about it.
@@ -39,7 +40,10 @@ pub(crate) fn guest(
             }
             plain(text)
         }
-        GenerateForm::Qemu | GenerateForm::BlockdevJson => {
+        GenerateForm::Qemu
+        | GenerateForm::Readconfig
+        | GenerateForm::Qmp
+        | GenerateForm::BlockdevJson => {
             let options = QemuOptions {
                 target,
                 ..QemuOptions::default()
@@ -50,15 +54,33 @@ pub(crate) fn guest(
     })
 }
 
-/// The command line of a guest, or the nodes of its disks.
+/// The command line of a guest, or what stands for one, or the nodes of its disks.
 pub(crate) fn command_line(
     domain: &Domain,
     options: &QemuOptions,
     form: GenerateForm,
     qemu: QemuFormat,
 ) -> Result<Written, Stop> {
-    let line = write::qemu_command_line(domain, options)
-        .map_err(|problems| Stop(problems.0.iter().map(|one| problem(one, true)).collect()))?;
+    let written = |text: String, left_out: &[WriteProblem]| Written {
+        text,
+        warnings: left_out.iter().map(|one| problem(one, false)).collect(),
+    };
+    match form {
+        GenerateForm::Readconfig => {
+            let file = write::qemu_config_file(domain, options).map_err(refused)?;
+            return Ok(written(file.text, &file.left_out));
+        }
+        GenerateForm::Qmp => {
+            let script = write::qemu_monitor_script(domain, options).map_err(refused)?;
+            return Ok(written(script.to_lines(), &script.left_out));
+        }
+        GenerateForm::Qemu
+        | GenerateForm::BlockdevJson
+        | GenerateForm::LibvirtXml
+        | GenerateForm::DiskXml
+        | GenerateForm::Script => {}
+    }
+    let line = write::qemu_command_line(domain, options).map_err(refused)?;
     let text = match (form, qemu) {
         (GenerateForm::BlockdevJson, _) => format!("{}\n", line.to_blockdev_json()),
         (_, QemuFormat::Lines) => line.to_shell(),
@@ -71,11 +93,41 @@ pub(crate) fn command_line(
         }
         (_, QemuFormat::Args) => lines_of(&line.argv())?,
     };
-    let left_out = line.left_out.iter();
-    Ok(Written {
-        text,
-        warnings: left_out.map(|one| problem(one, false)).collect(),
-    })
+    Ok(written(text, &line.left_out))
+}
+
+/// The daemons that serve disks of a guest, for people who read a script that does not start them.
+pub(crate) fn daemons_as_comments(domain: &Domain, target: Target) -> Result<String, Stop> {
+    let is_served = |disk: &Disk| match &disk.backend.source {
+        BackendSource::VhostUser(socket) => socket.served.is_some(),
+        BackendSource::Image(_) | BackendSource::Empty => false,
+    };
+    if !domain.disks.iter().any(is_served) {
+        return Ok(String::new());
+    }
+    let options = QemuOptions {
+        target,
+        ..QemuOptions::default()
+    };
+    let line = write::qemu_command_line(domain, &options).map_err(refused)?;
+    let mut text = String::new();
+    for daemon in &line.daemons {
+        let name = domain.disks.get(daemon.disk).map_or("a disk", Disk::name);
+        text.push_str(&format!(
+            "\n# What serves {} must run before the guest, and this script does not start it:\n",
+            sanitize::line(name)
+        ));
+        // Each line is a comment, whatever is in it.
+        for line in daemon.to_shell().lines() {
+            text.push_str(&format!("#   {line}\n"));
+        }
+    }
+    Ok(text)
+}
+
+/// What keeps a guest from being written.
+fn refused(problems: WriteProblems) -> Stop {
+    Stop(problems.0.iter().map(|one| problem(one, true)).collect())
 }
 
 /// One argument to a line, which an argument with a line end in it would break.

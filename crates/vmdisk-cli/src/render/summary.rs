@@ -93,8 +93,8 @@ impl Summary {
         }
         if self.failed > 0 {
             let between = if read > 0 { "; " } else { "" };
-            let failed = count(self.failed, "input could", "inputs could");
-            let _ = write!(out, "{between}{failed} not be read");
+            let failed = count(self.failed, "input", "inputs");
+            let _ = write!(out, "{between}{failed} failed");
         }
         if self.fixed > 0 {
             let _ = write!(out, "; {} fixed", self.fixed);
@@ -153,11 +153,7 @@ impl Summary {
             count(self.inputs - self.failed, "file", "files")
         );
         if self.failed > 0 {
-            let _ = write!(
-                out,
-                "; {} not be read",
-                count(self.failed, "input could", "inputs could")
-            );
+            let _ = write!(out, "; {} failed", count(self.failed, "input", "inputs"));
         }
         out.push('\n');
         out

@@ -259,6 +259,6 @@ fn each_bad_input_is_told_with_its_place_and_none_stops_the_others() {
         .filter(|word| !word.starts_with("--"))
         .count()
         - 4;
-    let summary = format!("{refused} inputs could not be read");
+    let summary = format!("{refused} inputs failed");
     assert!(run.stderr.contains(&summary), "{summary}: {}", run.stderr);
 }

@@ -13,6 +13,7 @@ mod generate;
 mod image;
 mod pages;
 mod sarif_schema;
+mod scale;
 mod storage;
 mod streams;
 

@@ -88,6 +88,11 @@ fn add_for_disks(resolved: &mut Resolved) {
             *last = place.controller.max(*last);
         }
     }
+    // Devices of the host need theirs too (`virDomainDefMaybeAddHostdevSCSIcontroller`).
+    for place in &resolved.domain.scsi_host_devices {
+        let last = last.entry(ControllerType::Scsi).or_default();
+        *last = place.controller.max(*last);
+    }
     let there: BTreeSet<(ControllerType, Option<u32>)> = resolved
         .domain
         .controllers

@@ -35,7 +35,9 @@ pub(crate) fn read<'t>(
 ) -> Backend {
     let mut startup_policy = None;
     let source = match disk.peek("type").unwrap_or("file") {
-        "vhostuser" => vhost_user::read(reader, disk, kept).map(BackendSource::VhostUser),
+        "vhostuser" => {
+            vhost_user::read(reader, disk, &mut startup_policy, kept).map(BackendSource::VhostUser)
+        }
         _ => read_image(reader, disk, 0, &mut startup_policy, kept).map(|mut image| {
             authentication::read_in_old_place(reader, disk, &mut image, kept);
             encryption::read_in_old_place(reader, disk, &mut image, kept);
@@ -167,7 +169,7 @@ fn is_in_old_place(
         let message =
             format!("`<{name}>` stands in the disk and in its source; libvirt takes only one");
         reader.problem(
-            ProblemKind::Duplicate,
+            ProblemKind::DuplicateRefused,
             at,
             child.node.range().into(),
             message,
@@ -207,7 +209,9 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k Ke
             write_image(writer, image, 0, backend.startup_policy, kept);
             backing_store::write(writer, &image.backing, kept);
         }
-        BackendSource::VhostUser(socket) => vhost_user::write(writer, socket, kept),
+        BackendSource::VhostUser(socket) => {
+            vhost_user::write(writer, socket, backend.startup_policy, kept);
+        }
         BackendSource::Empty => {
             let parts = kept.at(KeptAt::path(AT));
             if !parts.is_empty() {

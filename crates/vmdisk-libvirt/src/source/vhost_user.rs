@@ -1,7 +1,7 @@
 //! `<source type='unix'>`: the socket of a `VhostUserBackend`.
 
 use roxmltree::Node;
-use vmdisk_model::VhostUserSocket;
+use vmdisk_model::{StartupPolicy, VhostUserSocket};
 use vmdisk_source::ProblemKind;
 
 use super::AT;
@@ -19,6 +19,7 @@ const RECONNECT: KeptAt = KeptAt::path("source/reconnect");
 pub(super) fn read(
     reader: &mut Reader<'_>,
     disk: &mut Element<'_, '_>,
+    startup_policy: &mut Option<StartupPolicy>,
     kept: &mut KeptInside,
 ) -> Option<VhostUserSocket> {
     let node = disk.child(AT)?;
@@ -26,6 +27,9 @@ pub(super) fn read(
     source.take("type", |word| (word == "unix").then_some(()));
     let path = source.take("path", |path| (!path.is_empty()).then(|| path.to_owned()));
     let mut socket = path.map(VhostUserSocket::new);
+    if socket.is_some() {
+        *startup_policy = source.take("startupPolicy", StartupPolicy::from_wire);
+    }
     if let (Some(socket), Some(node)) = (&mut socket, source.child("reconnect")) {
         let mut reconnect = reader.open_child(&source, node, source.whose);
         socket.reconnect = reconnect.take("enabled", switch_from_yes_no);
@@ -60,7 +64,12 @@ fn refuse_images(reader: &mut Reader<'_>, disk: &Element<'_, '_>, source: Node<'
 }
 
 /// Writes the `<source>` of a disk that is served by a daemon.
-pub(super) fn write<'k>(writer: &mut Writer<'k>, socket: &VhostUserSocket, kept: &'k KeptInside) {
+pub(super) fn write<'k>(
+    writer: &mut Writer<'k>,
+    socket: &VhostUserSocket,
+    startup_policy: Option<StartupPolicy>,
+    kept: &'k KeptInside,
+) {
     let VhostUserSocket {
         path,
         reconnect,
@@ -72,6 +81,7 @@ pub(super) fn write<'k>(writer: &mut Writer<'k>, socket: &VhostUserSocket, kept:
     writer.start(AT, kept.at(KeptAt::path(AT)));
     writer.attribute("type", "unix");
     writer.attribute("path", path);
+    writer.optional("startupPolicy", startup_policy);
     let parts = kept.at(RECONNECT);
     if reconnect.is_some() || reconnect_timeout.is_some() || !parts.is_empty() {
         writer.start("reconnect", parts);

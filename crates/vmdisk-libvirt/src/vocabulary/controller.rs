@@ -24,7 +24,8 @@ const TYPE: AttributeSpec = attribute(
     (0, 7, 6),
     WordsAnd(ControllerType::WORDS, OTHER_TYPES),
 )
-.is(Controller(ControllerField::ControllerType));
+.is(Controller(ControllerField::ControllerType))
+.later(&[("nvme", (11, 5, 0), None)]);
 const INDEX: AttributeSpec =
     attribute("index", (0, 7, 6), Unsigned32).is(Controller(ControllerField::Index));
 

@@ -52,7 +52,7 @@ pub static DISK: ElementSpec = ElementSpec::new("disk")
     ])
     .children(&[
         child((0, 1, 8), &DRIVER).is(Disk(DiskField::Driver)),
-        child((0, 9, 7), &AUTH),
+        child((0, 9, 7), &AUTH).is(Image(ImageField::Authentication)),
         ChildSpec {
             name: "source",
             since: (0, 0, 3),
@@ -81,7 +81,7 @@ pub static DISK: ElementSpec = ElementSpec::new("disk")
         child((0, 10, 1), &WWN).is(Disk(DiskField::Wwn)),
         child((1, 0, 1), &VENDOR).is(Disk(DiskField::Vendor)),
         child((1, 0, 1), &PRODUCT).is(Disk(DiskField::Product)),
-        child((0, 7, 6), &ENCRYPTION),
+        child((0, 7, 6), &ENCRYPTION).is(Image(ImageField::Encryption)),
         child((0, 8, 8), &BOOT),
         child((0, 7, 6), &ALIAS),
         child((5, 6, 0), &DISK_ACPI),

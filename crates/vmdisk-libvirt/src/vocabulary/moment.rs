@@ -1,6 +1,8 @@
 //! `<domainsnapshot>`, `<domaincheckpoint>` and `<domainbackup>`: what is kept of a guest's disks at a moment.
 //!
-//! Versions are those in which the element around them came, where nobody has looked up the attribute's own.
+//! Versions are those that libvirt's `docs/formatsnapshot.rst`, `docs/formatbackup.rst` and their history name; where
+//! they name none, those in which the element around them came. What 9.0 knows of them, and what 11.3, was held
+//! against their schemas and libraries.
 
 use super::Value::{Text, Unsigned32, Unsigned64, Words};
 use super::disk::{PRIVATE_DATA, SOURCE_TYPES};
@@ -37,7 +39,8 @@ pub static DOMAIN_SNAPSHOT: ElementSpec = ElementSpec::new("domainsnapshot").chi
     child((0, 8, 0), &PARENT),
     child((1, 0, 1), &MEMORY),
     child((0, 9, 5), &SNAPSHOT_DISKS),
-    child((8, 4, 0), &REVERT_DISKS),
+    // With reverting to external snapshots; neither the schema nor the library of 9.0 has it.
+    child((9, 7, 0), &REVERT_DISKS),
     child((0, 9, 5), &DOMAIN),
     child((5, 7, 0), &INACTIVE_DOMAIN),
     child((0, 8, 0), &ACTIVE),
@@ -58,7 +61,7 @@ static SNAPSHOT_DISKS: ElementSpec =
     ElementSpec::new("disks").children(&[child((0, 9, 5), &SNAPSHOT_DISK).many()]);
 
 static REVERT_DISKS: ElementSpec =
-    ElementSpec::new("revertDisks").children(&[child((8, 4, 0), &SNAPSHOT_DISK).many()]);
+    ElementSpec::new("revertDisks").children(&[child((9, 7, 0), &SNAPSHOT_DISK).many()]);
 
 static SNAPSHOT_DISK: ElementSpec = ElementSpec::new("disk")
     .attributes(&[
@@ -69,7 +72,6 @@ static SNAPSHOT_DISK: ElementSpec = ElementSpec::new("disk")
             Words(&["no", "internal", "external", "manual"]),
         ),
         attribute("type", (1, 2, 2), Words(SOURCE_TYPES)),
-        attribute("snapshotDeleteInProgress", (9, 1, 0), YES_NO),
     ])
     .children(&[
         child((0, 9, 5), &DRIVER),
@@ -81,7 +83,11 @@ static SNAPSHOT_DISK: ElementSpec = ElementSpec::new("disk")
             repeats: false,
             fields: [None; 2],
         },
+        // In the library of 9.0 already, in its schema only later.
+        child((9, 0, 0), &DELETE_IN_PROGRESS),
     ]);
+
+static DELETE_IN_PROGRESS: ElementSpec = ElementSpec::new("snapshotDeleteInProgress");
 
 static DRIVER: ElementSpec = ElementSpec::new("driver")
     .attributes(&[attribute(
@@ -127,12 +133,17 @@ pub static DOMAIN_BACKUP: ElementSpec = ElementSpec::new("domainbackup")
 static INCREMENTAL: ElementSpec = ElementSpec::new("incremental").content(Text);
 
 static SERVER: ElementSpec = ElementSpec::new("server").attributes(&[
-    attribute("transport", (6, 0, 0), Words(&["tcp", "unix", "rdma"])),
+    attribute(
+        "transport",
+        (6, 0, 0),
+        Words(&["tcp", "unix", "rdma", "fd"]),
+    )
+    .later(&[("fd", (11, 3, 0), None)]),
     attribute("name", (6, 0, 0), Text),
     attribute("port", (6, 0, 0), Unsigned32),
     attribute("socket", (6, 0, 0), Text),
     attribute("tls", (6, 6, 0), YES_NO),
-    attribute("fdgroup", (9, 0, 0), Text),
+    attribute("fdgroup", (11, 3, 0), Text),
 ]);
 
 static BACKUP_DISKS: ElementSpec =
@@ -145,8 +156,8 @@ static BACKUP_DISK: ElementSpec = ElementSpec::new("disk")
         attribute("type", (6, 0, 0), Words(&["file", "block"])),
         attribute("index", (6, 0, 0), Unsigned32),
         attribute("state", (6, 0, 0), Text),
-        attribute("backupmode", (7, 0, 0), Words(&["full", "incremental"])),
-        attribute("incremental", (7, 0, 0), Text),
+        attribute("backupmode", (6, 6, 0), Words(&["full", "incremental"])),
+        attribute("incremental", (6, 6, 0), Text),
         attribute("exportname", (6, 0, 0), Text),
         attribute("exportbitmap", (6, 0, 0), Text),
     ])

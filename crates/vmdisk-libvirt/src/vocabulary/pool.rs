@@ -1,6 +1,7 @@
 //! `<pool>` and `<volume>`, as far as disks depend on them.
 //!
-//! Versions are those in which the element around them came, where nobody has looked up the attribute's own.
+//! Versions are those that libvirt's `docs/formatstorage.rst` and `docs/formatstorageencryption.rst` name; where they
+//! name none, those in which the element around them came.
 
 use vmdisk_model::{Format, PoolType, VolumeType};
 
@@ -10,18 +11,29 @@ use super::{AttributeSpec, ElementSpec, attribute, child};
 
 /// libvirt `<pool>`.
 pub static POOL: ElementSpec = ElementSpec::new("pool")
-    .attributes(&[attribute("type", (0, 4, 1), Words(PoolType::WORDS))])
+    .attributes(&[attribute("type", (0, 4, 1), Words(PoolType::WORDS)).later(LATER_TYPES)])
     .children(&[
         child((0, 4, 1), &NAME),
         child((0, 4, 1), &UUID),
         child((0, 4, 1), &CAPACITY),
         child((0, 4, 1), &ALLOCATION),
         child((0, 4, 1), &AVAILABLE),
-        child((5, 2, 0), &FEATURES),
+        child((6, 6, 0), &FEATURES),
         child((0, 4, 1), &SOURCE),
         child((0, 4, 1), &TARGET),
         child((5, 2, 0), &REFRESH),
     ]);
+
+/// Kinds of pool that came later.
+const LATER_TYPES: &[(&str, super::Since, Option<super::Since>)] = &[
+    ("mpath", (0, 7, 1), None),
+    ("rbd", (0, 9, 13), None),
+    ("sheepdog", (0, 10, 0), None),
+    ("gluster", (1, 2, 0), None),
+    ("zfs", (1, 2, 8), None),
+    ("vstorage", (3, 1, 0), None),
+    ("iscsi-direct", (4, 7, 0), None),
+];
 
 static NAME: ElementSpec = ElementSpec::new("name").content(Text);
 static UUID: ElementSpec = ElementSpec::new("uuid").content(Text);
@@ -44,14 +56,14 @@ static SOURCE: ElementSpec = ElementSpec::new("source").children(&[
     child((0, 4, 1), &HOST).many(),
     child((0, 4, 1), &DEVICE).many(),
     child((0, 4, 1), &DIR),
-    child((0, 4, 1), &ADAPTER),
+    child((0, 6, 2), &ADAPTER),
     child((0, 4, 5), &NAME),
     child((4, 7, 0), &INITIATOR),
-    child((0, 4, 1), &AUTH),
+    child((0, 9, 7), &AUTH),
     child((0, 4, 1), &SOURCE_FORMAT),
     child((0, 8, 4), &VENDOR),
     child((0, 8, 4), &PRODUCT),
-    child((4, 10, 0), &PROTOCOL),
+    child((5, 1, 0), &PROTOCOL),
 ]);
 
 static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
@@ -76,12 +88,12 @@ static VENDOR: ElementSpec =
 static PRODUCT: ElementSpec =
     ElementSpec::new("product").attributes(&[attribute("name", (0, 8, 4), Text)]);
 static PROTOCOL: ElementSpec =
-    ElementSpec::new("protocol").attributes(&[attribute("ver", (4, 10, 0), Text)]);
+    ElementSpec::new("protocol").attributes(&[attribute("ver", (5, 1, 0), Text)]);
 
 static TARGET: ElementSpec = ElementSpec::new("target").children(&[
     child((0, 4, 1), &PATH),
     child((0, 4, 1), &PERMISSIONS),
-    child((0, 4, 1), &TIMESTAMPS),
+    child((0, 10, 0), &TIMESTAMPS),
     child((0, 7, 1), &ENCRYPTION),
 ]);
 
@@ -89,7 +101,7 @@ static PATH: ElementSpec = ElementSpec::new("path").content(Text);
 
 /// libvirt `<volume>`.
 pub static STORAGE_VOLUME: ElementSpec = ElementSpec::new("volume")
-    .attributes(&[attribute("type", (1, 3, 4), Words(VolumeType::WORDS))])
+    .attributes(&[attribute("type", (1, 2, 0), Words(VolumeType::WORDS))])
     .children(&[
         child((0, 4, 1), &NAME),
         child((0, 4, 1), &KEY),
@@ -108,7 +120,7 @@ static VOLUME_TARGET: ElementSpec = ElementSpec::new("target").children(&[
     child((0, 4, 1), &PATH),
     child((0, 4, 1), &VOLUME_FORMAT),
     child((0, 4, 1), &PERMISSIONS),
-    child((0, 4, 1), &TIMESTAMPS),
+    child((0, 10, 0), &TIMESTAMPS),
     child((0, 7, 1), &ENCRYPTION),
     child((1, 1, 0), &COMPAT),
     child((1, 2, 7), &NOCOW),
@@ -120,7 +132,7 @@ static VOLUME_BACKING: ElementSpec = ElementSpec::new("backingStore").children(&
     child((0, 6, 0), &PATH),
     child((0, 6, 0), &VOLUME_FORMAT),
     child((0, 6, 0), &PERMISSIONS),
-    child((0, 6, 0), &TIMESTAMPS),
+    child((0, 10, 0), &TIMESTAMPS),
 ]);
 
 static VOLUME_FORMAT: ElementSpec = ElementSpec::new("format").attributes(&[attribute(

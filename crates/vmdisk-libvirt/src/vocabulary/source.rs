@@ -105,7 +105,7 @@ static NETWORK: ElementSpec = ElementSpec::new("source")
         child((6, 2, 0), &TIMEOUT).is(Image(ImageField::Timeout)),
         child((7, 0, 0), &IDENTITY).is(Image(ImageField::Identity)),
         child((9, 8, 0), &KNOWN_HOSTS).is(Image(ImageField::KnownHosts)),
-        child((7, 10, 0), &NBD_RECONNECT).is(Image(ImageField::ReconnectDelay)),
+        child((9, 1, 0), &NBD_RECONNECT).is(Image(ImageField::ReconnectDelay)),
         child((4, 4, 0), &RESERVATIONS).is(Image(ImageField::Reservations)),
         DATA_STORE_CHILD,
         child((5, 0, 0), &PRIVATE_DATA),
@@ -129,6 +129,9 @@ static NVME: ElementSpec = ElementSpec::new("source")
         attribute("type", (6, 0, 0), Words(&["pci"])),
         attribute("managed", (6, 0, 0), YES_NO).is(Image(ImageField::Managed)),
         attribute("namespace", (6, 0, 0), AnyBase).is(Image(ImageField::Namespace)),
+        // Read wherever it stands, and refused here.
+        attribute("startupPolicy", (6, 0, 0), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (6, 0, 0), Unsigned32),
     ])
     .children(&[
@@ -144,6 +147,9 @@ static VHOST_USER: ElementSpec = ElementSpec::new("source")
     .attributes(&[
         attribute("type", (7, 1, 0), Words(&["unix"])),
         attribute("path", (7, 1, 0), Text).is(Disk(DiskField::SocketPath)),
+        // Read wherever it stands, and refused here.
+        attribute("startupPolicy", (7, 1, 0), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (7, 1, 0), Unsigned32),
     ])
     .children(&[
@@ -156,6 +162,9 @@ static VHOST_VDPA: ElementSpec = ElementSpec::new("source")
     .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("dev", (9, 8, 0), Text).is(Image(ImageField::Path)),
+        // Read wherever it stands, and refused here.
+        attribute("startupPolicy", (9, 8, 0), Words(StartupPolicy::WORDS))
+            .is(Disk(DiskField::StartupPolicy)),
         attribute("index", (9, 8, 0), Unsigned32),
     ])
     .children(COMMON_CHILDREN);
@@ -238,7 +247,11 @@ static SECRET: ElementSpec = ElementSpec::new("secret")
 
 pub(super) static ENCRYPTION: ElementSpec = ElementSpec::new("encryption")
     .attributes(&[
-        attribute("format", (0, 7, 1), Words(EncryptionFormat::WORDS)),
+        attribute("format", (0, 7, 1), Words(EncryptionFormat::WORDS)).later(&[
+            ("luks", (2, 1, 0), None),
+            // Not in 9.0, and in 10.0; which release between was not found out.
+            ("luks-any", (9, 1, 0), Some((8, 0, 0))),
+        ]),
         attribute("engine", (8, 0, 0), Words(EncryptionEngine::WORDS)),
     ])
     .children(&[
@@ -318,9 +331,9 @@ static RECONNECT: ElementSpec = ElementSpec::new("reconnect").attributes(&[
     attribute("timeout", (7, 1, 0), Unsigned32),
 ]);
 
-/// libvirt `<reconnect>` of NBD.
+/// libvirt `<reconnect>` of NBD; absent in the schema of 9.0, and posted for review when it was released.
 static NBD_RECONNECT: ElementSpec =
-    ElementSpec::new("reconnect").attributes(&[attribute("delay", (7, 10, 0), Unsigned32)]);
+    ElementSpec::new("reconnect").attributes(&[attribute("delay", (9, 1, 0), Unsigned32)]);
 
 static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
     attribute("name", (0, 8, 7), Text),

@@ -127,7 +127,7 @@ fn choose_machine(planner: &mut Planner<'_>, arch: Architecture) -> Option<Chose
 fn accelerator(planner: &Planner<'_>, arch: Architecture) -> Chosen<GuestType> {
     let facts = planner.host.index.facts();
     if let Fact::Known(host) = &facts.cpu.arch
-        && !runs(host, arch)
+        && arch.runs_on_kvm_of(host) == Some(false)
     {
         let reason = format!("KVM on {host} runs no {arch}");
         return Chosen::by_fact(GuestType::Qemu, reason);
@@ -146,30 +146,6 @@ fn accelerator(planner: &Planner<'_>, arch: Architecture) -> Chosen<GuestType> {
                 .instead_of("tcg-instead-of-kvm")
         }
         _ => Chosen::by_default(GuestType::Kvm, "nothing says that this host has no KVM"),
-    }
-}
-
-/// True if KVM of a host runs guests of an instruction set.
-fn runs(host: &str, guest: Architecture) -> bool {
-    match guest {
-        Architecture::I686 => matches!(host, "x86_64" | "i686" | "i386"),
-        Architecture::Armv7l | Architecture::Armv6l => host == "aarch64" || host.starts_with("arm"),
-        Architecture::Ppc64 | Architecture::Ppc64le => host.starts_with("ppc64"),
-        Architecture::X86_64
-        | Architecture::Aarch64
-        | Architecture::Ppc
-        | Architecture::S390x
-        | Architecture::Riscv64
-        | Architecture::Riscv32
-        | Architecture::Loongarch64
-        | Architecture::Mips64
-        | Architecture::Mips
-        | Architecture::Mipsel
-        | Architecture::Sparc
-        | Architecture::Sparc64
-        | Architecture::Alpha
-        | Architecture::M68k
-        | Architecture::Itanium => host == guest.as_wire(),
     }
 }
 

@@ -73,6 +73,20 @@ impl DiskSpec {
         errors.sort_by_key(|error| (error.place.is_none(), error.place));
         Err(errors)
     }
+
+    /// Where a one-liner says what is at a path below its disk, or what that is part of.
+    ///
+    /// ```
+    /// use vmdisk_plan::{DiskSpec, SpecPath};
+    ///
+    /// let place = DiskSpec::place_in_one_liner("raw:/srv/a.img,io=native", &SpecPath::default().key("io"));
+    /// assert_eq!(place.map(|place| place.column), Some(19));
+    /// ```
+    pub fn place_in_one_liner(text: &str, at: &SpecPath) -> Option<SpecPlace> {
+        let mut tree = Tree::default();
+        tree.read(text)?;
+        tree.places.find(at, false)
+    }
 }
 
 /// A tree of keys as it grows.

@@ -263,34 +263,13 @@ fn qemu_img(
         argv.extend(words(&["-o", &options.join(",")]));
     }
     if let Some((path, format)) = backing {
-        argv.extend(words(&["-b", path, "-F", qemu_format(format)]));
+        // A spec names no other format below an image.
+        let driver = format.qemu_driver().unwrap_or(format.as_wire());
+        argv.extend(words(&["-b", path, "-F", driver]));
     }
     argv.extend(words(&["--", path]));
     argv.extend(size.map(size_text));
     argv
-}
-
-/// QEMU's word for a format, where libvirt has another.
-const fn qemu_format(format: Format) -> &'static str {
-    match format {
-        Format::Vhd => "vhdx",
-        Format::Ploop => "parallels",
-        Format::Raw
-        | Format::Qcow2
-        | Format::Qcow
-        | Format::Qed
-        | Format::Vmdk
-        | Format::Vdi
-        | Format::Vpc
-        | Format::Fat
-        | Format::Luks
-        | Format::Bochs
-        | Format::Cloop
-        | Format::Dmg
-        | Format::Iso
-        | Format::Cow
-        | Format::Dir => format.as_wire(),
-    }
 }
 
 /// A size as LVM reads it: a bare number would be MiB, so sectors say so.

@@ -13,23 +13,11 @@ use crate::writer::Writer;
 
 /// QEMU's driver for a format, or why there is none.
 pub(crate) fn driver(format: Format) -> Result<&'static str, &'static str> {
-    match format {
-        Format::Raw
-        | Format::Qcow2
-        | Format::Qcow
-        | Format::Qed
-        | Format::Vmdk
-        | Format::Vdi
-        | Format::Vpc
-        | Format::Luks
-        | Format::Bochs
-        | Format::Cloop
-        | Format::Dmg => Ok(format.as_wire()),
-        Format::Vhd => Ok("vhdx"),
-        Format::Ploop => Ok("parallels"),
-        Format::Fat => Err("only a directory is shown as a FAT file system"),
-        Format::Iso | Format::Cow | Format::Dir => Err("QEMU has no driver of this name"),
-    }
+    format.qemu_driver().ok_or(if format == Format::Fat {
+        "only a directory is shown as a FAT file system"
+    } else {
+        "QEMU has no driver of this name"
+    })
 }
 
 impl Writer<'_> {

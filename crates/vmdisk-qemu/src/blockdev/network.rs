@@ -1,7 +1,9 @@
 //! Protocol nodes of storage on a network.
 
+use vmdisk_facts::Capability;
 use vmdisk_model::{
-    ImageField, NetworkHost, NetworkProtocol, NetworkSource, NetworkTransport, Switch,
+    EncryptionEngine, ImageField, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource,
+    NetworkTransport, Switch,
 };
 
 use super::Layer;
@@ -56,7 +58,7 @@ impl Writer<'_> {
             protocol,
             name: _,
             query,
-            hosts: _,
+            hosts,
             snapshot,
             config_file,
             initiator,
@@ -70,64 +72,146 @@ impl Writer<'_> {
             identity,
             known_hosts,
         } = source;
+        let nobody = NetworkIdentity::default();
+        let NetworkIdentity {
+            user,
+            group,
+            username,
+            keyfile,
+            agent_socket,
+        } = identity.as_ref().unwrap_or(&nobody);
         let is_http = matches!(protocol, NetworkProtocol::Http | NetworkProtocol::Https);
         let has_certificate = matches!(protocol, NetworkProtocol::Https | NetworkProtocol::Ftps);
         let is = |own: NetworkProtocol| *protocol == own;
-        for (field, is_set, is_its_own) in [
-            (ImageField::Query, query.is_some(), is_http),
+        for (field, what, is_set, is_its_own) in [
+            (ImageField::Query, "a query", query.is_some(), is_http),
             (
                 ImageField::Snapshot,
+                "a snapshot",
                 snapshot.is_some(),
                 is(NetworkProtocol::Rbd),
             ),
             (
                 ImageField::ConfigFile,
+                "a configuration file",
                 config_file.is_some(),
                 is(NetworkProtocol::Rbd),
             ),
             (
                 ImageField::Initiator,
+                "an initiator",
                 initiator.is_some(),
                 is(NetworkProtocol::Iscsi),
             ),
             (
                 ImageField::Tls,
+                "TLS by this switch",
                 *tls == Some(Switch::On),
                 is(NetworkProtocol::Nbd),
             ),
             (
                 ImageField::TlsHostname,
+                "a name for the certificate",
                 tls_hostname.is_some(),
                 is(NetworkProtocol::Nbd),
             ),
-            (ImageField::SslVerify, ssl_verify.is_some(), has_certificate),
-            (ImageField::Cookies, !cookies.is_empty(), is_http),
+            (
+                ImageField::SslVerify,
+                "a certificate to verify",
+                ssl_verify.is_some(),
+                has_certificate,
+            ),
+            (ImageField::Cookies, "cookies", !cookies.is_empty(), is_http),
             (
                 ImageField::Readahead,
+                "a readahead",
                 readahead.is_some(),
                 protocol.is_curl(),
             ),
-            (ImageField::Timeout, timeout.is_some(), protocol.is_curl()),
+            (
+                ImageField::Timeout,
+                "a timeout",
+                timeout.is_some(),
+                protocol.is_curl(),
+            ),
             (
                 ImageField::ReconnectDelay,
+                "a delay of reconnecting",
                 reconnect_delay.is_some(),
                 is(NetworkProtocol::Nbd),
             ),
             (
                 ImageField::Identity,
-                identity.is_some(),
-                is(NetworkProtocol::Nfs) || is(NetworkProtocol::Ssh),
+                "an owner of files",
+                user.is_some() || group.is_some(),
+                is(NetworkProtocol::Nfs),
+            ),
+            (
+                ImageField::Identity,
+                "a name to log in with",
+                username.is_some(),
+                is(NetworkProtocol::Ssh),
+            ),
+            (
+                ImageField::Identity,
+                "a key or an agent",
+                keyfile.is_some() || agent_socket.is_some(),
+                is(NetworkProtocol::Ssh),
             ),
             (
                 ImageField::KnownHosts,
+                "known hosts",
                 known_hosts.is_some(),
                 is(NetworkProtocol::Ssh),
             ),
+            (
+                ImageField::Authentication,
+                "a login",
+                layer.image.authentication.is_some(),
+                takes_login(*protocol),
+            ),
+            (
+                ImageField::Encryption,
+                "decryption by librbd",
+                layer.image.encryption.is_some() && layer.engine() == EncryptionEngine::Librbd,
+                is(NetworkProtocol::Rbd),
+            ),
         ] {
             if is_set && !is_its_own {
-                let message = format!("'{protocol}' has nothing like it");
+                let message = format!("'{protocol}' has no place for {what}");
                 self.problem(layer.at(field), message);
             }
+        }
+        for host in hosts {
+            self.check_host(layer, *protocol, host);
+        }
+    }
+
+    /// Notes what a server has beside what its transport needs.
+    fn check_host(&mut self, layer: &Layer<'_>, protocol: NetworkProtocol, host: &NetworkHost) {
+        let NetworkHost {
+            name,
+            port,
+            transport,
+            socket,
+        } = host;
+        let at = layer.at(ImageField::Hosts);
+        let is_unix = *transport == Some(NetworkTransport::Unix);
+        if is_unix && (name.is_some() || port.is_some()) {
+            self.leave_out(at, "a server behind a socket has neither name nor port");
+        }
+        if !is_unix && socket.is_some() {
+            self.leave_out(
+                at,
+                "a server that is not behind a socket has no path of one",
+            );
+        }
+        if protocol == NetworkProtocol::Nfs
+            && let Some(port) = port.filter(|port| *port != 0)
+        {
+            let message =
+                format!("QEMU asks the server for its port, and takes no other: not {port}");
+            self.leave_out(at, message);
         }
     }
 
@@ -305,6 +389,10 @@ impl Writer<'_> {
     }
 
     fn gluster_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
+        if !self.can(Capability::Gluster) {
+            self.gone(layer, source.protocol, "11.1");
+            return None;
+        }
         let name = self.needs_name(layer, source, "volume/path")?;
         let Some((volume, path)) = name.split_once('/') else {
             let message = format!("a file on gluster is called volume/path, not '{name}'");
@@ -361,6 +449,13 @@ impl Writer<'_> {
         let identity = source.identity.clone().unwrap_or_default();
         let mut user = identity.username;
         if let Some(login) = &layer.image.authentication {
+            if let (Some(own), Some(other)) = (&login.username, &user)
+                && own != other
+            {
+                let message =
+                    format!("the name of the login is '{own}', and '{other}' gives way to it");
+                self.leave_out(layer.at(ImageField::Identity), message);
+            }
             user = login.username.clone().or(user);
             if login.secret.is_some() {
                 self.leave_out(
@@ -419,5 +514,24 @@ impl Writer<'_> {
             self.secret(layer.at(ImageField::Authentication), secret, id)
         });
         Some((login.username.clone(), secret))
+    }
+}
+
+/// True for protocols whose driver has a name and a secret, or a name alone.
+const fn takes_login(protocol: NetworkProtocol) -> bool {
+    match protocol {
+        NetworkProtocol::Iscsi
+        | NetworkProtocol::Rbd
+        | NetworkProtocol::Http
+        | NetworkProtocol::Https
+        | NetworkProtocol::Ftp
+        | NetworkProtocol::Ftps
+        | NetworkProtocol::Tftp
+        | NetworkProtocol::Ssh => true,
+        NetworkProtocol::Nbd
+        | NetworkProtocol::Sheepdog
+        | NetworkProtocol::Gluster
+        | NetworkProtocol::Vxhs
+        | NetworkProtocol::Nfs => false,
     }
 }

@@ -2,8 +2,8 @@
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
-    AioMode, DetectZeroes, DevicePath, DevicePathKind, Discard, DiskField, FieldPath, ImageField,
-    NvmeSource, PciAddress, Protocol, Slice,
+    AioMode, DetectZeroes, DevicePath, DevicePathKind, Discard, DiskField, EncryptionEngine,
+    FieldPath, ImageField, NvmeSource, PciAddress, Protocol, Slice,
 };
 
 use super::{Layer, NodeOptions};
@@ -141,8 +141,28 @@ impl Writer<'_> {
             .with("namespace", *namespace)
     }
 
-    /// Notes what only the drivers of files and devices have.
+    /// Notes what only the drivers of files and devices have, or only those of servers.
     fn check_file_options(&mut self, layer: &Layer<'_>) {
+        if !matches!(layer.image.protocol, Protocol::Network(_)) {
+            let is_librbds =
+                layer.image.encryption.is_some() && layer.engine() == EncryptionEngine::Librbd;
+            for (field, is_set, message) in [
+                (
+                    ImageField::Authentication,
+                    layer.image.authentication.is_some(),
+                    "only servers are logged in to",
+                ),
+                (
+                    ImageField::Encryption,
+                    is_librbds,
+                    "only what is on rbd is decrypted by librbd",
+                ),
+            ] {
+                if is_set {
+                    self.problem(layer.at(field), message);
+                }
+            }
+        }
         match &layer.image.protocol {
             Protocol::File { .. } | Protocol::HostDevice { .. } => return,
             Protocol::Directory { .. }

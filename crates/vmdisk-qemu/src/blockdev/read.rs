@@ -43,17 +43,6 @@ pub(crate) struct Nodes {
     pub(crate) no_flush: Option<bool>,
 }
 
-/// Formats by QEMU's name.
-fn format_of(driver: &str) -> Option<Format> {
-    match driver {
-        "vhdx" => Some(Format::Vhd),
-        "parallels" => Some(Format::Ploop),
-        "raw" | "qcow2" | "qcow" | "qed" | "vmdk" | "vdi" | "vpc" | "luks" | "bochs" | "cloop"
-        | "dmg" => Format::from_wire(driver),
-        _ => None,
-    }
-}
-
 /// The driver that a file name asks for by its beginning, as `-drive` has it.
 fn driver_of_name(name: &str) -> Option<(&'static str, &str)> {
     const PREFIXES: [&str; 14] = [
@@ -87,6 +76,16 @@ pub(crate) struct Chain {
     /// The protocol node of the top image.
     pub(crate) bottom: Option<(NodeSwitches, usize)>,
     pub(crate) has_format: bool,
+}
+
+/// What stands below an image.
+enum Below<'a> {
+    /// Nobody says.
+    Unspecified,
+    /// Nothing.
+    Terminated,
+    /// A node, and what it has from its parent.
+    Node(NodeAt<'a>, NodeSwitches),
 }
 
 impl<'a> Reader<'a> {
@@ -253,7 +252,7 @@ impl<'a> Reader<'a> {
         node: NodeAt<'a>,
         backend: &mut Backend,
     ) -> BackendSource {
-        self.read_image(chain, 0, node, NodeSwitches::default(), backend)
+        self.read_chain(chain, node, backend)
             .map_or(BackendSource::Empty, BackendSource::from)
     }
 
@@ -297,7 +296,50 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an image and those below it; `None` if its node opens nothing that is known.
+    /// Reads an image and those below it, without recursion: chains may be long. `None` if the topmost node opens
+    /// nothing that is known.
+    fn read_chain(
+        &mut self,
+        chain: &mut Chain,
+        top: NodeAt<'a>,
+        backend: &mut Backend,
+    ) -> Option<Image> {
+        let mut images = Vec::new();
+        let mut below = Below::Node(top, NodeSwitches::default());
+        while let Below::Node(node, handed) = below {
+            let depth = images.len();
+            if depth > self.options.len() || depth > crate::names::DEEPEST {
+                let at = FieldPath::Disk(chain.nth, DiskField::Source);
+                let span = self.options[node.option].span;
+                self.problem(
+                    ProblemKind::InvalidValue,
+                    at,
+                    span,
+                    "the backing images have no end",
+                );
+                below = Below::Unspecified;
+                break;
+            }
+            let (image, next) = self.read_image(chain, depth, node, handed, backend);
+            images.push(image);
+            below = next;
+        }
+        let mut backing = match below {
+            Below::Terminated => Backing::Terminated,
+            Below::Unspecified | Below::Node(..) => Backing::Unspecified,
+        };
+        for image in images.into_iter().rev() {
+            backing = image.map_or(Backing::Unspecified, |image| {
+                Backing::Image(Box::new(Image { backing, ..image }))
+            });
+        }
+        match backing {
+            Backing::Image(image) => Some(*image),
+            Backing::Terminated | Backing::Unspecified => None,
+        }
+    }
+
+    /// Reads an image without those below it; `None` if its node opens nothing that is known.
     fn read_image(
         &mut self,
         chain: &mut Chain,
@@ -305,19 +347,8 @@ impl<'a> Reader<'a> {
         node: NodeAt<'a>,
         parent: NodeSwitches,
         backend: &mut Backend,
-    ) -> Option<Image> {
+    ) -> (Option<Image>, Below<'a>) {
         let nth = chain.nth;
-        if depth > self.options.len() || depth > crate::names::DEEPEST {
-            let at = FieldPath::Disk(nth, DiskField::Source);
-            let span = self.options[node.option].span;
-            self.problem(
-                ProblemKind::InvalidValue,
-                at,
-                span,
-                "the backing images have no end",
-            );
-            return None;
-        }
         node.view.get("node-name");
         self.record_option(FieldPath::Image(nth, depth, ImageField::Image), node.option);
         let switches = self.switches(nth, depth, &node, parent);
@@ -326,7 +357,7 @@ impl<'a> Reader<'a> {
             .peek("format")
             .filter(|_| self.is_drive(node.option));
         let driver = node.view.peek("driver").or(drive_format);
-        let format = driver.and_then(|driver| format_of(driver.value.as_str()));
+        let format = driver.and_then(|driver| Format::of_qemu_driver(driver.value.as_str()));
         if depth == 0 {
             chain.top = Some((switches, node.option));
             let at = FieldPath::Disk(nth, DiskField::Driver);
@@ -341,9 +372,12 @@ impl<'a> Reader<'a> {
         let names_protocol = driver.is_some_and(|driver| driver.key == "driver");
         if format.is_none() && (!is_drive || names_protocol) {
             // A protocol node without a format above it: the bytes are the disk.
-            let image = self.read_protocol(chain, depth, &node, switches, backend)?;
-            let format = Some(plain_format(&image.protocol));
-            return Some(Image { format, ..image });
+            let image = self.read_protocol(chain, depth, &node, switches, backend);
+            let image = image.map(|image| Image {
+                format: Some(plain_format(&image.protocol)),
+                ..image
+            });
+            return (image, Below::Unspecified);
         }
         if let Some(driver) = driver {
             driver.is_used.set(true);
@@ -375,9 +409,11 @@ impl<'a> Reader<'a> {
             None if is_drive => self.read_file_name(chain, depth, &node, handed, backend),
             None => None,
         };
-        let backing = self.read_backing(chain, depth, &node, switches, backend);
+        let backing = self.read_backing(nth, &node, switches);
         let data_file = self.read_data_file(nth, &node);
-        let mut image = image?;
+        let Some(mut image) = image else {
+            return (None, backing);
+        };
         image.slice = slice.or(image.slice);
         image.data_file = data_file;
         if depth > 0
@@ -392,11 +428,8 @@ impl<'a> Reader<'a> {
         };
         let (format, encryption) = self.read_encryption(nth, depth, &node, format);
         image.encryption = encryption.or(image.encryption);
-        Some(Image {
-            format,
-            backing,
-            ..image
-        })
+        image.format = format;
+        (Some(image), backing)
     }
 
     /// Reads what a format node decrypts; a LUKS container is a raw image that is encrypted.
@@ -473,19 +506,13 @@ impl<'a> Reader<'a> {
         self.options[option].name != "blockdev"
     }
 
-    fn read_backing(
-        &mut self,
-        chain: &mut Chain,
-        depth: usize,
-        node: &NodeAt<'a>,
-        switches: NodeSwitches,
-        backend: &mut Backend,
-    ) -> Backing {
+    /// What an image stands on.
+    fn read_backing(&mut self, nth: usize, node: &NodeAt<'a>, switches: NodeSwitches) -> Below<'a> {
         if let Some(property) = node.view.peek("backing")
             && (property.kind == Kind::Null || property.value.as_str().is_empty())
         {
             property.is_used.set(true);
-            return Backing::Terminated;
+            return Below::Terminated;
         }
         let handed = if node.view.has_within("backing") {
             // A backing image is opened for reading whatever its overlay is.
@@ -496,14 +523,8 @@ impl<'a> Reader<'a> {
         } else {
             NodeSwitches::default()
         };
-        match self.child(chain.nth, node, "backing") {
-            Some(below) => self
-                .read_image(chain, depth + 1, below, handed, backend)
-                .map_or(Backing::Unspecified, |image| {
-                    Backing::Image(Box::new(image))
-                }),
-            None => Backing::Unspecified,
-        }
+        self.child(nth, node, "backing")
+            .map_or(Below::Unspecified, |below| Below::Node(below, handed))
     }
 
     /// Options that only the topmost node has.

@@ -12,6 +12,8 @@ pub(crate) mod usb;
 pub(crate) mod vhost_user_blk;
 pub(crate) mod virtio;
 
+use std::collections::HashSet;
+
 use vmdisk_model::{
     BackendSource, Controller, ControllerField, ControllerType, Device, Disk, DiskField,
     DriveAddress, FieldPath, ScsiControllerModel, TargetBus, VirtioOptions, target_number,
@@ -19,8 +21,8 @@ use vmdisk_model::{
 
 use crate::json::JsonObject;
 use crate::names::is_identifier;
-use crate::options::Style;
-use crate::placement::{Plan, PlannedController};
+use crate::options::{Medium, Style};
+use crate::placement::{Plan, PlannedController, controller_type};
 use crate::writer::Writer;
 
 /// A disk on its way to becoming a device.
@@ -57,6 +59,17 @@ impl Writer<'_> {
         if self.is_libvirt_style() {
             // libvirt writes USB in front of the disk controllers.
             keys.sort_by_key(|(kind, _)| *kind != ControllerType::Usb);
+        }
+        if self.medium == Medium::Monitor {
+            // Those without a disk are of no concern to what is plugged in.
+            let disks = self.domain.disks.iter().zip(&plan.places);
+            let used: HashSet<(ControllerType, u32)> = disks
+                .filter_map(|(disk, place)| {
+                    let kind = controller_type(disk.frontend.effective_bus())?;
+                    Some((kind, (*place)?.controller))
+                })
+                .collect();
+            keys.retain(|key| used.contains(key));
         }
         for (kind, index) in keys {
             let planned = plan.controllers[&(kind, index)].clone();

@@ -414,6 +414,10 @@ impl<'a> Reader<'a> {
         write_cache: Option<Switch>,
     ) {
         if nodes.direct.is_none() && nodes.no_flush.is_none() && write_cache.is_none() {
+            // Where nothing is written, libvirt keeps shareable disks out of the page cache, and QEMU does not.
+            if nodes.backend.is_shareable {
+                nodes.backend.cache.get_or_insert(CacheMode::Writeback);
+            }
             return;
         }
         let before = nodes.backend.cache.map(CacheMode::switches);

@@ -127,7 +127,7 @@ impl<'a> Writer<'a> {
     /// Writes the object that has these limits.
     fn write_limits(&mut self, id: &str, iotune: &Iotune, at: FieldPath) {
         let limits = limits(iotune);
-        if self.can(Capability::ObjectJson) {
+        if self.takes_json(Capability::ObjectJson) {
             let mut members = JsonObject::new();
             for (name, value) in limits {
                 members.push(name, value);

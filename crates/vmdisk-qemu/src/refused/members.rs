@@ -64,7 +64,7 @@ impl Reader<'_> {
             }
         }
         for (option, object) in self.of_name("object") {
-            let is_pairs = matches!(object.syntax, Syntax::Pairs { .. });
+            let is_pairs = matches!(object.syntax, Syntax::Pairs { .. } | Syntax::Lines { .. });
             let is_group = object
                 .peek("qom-type")
                 .is_some_and(|it| it.value.as_str() == "throttle-group");

@@ -6,7 +6,9 @@ use vmdisk_source::Span;
 use super::json_text;
 use super::shell_words::{Quoting, commands};
 use super::text::Text;
+use crate::config_file::read::is_config_file;
 use crate::failure::ReadFailure;
+use crate::monitor::read::is_monitor_script;
 
 /// How the words of a command line are written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +21,10 @@ pub enum Form {
     Lines,
     /// `ExecStart=` of a systemd unit.
     Unit,
+    /// A file of `-readconfig`.
+    ConfigFile,
+    /// Commands for the monitor, one to a line.
+    MonitorScript,
     /// A shell's: scripts, libvirt's logs, lines of options.
     Shell,
 }
@@ -48,8 +54,12 @@ const TELLING: [&str; 9] = [
 ];
 
 /// True if a text may be a command line of QEMU: it names the program or one of its options, and is
-/// neither XML nor a JSON object.
+/// neither XML nor a JSON object; or it is a file of `-readconfig`, or commands
+/// for the monitor.
 pub fn sniff(text: &str) -> bool {
+    if is_config_file(text) || is_monitor_script(text) {
+        return true;
+    }
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.starts_with(['<', '{']) || text.contains("<domain") || text.contains("<disk") {
         return false;
@@ -98,6 +108,13 @@ pub(crate) fn words(text: &str) -> Result<Words, ReadFailure> {
             Ok(with_program(form, words))
         }
         Form::Unit => unit(text),
+        // These have options, and no words.
+        Form::ConfigFile | Form::MonitorScript => Ok(Words {
+            form,
+            program: None,
+            arguments: Vec::new(),
+            daemons: Vec::new(),
+        }),
         Form::Shell => shell(text),
     }
 }
@@ -107,6 +124,10 @@ fn form_of(text: &str) -> Form {
     let exec = |line: &str| line.trim_start().starts_with("ExecStart=");
     if text.contains('\0') {
         Form::ZeroBytes
+    } else if is_config_file(text) {
+        Form::ConfigFile
+    } else if is_monitor_script(text) {
+        Form::MonitorScript
     } else if body.lines().any(exec) {
         Form::Unit
     } else if body.starts_with('[') {

@@ -25,6 +25,7 @@ pub(crate) fn strings(file: &str) -> Result<Vec<Text>, Fault> {
         text: &text,
         at: 0,
         found: Vec::new(),
+        ends: Vec::new(),
     };
     let mut words = Vec::new();
     parser.space();
@@ -47,10 +48,21 @@ pub(crate) fn strings(file: &str) -> Result<Vec<Text>, Fault> {
 
 /// The members of an object, which is the whole text.
 pub(crate) fn object(text: &Text, file: &str) -> Result<Properties, Fault> {
+    object_with(text, file, "").map(|(members, _)| members)
+}
+
+/// The members of an object, which is the whole text, and where the last object of a key ends; the key has a dot
+/// behind it.
+pub(crate) fn object_with(
+    text: &Text,
+    file: &str,
+    inner: &str,
+) -> Result<(Properties, Option<usize>), Fault> {
     let mut parser = Parser {
         text,
         at: 0,
         found: Vec::new(),
+        ends: Vec::new(),
     };
     parser.space();
     let end = parser.object("", 0)?;
@@ -62,13 +74,18 @@ pub(crate) fn object(text: &Text, file: &str) -> Result<Properties, Fault> {
         .and_then(|at| text.span(at..at + 1).slice(file))
         .unwrap_or("\"")
         .to_owned();
-    Ok(Properties::new(parser.found, Syntax::Json { end, quote }))
+    let of_inner = parser.ends.iter().rev().find(|(key, _)| key == inner);
+    let inner_end = of_inner.map(|(_, end)| text.span(*end..*end + 1).start);
+    let members = Properties::new(parser.found, Syntax::Json { end, quote });
+    Ok((members, inner_end))
 }
 
 struct Parser<'t> {
     text: &'t Text,
     at: usize,
     found: Vec<Property>,
+    /// Where each object ends that is a member, by its key with a dot behind it.
+    ends: Vec<(String, usize)>,
 }
 
 impl Parser<'_> {
@@ -161,7 +178,9 @@ impl Parser<'_> {
         let start = self.at;
         match self.peek() {
             Some(b'{') => {
-                self.object(&format!("{key}."), depth + 1)?;
+                let inner = format!("{key}.");
+                let end = self.object(&inner, depth + 1)?;
+                self.ends.push((inner, end));
             }
             Some(b'[') => self.array(&key, key_span, depth + 1)?,
             Some(b'"') => {

@@ -2,7 +2,7 @@
 
 use vmdisk_source::Span;
 
-use super::json_text::{self, Fault};
+use super::json_text;
 use super::pairs;
 use super::properties::Properties;
 use super::text::Text;
@@ -16,6 +16,25 @@ pub(crate) struct WrittenOption {
     pub(crate) span: Span,
     /// Its value taken apart, for options whose value has parts.
     pub(crate) properties: Option<Properties>,
+}
+
+/// What QEMU refuses to read as an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) span: Span,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl Fault {
+    /// Text that begins as JSON does, and is none.
+    pub(crate) fn not_json(fault: json_text::Fault) -> Self {
+        Fault {
+            span: fault.span,
+            message: format!("not JSON: {}", fault.message),
+            help: "QEMU refuses it; see what stands before this place".to_owned(),
+        }
+    }
 }
 
 /// Options that have no value; `qemu-options.hx` of QEMU 5.2 to 11.1.
@@ -107,7 +126,7 @@ fn with_json_name(properties: Properties, file: &str) -> Properties {
 }
 
 /// The options of a command line, and what of them is not JSON although it begins so.
-pub(crate) fn options(arguments: &[Text], file: &str) -> (Vec<WrittenOption>, Vec<(usize, Fault)>) {
+pub(crate) fn options(arguments: &[Text], file: &str) -> (Vec<WrittenOption>, Vec<Fault>) {
     let mut options = Vec::new();
     let mut faults = Vec::new();
     let mut arguments = arguments.iter().peekable();
@@ -136,7 +155,7 @@ pub(crate) fn options(arguments: &[Text], file: &str) -> (Vec<WrittenOption>, Ve
                 match json_text::object(value, file) {
                     Ok(properties) => Some(properties),
                     Err(fault) => {
-                        faults.push((options.len(), fault));
+                        faults.push(Fault::not_json(fault));
                         None
                     }
                 }

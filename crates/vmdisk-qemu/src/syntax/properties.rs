@@ -44,6 +44,8 @@ pub(crate) enum Syntax {
     Json { end: usize, quote: String },
     /// key=value pairs that end at `end`.
     Pairs { end: usize },
+    /// Lines of a file of `-readconfig` that end at `end`; `is_cut` if the last of them has no line end.
+    Lines { end: usize, is_cut: bool },
 }
 
 /// The values of one option.

@@ -1,6 +1,7 @@
 //! Command lines as they are written, for targets old and new.
 
 mod frontend;
+mod network;
 mod refusal;
 mod target;
 

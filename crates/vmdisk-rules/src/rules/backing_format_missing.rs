@@ -4,7 +4,7 @@ use vmdisk_facts::Fact;
 
 use crate::chain::chains;
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// An image does not record the format of its backing file.
@@ -122,12 +122,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     "record the format the backing file was made as: qemu-img rebase -u -f qcow2 -F FORMAT -b {} {}",
                     backing.path, layer.path
                 ));
-            if goes_on {
+            if goes_on && context.taken_by == TakenBy::Libvirt {
                 finding.note("the backing file stands on another one, so libvirt says `was not specified in the image metadata`, and the guest does not start");
             } else {
                 finding
                     .severity(Severity::Warning)
-                    .note("libvirt and QEMU go by the first bytes of the backing file, which a guest may have written");
+                    .note("what opens it goes by the first bytes of the backing file, which a guest may have written");
             }
         }
         if let Some(missing) = chain.unknown() {

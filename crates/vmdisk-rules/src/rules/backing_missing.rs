@@ -80,7 +80,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("its header leads there")
             .note(format!("{above} names it as its backing file"))
-            .note("libvirt says `Cannot access backing file`, and the guest does not start")
+            .note(context.for_taker(
+                "libvirt says `Cannot access backing file`, and the guest does not start",
+                "QEMU says `Could not open backing file`, and does not start",
+            ))
             .help(format!(
                 "put the file back, or tell the image where it is now: qemu-img rebase -u -F FORMAT -b PATH {above}; \
                  if it has been made since, collect the facts again"

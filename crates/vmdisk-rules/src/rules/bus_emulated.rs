@@ -155,7 +155,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         "the guest boots from `{}`, which is virtio, so it has the drivers",
                         boot_disk.name()
                     ))
-                    .help("write bus='virtio' and a dev that starts with `vd`; the guest's name for the disk changes");
+                    .help(context.for_taker(
+                        "write bus='virtio' and a dev that starts with `vd`; the guest's name for the disk changes",
+                        "make it a virtio-blk-pci device; the guest's name for the disk changes",
+                    ));
                 if let Some(changes) = to_virtio(&mut names, index, disk) {
                     finding.fix(Fix::needs_consent(changes));
                 }

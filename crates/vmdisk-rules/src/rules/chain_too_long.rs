@@ -1,17 +1,20 @@
 //! `chain-too-long`
 
-use vmdisk_model::{FieldPath, ImageField};
+use std::collections::{HashMap, HashSet};
 
-use crate::chain::{End, MOST_IMAGES, chains};
+use vmdisk_model::{Disk, FieldPath, Image, ImageField};
+
+use crate::chain::{Chain, End, MOST_IMAGES, chains};
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// A disk's chain of backing files is long, or has no end.
     ///
     /// ## What it does
     /// Counts the images of a disk, those that are written and those that the headers below them name. More than 8
-    /// are a warning. More than 200, or a loop, are an error.
+    /// are a warning. More than 200, or a loop, are an error; an image that is written twice below the one that the
+    /// guest writes is a warning.
     ///
     /// ## Why it matters
     /// A block that was never written is looked up in every image of the chain, each with tables and a cache of its
@@ -44,6 +47,23 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// An error too, because the guest would write the image that its own chain stands on:
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/img/a.qcow2'/>
+    ///   <backingStore type='file'>
+    ///     <format type='qcow2'/>
+    ///     <source file='/srv/img/b.qcow2'/>
+    ///     <backingStore type='file'>
+    ///       <format type='qcow2'/>
+    ///       <source file='/srv/img/a.qcow2'/>
+    ///       <backingStore/>
+    ///     </backingStore>
+    ///   </backingStore>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported,facts-backing-chains
@@ -72,8 +92,8 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain"),
             Evidence::refused_by_libvirt_at_start("is self-referential or too deeply nested", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse on a loop"),
+            Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain"),
             Evidence::NotMeasuredHere(
                 "what a long chain costs depends on how much of the disk lies in its upper images; 8 is a choice, not a measured bound",
             ),
@@ -83,62 +103,134 @@ declare_rule! {
     }
 }
 
-/// A chain of which every image is written is never followed through headers.
-fn check_written(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, top) in context.images() {
-        let written = top.chain().count();
-        if written > MOST_IMAGES {
-            report
-                .finding(
-                    FieldPath::Image(index, 0, ImageField::Path),
-                    format!("the chain of `{}` has {written} images", disk.name()),
-                )
-                .severity(Severity::Error)
-                .label("the first of them")
-                .note("libvirt takes the guest, and does not start it: 200 is the most")
-                .help("merge images with qemu-img commit, from below");
-        }
-    }
-}
-
 /// From here on a chain is worth a word.
 const LONG: usize = 8;
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    check_written(context, report);
-    for chain in chains(context) {
-        let name = chain.disk.name();
-        match &chain.end {
-            End::Loop { path } => {
-                report
-                    .finding(chain.at, format!("the chain of `{name}` is a loop: it comes back to {path}"))
-                    .severity(Severity::Error)
-                    .label("its header leads there")
-                    .note("libvirt says `is self-referential or too deeply nested`, and the guest does not start")
-                    .help("find the image that should stand below, and name it with qemu-img rebase -u");
-                continue;
-            }
-            End::TooDeep => {
-                report
-                    .finding(
-                        chain.at,
-                        format!("the chain of `{name}` has more than {MOST_IMAGES} images"),
-                    )
-                    .severity(Severity::Error)
-                    .label("the first of them")
-                    .note("libvirt refuses it, and the guest does not start")
-                    .help("merge images with qemu-img commit, from below");
-                continue;
-            }
-            End::Unknown(missing) => report.not_checked(chain.at, missing.clone()),
-            End::Base | End::NotThere { .. } | End::Elsewhere { .. } => {}
-        }
-        if chain.length() > LONG {
-            report
-                .finding(chain.at, format!("the chain of `{name}` has {} images", chain.length()))
-                .label("the first of those that headers name")
-                .note("a read of what was never written looks into each of them")
-                .help("merge what nobody needs apart: virsh blockcommit while the guest runs, qemu-img commit while it does not");
+    // What is written decides before any header is read.
+    let mut told = HashSet::new();
+    for (index, disk, top) in context.images() {
+        if let Some((first, again)) = written_twice(top) {
+            twice(report, index, disk, first, again);
+            told.insert(index);
         }
     }
+    let mut is_followed = HashSet::new();
+    for chain in chains(context) {
+        let index = chain.at.disk();
+        is_followed.extend(index);
+        if index.is_none_or(|index| !told.contains(&index)) {
+            headers(context, report, &chain);
+        }
+    }
+    for (index, disk, top) in context.images() {
+        if !told.contains(&index) && !is_followed.contains(&index) {
+            let at = FieldPath::Image(index, 0, ImageField::Path);
+            let label = "the first of them";
+            long(context, report, at, disk, top.chain().count(), label);
+        }
+    }
+}
+
+/// The depths at which a chain names one file.
+fn written_twice(top: &Image) -> Option<(usize, usize)> {
+    let mut seen = HashMap::new();
+    top.chain().enumerate().find_map(|(depth, image)| {
+        let path = image.host_path()?;
+        // Two slices of a file are two images.
+        let part = image.slice.map(|slice| (slice.offset, slice.size));
+        let first = seen.insert((path, part), depth)?;
+        Some((first, depth))
+    })
+}
+
+fn twice(report: &mut Report, index: usize, disk: &Disk, first: usize, again: usize) {
+    let name = disk.name();
+    let at = |depth| FieldPath::Image(index, depth, ImageField::Path);
+    let is_written = first == 0 && disk.is_writable();
+    let finding = report.finding(
+        at(again),
+        format!("the chain of `{name}` is a loop: it comes back to an image above"),
+    );
+    finding
+        .related(at(first), "it stands here already")
+        .help("find the image that should stand here, or leave the rest to the headers: no <backingStore> below the last one that is sure");
+    if is_written {
+        finding
+            .severity(Severity::Error)
+            .label("the guest writes this image")
+            .note("QEMU opens each image of the chain, and the second time says `Failed to get shared \"write\" lock`");
+    } else {
+        finding
+            .label("written twice")
+            .note("QEMU takes the chain as it is written, and reads of the lower one what the headers never meant");
+    }
+}
+
+/// What the headers below what is written say.
+fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
+    let name = chain.disk.name();
+    match &chain.end {
+        End::Loop { path } => {
+            report
+                .finding(chain.at, format!("the chain of `{name}` is a loop: it comes back to {path}"))
+                .severity(Severity::Error)
+                .label("its header leads there")
+                .note(context.for_taker(
+                    "libvirt says `is self-referential or too deeply nested`, and the guest does not start",
+                    "QEMU would open the same images again and again, and does not start",
+                ))
+                .help("find the image that should stand below, and name it with qemu-img rebase -u");
+            return;
+        }
+        End::TooDeep => {
+            too_deep(context, report, chain.at, chain.disk);
+            return;
+        }
+        End::Unknown(missing) => report.not_checked(chain.at, missing.clone()),
+        End::Base | End::NotThere { .. } | End::Elsewhere { .. } => {}
+    }
+    // Without headers it is as long as it is written, up to the image whose header was not read.
+    let is_unread = chain.layers.is_empty();
+    let images = chain.length() + usize::from(is_unread);
+    let label = "the first of those that headers name";
+    long(context, report, chain.at, chain.disk, images, label);
+}
+
+fn long(
+    context: &Context<'_>,
+    report: &mut Report,
+    at: FieldPath,
+    disk: &Disk,
+    images: usize,
+    label: &str,
+) {
+    if images > MOST_IMAGES {
+        too_deep(context, report, at, disk);
+    } else if images > LONG {
+        report
+            .finding(at, format!("the chain of `{}` has {images} images", disk.name()))
+            .label(label)
+            .note("a read of what was never written looks into each of them")
+            .help("merge what nobody needs apart: virsh blockcommit while the guest runs, qemu-img commit while it does not");
+    }
+}
+
+fn too_deep(context: &Context<'_>, report: &mut Report, at: FieldPath, disk: &Disk) {
+    let finding = report.finding(
+        at,
+        format!(
+            "the chain of `{}` has more than {MOST_IMAGES} images",
+            disk.name()
+        ),
+    );
+    // QEMU opens what libvirt would not.
+    if context.taken_by == TakenBy::Libvirt {
+        finding
+            .severity(Severity::Error)
+            .note("libvirt takes the guest, and does not start it");
+    }
+    finding
+        .label("the first of them")
+        .help("merge images with qemu-img commit, from below");
 }

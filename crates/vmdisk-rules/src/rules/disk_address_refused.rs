@@ -86,6 +86,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(place) = place_of(disk, bus) else {
             continue;
         };
+        let at = written_place(index, disk);
         if bus == TargetBus::Scsi && of_host.contains(&place) {
             report
                 .finding(at, format!("`{}` and a SCSI device of the host are at one place", disk.name()))
@@ -97,7 +98,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(first) = taken.insert((bus, place), index) else {
             continue;
         };
-        let other = context.domain.disks[first].name();
+        let other_disk = &context.domain.disks[first];
+        let other = other_disk.name();
         let DriveAddress {
             controller,
             bus: channel,
@@ -110,7 +112,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 format!("`{}` and `{other}` are at one place of bus '{bus}'", disk.name()),
             )
             .label(format!("controller {controller}, bus {channel}, target {target}, unit {unit}"))
-            .related(FieldPath::Disk(first, DiskField::Address), format!("`{other}` is there"))
+            .related(written_place(first, other_disk), format!("`{other}` is there"))
             .note("libvirt refuses the guest for it; a disk without an address is at the place its name stands for")
             .help("give one of them another unit, or leave both addresses to libvirt");
     }
@@ -161,6 +163,15 @@ fn not_on_a_pc(context: &Context<'_>, address: &Address) -> Option<&'static str>
         .as_ref()
         .is_some_and(|machine| machine.is_q35() || machine.is_i440fx());
     (is_pc && matches!(address, Address::Ccw(_))).then_some("addresses of type 'pci' on a PC")
+}
+
+/// What says where a disk is: its address, or its name where it has none.
+fn written_place(index: usize, disk: &Disk) -> FieldPath {
+    let field = match disk.frontend.address {
+        Some(_) => DiskField::Address,
+        None => DiskField::TargetDev,
+    };
+    FieldPath::Disk(index, field)
 }
 
 /// Where a disk sits on a controller.

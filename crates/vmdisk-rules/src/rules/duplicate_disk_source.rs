@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use vmdisk_facts::{Fact, HostIndex, Identity};
-use vmdisk_model::{Disk, FieldPath, ImageField};
+use vmdisk_model::{Disk, FieldPath, Image, ImageField};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Missing, Report, Severity};
@@ -16,7 +16,7 @@ declare_rule! {
     /// matter: `/dev/sdb` and its link under `/dev/disk/by-id`, a hard link, a symbolic link; a loop device and the
     /// file behind it; a partition and its whole disk. Two read-only disks are fine, and so are two that are both
     /// `<shareable/>`, where the guest's software has to agree who writes. A `<transient/>` disk counts as one
-    /// that does not write.
+    /// that does not write, and so does an image that another one stands on, as far as a `<backingStore>` says so.
     ///
     /// ## Why it matters
     /// The guest has two disks, each with a cache of its own, over the same sectors: what one writes the other
@@ -36,6 +36,29 @@ declare_rule! {
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='qcow2'/>
     ///       <source file='/srv/img/web1.qcow2'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// `vdb` stands on what `vda` writes:
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/img/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/img/overlay.qcow2'/>
+    ///       <backingStore type='file'>
+    ///         <format type='qcow2'/>
+    ///         <source file='/srv/img/web1.qcow2'/>
+    ///         <backingStore/>
+    ///       </backingStore>
     ///       <target dev='vdb' bus='virtio'/>
     ///     </disk>
     ///   </devices>
@@ -120,8 +143,8 @@ declare_rule! {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut users = Users::default();
     // Of the disks whose file is not known: the first, which stands for all of them.
-    let mut unknown: Option<(usize, Missing)> = None;
-    for (index, disk, image) in context.images() {
+    let mut unknown: Option<(FieldPath, Missing)> = None;
+    for (index, depth, disk, image) in images(context) {
         let Some(path) = image.host_path().filter(|path| !path.is_empty()) else {
             continue;
         };
@@ -132,22 +155,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let identity = match identity {
             Ok(identity) => identity,
             Err(missing) => {
-                unknown.get_or_insert((index, missing));
+                unknown.get_or_insert((path_of(index, depth), missing));
                 None
             }
         };
-        let user = User { index, disk, path };
+        let user = User {
+            index,
+            depth,
+            disk,
+            path,
+        };
         match users.conflict(&user, identity.as_ref()) {
             Some(other) => report_same(report, &user, &other),
             None => users.writes |= user.writes(),
         }
         users.insert(user, identity);
     }
-    if let Some((index, missing)) = unknown
+    if let Some((at, missing)) = unknown
         && users.all.len() > 1
         && users.writes
     {
-        report.not_checked(path_of(index), missing);
+        report.not_checked(at, missing);
     }
     if let Some(host) = context.host {
         for user in &users.all {
@@ -160,10 +188,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
+/// Every image that is written, with its depth in its chain.
+fn images<'a>(
+    context: &Context<'a>,
+) -> impl Iterator<Item = (usize, usize, &'a Disk, &'a Image)> + use<'a> {
+    context.images().flat_map(|(index, disk, top)| {
+        top.chain()
+            .enumerate()
+            .map(move |(depth, image)| (index, depth, disk, image))
+    })
+}
+
 /// A disk and the path it opens.
 #[derive(Clone, Copy)]
 struct User<'a> {
     index: usize,
+    /// How deep the image stands in the chain of the disk.
+    depth: usize,
     disk: &'a Disk,
     path: &'a str,
 }
@@ -171,7 +212,14 @@ struct User<'a> {
 impl User<'_> {
     /// Whether it keeps the file open for writing.
     fn writes(&self) -> bool {
-        self.disk.is_writable() && !self.disk.backend.is_transient
+        self.depth == 0 && self.disk.is_writable() && !self.disk.backend.is_transient
+    }
+
+    fn does(&self) -> &'static str {
+        match self.depth {
+            0 => "opens it",
+            _ => "stands on it",
+        }
     }
 
     fn is_shareable(&self) -> bool {
@@ -268,8 +316,8 @@ fn containers<'a>(host: &'a HostIndex<'a>, path: &str) -> Vec<(Container<'a>, &'
     found
 }
 
-const fn path_of(index: usize) -> FieldPath {
-    FieldPath::Image(index, 0, ImageField::Path)
+const fn path_of(index: usize, depth: usize) -> FieldPath {
+    FieldPath::Image(index, depth, ImageField::Path)
 }
 
 fn report_same(report: &mut Report, user: &User<'_>, other: &User<'_>) {
@@ -285,12 +333,12 @@ fn report_same(report: &mut Report, user: &User<'_>, other: &User<'_>) {
             other.path, user.path
         )
     };
-    let finding = report.finding(path_of(user.index), title);
+    let finding = report.finding(path_of(user.index, user.depth), title);
     finding
-        .label(format!("`{name}` opens it here"))
+        .label(format!("`{name}` {} here", user.does()))
         .related(
-            path_of(other.index),
-            format!("`{other_name}` opens it here"),
+            path_of(other.index, other.depth),
+            format!("`{other_name}` {} here", other.does()),
         )
         .note(who_writes(user, other));
     if user.path != other.path {
@@ -308,7 +356,7 @@ fn report_overlap(report: &mut Report, user: &User<'_>, other: &User<'_>, how: &
     let (name, other_name) = (user.disk.name(), other.disk.name());
     report
         .finding(
-            path_of(user.index),
+            path_of(user.index, user.depth),
             format!(
                 "`{name}` opens {}, {how} what `{other_name}` opens",
                 user.path
@@ -316,7 +364,7 @@ fn report_overlap(report: &mut Report, user: &User<'_>, other: &User<'_>, how: &
         )
         .label(format!("{how} {}", other.path))
         .related(
-            path_of(other.index),
+            path_of(other.index, other.depth),
             format!("`{other_name}` opens it here"),
         )
         .note(who_writes(user, other))

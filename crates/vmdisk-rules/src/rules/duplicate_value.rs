@@ -10,7 +10,8 @@ declare_rule! {
     /// The same thing is written twice, and only one of the two counts.
     ///
     /// ## What it does
-    /// Reports a second element where libvirt reads only one, such as two `<driver>` elements in a disk.
+    /// Reports a second element where libvirt reads only one, such as two `<driver>` elements in a disk. Where libvirt
+    /// refuses the two, as it does a login in the disk and another in its source, that is an error.
     ///
     /// ## Why it matters
     /// libvirt takes one and drops the other without a word; which one differs from element to element. A
@@ -22,6 +23,22 @@ declare_rule! {
     ///   <driver name='qemu' type='raw' cache='none'/>
     ///   <driver name='qemu' type='raw' cache='writeback'/>
     ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// An error:
+    /// ```xml,reported
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <auth username='fred'>
+    ///     <secret type='iscsi' usage='key'/>
+    ///   </auth>
+    ///   <source protocol='iscsi' name='iqn.2013-07.com.example:disks/1'>
+    ///     <host name='store.example' port='3260'/>
+    ///     <auth username='fred'>
+    ///       <secret type='iscsi' usage='key'/>
+    ///     </auth>
+    ///   </source>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
@@ -68,4 +85,5 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     report_problems(context, report, ProblemKind::Duplicate);
+    report_problems(context, report, ProblemKind::DuplicateRefused);
 }

@@ -1,8 +1,8 @@
 //! `format-mismatch`
 
-use vmdisk_model::{FieldPath, ImageField};
+use vmdisk_model::{FieldPath, Format, ImageField};
 
-use crate::format_words::{Contradiction, contradiction, format_of_qemu_word};
+use crate::format_words::{Contradiction, contradiction};
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity, host};
 
@@ -129,7 +129,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .help(format!(
                         "write type='{}' if the image was made as {header}; if a guest wrote that header into its raw disk, keep raw: \
                          as {header} it could name any file of the host as its backing file",
-                        format_of_qemu_word(header).map_or(header, |format| format.as_wire()),
+                        Format::of_qemu_driver(header).map_or(header, |format| format.as_wire()),
                     )),
                 Contradiction::Refused => finding
                     .note(format!("QEMU says `Image is not in {written} format` or the like, and the guest does not start"))

@@ -2,16 +2,17 @@
 
 use vmdisk_model::{Change, Device, Disk, FieldPath, Format, Image, ImageField};
 
-use crate::format_words::{format_of_qemu_word, is_container};
+use crate::format_words::is_container;
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, host};
+use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, host};
 
 declare_rule! {
     /// A disk does not say the format of its image.
     ///
     /// ## What it does
-    /// Reports a disk the guest can write without `type=` in its `<driver>`. It is an error where the facts
-    /// hold the image's header and it is not raw; then disks that are only read are reported as well.
+    /// Reports a disk the guest can write without `type=` in its `<driver>`, or `format=` on its `-drive`. Under libvirt
+    /// it is an error where the facts hold the image's header and it is not raw; then disks that are only read are
+    /// reported as well.
     ///
     /// ## Why it matters
     /// libvirt takes raw and does not look at the image. If it is qcow2, the guest gets the container
@@ -57,6 +58,14 @@ declare_rule! {
     ///     </disk>
     ///   </devices>
     /// </domain>
+    /// ```
+    ///
+    /// On a command line QEMU guesses, and the guest has a say in it.
+    /// ```args,reported
+    /// qemu-system-x86_64 -drive file=/srv/img/web2.img,if=virtio,cache=none
+    /// ```
+    /// ```args,fixed
+    /// qemu-system-x86_64 -drive file=/srv/img/web2.img,if=virtio,cache=none,format=raw
     /// ```
     ///
     /// ## Not reported
@@ -110,21 +119,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .filter(|_| image.is_headed_by_its_format())
             .and_then(|path| host::header_format(context, path).ok())
             .flatten();
-        match header {
-            Some(header) if is_container(header) => {
+        let is_written = disk.is_writable() && disk.frontend.effective_device() == Device::Disk;
+        match (context.taken_by, header) {
+            (TakenBy::Libvirt, Some(header)) if is_container(header) => {
                 report_container(report, index, disk, image, header);
             }
-            Some(_) | None if writes(disk) => report_open(report, index, disk, image, header),
-            Some(_) | None => {}
+            (TakenBy::Libvirt, _) if is_written => report_raw(report, index, disk, image, header),
+            (TakenBy::Qemu, _) if is_written => report_guess(report, index, disk, image, header),
+            (TakenBy::Libvirt | TakenBy::Qemu, _) => {}
         }
     }
 }
 
-fn writes(disk: &Disk) -> bool {
-    disk.is_writable() && disk.frontend.effective_device() == Device::Disk
-}
-
-/// The image is known to be something else than raw.
+/// libvirt takes raw, and the image is known to be something else.
 fn report_container(report: &mut Report, index: usize, disk: &Disk, image: &Image, header: &str) {
     let at = FieldPath::Image(index, 0, ImageField::Format);
     let path = image.host_path().unwrap_or_default();
@@ -140,7 +147,7 @@ fn report_container(report: &mut Report, index: usize, disk: &Disk, image: &Imag
         .severity(Severity::Error)
         .note(format!("{path} begins with a {header} header"))
         .note("the guest gets the bytes of the container instead of the disk in it, and can write over them");
-    match format_of_qemu_word(header) {
+    match Format::of_qemu_driver(header) {
         Some(format) => finding
             .help(format!("write type='{format}' if the image was made as {header}; if a guest wrote that header into its raw disk, write type='raw'"))
             .fix(Fix::needs_consent([Change::set(at, format.as_wire())])),
@@ -148,14 +155,8 @@ fn report_container(report: &mut Report, index: usize, disk: &Disk, image: &Imag
     };
 }
 
-/// Nothing speaks against raw.
-fn report_open(
-    report: &mut Report,
-    index: usize,
-    disk: &Disk,
-    image: &Image,
-    header: Option<&str>,
-) {
+/// libvirt takes raw, and nothing speaks against it.
+fn report_raw(report: &mut Report, index: usize, disk: &Disk, image: &Image, header: Option<&str>) {
     let at = FieldPath::Image(index, 0, ImageField::Format);
     let finding = report.finding(
         at,
@@ -183,6 +184,45 @@ fn report_open(
         None => finding
             .help("write type='raw', which is what happens now, if the image is raw")
             .fix(Fix::needs_consent([raw])),
+    };
+}
+
+/// QEMU takes what the first bytes look like, and the guest writes them.
+fn report_guess(
+    report: &mut Report,
+    index: usize,
+    disk: &Disk,
+    image: &Image,
+    header: Option<&str>,
+) {
+    let at = FieldPath::Image(index, 0, ImageField::Format);
+    let finding = report.finding(
+        at,
+        format!(
+            "`{}` does not say the format of its image; QEMU takes what its first bytes look like",
+            disk.name()
+        ),
+    );
+    finding.label("no format= here").note(
+        "a guest that writes those bytes says by them what QEMU opens next time, files of the host among it",
+    );
+    let path = image.host_path().unwrap_or_default();
+    if let Some(header) = header {
+        finding.note(format!("the header of {path} says {header}"));
+    }
+    match (header.and_then(Format::of_qemu_driver), format_by_name(image)) {
+        (Some(Format::Raw), _) => finding
+            .help("write type='raw', which is what happens now")
+            .fix(Fix::safe([Change::set(at, Format::Raw.as_wire())])),
+        (Some(format), _) => finding
+            .help(format!("write type='{format}' if the image was made as that; if a guest wrote that header into its raw disk, write type='raw'"))
+            .fix(Fix::needs_consent([Change::set(at, format.as_wire())])),
+        (None, Some(format)) => finding.help(format!(
+            "write type='{format}' if the file's name is right, or type='raw' if the image is raw"
+        )),
+        (None, None) => finding
+            .help("write type='raw' if the image is raw")
+            .fix(Fix::needs_consent([Change::set(at, Format::Raw.as_wire())])),
     };
 }
 

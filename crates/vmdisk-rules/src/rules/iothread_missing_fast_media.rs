@@ -6,7 +6,7 @@ use vmdisk_model::{
 
 use crate::media::{self, Media};
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, iothreads};
+use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, iothreads};
 
 declare_rule! {
     /// A virtio disk on fast drives has no iothread.
@@ -157,16 +157,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
             ));
         match iothreads::next(domain) {
             Some(id) => finding
-                .help(format!(
-                    "write <iothreads>{id}</iothreads> in the domain and iothread='{id}' on the driver of {user}"
-                ))
+                .help(match context.taken_by {
+                    TakenBy::Libvirt => format!(
+                        "write <iothreads>{id}</iothreads> in the domain and iothread='{id}' on the driver of {user}"
+                    ),
+                    TakenBy::Qemu => format!(
+                        "write -object iothread,id=iothread{id} and iothread=iothread{id} on the device of {user}"
+                    ),
+                })
                 .fix(Fix::needs_consent([
                     Change::set(FieldPath::Domain(DomainField::IoThreads), id.to_string()),
                     Change::set(place, id.to_string()),
                 ])),
-            None => finding.help(format!(
-                "add an iothread to <iothreadids> and name it on the driver of {user}"
-            )),
+            None => finding.help(format!("{} {user}", context.for_taker(
+                "add an iothread to <iothreadids> and name it on the driver of",
+                "write one more -object iothread and name it on the device of",
+            ))),
         };
     }
 }

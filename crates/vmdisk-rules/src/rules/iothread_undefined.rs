@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use vmdisk_model::{Change, ControllerField, DiskField, DomainField, FieldPath, IoThreadId};
 
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, iothreads};
+use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, iothreads};
 
 declare_rule! {
     /// A disk or controller names an iothread that the guest does not have.
@@ -162,17 +162,24 @@ fn look(
             iothreads::words(undefined.iter().copied())
         ),
     );
-    finding.note(format!(
-        "libvirt refuses the domain: {} '{first}' not defined in iothreadid",
-        place.libvirt
-    ));
+    match context.taken_by {
+        TakenBy::Libvirt => finding.note(format!(
+            "libvirt refuses the domain: {} '{first}' not defined in iothreadid",
+            place.libvirt
+        )),
+        TakenBy::Qemu => finding.note("QEMU does not find the object, and does not start"),
+    };
     if defined.is_empty() {
         finding.label("the guest has no iothreads");
     } else {
         let has = iothreads::words(defined.iter().copied());
         finding.label(format!("the guest has {has}"));
     }
-    if undefined == iothreads::next(context.domain).as_slice() {
+    if context.taken_by == TakenBy::Qemu {
+        finding.help(
+            "write -object iothread,id=… with the name that stands here, or name one that exists",
+        );
+    } else if undefined == iothreads::next(context.domain).as_slice() {
         finding
             .help(format!(
                 "write <iothreads>{first}</iothreads> in the domain"

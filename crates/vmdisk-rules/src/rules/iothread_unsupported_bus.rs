@@ -3,7 +3,7 @@
 use vmdisk_model::{Change, ControllerField, DiskField, FieldPath, TargetBus};
 
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, iothreads};
+use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, iothreads};
 
 declare_rule! {
     /// A disk asks for an iothread on a bus whose devices have none.
@@ -137,10 +137,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
         finding
             .label("only virtio disks take one here")
             .related(FieldPath::Disk(index, DiskField::TargetBus), "the bus")
-            .note(format!(
-                "libvirt refuses the domain: IOThreads not available for bus {bus} target {}",
-                disk.name()
-            ));
+            .note(match context.taken_by {
+                TakenBy::Libvirt => format!(
+                    "libvirt refuses the domain: IOThreads not available for bus {bus} target {}",
+                    disk.name()
+                ),
+                TakenBy::Qemu => "QEMU: the device has no property `iothread`".to_owned(),
+            });
         let remove = Change::remove(at);
         match (bus, iothreads::virtio_scsi_of(context.domain, disk)) {
             (TargetBus::Scsi, Some((number, controller)))
@@ -165,7 +168,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 }
             }
             (TargetBus::Scsi, None) => {
-                finding.help("add <controller type='scsi' model='virtio-scsi'> and write the iothread on its driver");
+                finding.help(context.for_taker(
+                    "add <controller type='scsi' model='virtio-scsi'> and write the iothread on its driver",
+                    "write the iothread on a virtio-scsi-pci controller of its own",
+                ));
             }
             (
                 TargetBus::Virtio

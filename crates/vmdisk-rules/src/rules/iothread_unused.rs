@@ -109,9 +109,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         _ => format!("nothing runs in iothreads {words}"),
     };
     let finding = report.finding(at, title);
-    finding.label("no disk and no controller names it").note(
-        "libvirt assigns no iothread by itself: a disk that names none runs in QEMU's main loop",
-    );
+    finding
+        .label("no disk and no controller names it")
+        .note("none is assigned by itself: a disk that names none runs in QEMU's main loop");
     let users = possible_users(domain);
     if let (Some(user), Some(id)) = (users.first(), ids.first()) {
         finding

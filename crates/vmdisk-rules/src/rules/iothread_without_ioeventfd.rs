@@ -1,22 +1,49 @@
 //! `iothread-without-ioeventfd`
 
+use vmdisk_model::{Change, ControllerField, DiskField, FieldPath, Switch, TargetBus};
 use vmdisk_source::ProblemKind;
 
 use super::report_problems;
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// A device has an iothread, and its requests never reach it.
     ///
     /// ## What it does
-    /// Reports `ioeventfd=off` on a virtio disk or virtio-scsi controller with an iothread.
+    /// Reports ioeventfd switched off on a virtio disk or virtio-scsi controller with an iothread.
     ///
     /// ## Why it matters
     /// The iothread waits for an event that only ioeventfd sends; with it off the vCPU handles requests by itself.
-    /// QEMU refuses the pair.
+    /// libvirt takes the pair, and QEMU refuses it at start.
     ///
     /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' iothread='1' ioeventfd='off'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' iothread='1'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     /// ```args,reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -object iothread,id=iothread1 \
@@ -25,6 +52,13 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none' ioeventfd='off'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// ```args,not-reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -object iothread,id=iothread1 \
@@ -36,7 +70,6 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_text: true,
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -51,4 +84,35 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     report_problems(context, report, ProblemKind::IoeventfdOff);
+    if context.taken_by == TakenBy::Qemu {
+        return;
+    }
+    for (index, disk) in context.disks() {
+        let frontend = &disk.frontend;
+        let has_iothread = frontend.iothread.is_some() || !frontend.iothread_mapping.is_empty();
+        let is_off = frontend.ioeventfd == Some(Switch::Off);
+        if has_iothread && is_off && frontend.effective_bus() == TargetBus::Virtio {
+            let at = FieldPath::Disk(index, DiskField::IoEventFd);
+            report_off(report, at, &format!("`{}`", disk.name()));
+        }
+    }
+    for (index, controller) in context.domain.controllers.iter().enumerate() {
+        let has_iothread = controller.iothread.is_some() || !controller.iothread_mapping.is_empty();
+        if has_iothread && controller.ioeventfd == Some(Switch::Off) {
+            let at = FieldPath::Controller(index, ControllerField::IoEventFd);
+            report_off(report, at, "the controller");
+        }
+    }
+}
+
+fn report_off(report: &mut Report, at: FieldPath, user: &str) {
+    report
+        .finding(
+            at,
+            format!("{user} has an iothread, and with ioeventfd='off' no request reaches it"),
+        )
+        .label("the iothread waits for what this switches off")
+        .note("libvirt takes it, and QEMU says `ioeventfd is required for iothread`")
+        .help("take ioeventfd away, or the iothread")
+        .fix(Fix::safe([Change::remove(at)]));
 }

@@ -2,6 +2,7 @@
 
 mod address_beyond_controller;
 mod address_twice;
+mod aio_ignored;
 mod alias_twice;
 mod allowance_unknown_rule;
 mod allowance_unused;
@@ -64,6 +65,7 @@ mod iothread_unused;
 mod iothread_without_ioeventfd;
 mod locking_off;
 mod login_refused;
+mod lun_on_virtio_blk;
 mod lun_option_refused;
 mod lun_refused;
 mod machine_newer_than_qemu;
@@ -105,7 +107,11 @@ mod read_only_filesystem;
 mod read_only_ide_disk;
 mod read_only_on_one_node;
 mod refused_by_qemu;
+mod relative_path;
+mod rotation_rate_unknown;
+mod scsi_controller_implicit;
 mod serial_too_long;
+mod serial_twice;
 mod shareable_cached;
 mod slice_unaligned;
 mod slot_taken;
@@ -113,6 +119,7 @@ mod snapshot_ignored_by_blockdev;
 mod source_is_mounted;
 mod source_kind_mismatch;
 mod source_missing;
+mod source_option_ignored;
 mod startup_policy_refused;
 mod target_bus_mismatch;
 mod target_name_refused;
@@ -140,12 +147,13 @@ mod vhost_vdpa_needs_direct;
 
 use vmdisk_source::ProblemKind;
 
-use crate::{Applicability, Context, Fix, Report, Rule};
+use crate::{Applicability, Context, Fix, Report, Rule, Severity};
 
 /// Every rule, sorted by name.
 pub static RULES: &[&Rule] = &[
     &address_beyond_controller::RULE,
     &address_twice::RULE,
+    &aio_ignored::RULE,
     &alias_twice::RULE,
     &allowance_unknown_rule::RULE,
     &allowance_unused::RULE,
@@ -208,6 +216,7 @@ pub static RULES: &[&Rule] = &[
     &iothread_without_ioeventfd::RULE,
     &locking_off::RULE,
     &login_refused::RULE,
+    &lun_on_virtio_blk::RULE,
     &lun_option_refused::RULE,
     &lun_refused::RULE,
     &machine_newer_than_qemu::RULE,
@@ -249,7 +258,11 @@ pub static RULES: &[&Rule] = &[
     &read_only_ide_disk::RULE,
     &read_only_on_one_node::RULE,
     &refused_by_qemu::RULE,
+    &relative_path::RULE,
+    &rotation_rate_unknown::RULE,
+    &scsi_controller_implicit::RULE,
     &serial_too_long::RULE,
+    &serial_twice::RULE,
     &shareable_cached::RULE,
     &slice_unaligned::RULE,
     &slot_taken::RULE,
@@ -257,6 +270,7 @@ pub static RULES: &[&Rule] = &[
     &source_is_mounted::RULE,
     &source_kind_mismatch::RULE,
     &source_missing::RULE,
+    &source_option_ignored::RULE,
     &startup_policy_refused::RULE,
     &target_bus_mismatch::RULE,
     &target_name_refused::RULE,
@@ -306,7 +320,7 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
                 "check the spelling against libvirt's documentation, or take it away"
             }
             (None, ProblemKind::MissingValue) => "write it",
-            (None, ProblemKind::Duplicate) => "keep the one that is meant and take the other away",
+            (None, ProblemKind::Duplicate | ProblemKind::DuplicateRefused) => "keep the one that is meant and take the other away",
             (
                 None,
                 ProblemKind::DiscardOnOneNode
@@ -344,6 +358,9 @@ fn report_problems(context: &Context<'_>, report: &mut Report, kind: ProblemKind
                 "declare the prefix on the root element, such as xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
             }
         });
+        if kind == ProblemKind::DuplicateRefused {
+            finding.severity(Severity::Error);
+        }
         if !problem.fix.is_empty() {
             finding.fix(Fix {
                 changes: Vec::new(),

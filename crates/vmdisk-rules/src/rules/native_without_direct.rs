@@ -140,7 +140,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         );
         finding
             .label("Linux AIO needs O_DIRECT")
-            .note("libvirt: `io='native' needs either no disk cache or directsync cache mode`");
+            .note(context.for_taker(
+                "libvirt: `io='native' needs either no disk cache or directsync cache mode`",
+                "QEMU: `aio=native was specified, but it requires cache.direct=on, which was not specified`",
+            ));
         if let Some(mode) = disk.backend.cache {
             finding
                 .related(cache, "goes through the host's page cache")

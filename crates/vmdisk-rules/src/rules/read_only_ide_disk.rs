@@ -94,6 +94,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("refused there")
-            .help("use bus='virtio' or 'scsi', or make it a CD drive");
+            .help("use bus='virtio' or bus='scsi', or make it a CD drive");
     }
 }

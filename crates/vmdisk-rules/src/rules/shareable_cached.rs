@@ -10,13 +10,14 @@ declare_rule! {
     ///
     /// ## What it does
     /// Reports a `<shareable/>` disk the guest can write whose cache mode is written as `writeback`,
-    /// `writethrough` or `unsafe`.
+    /// `writethrough` or `unsafe`; on a command line also one with `share-rw=on` and no cache mode at all.
     ///
     /// ## Why it matters
     /// Each host that runs one of the guests has a page cache of its own. A guest goes on reading what its own
     /// host cached after another guest has written, and a cluster file system or a database that trusts what it
     /// reads destroys itself. libvirt takes `none` by itself for such a disk if nothing is written; a mode
-    /// that is written it takes as it is and starts the guest.
+    /// that is written it takes as it is and starts the guest. QEMU takes `writeback`, whether other guests share
+    /// the disk or not.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -34,6 +35,12 @@ declare_rule! {
     ///   <target dev='vdb' bus='virtio'/>
     ///   <shareable/>
     /// </disk>
+    /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -drive file=/dev/sdb,format=raw,if=none,id=b -device virtio-blk-pci,drive=b,share-rw=on
+    /// ```
+    /// ```args,fixed
+    /// qemu-system-x86_64 -drive file=/dev/sdb,format=raw,if=none,id=b,cache=none -device virtio-blk-pci,drive=b,share-rw=on
     /// ```
     ///
     /// ## Not reported
@@ -100,7 +107,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "other guests write it at the same time",
             )
             .note("a host that cached a block does not see what another host writes to it")
-            .help("write cache='none', which libvirt takes by itself if nothing is written")
+            .help(context.for_taker(
+                "write cache='none', which libvirt takes by itself if nothing is written",
+                "write cache='none', which QEMU does not take by itself for a shared disk",
+            ))
             .fix(Fix::safe([Change::set(at, CacheMode::None.as_wire())]));
     }
 }

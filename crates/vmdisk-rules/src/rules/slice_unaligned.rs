@@ -1,22 +1,34 @@
 //! `slice-unaligned`
 
+use vmdisk_model::{FieldPath, ImageField};
 use vmdisk_source::ProblemKind;
 
 use super::report_problems;
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// The part of a file that is the disk begins or ends inside a sector.
     ///
     /// ## What it does
-    /// Reports `offset` and `size` of a raw node that are no multiples of 512 bytes.
+    /// Reports `offset` and `size` of a `<slice>` or a raw node that are no multiples of 512 bytes.
     ///
     /// ## Why it matters
-    /// A `size` inside a sector is refused. An `offset` inside a sector is taken: every request of the guest then
+    /// A `size` inside a sector is refused by QEMU, and not by libvirt when the guest is defined. An `offset` inside a sector is taken: every request of the guest then
     /// lies across two sectors of the host, and with direct I/O none of them is aligned.
     ///
     /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/all.img'>
+    ///     <slices>
+    ///       <slice type='storage' offset='1048576' size='1000000'/>
+    ///     </slices>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// ```args,reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/all.img \
@@ -25,6 +37,17 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/all.img'>
+    ///     <slices>
+    ///       <slice type='storage' offset='1048576' size='1048576'/>
+    ///     </slices>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// ```args,not-reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/all.img \
@@ -36,7 +59,6 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_text: true,
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -55,4 +77,40 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     report_problems(context, report, ProblemKind::WindowUnaligned);
+    if context.taken_by == TakenBy::Qemu {
+        return;
+    }
+    for (index, disk, image) in context.images() {
+        for (depth, layer) in image.chain().enumerate() {
+            let Some(slice) = layer.slice else {
+                continue;
+            };
+            let numbers = [("size", slice.size), ("offset", slice.offset)];
+            let Some((what, number)) = numbers
+                .into_iter()
+                .find(|(_, number)| !number.is_multiple_of(512))
+            else {
+                continue;
+            };
+            let at = FieldPath::Image(index, depth, ImageField::Slice);
+            let title = format!(
+                "the slice that `{}` is has {what} {number}, which is inside a sector",
+                disk.name()
+            );
+            let finding = report.finding(at, title);
+            finding.label("no multiple of 512");
+            let below = number - number % 512;
+            finding.help(format!(
+                "write a multiple of 512, such as {}",
+                if below == 0 { 512 } else { below }
+            ));
+            if what == "offset" {
+                finding
+                    .severity(Severity::Warning)
+                    .note("QEMU takes it, and every request lies across two sectors of the host");
+            } else {
+                finding.note("libvirt takes it, and QEMU does not start with it");
+            }
+        }
+    }
 }

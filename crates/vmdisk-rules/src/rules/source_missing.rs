@@ -106,11 +106,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             match disk.frontend.effective_device() {
                 Device::Disk | Device::Lun => finding
-                    .note("libvirt says `Cannot access storage file`, and the guest does not start")
+                    .note(context.for_taker(
+                        "libvirt says `Cannot access storage file`, and the guest does not start",
+                        "QEMU says `Could not open`, and does not start",
+                    ))
                     .help("make it, mount the file system it is on, or correct the path; if it has been made since, collect the facts again"),
                 Device::Cdrom | Device::Floppy => finding
                     .severity(Severity::Warning)
-                    .note("the guest does not start, unless startupPolicy='optional' is written for the medium")
+                    .note(context.for_taker(
+                        "the guest does not start, unless startupPolicy='optional' is written for the medium",
+                        "QEMU says `Could not open`, and does not start",
+                    ))
                     .help("correct the path, or remove the medium from the drive"),
             };
         }

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::host::KvmObstacle;
 use vmdisk_facts::{Fact, HostIndex};
-use vmdisk_model::{Architecture, Change, Domain, DomainField, DomainType, FieldPath};
+use vmdisk_model::{Change, Domain, DomainField, DomainType, FieldPath};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Fix, Group, Missing, Report, Severity};
@@ -136,7 +136,7 @@ fn should_use_kvm(domain: &Domain, host: &HostIndex<'_>) -> Result<bool, Missing
         let arch = Context::known(facts.cpu.arch.as_str(), || {
             "the host's architecture".to_owned()
         })?;
-        if !arch.is_some_and(|host| runs(host, guest)) {
+        if arch.and_then(|host| guest.runs_on_kvm_of(host)) != Some(true) {
             return Ok(false);
         }
     }
@@ -145,32 +145,6 @@ fn should_use_kvm(domain: &Domain, host: &HostIndex<'_>) -> Result<bool, Missing
     }
     let what = || "whether a guest was ever seen to run with KVM".to_owned();
     Ok(Context::known(facts.kvm.proven.clone(), what)? == Some(true))
-}
-
-/// Whether KVM of a host, named as by `uname -m`, runs a guest of this architecture.
-fn runs(host: &str, guest: Architecture) -> bool {
-    match guest {
-        Architecture::I686 => matches!(host, "x86_64" | "i686"),
-        // Whether 32-bit guests run differs from processor to processor, and nobody says so here.
-        Architecture::Armv7l | Architecture::Armv6l => host == guest.as_wire(),
-        // The mode is the guest's choice, at run time.
-        Architecture::Ppc64 | Architecture::Ppc64le => matches!(host, "ppc64" | "ppc64le"),
-        Architecture::X86_64
-        | Architecture::Aarch64
-        | Architecture::Ppc
-        | Architecture::S390x
-        | Architecture::Riscv64
-        | Architecture::Riscv32
-        | Architecture::Loongarch64
-        | Architecture::Mips64
-        | Architecture::Mips
-        | Architecture::Mipsel
-        | Architecture::Sparc
-        | Architecture::Sparc64
-        | Architecture::Alpha
-        | Architecture::M68k
-        | Architecture::Itanium => host == guest.as_wire(),
-    }
 }
 
 /// What is known of KVM on a host.

@@ -3,6 +3,7 @@
 use vmdisk_facts::capability::Row;
 use vmdisk_facts::{Answer, Basis, Component, Version, machine_version};
 use vmdisk_model::{Architecture, Domain, DomainField, FieldPath, Scope};
+use vmdisk_source::WordKind;
 
 use crate::features::{FEATURES, Feature, Without};
 use crate::rule::declare_rule;
@@ -41,6 +42,17 @@ declare_rule! {
     ///     </disk>
     ///   </devices>
     /// </domain>
+    /// ```
+    /// Every element, attribute and word of a disk is held to the libvirt that first knew it. This element is of 9.8:
+    /// ```xml,reported,libvirt-9.0
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='ssh' name='/srv/a.img'>
+    ///     <host name='store.example' port='22'/>
+    ///     <knownHosts path='/etc/ssh/known_hosts'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
     /// ```
     /// libvirt 9.0 does not know the attribute, and the guest starts without it:
     /// ```xml,reported,libvirt-9.0
@@ -138,6 +150,7 @@ const OLD_MACHINES_GONE: Version = Version(11, 1, 0);
 const OLDEST_MACHINE: Version = Version(5, 2, 0);
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    later_words(context, report);
     for feature in FEATURES {
         let row = feature.capability.row();
         let answer = context.target.can(feature.capability);
@@ -164,6 +177,65 @@ fn is_everywhere(row: &Row) -> bool {
         Component::Kernel | Component::Machine => return false,
     };
     row.since <= oldest && row.until.is_none()
+}
+
+/// Holds what is written to the libvirt that first knew it, apart from what the table of capabilities is about.
+fn later_words(context: &Context<'_>, report: &mut Report) {
+    use vmdisk_model::{DiskField, ImageField};
+
+    if context.later_words.is_empty() {
+        return;
+    }
+    let mut told = std::collections::HashSet::new();
+    let of_libvirt = |feature: &&Feature| feature.capability.row().component == Component::Libvirt;
+    for feature in FEATURES.iter().filter(of_libvirt) {
+        (feature.places)(context.domain, &mut |at| {
+            told.insert(at);
+        });
+    }
+    for word in context.later_words {
+        // The type of a source is a field of the disk and one of the image.
+        let twin = word
+            .at
+            .disk()
+            .filter(|index| word.at == FieldPath::Disk(*index, DiskField::SourceType))
+            .map(|index| FieldPath::Image(index, 0, ImageField::Source));
+        if told.contains(&word.at) || twin.is_some_and(|twin| told.contains(&twin)) {
+            continue;
+        }
+        let (major, minor, micro) = word.since;
+        let since = Version(major, minor, micro);
+        let Some(libvirt) = context.target.libvirt else {
+            if since > OLDEST_LIBVIRT {
+                let missing = Missing::new("the version of libvirt", "no target was given");
+                report.not_checked(word.at, missing);
+            }
+            continue;
+        };
+        if !word.is_new_to((libvirt.0, libvirt.1, libvirt.2)) {
+            continue;
+        }
+        let (severity, does) = match word.kind {
+            WordKind::Value => (Severity::Error, "does not have"),
+            WordKind::Element | WordKind::Attribute => {
+                (Severity::Warning, "does not know and leaves out")
+            }
+        };
+        let user = user(context.domain, word.at);
+        let what = &word.what;
+        report
+            .finding(
+                word.at,
+                format!("{user} has the {what}, which libvirt {libvirt} {does}"),
+            )
+            .span(word.span)
+            .severity(severity)
+            .confidence(Confidence::Assumed)
+            .label(format!("since libvirt {since}"))
+            .help(format!(
+                "take it away, or run the guest on libvirt {since} or later"
+            ));
+    }
 }
 
 const fn program(component: Component) -> &'static str {

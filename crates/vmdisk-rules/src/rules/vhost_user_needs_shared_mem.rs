@@ -6,7 +6,7 @@ use vmdisk_model::{
 };
 
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// A disk is served by another process that cannot map the guest's memory.
@@ -126,9 +126,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
     );
     finding
         .label("the daemon has to map the guest's memory")
-        .note(format!(
-            "libvirt refuses the domain: '{word}' requires shared memory"
-        ));
+        .note(match context.taken_by {
+            TakenBy::Libvirt => {
+                format!("libvirt refuses the domain: '{word}' requires shared memory")
+            }
+            TakenBy::Qemu => "QEMU starts, and the disk is dead once the guest's driver starts: \
+                              `vhost start failed`, or no message at all up to QEMU 10.0"
+                .to_owned(),
+        });
     for (index, disk, _) in served {
         finding.related(
             FieldPath::Disk(index, DiskField::SourceType),
@@ -141,11 +146,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     if memory.cell_access.contains(&Some(MemoryAccess::Private)) {
         finding
-            .help("write memAccess='shared' on every NUMA cell, or take memAccess away and write <access mode='shared'/> in <memoryBacking>");
+            .help(context.for_taker(
+                "write memAccess='shared' on every NUMA cell, or take memAccess away and write <access mode='shared'/> in <memoryBacking>",
+                "write share=on on the memory backend of every NUMA node",
+            ));
         return;
     }
     finding
-        .help("write <source type='memfd'/> and <access mode='shared'/> in <memoryBacking>")
+        .help(context.for_taker(
+            "write <source type='memfd'/> and <access mode='shared'/> in <memoryBacking>",
+            "write -object memory-backend-memfd,id=memory,size=SIZE,share=on and -machine memory-backend=memory",
+        ))
         .fix(Fix::safe(shared(memory)));
 }
 

@@ -96,6 +96,7 @@ pub(crate) fn run(xml: &str, facts: Option<&Facts>, target: &str, policy: Policy
         host: host.as_ref(),
         policy,
         problems,
+        later_words: &document.later_words,
     })
 }
 

@@ -171,8 +171,8 @@ pub(crate) const TABLE: &[Allowed] = &[
     },
     Allowed {
         rule: "duplicate-disk-source",
-        reason: "the spec gives one device under two names that only facts see through",
-        holds: exists,
+        reason: "the spec gives one device under two names that only facts see through, or one image to write and to stand on",
+        holds: chain_exists,
     },
     Allowed {
         rule: "format-mismatch",
@@ -246,6 +246,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         rule: "read-only-filesystem",
         reason: "where the disk lies was asked for",
         holds: |_| true,
+    },
+    Allowed {
+        rule: "serial-twice",
+        reason: "both serial numbers were asked for",
+        holds: |case| case.disk_asks(|disk| disk.serial.is_some()),
     },
     Allowed {
         rule: "shareable-cached",

@@ -137,7 +137,7 @@ enum InputStatus {
     Failed,
 }
 
-/// Why an input could not be read.
+/// Why an input failed.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Failure<'a> {
     /// What is wrong.

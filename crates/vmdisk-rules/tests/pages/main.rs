@@ -4,6 +4,8 @@
     reason = "tests read the facts fixtures that the examples name"
 )]
 
+mod command_lines;
+
 use std::path::{Path, PathBuf};
 
 use vmdisk_facts::{Facts, HostIndex, Target};
@@ -12,7 +14,7 @@ use vmdisk_rules::{
     ComparedHost, Comparison, Context, Evidence, Example, Group, Outcome, Policy, RULES, Rule,
     TakenBy, check, compare,
 };
-use vmdisk_source::{Edit, Problem, SourceMap, apply_edits};
+use vmdisk_source::{Edit, LaterWord, Problem, SourceMap, apply_edits};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -92,6 +94,13 @@ impl Document {
         }
     }
 
+    fn later_words(&self) -> &[LaterWord<FieldPath>] {
+        match self {
+            Document::Xml(document) => &document.later_words,
+            Document::CommandLine(_) => &[],
+        }
+    }
+
     fn source_map(&self) -> &SourceMap<FieldPath> {
         match self {
             Document::Xml(document) => &document.source_map,
@@ -132,6 +141,7 @@ fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
         host: hosts.first(),
         policy: policy_of(example),
         problems: document.problems(),
+        later_words: document.later_words(),
         taken_by: match &document {
             Document::Xml(_) => TakenBy::Libvirt,
             Document::CommandLine(_) => TakenBy::Qemu,

@@ -1,0 +1,339 @@
+//! Reads what `-readconfig` reads.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use vmdisk_source::{Span, nearest};
+
+use super::{GROUPS, LONGEST_LINE, LONGEST_NAME, option_of};
+use crate::syntax::option::{Fault, WrittenOption};
+use crate::syntax::properties::{Kind, Properties, Property, Syntax};
+use crate::syntax::text::Text;
+
+/// Groups by which a text is known for such a file, each with a key that one of them must have.
+const TELLING: &[(&str, &[&str])] = &[
+    ("device", &["driver"]),
+    (
+        "drive",
+        &[
+            "file",
+            "file.driver",
+            "file.filename",
+            "driver",
+            "format",
+            "if",
+        ],
+    ),
+    ("machine", &["type"]),
+    ("object", &["qom-type"]),
+    ("chardev", &["backend"]),
+];
+
+/// True if a text is such a file, by a group of ours with a key that belongs to it.
+pub(crate) fn is_config_file(text: &str) -> bool {
+    let mut keys: &[&str] = &[];
+    let mut has_group = false;
+    for line in text.trim_start_matches('\u{feff}').lines() {
+        if line.starts_with('#') || line.trim().is_empty() {
+            continue;
+        }
+        match (header(line), pair(line)) {
+            (Some(header), _) => {
+                has_group = true;
+                let group = &line[header.group];
+                let telling = TELLING.iter().find(|(name, _)| *name == group);
+                keys = telling.map_or(&[], |(_, keys)| *keys);
+            }
+            (None, Some(pair)) if keys.contains(&&line[pair.key.clone()]) => return true,
+            // A line that nobody reads makes a group no other file.
+            (None, None) if !has_group => return false,
+            (None, Some(_) | None) => {}
+        }
+    }
+    false
+}
+
+/// What a line in brackets says, by the places of its parts.
+struct Header {
+    group: Range<usize>,
+    id: Option<Range<usize>>,
+}
+
+/// What stands between two places, and how far it goes at most.
+fn run(text: &str, from: usize, is_in: impl Fn(char) -> bool) -> Range<usize> {
+    let rest = &text[from..];
+    let length = rest.find(|letter| !is_in(letter)).unwrap_or(rest.len());
+    from..from + length
+}
+
+/// A group with its id or without; `None` for what QEMU takes for no group.
+fn header(line: &str) -> Option<Header> {
+    let rest = line.strip_prefix('[')?;
+    let start = 1 + rest.len() - rest.trim_start().len();
+    let group = run(line, start, |letter| !letter.is_ascii_whitespace());
+    let space = run(line, group.end, |letter| letter.is_ascii_whitespace());
+    if !group.is_empty() && line[space.end..].starts_with('"') {
+        let id = run(line, space.end + 1, |letter| letter != '"');
+        if !id.is_empty() {
+            let id = Some(id);
+            return Some(Header { group, id });
+        }
+    }
+    let group = run(line, 1, |letter| letter != ']');
+    (!group.is_empty() && group.end < line.len()).then_some(Header { group, id: None })
+}
+
+/// What a line with a value says, by the places of its parts.
+struct Pair {
+    key: Range<usize>,
+    value: Range<usize>,
+    is_closed: bool,
+}
+
+/// A key with its value; `None` for what QEMU takes for none.
+fn pair(line: &str) -> Option<Pair> {
+    let start = line.len() - line.trim_start().len();
+    let key = run(line, start, |letter| !letter.is_ascii_whitespace());
+    let equals = run(line, key.end, |letter| letter.is_ascii_whitespace()).end;
+    let rest = line[equals..].strip_prefix('=')?;
+    let quote = equals + 1 + rest.len() - rest.trim_start().len();
+    line[quote..].strip_prefix('"')?;
+    let value = run(line, quote + 1, |letter| letter != '"');
+    let is_closed = value.end < line.len();
+    (!key.is_empty()).then_some(Pair {
+        key,
+        value,
+        is_closed,
+    })
+}
+
+/// A group that is being read.
+struct Group {
+    name: String,
+    span: Span,
+    list: Vec<Property>,
+    /// Where its next value would go.
+    end: usize,
+    /// True if the last line of the file is this group's and has no end.
+    is_cut: bool,
+}
+
+/// The groups of a file as the options that they stand for, and what QEMU refuses to read.
+pub(crate) fn options(file: &str, range: Span) -> (Vec<WrittenOption>, Vec<Fault>) {
+    let mut reader = GroupReader {
+        file,
+        options: Vec::new(),
+        faults: Vec::new(),
+        group: None,
+    };
+    let mut start = range.start;
+    for line in file[range.start..range.end].split_inclusive('\n') {
+        reader.line(start, line);
+        start += line.len();
+    }
+    reader.finish_group();
+    (reader.options, reader.faults)
+}
+
+struct GroupReader<'f> {
+    file: &'f str,
+    options: Vec<WrittenOption>,
+    faults: Vec<Fault>,
+    group: Option<Group>,
+}
+
+impl GroupReader<'_> {
+    fn fault(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.faults.push(Fault {
+            span,
+            message: message.into(),
+            help: help.into(),
+        });
+    }
+
+    fn text(&self, span: Span) -> Text {
+        let mut text = Text::empty(span.start);
+        text.push_verbatim(self.file, span);
+        text
+    }
+
+    fn line(&mut self, start: usize, whole: &str) {
+        let line = whole.strip_suffix('\n').unwrap_or(whole);
+        let at = |range: &Range<usize>| Span::new(start + range.start, start + range.end);
+        let body = Span::new(start, start + line.trim_end_matches('\r').len());
+        if whole.len() > LONGEST_LINE {
+            let message = format!("a line of {} bytes, of which QEMU reads 1022", line.len());
+            self.fault(
+                body,
+                message,
+                "a shorter value, or a command line instead of this file",
+            );
+        }
+        if line.is_empty() || line.starts_with('#') {
+            return;
+        }
+        if let Some(header) = header(line) {
+            self.finish_group();
+            self.begin_group(body, header.id.as_ref().map(at), at(&header.group));
+            return;
+        }
+        let Some(pair) = pair(line) else {
+            // The first word is a key to QEMU whatever follows it.
+            let message = match line.split_whitespace().next() {
+                Some(word) => format!("QEMU reads `{word}` as a key with an empty value"),
+                None => "QEMU ends here with `parse error`: only a line without any byte is empty"
+                    .to_owned(),
+            };
+            let help = "write `key = \"value\"` with spaces around the sign, a group in brackets, or a comment from the first column on";
+            self.fault(body, message, help);
+            return;
+        };
+        if !pair.is_closed {
+            let help = "close it; no value has a quote or a line end in it";
+            self.fault(body, "the quote is not closed", help);
+        }
+        let (key, value) = (at(&pair.key), at(&pair.value));
+        if key.len() > LONGEST_NAME {
+            let message = format!(
+                "a key of {} bytes, of which QEMU reads {LONGEST_NAME}",
+                key.len()
+            );
+            self.fault(key, message, "write the option on the command line");
+        }
+        let property = Property {
+            key: line[pair.key].to_owned(),
+            value: self.text(value),
+            kind: Kind::Plain,
+            span: value,
+            key_span: key,
+            whole: Span::new(start, start + whole.len()),
+            is_used: Cell::new(false),
+        };
+        let Some(group) = &mut self.group else {
+            let help = "write the group in brackets in front of it";
+            self.fault(body, "QEMU ends here with `no group defined`", help);
+            return;
+        };
+        group.list.push(property);
+        group.span.end = body.end;
+        group.end = start + whole.len();
+        group.is_cut = !whole.ends_with('\n');
+    }
+
+    fn begin_group(&mut self, line: Span, id: Option<Span>, name: Span) {
+        let text = self.text(name);
+        if !GROUPS.contains(&text.as_str()) {
+            let message = format!(
+                "QEMU ends here with `There is no option group '{}'`",
+                text.as_str()
+            );
+            let help = match (
+                text.as_str(),
+                nearest(text.as_str(), GROUPS.iter().copied()),
+            ) {
+                ("blockdev", _) => {
+                    "write the nodes as one [drive] with keys such as `file.filename`".to_owned()
+                }
+                (_, Some(near)) => format!("did you mean `{near}`?"),
+                (_, None) => "take it away, or write the option on the command line".to_owned(),
+            };
+            self.fault(name, message, help);
+        }
+        // The line's end, where it has one.
+        let has_end = self.file[line.end..].starts_with(['\r', '\n']);
+        let rest = &self.file[line.end..];
+        let end = rest
+            .find('\n')
+            .map_or(self.file.len(), |at| line.end + at + 1);
+        let id = id.map(|id| Property {
+            key: "id".to_owned(),
+            value: self.text(id),
+            kind: Kind::Plain,
+            span: id,
+            key_span: id,
+            whole: id,
+            is_used: Cell::new(false),
+        });
+        self.group = Some(Group {
+            name: option_of(text.as_str()).to_owned(),
+            span: line,
+            list: id.into_iter().collect(),
+            end,
+            is_cut: !has_end,
+        });
+    }
+
+    fn finish_group(&mut self) {
+        let Some(group) = self.group.take() else {
+            return;
+        };
+        let Group {
+            name,
+            span,
+            list,
+            end,
+            is_cut,
+        } = group;
+        self.options.push(WrittenOption {
+            name,
+            span,
+            properties: Some(Properties::new(list, Syntax::Lines { end, is_cut })),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUEST: &str = "# a guest\n[machine]\n  type = \"q35\"\n\n[drive \"d0\"]\n  if = \"none\"\n  file.filename = \"/a b\"\n";
+
+    #[test]
+    fn groups_become_options_with_their_places() {
+        let (options, faults) = options(GUEST, Span::new(0, GUEST.len()));
+        assert_eq!(faults, []);
+        let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
+        assert_eq!(names, ["machine", "drive"]);
+        let drive = options[1].properties.as_ref().unwrap();
+        assert_eq!(drive.text("id"), Some("d0"));
+        let path = drive.get("file.filename").unwrap();
+        assert_eq!(path.span.slice(GUEST), Some("/a b"));
+        assert_eq!(
+            path.whole.slice(GUEST),
+            Some("  file.filename = \"/a b\"\n")
+        );
+        assert!(is_config_file(GUEST));
+    }
+
+    #[test]
+    fn what_qemu_refuses_is_told_with_its_place_and_reading_goes_on() {
+        let long = format!("  serial = \"{}\"\n", "x".repeat(1020));
+        for (text, fault) in [
+            ("[device \"a\"]\n driver=\"x\"\n", "an empty value"),
+            ("[device \"a\"]\n  # no comment\n", "an empty value"),
+            ("[device \"a\"]\r\n driver = \"x\"\r\n \r\n", "parse error"),
+            ("driver = \"x\"\n", "no group defined"),
+            ("[devices]\n", "no option group 'devices'"),
+            ("[device]\n driver = \"x\n", "not closed"),
+            (&format!("[device]\n{long}"), "of which QEMU reads"),
+        ] {
+            let (_, faults) = options(text, Span::new(0, text.len()));
+            assert_eq!(faults.len(), 1, "{text}: {faults:?}");
+            assert!(faults[0].message.contains(fault), "{text}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn other_files_with_brackets_are_none_of_these() {
+        for text in [
+            "[\"qemu-system-x86_64\", \"-S\"]",
+            "[Unit]\nDescription=\"x\"\n",
+            "[remote \"origin\"]\n\turl = \"x\"\n",
+            "[device]\nname = \"x\"\n",
+            "[package]\nname = \"driver\"\n",
+            "",
+        ] {
+            assert!(!is_config_file(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Writes what `-readconfig` reads.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+use vmdisk_model::{Domain, DomainField, FieldPath};
+
+use super::{LONGEST_LINE, LONGEST_NAME};
+use crate::argument::{Argument, ArgumentValue, QemuOption};
+use crate::daemon::StorageDaemon;
+use crate::json::{Json, JsonObject};
+use crate::key_value::KeyValue;
+use crate::options::{Medium, Options};
+use crate::problem::{WriteProblem, WriteProblems};
+use crate::shell::shell_quote;
+use crate::write::write_for;
+
+/// A guest as a file of `-readconfig`, and the few words that have no place in one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigFile {
+    /// The file.
+    pub text: String,
+    /// What QEMU is to be started with beside `-readconfig` and the file, the program first.
+    pub start: Vec<String>,
+    /// The daemons that must run before it, one for each vhost-user disk whose image is known.
+    pub daemons: Vec<StorageDaemon>,
+    /// What the file does not say, and QEMU or its user decides instead.
+    pub left_out: Vec<WriteProblem>,
+}
+
+/// Writes a guest as a file of `-readconfig`, with the nodes of each disk as one `[drive]`.
+///
+/// # Errors
+/// Everything that QEMU has no option for, and what such a file has no way to say: quotes and line ends in values,
+/// lists such as `iothread-vq-mapping`, lines and keys that are too long.
+///
+/// ```
+/// use vmdisk_model::{CacheMode, Disk, Domain, Format, Frontend, Image, Scope, TargetBus};
+/// use vmdisk_qemu::{Options, write_config_file};
+///
+/// let disk = Disk::new(
+///     Frontend::new("vda", TargetBus::Virtio),
+///     Image::file("/srv/web1.img", Format::Raw),
+/// );
+/// let domain = Domain { scope: Scope::DisksOnly, disks: vec![disk], ..Domain::default() };
+/// let file = write_config_file(&domain, &Options::default())?;
+/// assert!(file.text.contains("[drive \"drive-vda\"]\n"));
+/// assert!(file.text.contains("  file.filename = \"/srv/web1.img\"\n"));
+/// # Ok::<(), vmdisk_qemu::WriteProblems>(())
+/// ```
+pub fn write_config_file(domain: &Domain, options: &Options) -> Result<ConfigFile, WriteProblems> {
+    let line = write_for(domain, options, Medium::ConfigFile)?;
+    let mut file = Groups {
+        domain,
+        text: String::new(),
+        start: vec![line.program.unwrap_or("qemu-system-x86_64").to_owned()],
+        nodes: HashMap::new(),
+        names: HashSet::new(),
+        problems: Vec::new(),
+        left_out: line.left_out,
+    };
+    for argument in line.arguments {
+        file.argument(argument);
+    }
+    for daemon in &line.daemons {
+        let at = FieldPath::Disk(daemon.disk, vmdisk_model::DiskField::SocketPath);
+        let message =
+            "the daemon that serves it has a command line of its own, which is not in this file";
+        file.leave_out(at, message, "write it with --to qemu");
+    }
+    if !file.problems.is_empty() {
+        return Err(WriteProblems(file.problems));
+    }
+    let mut text = String::new();
+    if line.program.is_some() {
+        let words: Vec<_> = file.start.iter().map(|word| shell_quote(word)).collect();
+        // A comment has one line, and the words that go there have no line end.
+        let _ = writeln!(
+            text,
+            "# Start it with: {} -readconfig FILE",
+            words.join(" ")
+        );
+    }
+    text.push_str(&file.text);
+    Ok(ConfigFile {
+        text,
+        start: file.start,
+        daemons: line.daemons,
+        left_out: file.left_out,
+    })
+}
+
+/// A file that is being written.
+struct Groups<'d> {
+    domain: &'d Domain,
+    text: String,
+    start: Vec<String>,
+    /// Nodes that no other has taken for its child yet, by name.
+    nodes: HashMap<String, (JsonObject, FieldPath)>,
+    /// Names of all nodes and drives, which are of one kind to QEMU.
+    names: HashSet<String>,
+    problems: Vec<WriteProblem>,
+    left_out: Vec<WriteProblem>,
+}
+
+impl Groups<'_> {
+    fn note(&self, at: FieldPath, message: String, help: &str) -> WriteProblem {
+        let disk = at.disk().and_then(|nth| self.domain.disks.get(nth));
+        WriteProblem {
+            at,
+            disk: disk.map(|disk| disk.name().to_owned()),
+            message,
+            help: Some(help.to_owned()),
+        }
+    }
+
+    fn problem(&mut self, at: FieldPath, message: String, help: &str) {
+        let problem = self.note(at, message, help);
+        self.problems.push(problem);
+    }
+
+    fn leave_out(&mut self, at: FieldPath, message: impl Into<String>, help: &str) {
+        let note = self.note(at, message.into(), help);
+        self.left_out.push(note);
+    }
+
+    fn argument(&mut self, argument: Argument) {
+        let Argument {
+            option,
+            value,
+            origin,
+        } = argument;
+        match (option, value) {
+            (QemuOption::Uuid, ArgumentValue::KeyValue(uuid)) => {
+                self.start.push(option.to_string());
+                self.start.push(uuid.to_string());
+                let message = "the UUID has no group in such a file";
+                self.leave_out(
+                    FieldPath::Domain(DomainField::Uuid),
+                    message,
+                    "start QEMU with -uuid beside -readconfig",
+                );
+            }
+            (QemuOption::Nodefaults, _) => {
+                self.start.push(option.to_string());
+                let message = "that there are no devices but these has no group in such a file";
+                self.leave_out(
+                    FieldPath::Domain(DomainField::Devices),
+                    message,
+                    "start QEMU with -nodefaults beside -readconfig",
+                );
+            }
+            (QemuOption::Blockdev, ArgumentValue::Json(node)) => {
+                if let Some(name) = node.text("node-name").map(str::to_owned) {
+                    self.names.insert(name.clone());
+                    self.nodes.insert(name, (node, origin));
+                }
+            }
+            (QemuOption::Device, ArgumentValue::KeyValue(device)) => {
+                let device = self.with_drive(device);
+                self.group("device", "driver", &device, origin);
+            }
+            (QemuOption::Name, ArgumentValue::KeyValue(pairs)) => {
+                self.group("name", "guest", &pairs, origin);
+            }
+            (QemuOption::Machine, ArgumentValue::KeyValue(pairs)) => {
+                self.group("machine", "type", &pairs, origin);
+            }
+            (QemuOption::Accel, ArgumentValue::KeyValue(pairs)) => {
+                self.group("accel", "accel", &pairs, origin);
+            }
+            (QemuOption::Memory, ArgumentValue::KeyValue(pairs)) => {
+                self.group("memory", "size", &pairs, origin);
+            }
+            (QemuOption::Smp, ArgumentValue::KeyValue(pairs)) => {
+                self.group("smp-opts", "cpus", &pairs, origin);
+            }
+            (QemuOption::Object, ArgumentValue::KeyValue(pairs)) => {
+                self.group("object", "qom-type", &pairs, origin);
+            }
+            (QemuOption::Chardev, ArgumentValue::KeyValue(pairs)) => {
+                self.group("chardev", "backend", &pairs, origin);
+            }
+            (QemuOption::Drive, ArgumentValue::KeyValue(pairs)) => {
+                self.group("drive", "file", &pairs, origin);
+            }
+            (QemuOption::Global, ArgumentValue::KeyValue(pairs)) => {
+                let global = in_parts(pairs);
+                self.group("global", "driver", &global, origin);
+            }
+            // None of these is written so for such a file.
+            (
+                QemuOption::Uuid
+                | QemuOption::Blockdev
+                | QemuOption::Device
+                | QemuOption::Name
+                | QemuOption::Machine
+                | QemuOption::Accel
+                | QemuOption::Memory
+                | QemuOption::Smp
+                | QemuOption::Object
+                | QemuOption::Chardev
+                | QemuOption::Drive
+                | QemuOption::Global
+                | QemuOption::Export,
+                value,
+            ) => {
+                let word = value.word().unwrap_or_default();
+                self.problem(
+                    origin,
+                    format!("{option} {word} has no group in a configuration file"),
+                    "write a command line",
+                );
+            }
+        }
+    }
+
+    /// Writes the nodes of a device as a drive, and the device with that.
+    fn with_drive(&mut self, mut device: KeyValue) -> KeyValue {
+        let Some(at) = device.pairs.iter().position(|(key, _)| key == "drive") else {
+            return device;
+        };
+        let top = device.pairs[at].1.clone();
+        let Some((node, origin)) = self.nodes.remove(&top) else {
+            return device;
+        };
+        let id = device.pairs.iter().find(|(key, _)| key == "id");
+        let own = id.map_or("disk", |(_, id)| id.as_str());
+        let id = (1_usize..)
+            .map(|number| match number {
+                1 => format!("drive-{own}"),
+                more => format!("drive-{own}-{more}"),
+            })
+            .find(|id| !self.names.contains(id))
+            .expect("one of endlessly many names is free");
+        self.names.insert(id.clone());
+        let mut drive = KeyValue::default()
+            .with("id", id.as_str())
+            .with("if", "none");
+        self.nest("", &node, false, &mut drive);
+        self.group("drive", "file", &drive, origin);
+        device.pairs[at].1 = id;
+        device
+    }
+
+    /// Adds the members of a node, and those of the nodes below it; `in_format` below a node that knows a format.
+    ///
+    /// What a node does not say a named one has off. One inside a drive has it from there, and discards from a format
+    /// node (`bdrv_inherited_options`), unless it is said.
+    fn nest(&mut self, prefix: &str, node: &JsonObject, in_format: bool, drive: &mut KeyValue) {
+        let is_format = !matches!(node.text("driver"), Some("throttle" | "copy-on-read"));
+        for (key, value) in node.members() {
+            let is_child = matches!(key, "file" | "backing" | "data-file");
+            if let (true, Json::String(name)) = (is_child, value)
+                && let Some((child, _)) = self.nodes.remove(name)
+            {
+                self.nest(&format!("{prefix}{key}."), &child, is_format, drive);
+                continue;
+            }
+            flatten(&format!("{prefix}{key}"), value, drive);
+        }
+        for (key, off, is_needed) in [
+            ("discard", "ignore", in_format),
+            ("read-only", "off", true),
+            ("auto-read-only", "off", true),
+        ] {
+            if node.get(key).is_none() && is_needed {
+                drive
+                    .pairs
+                    .push((format!("{prefix}{key}").into(), off.to_owned()));
+            }
+        }
+    }
+
+    /// Writes a group; `head` is the key of the value that stands without one on a command line.
+    fn group(&mut self, group: &str, head: &str, option: &KeyValue, at: FieldPath) {
+        let KeyValue { first, pairs } = option;
+        let id = pairs.iter().find(|(key, _)| key == "id");
+        self.text.push('\n');
+        match id {
+            Some((_, id)) => {
+                if id.len() > LONGEST_NAME {
+                    let message = format!("the id `{id}` has more than {LONGEST_NAME} bytes");
+                    self.problem(at, message, "write a command line, or a shorter name");
+                }
+                let _ = writeln!(self.text, "[{group} \"{id}\"]");
+            }
+            None => {
+                let _ = writeln!(self.text, "[{group}]");
+            }
+        }
+        let first = first.iter().map(|value| (head, value));
+        let rest = pairs.iter().map(|(key, value)| (key.as_ref(), value));
+        for (key, value) in first.chain(rest).filter(|(key, _)| *key != "id") {
+            self.check(key, value, at);
+            let _ = writeln!(self.text, "  {key} = \"{value}\"");
+        }
+    }
+
+    /// Notes what QEMU would read as something else.
+    fn check(&mut self, key: &str, value: &str, at: FieldPath) {
+        if value.contains(['"', '\n']) {
+            let message = format!(
+                "`{key}` has a quote or a line end in its value, which a configuration file has no way to say"
+            );
+            self.problem(at, message, "write a command line, or another name");
+        }
+        let length = key.len() + value.len() + "   = \"\"\n".len();
+        if key.len() > LONGEST_NAME {
+            let message = format!(
+                "`{key}` has more than the {LONGEST_NAME} bytes that QEMU reads of a key in a configuration file"
+            );
+            self.problem(at, message, "write a command line, or fewer backing images");
+        } else if length > LONGEST_LINE {
+            let message = format!(
+                "the line of `{key}` has {length} bytes, and QEMU reads {LONGEST_LINE} of a line in a configuration file"
+            );
+            self.problem(at, message, "write a command line, or a shorter name");
+        }
+    }
+}
+
+/// A value and those inside it, by dotted keys.
+fn flatten(key: &str, value: &Json, option: &mut KeyValue) {
+    let text = match value {
+        Json::Object(object) => {
+            for (inner, value) in object.members() {
+                flatten(&format!("{key}.{inner}"), value, option);
+            }
+            return;
+        }
+        Json::Array(items) => {
+            for (nth, value) in items.iter().enumerate() {
+                flatten(&format!("{key}.{nth}"), value, option);
+            }
+            return;
+        }
+        // What QEMU takes for no backing image, and warns of: the file has no `null`.
+        Json::Null => String::new(),
+        Json::Bool(true) => "on".to_owned(),
+        Json::Bool(false) => "off".to_owned(),
+        Json::Number(number) => number.to_string(),
+        Json::String(text) => text.clone(),
+    };
+    option.pairs.push((key.to_owned().into(), text));
+}
+
+/// `-global driver.property=value` in its longer form.
+fn in_parts(global: KeyValue) -> KeyValue {
+    let parts = global.first.as_deref().and_then(|first| {
+        let (name, value) = first.split_once('=')?;
+        let (driver, property) = name.split_once('.')?;
+        Some((driver.to_owned(), property.to_owned(), value.to_owned()))
+    });
+    match parts {
+        Some((driver, property, value)) => KeyValue::default()
+            .with("driver", driver)
+            .with("property", property)
+            .with("value", value),
+        None => global,
+    }
+}

@@ -1,0 +1,266 @@
+//! Writes the commands that plug disks into a guest.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use vmdisk_facts::Capability;
+use vmdisk_model::{Domain, FieldPath, IoThreadId, Scope};
+
+use crate::argument::{Argument, ArgumentValue, QemuOption};
+use crate::daemon::StorageDaemon;
+use crate::json::{Json, JsonObject};
+use crate::key_value::KeyValue;
+use crate::options::{Medium, Options};
+use crate::placement::controller_type;
+use crate::problem::{WriteProblem, WriteProblems};
+use crate::write::write_for;
+
+/// The commands that plug disks into a running guest, in the order in which QEMU takes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorScript {
+    /// The commands, `qmp_capabilities` first.
+    pub commands: Vec<JsonObject>,
+    /// The daemons that must run before, one for each vhost-user disk whose image is known.
+    pub daemons: Vec<StorageDaemon>,
+    /// What must be there already, and what is left to QEMU.
+    pub left_out: Vec<WriteProblem>,
+}
+
+impl MonitorScript {
+    /// One command to a line, as a monitor reads them.
+    pub fn to_lines(&self) -> String {
+        let mut text = String::new();
+        for command in &self.commands {
+            let _ = writeln!(text, "{command}");
+        }
+        text
+    }
+}
+
+/// Writes the disks of a guest as commands for the monitor of a QEMU that runs: what they need (objects, sockets,
+/// nodes, controllers), then the devices. The machine, its memory and its buses are that QEMU's.
+///
+/// # Errors
+/// Everything that QEMU has no option for, and what cannot be plugged while the guest runs: IDE, SATA, floppy and
+/// SD drives, NVMe namespaces, devices on MMIO slots or on the root bus of PCI Express.
+///
+/// ```
+/// use vmdisk_model::{Disk, Domain, Format, Frontend, Image, MachineType, TargetBus};
+/// use vmdisk_qemu::{Options, write_monitor_script};
+///
+/// let disk = Disk::new(
+///     Frontend::new("vdb", TargetBus::Virtio),
+///     Image::file("/srv/data.img", Format::Raw),
+/// );
+/// let domain = Domain { machine: Some(MachineType::new("pc")), disks: vec![disk], ..Domain::default() };
+/// let script = write_monitor_script(&domain, &Options::default())?;
+/// let lines = script.to_lines();
+/// assert_eq!(
+///     lines.lines().last(),
+///     Some(r#"{"execute":"device_add","arguments":{"driver":"virtio-blk-pci","id":"vdb","drive":"vdb-format"}}"#)
+/// );
+/// # Ok::<(), vmdisk_qemu::WriteProblems>(())
+/// ```
+pub fn write_monitor_script(
+    domain: &Domain,
+    options: &Options,
+) -> Result<MonitorScript, WriteProblems> {
+    let guest = of_disks(domain);
+    let line = write_for(&guest, options, Medium::Monitor)?;
+    let mut script = Script {
+        domain: &guest,
+        plugs_namespaces: !options.target.can(Capability::NvmeNamespaceHotplug).is_no(),
+        commands: vec![JsonObject::new().with("execute", "qmp_capabilities")],
+        problems: Vec::new(),
+        left_out: line.left_out,
+    };
+    for argument in line.arguments {
+        script.argument(argument);
+    }
+    for daemon in &line.daemons {
+        let at = FieldPath::Disk(daemon.disk, vmdisk_model::DiskField::SocketPath);
+        let message = "the daemon that serves it must run before the device is added";
+        let note = script.note(at, message, "--to qemu writes its command line");
+        script.left_out.push(note);
+    }
+    if !script.problems.is_empty() {
+        return Err(WriteProblems(script.problems));
+    }
+    Ok(MonitorScript {
+        commands: script.commands,
+        daemons: line.daemons,
+        left_out: script.left_out,
+    })
+}
+
+/// The guest with nothing but its disks and what they speak of; its numbers of disks stay.
+fn of_disks(domain: &Domain) -> Domain {
+    let mut guest = Domain {
+        scope: Scope::DisksOnly,
+        boot_devices: Vec::new(),
+        blkiotune: None,
+        default_iothread: None,
+        ..domain.clone()
+    };
+    let groups: HashSet<&str> = domain
+        .disks
+        .iter()
+        .flat_map(|disk| disk.backend.throttle_filters.iter().map(String::as_str))
+        .collect();
+    guest.throttle_groups.retain(|group| {
+        group
+            .group
+            .as_deref()
+            .is_some_and(|name| groups.contains(name))
+    });
+    let kinds: HashSet<_> = domain
+        .disks
+        .iter()
+        .filter_map(|disk| controller_type(disk.frontend.effective_bus()))
+        .collect();
+    guest
+        .controllers
+        .retain(|controller| kinds.contains(&controller.controller_type));
+    let of_controllers = guest.controllers.iter().flat_map(|controller| {
+        let rows = controller.iothread_mapping.iter().map(|row| row.iothread);
+        controller.iothread.into_iter().chain(rows)
+    });
+    let of_disks = guest.disks.iter().flat_map(|disk| {
+        let rows = disk.frontend.iothread_mapping.iter();
+        let rows = rows.map(|row| row.iothread);
+        disk.frontend.iothread.into_iter().chain(rows)
+    });
+    let used: HashSet<IoThreadId> = of_controllers.chain(of_disks).collect();
+    guest.iothreads.retain(|thread| used.contains(&thread.id));
+    guest
+}
+
+struct Script<'d> {
+    domain: &'d Domain,
+    /// True if the target takes namespaces while the guest runs.
+    plugs_namespaces: bool,
+    commands: Vec<JsonObject>,
+    problems: Vec<WriteProblem>,
+    left_out: Vec<WriteProblem>,
+}
+
+impl Script<'_> {
+    fn note(&self, at: FieldPath, message: impl Into<String>, help: &str) -> WriteProblem {
+        let disk = at.disk().and_then(|nth| self.domain.disks.get(nth));
+        WriteProblem {
+            at,
+            disk: disk.map(|disk| disk.name().to_owned()),
+            message: message.into(),
+            help: Some(help.to_owned()),
+        }
+    }
+
+    fn command(&mut self, name: &str, arguments: JsonObject) {
+        let command = JsonObject::new()
+            .with("execute", name)
+            .with("arguments", arguments);
+        self.commands.push(command);
+    }
+
+    fn argument(&mut self, argument: Argument) {
+        let Argument {
+            option,
+            value,
+            origin,
+        } = argument;
+        match (option, value) {
+            (QemuOption::Object, ArgumentValue::Json(object)) => self.command("object-add", object),
+            (QemuOption::Blockdev, ArgumentValue::Json(node)) => self.command("blockdev-add", node),
+            (QemuOption::Chardev, ArgumentValue::KeyValue(socket)) => {
+                self.command("chardev-add", chardev(&socket));
+            }
+            (QemuOption::Device, ArgumentValue::Json(device)) => {
+                let driver = device.text("driver").unwrap_or_default();
+                match fixed(driver).filter(|_| driver != "nvme-ns" || !self.plugs_namespaces) {
+                    Some((why, help)) => {
+                        let message =
+                            format!("{driver} cannot be plugged into a guest that runs: {why}");
+                        let problem = self.note(origin, message, help);
+                        self.problems.push(problem);
+                    }
+                    None => self.command("device_add", device),
+                }
+            }
+            (
+                QemuOption::Object
+                | QemuOption::Blockdev
+                | QemuOption::Chardev
+                | QemuOption::Device
+                | QemuOption::Name
+                | QemuOption::Uuid
+                | QemuOption::Nodefaults
+                | QemuOption::Machine
+                | QemuOption::Accel
+                | QemuOption::Memory
+                | QemuOption::Smp
+                | QemuOption::Global
+                | QemuOption::Drive
+                | QemuOption::Export,
+                _,
+            ) => {
+                let message = format!(
+                    "{option} has no command: it is of the machine, which is made at the start"
+                );
+                let problem = self.note(origin, message, "start the guest with this disk");
+                self.problems.push(problem);
+            }
+        }
+    }
+}
+
+/// Why a device has to be there from the start, and what to take instead; `device_add` of QEMU 5.2, 7.2, 10.0 and
+/// 11.1 refuses these, but for `nvme-ns`, which 11.1 takes.
+fn fixed(driver: &str) -> Option<(&'static str, &'static str)> {
+    let scsi = "take bus scsi with a virtio-scsi controller";
+    Some(match driver {
+        "ide-hd" | "ide-cd" => ("the buses of IDE and SATA support no hotplugging", scsi),
+        "floppy" | "isa-fdc" => (
+            "a floppy controller is of the machine",
+            "start the guest with this drive",
+        ),
+        "nvme-ns" => (
+            "the bus of an NVMe controller supports no hotplugging before QEMU 11.1",
+            "take bus virtio or scsi",
+        ),
+        "piix3-usb-uhci" | "piix4-usb-uhci" | "vt82c686b-usb-uhci" | "ich9-usb-uhci1"
+        | "ich9-usb-uhci2" | "ich9-usb-uhci3" => (
+            "a UHCI controller is of the chipset",
+            "write a USB controller of model qemu-xhci",
+        ),
+        "virtio-blk-device" | "virtio-scsi-device" | "vhost-user-blk" => {
+            ("an MMIO slot is of the board", "take a machine with PCI")
+        }
+        _ => return None,
+    })
+}
+
+/// A client's UNIX socket as `chardev-add` takes it.
+fn chardev(socket: &KeyValue) -> JsonObject {
+    let KeyValue { first, pairs } = socket;
+    let value = |name: &str| {
+        let found = pairs.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    let address = JsonObject::new().with("type", "unix").with(
+        "data",
+        JsonObject::new().with("path", value("path").unwrap_or_default()),
+    );
+    let mut data = JsonObject::new()
+        .with("addr", address)
+        .with("server", false);
+    for key in ["reconnect", "reconnect-ms"] {
+        let number = value(key).and_then(|text| text.parse::<u64>().ok());
+        data.push_some(key, number.map(Json::Number));
+    }
+    let backend = JsonObject::new()
+        .with("type", first.as_deref().unwrap_or("socket"))
+        .with("data", data);
+    JsonObject::new()
+        .with("id", value("id").unwrap_or_default())
+        .with("backend", backend)
+}

@@ -1,0 +1,98 @@
+//! `aio-ignored`
+
+use vmdisk_model::{Change, DiskField, FieldPath, Protocol};
+
+use crate::rule::declare_rule;
+use crate::{Context, Evidence, Fix, Group, Report, Severity};
+
+declare_rule! {
+    /// The I/O engine is set on a source that libvirt does not hand it to.
+    ///
+    /// ## What it does
+    /// Reports `io` on disks whose source is on the network, a directory, an NVMe controller or a vhost-vdpa device.
+    ///
+    /// ## Why it matters
+    /// Only QEMU's drivers for files and host devices have such an engine. libvirt keeps the attribute, shows it in
+    /// `dumpxml`, and leaves it out of the command line: who reads the configuration believes in an engine that is
+    /// not there.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none' io='native'/>
+    ///   <source protocol='nbd' name='web1'>
+    ///     <host name='store.example' port='10809'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source protocol='nbd' name='web1'>
+    ///     <host name='store.example' port='10809'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none' io='native'/>
+    ///   <source dev='/dev/vg0/web1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "aio-ignored",
+        group: Group::Clarity,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        is_about_libvirt: true,
+        evidence: &[
+            Evidence::Measured {
+                figures: "`domxml-to-native` of a disk on nbd with io='native' has no `aio`, and of one on a file it has",
+                how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
+            },
+            Evidence::Source("libvirt src/qemu/qemu_block.c, qemuBlockStorageSourceGetFileProps: `aio` is written there alone"),
+        ],
+        supersedes: &[],
+        check: check,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk, image) in context.images() {
+        let (Some(aio), Some(source)) = (disk.backend.aio, without_engine(&image.protocol)) else {
+            continue;
+        };
+        let at = FieldPath::Disk(index, DiskField::Aio);
+        report
+            .finding(
+                at,
+                format!(
+                    "`{}` asks for io='{aio}', and {source} has no such engine",
+                    disk.name()
+                ),
+            )
+            .label("libvirt leaves it out of QEMU's command line")
+            .help("leave it out; QEMU's driver for that source does its own I/O")
+            .fix(Fix::safe([Change::remove(at)]));
+    }
+}
+
+/// What the source is, if libvirt hands no engine to it.
+fn without_engine(protocol: &Protocol) -> Option<String> {
+    match protocol {
+        Protocol::Network(network) => Some(format!("a source on {}", network.protocol)),
+        Protocol::Nvme(_) => Some("an NVMe controller".to_owned()),
+        Protocol::Directory { .. } => Some("a directory".to_owned()),
+        Protocol::VhostVdpa { .. } => Some("a vhost-vdpa device".to_owned()),
+        // What a volume is libvirt finds out when the guest starts.
+        Protocol::File { .. }
+        | Protocol::HostDevice { .. }
+        | Protocol::Volume(_)
+        | Protocol::Other(_) => None,
+    }
+}
