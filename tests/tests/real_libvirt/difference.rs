@@ -66,6 +66,10 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
             "a SCSI unit without a source is taken, and the guest does not start",
         ),
         (
+            case.only(&["lun-on-virtio-blk"]),
+            "a SCSI unit of the host on virtio-blk is taken while QEMU has the option, and QEMU refuses it at the start",
+        ),
+        (
             case.only(&["usb-drive-empty"]),
             "an empty drive on USB is refused by QEMU at the start; 9.0 takes it",
         ),

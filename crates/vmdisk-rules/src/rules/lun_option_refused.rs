@@ -1,6 +1,5 @@
 //! `lun-option-refused`
 
-use vmdisk_facts::Version;
 use vmdisk_model::{
     BackendSource, Device, DiskField, FieldPath, ImageField, NetworkProtocol, Protocol, TargetBus,
 };
@@ -44,8 +43,6 @@ declare_rule! {
         is_about_libvirt: true,
         evidence: &[
             Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
-            Evidence::refused_by_libvirt("This QEMU doesn't support SCSI emulation with 'virtio-blk' device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::Source("QEMU docs/about/removed-features.rst: `-device virtio-blk,scsi=on|off`, removed in 9.1"),
             Evidence::refused_by_libvirt("scsi-block 'lun' devices do not support the serial property", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("Setting wwn is not supported for lun device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("Setting vendor or product is not supported for lun device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
@@ -92,24 +89,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .help("write device='disk'");
             continue;
         }
-        let bus = frontend.effective_bus();
-        if bus == TargetBus::Virtio
-            && let Some(qemu) = context.target.qemu.filter(|qemu| *qemu >= Version(9, 1, 0))
-        {
-            report
-                .finding(
-                    FieldPath::Disk(index, DiskField::TargetBus),
-                    format!(
-                        "`{}` is a SCSI unit of the host on bus 'virtio', and QEMU {qemu} passes no SCSI commands on there",
-                        disk.name()
-                    ),
-                )
-                .label("QEMU does so on bus 'scsi' alone, from 9.1 on")
-                .note("libvirt refuses the guest for it")
-                .help("write bus='scsi' with a virtio-scsi controller, or device='disk'");
-            continue;
-        }
-        let is_scsi = bus == TargetBus::Scsi;
+        let is_scsi = frontend.effective_bus() == TargetBus::Scsi;
         let image = disk.backend.image();
         let is_other_protocol = image.is_some_and(|image| {
             matches!(&image.protocol, Protocol::Network(network) if network.protocol != NetworkProtocol::Iscsi)
