@@ -37,6 +37,12 @@ fn images_that_qemu_refuses_are_reported() {
             "-blockdev driver=qcow2,node-name=q0,l2-cache-size=4194304,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
         ),
         row(
+            "web-source-writable",
+            "-blockdev driver=http,node-name=h0,url=http://127.0.0.1:1/a.img -device virtio-blk-pci,drive=h0,id=vda",
+            "curl driver does not support writes",
+            "",
+        ),
+        row(
             "node-order",
             "-blockdev driver=qcow2,node-name=q0,file=f0 -blockdev driver=file,node-name=f0,filename={a.qcow2} -device virtio-blk-pci,drive=q0,id=vda",
             "Cannot find device=|node-name='f0'",

@@ -10,13 +10,13 @@ use crate::rule::declare_rule;
 use crate::{Confidence, Context, Evidence, Group, Report, Severity, iothreads};
 
 declare_rule! {
-    /// The disks need more slots for Linux AIO than the host has left.
+    /// The disks need more slots for Linux AIO than the host has.
     ///
     /// ## What it does
     /// Counts the threads that disks with `io='native'` run in: the iothreads that they or their controllers name,
     /// and the main loop for the others. Each takes 1024 of `fs.aio-max-nr`, which all processes of the host share.
-    /// Reported is what the host does not have; as advice, what it does not have free now (`fs.aio-nr`), which may
-    /// be the guest's own if it is running.
+    /// Reported is what the host does not have at all; how many others hold at the moment (`fs.aio-nr`) is another
+    /// question every minute.
     ///
     /// ## Why it matters
     /// The default of 65536 is enough for 64 threads on the whole host. QEMU 5.2 and 7.2 do not start without; 10.0
@@ -24,7 +24,7 @@ declare_rule! {
     /// with threads: the guest is slower than it was on another host, and nothing else tells.
     ///
     /// ## Reported
-    /// ```xml,reported,facts-aio-slots-taken
+    /// ```xml,reported,facts-aio-slots-few
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <iothreads>2</iothreads>
@@ -44,7 +44,7 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
-    /// ```xml,not-reported,facts-aio-slots-taken
+    /// ```xml,not-reported,facts-aio-slots-few
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <iothreads>1</iothreads>
@@ -113,26 +113,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .host(|| "fs.aio-max-nr".to_owned())
         .and_then(|host| {
             let limits = &host.facts().limits;
-            let most = Context::known(limits.aio_max_nr.as_ref(), || "fs.aio-max-nr".to_owned())?;
-            Ok(most.map(|most| (*most, limits.aio_nr.value().copied().unwrap_or(0))))
+            Context::known(limits.aio_max_nr.as_ref(), || "fs.aio-max-nr".to_owned())
         });
-    let Some(Some((most, taken))) = report.require(at, most) else {
+    let Some(Some(&most)) = report.require(at, most) else {
         return;
     };
     let needed = u64::try_from(threads.len())
         .unwrap_or(u64::MAX)
         .saturating_mul(SLOTS);
-    let free = most.saturating_sub(taken);
-    if needed <= free {
+    if needed <= most {
         return;
     }
     let title = format!(
-        "the disks with io='native' need {needed} slots for Linux AIO, and the host has {}",
-        if needed > most {
-            format!("{most}")
-        } else {
-            format!("{free} of {most} left")
-        }
+        "the disks with io='native' need {needed} slots for Linux AIO, and the host has {most}"
     );
     let s = if threads.len() == 1 { "" } else { "s" };
     let finding = report.finding(at, title);
@@ -141,7 +134,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .note(format!("{} thread{s} with {SLOTS} slots each", threads.len()))
         .help(format!(
             "raise fs.aio-max-nr on the host to {} or more, put the disks into fewer iothreads, or write io='io_uring'",
-            taken.saturating_add(needed).max(most.saturating_mul(2))
+            needed.max(most.saturating_mul(2))
         ));
     let (severity, confidence) = match context.target.qemu {
         Some(qemu) if qemu >= FALLING_BACK => (Severity::Warning, Confidence::Certain),
@@ -149,12 +142,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
         Some(_) | None => (Severity::Error, Confidence::Assumed),
     };
     finding.severity(severity).confidence(confidence);
-    if needed <= most {
-        finding
-            .severity(Severity::Advice)
-            .confidence(Confidence::Assumed)
-            .note("if the guest is running, those that are taken are its own too");
-    }
 }
 
 /// The threads that a disk's requests run in; `None` is the main loop.

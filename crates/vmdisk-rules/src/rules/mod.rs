@@ -150,6 +150,7 @@ mod vhost_user_needs_shared_mem;
 mod vhost_user_option_refused;
 mod vhost_user_server_socket;
 mod vhost_vdpa_needs_direct;
+mod web_source_writable;
 
 use vmdisk_facts::Version;
 use vmdisk_source::ProblemKind;
@@ -308,6 +309,7 @@ pub static RULES: &[&Rule] = &[
     &vhost_user_option_refused::RULE,
     &vhost_user_server_socket::RULE,
     &vhost_vdpa_needs_direct::RULE,
+    &web_source_writable::RULE,
 ];
 
 /// The rule with this name.
