@@ -8,6 +8,7 @@ mod one_node;
 pub(crate) mod protocol;
 pub(crate) mod read;
 mod read_network;
+mod read_protocol;
 mod url;
 
 use vmdisk_facts::Capability;

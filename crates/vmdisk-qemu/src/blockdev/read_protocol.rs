@@ -1,0 +1,324 @@
+//! Reads the node that an image's bytes come from.
+
+use vmdisk_model::{
+    AioMode, Backend, DevicePath, DiskField, FieldPath, Image, ImageField, NetworkProtocol,
+    NvmeSource, PciAddress, Protocol, Switch,
+};
+use vmdisk_source::ProblemKind;
+
+use super::read::{Chain, NodeSwitches, slice_of};
+use crate::reader::{NodeAt, Reader, number_of, switch_of};
+use crate::syntax::properties::Property;
+
+/// The driver that a file name asks for by its beginning, as `-drive` has it.
+fn driver_of_name(name: &str) -> Option<(&'static str, &str)> {
+    const PREFIXES: [&str; 14] = [
+        "nbd", "rbd", "iscsi", "ssh", "http", "https", "ftp", "ftps", "tftp", "gluster",
+        "sheepdog", "nfs", "nvme", "fat",
+    ];
+    let (prefix, rest) = name.split_once(':')?;
+    let prefix = prefix.split('+').next().unwrap_or(prefix);
+    if prefix == "file" {
+        return Some(("file", rest));
+    }
+    PREFIXES
+        .iter()
+        .find(|known| **known == prefix)
+        .map(|known| (*known, name))
+}
+
+/// The driver of a plain path: QEMU looks at the file, and here the path has to do.
+fn driver_of_path(path: &str) -> &'static str {
+    let is_device = path.starts_with("/dev/")
+        && !path.starts_with("/dev/shm/")
+        && !path.starts_with("/dev/fdset/");
+    if is_device { "host_device" } else { "file" }
+}
+
+/// Members of protocol nodes and the fields that they are.
+const PLACES: &[(&str, ImageField)] = &[
+    ("dir", ImageField::Path),
+    ("path", ImageField::Path),
+    ("export", ImageField::NetworkName),
+    ("target", ImageField::NetworkName),
+    ("image", ImageField::NetworkName),
+    ("url", ImageField::NetworkName),
+    ("server.host", ImageField::Hosts),
+    ("portal", ImageField::Hosts),
+    ("snapshot", ImageField::Snapshot),
+    ("conf", ImageField::ConfigFile),
+    ("initiator-name", ImageField::Initiator),
+    ("tls-creds", ImageField::Tls),
+    ("tls-hostname", ImageField::TlsHostname),
+    ("sslverify", ImageField::SslVerify),
+    ("readahead", ImageField::Readahead),
+    ("timeout", ImageField::Timeout),
+    ("reconnect-delay", ImageField::ReconnectDelay),
+    ("user", ImageField::Authentication),
+    ("username", ImageField::Authentication),
+    ("device", ImageField::SourceAddress),
+    ("namespace", ImageField::Namespace),
+    ("pr-manager", ImageField::Reservations),
+];
+
+impl<'a> Reader<'a> {
+    /// The file name of a `-drive`, which may name another protocol.
+    pub(super) fn read_file_name(
+        &mut self,
+        chain: &mut Chain,
+        depth: usize,
+        node: &NodeAt<'a>,
+        switches: NodeSwitches,
+        backend: &mut Backend,
+    ) -> Option<Image> {
+        let property = node
+            .view
+            .get("file")
+            .or_else(|| node.view.get("filename"))?;
+        let name = property.value.as_str();
+        if name.is_empty() {
+            return None;
+        }
+        let (driver, path) = driver_of_name(name).unwrap_or_else(|| (driver_of_path(name), name));
+        Some(self.protocol(
+            chain,
+            depth,
+            node,
+            switches,
+            backend,
+            driver,
+            Some((property, path)),
+        ))
+    }
+
+    pub(super) fn read_protocol(
+        &mut self,
+        chain: &mut Chain,
+        depth: usize,
+        node: &NodeAt<'a>,
+        switches: NodeSwitches,
+        backend: &mut Backend,
+    ) -> Option<Image> {
+        let name = node.view.peek("filename");
+        let path = name.map(|property| (property, property.value.as_str()));
+        let driver = match node.view.text("driver") {
+            Some(driver) => driver,
+            None => driver_of_path(path?.1),
+        };
+        if driver == "raw" {
+            // A raw node below a format node, such as one that cuts a window out of a file.
+            let below = self.child(chain.nth, node, "file")?;
+            let slice = slice_of(node);
+            if let (Some(_), Some(property)) = (slice, node.view.peek("size")) {
+                let at = FieldPath::Image(chain.nth, depth, ImageField::Slice);
+                self.record(at, property);
+            }
+            if slice.is_none() {
+                let at = FieldPath::Image(chain.nth, depth, ImageField::Source);
+                let span = self.options[node.option].span;
+                self.keep(at, "raw", span);
+            }
+            below.view.get("node-name");
+            let below_switches = self.switches(chain.nth, depth, &below, NodeSwitches::default());
+            if below
+                .view
+                .peek("driver")
+                .is_some_and(|it| it.value.as_str() == "raw")
+            {
+                return None;
+            }
+            let image = self.read_protocol(chain, depth, &below, below_switches, backend)?;
+            return Some(Image { slice, ..image });
+        }
+        Some(self.protocol(chain, depth, node, switches, backend, driver, path))
+    }
+
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the node and all that is known of it"
+    )]
+    pub(super) fn protocol(
+        &mut self,
+        chain: &mut Chain,
+        depth: usize,
+        node: &NodeAt<'a>,
+        switches: NodeSwitches,
+        backend: &mut Backend,
+        driver: &str,
+        path: Option<(&'a Property, &str)>,
+    ) -> Image {
+        let nth = chain.nth;
+        self.record_option(
+            FieldPath::Image(nth, depth, ImageField::Source),
+            node.option,
+        );
+        if depth == 0 {
+            chain.bottom = Some((switches, node.option));
+            self.record_option(FieldPath::Disk(nth, DiskField::Source), node.option);
+            self.slots.bottom.insert(nth, node.option);
+        }
+        let aio = node.view.get("aio");
+        // A -drive says it once for all of its nodes.
+        let of_drive = || {
+            node.view
+                .properties
+                .get("aio")
+                .filter(|_| self.is_drive(node.option))
+        };
+        if let Some(property) = aio.or_else(of_drive) {
+            let at = FieldPath::Disk(nth, DiskField::Aio);
+            let aio = self.word(at, property, AioMode::WORDS, AioMode::from_wire);
+            if depth == 0 {
+                backend.aio = aio;
+            }
+        }
+        // What every reader and writer of disks has, and QEMU's own default.
+        for key in ["detect-zeroes", "locking"] {
+            if node
+                .view
+                .peek(key)
+                .is_some_and(|it| key != "locking" || it.value.as_str() == "auto")
+            {
+                node.view.get(key);
+            }
+        }
+        let path_at = FieldPath::Image(nth, depth, ImageField::Path);
+        if let Some((property, _)) = path {
+            self.record(path_at, property);
+        }
+        let image = self.source_of(node, driver, path.map(|(_, path)| path));
+        let is_nameless = matches!(
+            &image.protocol,
+            Protocol::Other(word) if matches!(word.as_str(), "file" | "host_device" | "host_cdrom")
+        );
+        if is_nameless {
+            let span = self.options[node.option].span;
+            let message = "the node does not say which file it opens";
+            self.problem(ProblemKind::MissingValue, path_at, span, message)
+                .help = Some("write filename".to_owned());
+            return image;
+        }
+        for (key, field) in PLACES {
+            if let Some(property) = node.view.peek(key) {
+                self.record(FieldPath::Image(nth, depth, *field), property);
+            }
+        }
+        image
+    }
+
+    /// What a protocol node opens, apart from where that is written.
+    pub(super) fn source_of(
+        &mut self,
+        node: &NodeAt<'a>,
+        driver: &str,
+        path: Option<&str>,
+    ) -> Image {
+        let view = &node.view;
+        let is_drive = self.is_drive(node.option);
+        let other = || Image::new(None, Protocol::Other(driver.to_owned()));
+        let take_name = || {
+            if !is_drive || view.peek("filename").is_some() {
+                view.get("filename");
+            }
+        };
+        match (driver, path) {
+            ("file", Some(path)) => {
+                take_name();
+                let path = path.to_owned();
+                Image::new(None, Protocol::File { path })
+            }
+            ("host_device" | "host_cdrom", Some(path)) => {
+                take_name();
+                let path = DevicePath::new(path);
+                let mut image = Image::new(None, Protocol::HostDevice { path });
+                if let Some(id) = view.text("pr-manager") {
+                    image.reservations = Some(self.read_reservations(id));
+                }
+                image
+            }
+            ("file" | "host_device" | "host_cdrom", None) => other(),
+            ("vvfat" | "fat", name) => {
+                let by_name = name.filter(|_| is_drive).and_then(|name| {
+                    let path = name.strip_prefix("fat:")?;
+                    let path = path.strip_prefix("floppy:").unwrap_or(path);
+                    // One that may be written to is not what libvirt has.
+                    (!path.starts_with("rw:")).then_some(path)
+                });
+                let Some(path) = by_name.or_else(|| view.text("dir")) else {
+                    return other();
+                };
+                for key in ["floppy", "rw"] {
+                    let is_default = view.peek(key).is_some_and(|it| {
+                        key == "floppy" || switch_of(it.value.as_str()) == Some(Switch::Off)
+                    });
+                    if is_default {
+                        view.get(key);
+                    }
+                }
+                let path = path.to_owned();
+                Image::new(None, Protocol::Directory { path })
+            }
+            ("virtio-blk-vhost-vdpa", _) => match view.text("path") {
+                Some(path) => Image::new(
+                    None,
+                    Protocol::VhostVdpa {
+                        path: path.to_owned(),
+                    },
+                ),
+                None => other(),
+            },
+            ("nvme", name) => {
+                let by_name = name.filter(|_| is_drive).and_then(|name| {
+                    let (device, namespace) = name.strip_prefix("nvme://")?.split_once('/')?;
+                    nvme_at(device, number_of(namespace)?)
+                });
+                by_name
+                    .or_else(|| nvme_of(node))
+                    .map_or_else(other, |source| Image::new(None, Protocol::Nvme(source)))
+            }
+            (word, path) => {
+                // The name of a -drive, unless it is a member of the driver.
+                let by_name = path
+                    .filter(|_| is_drive)
+                    .and_then(super::read_network::from_name);
+                let image = by_name.or_else(|| {
+                    let protocol = NetworkProtocol::from_wire(word)?;
+                    self.read_network(view, protocol)
+                });
+                image.unwrap_or_else(other)
+            }
+        }
+    }
+}
+
+fn nvme_of(node: &NodeAt<'_>) -> Option<NvmeSource> {
+    let device = node.view.peek("device")?.value.as_str();
+    let namespace = number_of(node.view.peek("namespace")?.value.as_str())?;
+    let source = nvme_at(device, namespace)?;
+    node.view.get("device");
+    node.view.get("namespace");
+    Some(source)
+}
+
+/// A controller by its place as the host names it, such as `0000:01:00.0`.
+fn nvme_at(device: &str, namespace: u64) -> Option<NvmeSource> {
+    let hex = |text: &str| u32::from_str_radix(text, 16).ok();
+    let (rest, function) = device.rsplit_once('.')?;
+    let (rest, slot) = rest.rsplit_once(':')?;
+    let (domain, bus) = match rest.split_once(':') {
+        Some((domain, bus)) => (hex(domain)?, bus),
+        None => (0, rest),
+    };
+    let address = PciAddress {
+        domain,
+        bus: hex(bus)?,
+        slot: hex(slot)?,
+        function: hex(function)?,
+        ..PciAddress::default()
+    };
+    Some(NvmeSource {
+        address,
+        namespace,
+        managed: None,
+    })
+}
