@@ -65,13 +65,16 @@ impl Domain {
     }
 
     /// The SCSI controller that a disk hangs on, if it is written down: as addressed, else by its
-    /// target's name, as libvirt puts 7 disks on each.
+    /// target's name, as libvirt puts 7 disks on each. A disk on another bus has none.
     ///
     /// libvirt has a second rule for a wide bus, of 15 disks, which its driver for QEMU never follows: the
     /// flag for it (`VIR_DOMAIN_DEF_FEATURE_WIDE_SCSI`) is VMware's (`virDomainDiskDefAssignAddress`;
     /// tried with libvirt 9.0, which puts `sdi` on controller 1 and `sdq` on controller 2 whatever their
     /// models).
     pub fn scsi_controller_of(&self, disk: &Disk) -> Option<&Controller> {
+        if disk.frontend.effective_bus() != TargetBus::Scsi {
+            return None;
+        }
         let index = Self::scsi_controller_number_of(disk);
         let is_scsi = |controller: &&Controller| controller.controller_type == ControllerType::Scsi;
         // As libvirt writes them they stand together, sorted: then this is the one, however many there are.
@@ -193,5 +196,12 @@ mod tests {
         assert_eq!(domain.frontend_kind(&disk), FrontendKind::Scsi);
         domain.architecture = Some(Architecture::Aarch64);
         assert_eq!(domain.frontend_kind(&disk), FrontendKind::VirtioScsi);
+        domain.controllers[0].index = Some(0);
+        assert!(domain.scsi_controller_of(&disk).is_some());
+        let other = Disk::new(
+            Frontend::new("vda", TargetBus::Virtio),
+            Image::host_device("/dev/vg0/b"),
+        );
+        assert_eq!(domain.scsi_controller_of(&other), None);
     }
 }

@@ -8,7 +8,7 @@ use vmdisk_model::{
 
 use super::host::Direct;
 use super::planner::{Chosen, Planner};
-use crate::spec::DiskSpec;
+use crate::spec::{DiskSpec, IoThreadSpec, Spec};
 
 impl Planner<'_> {
     /// Decides the AIO mode of a disk, once its cache mode is known.
@@ -22,15 +22,37 @@ impl Planner<'_> {
             return;
         }
         let (image, is_direct) = (image.clone(), backend.is_direct());
+        let threads = threads_of(spec);
         let aio = self.decide_disk(index, DiskField::Aio, "io", spec.io, |planner| {
-            Some(choose(planner, &image, is_direct))
+            Some(choose(planner, &image, is_direct, threads))
         });
         self.disk(index).backend.aio = aio;
-        self.native_disks += u64::from(aio == Some(AioMode::Native));
+        // Those that were asked for were counted before.
+        if aio == Some(AioMode::Native) && spec.io.is_none() {
+            self.native_threads += threads;
+        }
     }
 }
 
-fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool) -> Chosen<AioMode> {
+/// The threads of all disks that are to have native AIO, whatever is chosen for the others.
+pub(super) fn asked_native_threads(spec: &Spec) -> u64 {
+    let asked = spec
+        .disks
+        .iter()
+        .filter(|disk| disk.io == Some(AioMode::Native));
+    asked.map(threads_of).sum()
+}
+
+/// How many threads a disk's requests come from.
+fn threads_of(disk: &DiskSpec) -> u64 {
+    match &disk.iothread {
+        Some(IoThreadSpec::Several(threads)) => threads.len() as u64,
+        Some(IoThreadSpec::Auto | IoThreadSpec::Number(_)) | None => 1,
+    }
+}
+
+/// The mode for an image whose requests come from so many threads.
+fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool, threads: u64) -> Chosen<AioMode> {
     if !is_direct {
         let reason = "with the page cache in between, native AIO is refused and blocks";
         return Chosen::by_default(AioMode::Threads, reason).instead_of("native-without-direct");
@@ -53,7 +75,10 @@ fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool) -> Chosen<AioMo
         Direct::Works { .. } | Direct::Unknown { .. } => {}
     }
     if is_device || is_allocated(planner, image) {
-        if !planner.host.has_aio_requests(planner.native_disks + 1) {
+        if !planner
+            .host
+            .has_aio_requests(planner.native_threads + threads)
+        {
             let reason = "fs.aio-max-nr leaves no requests for another disk with native AIO";
             return Chosen::by_fact(AioMode::Threads, reason);
         }

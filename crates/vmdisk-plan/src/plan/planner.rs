@@ -6,6 +6,7 @@ use std::fmt::Display;
 use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_model::{BackendSource, Disk, DiskField, Domain, FieldPath, Scope, VhostUserSocket};
 
+use super::aio::asked_native_threads;
 use super::host::Host;
 use super::{Choice, ChoiceSource, Plan, PlanError, event_loop, guest};
 use crate::spec::{DiskSpec, MediaSpec, Spec, SpecPath};
@@ -59,8 +60,8 @@ pub(crate) struct Planner<'a> {
     groundwork: Vec<Step>,
     groundwork_known: BTreeSet<Vec<String>>,
     steps: Vec<Step>,
-    /// Number of disks with native AIO so far; each may have an event loop of its own.
-    pub(crate) native_disks: u64,
+    /// Threads that may run disks with native AIO so far; each disk may have an event loop of its own.
+    pub(crate) native_threads: u64,
     /// The disk that firmware boots from if none has a place in the boot order.
     pub(crate) first_disk: Option<usize>,
 }
@@ -79,7 +80,7 @@ impl<'a> Planner<'a> {
             groundwork: Vec::new(),
             groundwork_known: BTreeSet::new(),
             steps: Vec::new(),
-            native_disks: 0,
+            native_threads: asked_native_threads(spec),
             first_disk: first_disk(spec),
         }
     }
@@ -108,7 +109,7 @@ impl<'a> Planner<'a> {
             mut groundwork,
             groundwork_known: _,
             steps,
-            native_disks: _,
+            native_threads: _,
             first_disk: _,
         } = self;
         if !errors.is_empty() {

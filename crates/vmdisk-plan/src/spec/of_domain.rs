@@ -244,10 +244,7 @@ fn iothreads_of(domain: &Domain, report: &mut Report) -> Option<IoThreadCount> {
 /// The iothreads of a disk, which a SCSI disk has from its controller.
 fn iothread_of(domain: &Domain, disk: &Disk) -> Option<IoThreadSpec> {
     let frontend = &disk.frontend;
-    let controller = domain
-        .scsi_controller_of(disk)
-        .filter(|_| frontend.effective_bus() == TargetBus::Scsi);
-    let (iothread, mapping) = match controller {
+    let (iothread, mapping) = match domain.scsi_controller_of(disk) {
         Some(controller) => (&controller.iothread, &controller.iothread_mapping),
         None => (&frontend.iothread, &frontend.iothread_mapping),
     };

@@ -179,9 +179,6 @@ fn limits(domain: &Domain, disk: &Disk) -> Option<Limits> {
 
 /// What QEMU has of a SCSI controller; source: tried with QEMU 11.1, `max_target` and `max_lun` in hw/scsi.
 fn scsi_limits(domain: &Domain, disk: &Disk) -> Option<Limits> {
-    if disk.frontend.effective_bus() != TargetBus::Scsi {
-        return None;
-    }
     // The model of a controller that is not written depends on the QEMU that libvirt finds.
     let written = domain.scsi_controller_of(disk)?.scsi_model?;
     let (target, unit) = match written {

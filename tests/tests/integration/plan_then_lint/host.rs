@@ -119,7 +119,11 @@ impl Host {
     }
 }
 
-/// All facts files of the repository, and a host that nobody looked at.
+/// A host where each thread with native AIO counts. A plan counts them, and does not weigh whether disks that were
+/// asked to have it should share an iothread for that.
+const FEW_AIO_SLOTS: &str = "facts/aio-slots-few.json";
+
+/// All facts files of the repository but one, and a host that nobody looked at.
 pub(crate) fn all() -> Vec<Host> {
     let mut files = Vec::new();
     for folder in [
@@ -132,6 +136,7 @@ pub(crate) fn all() -> Vec<Host> {
     ] {
         collect(fixtures().join(folder), &mut files);
     }
+    files.retain(|file| !file.ends_with(FEW_AIO_SLOTS));
     files.sort();
     let mut hosts = vec![Host::new("nothing is known".to_owned(), Facts::default())];
     for file in files {
