@@ -96,7 +96,7 @@ fn many_disks_of_one_boot_are_measured_and_their_flushes_arrive() {
     }
     let directory = tempfile::tempdir().unwrap();
     let plan = plan(
-        "version: 1\nname: t\nquestion: q\nsize: 32M\nseconds: 0.5\nphases: [first-touch, steady]\n\
+        "version: 1\nname: t\nquestion: q\nsize: 32M\nseconds: 1\nphases: [first-touch, steady]\n\
          workloads: [4k-random-write-qd1-sync]\n\
          fixed: {engine: guest, vcpus: 2, format: qcow2, cache: none, aio: native, iothread: true}\n\
          configurations:\n- {name: virtio-blk}\n- {name: through, cache: writethrough, aio: threads, format: raw}\n\
