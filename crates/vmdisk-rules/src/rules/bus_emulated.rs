@@ -167,7 +167,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 finding
                     .severity(Severity::Advice)
                     .note("advice only: nothing here tells whether the guest has virtio drivers; Windows needs virtio-win installed before its boot disk moves")
-                    .help("where the guest has the drivers, write bus='virtio'; else allow this rule for the disk");
+                    .help(context.for_taker(
+                        "where the guest has the drivers, write bus='virtio'; else allow this rule for the disk",
+                        "where the guest has the drivers, make it a virtio-blk-pci device; else --ignore bus-emulated",
+                    ));
             }
         }
     }
