@@ -1,8 +1,7 @@
 //! `address-beyond-controller`
 
 use vmdisk_model::{
-    Address, Architecture, ControllerType, DiskField, Domain, DriveAddress, FieldPath,
-    ScsiControllerModel, TargetBus,
+    Address, Disk, DiskField, Domain, DriveAddress, FieldPath, ScsiControllerModel, TargetBus,
 };
 
 use crate::rule::declare_rule;
@@ -65,7 +64,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let bus = disk.frontend.effective_bus();
-        let Some((what, help)) = beyond(context.domain, bus, place) else {
+        let Some((what, help)) = beyond(context.domain, disk, bus, place) else {
             continue;
         };
         report
@@ -85,6 +84,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// What the bus does not have, and what to write instead.
 fn beyond(
     domain: &Domain,
+    disk: &Disk,
     bus: TargetBus,
     place: &DriveAddress,
 ) -> Option<(&'static str, &'static str)> {
@@ -96,7 +96,7 @@ fn beyond(
     } = *place;
     let is_beyond = match bus {
         TargetBus::Scsi if channel != 0 => ("a SCSI controller has one bus", "write bus='0'"),
-        TargetBus::Scsi if target != 0 && is_lsilogic(domain, controller) => (
+        TargetBus::Scsi if target != 0 && is_lsilogic(domain, disk) => (
             "an LSI controller has one target",
             "write target='0', or <controller type='scsi' model='virtio-scsi'/>",
         ),
@@ -129,18 +129,12 @@ fn beyond(
     Some(is_beyond)
 }
 
-/// Whether the SCSI controller of this number is an emulated LSI one, as far as that is known.
-fn is_lsilogic(domain: &Domain, number: u32) -> bool {
+/// Whether a SCSI disk hangs on an emulated LSI controller, as far as that is known.
+fn is_lsilogic(domain: &Domain, disk: &Disk) -> bool {
     let written = domain
-        .controllers
-        .iter()
-        .filter(|controller| controller.controller_type == ControllerType::Scsi)
-        .enumerate()
-        .find(|(nth, controller)| controller.index.unwrap_or(*nth as u32) == number)
-        .and_then(|(_, controller)| controller.scsi_model)
+        .scsi_controller_of(disk)
+        .and_then(|controller| controller.scsi_model)
         .filter(|model| *model != ScsiControllerModel::Auto);
-    let chosen = |architecture: Architecture| {
-        ScsiControllerModel::libvirts_choice(architecture, domain.machine.as_ref())
-    };
-    written.or(domain.architecture.map(chosen)) == Some(ScsiControllerModel::Lsilogic)
+    let is_known = written.is_some() || domain.architecture.is_some();
+    is_known && domain.scsi_model_of(disk) == ScsiControllerModel::Lsilogic
 }
