@@ -97,21 +97,13 @@ const ROWS: &[Row] = &[
         says: "TLS transport is not supported for disk protocol '…'",
         rule: "network-server-refused",
         since: ANY,
-        disk: |_| {
-            let mut disk = on_server("iscsi", "iqn.2013-07.com.example:a", 1);
-            disk.child("source").set("tls", "yes");
-            disk
-        },
+        disk: |_| over_tls("iscsi", "iqn.2013-07.com.example:a"),
     },
     Row {
         says: "TLS transport is not supported for disk protocol '…'",
         rule: "network-server-refused",
         since: ANY,
-        disk: |_| {
-            let mut disk = on_server("https", "a.iso", 1);
-            disk.child("source").set("tls", "yes");
-            disk
-        },
+        disk: |_| over_tls("https", "a.iso"),
     },
     Row {
         says: "nbd protocol accepts only one host",
@@ -129,31 +121,19 @@ const ROWS: &[Row] = &[
         says: "TLS transport is not supported for disk protocol '…'",
         rule: "network-server-refused",
         since: ANY,
-        disk: |_| {
-            let mut disk = on_server("rbd", "pool/a", 1);
-            disk.child("source").set("tls", "yes");
-            disk
-        },
+        disk: |_| over_tls("rbd", "pool/a"),
     },
     Row {
         says: "TLS transport is not supported for disk protocol '…'",
         rule: "network-server-refused",
         since: ANY,
-        disk: |_| {
-            let mut disk = on_server("ssh", "a", 1);
-            disk.child("source").set("tls", "yes");
-            disk
-        },
+        disk: |_| over_tls("ssh", "a"),
     },
     Row {
         says: "TLS transport is not supported for disk protocol '…'",
         rule: "network-server-refused",
         since: ANY,
-        disk: |_| {
-            let mut disk = on_server("gluster", "pool/a", 1);
-            disk.child("source").set("tls", "yes");
-            disk
-        },
+        disk: |_| over_tls("gluster", "pool/a"),
     },
     Row {
         says: "storage format '…' does not support backing store",
@@ -213,6 +193,13 @@ const ROWS: &[Row] = &[
         },
     },
 ];
+
+/// A disk on one server, to be spoken to over TLS.
+fn over_tls(protocol: &str, name: &str) -> Element {
+    let mut disk = on_server(protocol, name, 1);
+    disk.child("source").set("tls", "yes");
+    disk
+}
 
 /// A disk on this many servers.
 fn on_server(protocol: &str, name: &str, servers: usize) -> Element {
