@@ -2,8 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::Error;
+
+/// Signals that are this close together are one request.
+const SAME_REQUEST: Duration = Duration::from_secs(1);
 
 /// A request to stop, seen by everybody who holds a clone.
 #[derive(Clone, Debug, Default)]
@@ -15,21 +22,32 @@ impl Cancel {
         Cancel::default()
     }
 
-    /// A token that Ctrl-C and a request to terminate use; the second one ends the process at once.
+    /// A token that Ctrl-C and a request to terminate use.
+    ///
+    /// Signals within a second of the first count as one: `timeout` and a terminal signal the process and its group.
+    /// A later one ends the process at once, and the next start cleans up.
     ///
     /// # Errors
     /// If the operating system refuses the handlers.
     pub fn on_signals() -> std::io::Result<Self> {
         let cancel = Cancel::new();
-        for signal in [
-            signal_hook::consts::SIGINT,
-            signal_hook::consts::SIGTERM,
-            signal_hook::consts::SIGHUP,
-        ] {
-            // The order matters: the first signal finds the flag unset here, and sets it below.
-            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&cancel.0))?;
-            signal_hook::flag::register(signal, Arc::clone(&cancel.0))?;
-        }
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let other = cancel.clone();
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                let mut first: Option<Instant> = None;
+                for _ in signals.forever() {
+                    match first {
+                        None => {
+                            first = Some(Instant::now());
+                            other.cancel();
+                        }
+                        Some(first) if first.elapsed() < SAME_REQUEST => {}
+                        Some(_) => signal_hook::low_level::exit(130),
+                    }
+                }
+            })?;
         Ok(cancel)
     }
 

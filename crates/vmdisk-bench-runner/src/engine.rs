@@ -1,6 +1,7 @@
 //! What turns cells into measurements.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -16,7 +17,8 @@ use crate::{Cancel, CellId, CellView, Error, Measurement};
 pub enum EngineKind {
     /// fio on a file or device of the host: no QEMU at all.
     HostFio,
-    /// `qemu-img bench`: QEMU's block layer, no device model.
+    /// `qemu-img bench`, retired: it sends requests in order, whatever the workload says. Results made with it can
+    /// still be read.
     QemuImgBench,
     /// qemu-storage-daemon's vhost-user-blk export: block layer, virtqueue and event loop, no guest.
     StorageDaemon,
@@ -29,10 +31,9 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// Every engine.
-    pub const ALL: [EngineKind; 6] = [
+    /// Every engine that a plan may name.
+    pub const ALL: [EngineKind; 5] = [
         EngineKind::HostFio,
-        EngineKind::QemuImgBench,
         EngineKind::StorageDaemon,
         EngineKind::StorageDaemonNbd,
         EngineKind::Guest,
@@ -56,7 +57,7 @@ impl EngineKind {
         match self {
             EngineKind::HostFio => "the host's file or device, without QEMU",
             EngineKind::QemuImgBench => {
-                "QEMU's block layer and image format, without a device model"
+                "QEMU's block layer and image format, with requests in order at a fixed stride"
             }
             EngineKind::StorageDaemon => {
                 "QEMU's block layer behind a virtqueue and an event loop, without a guest"
@@ -113,8 +114,8 @@ pub trait Engine {
     /// How long one start of a batch takes beyond the time of its workloads, about.
     fn overhead(&self) -> Duration;
 
-    /// How many bytes of the file system the storage of one configuration takes at most, given all of its cells.
-    fn space_bytes(&self, cells: &[CellView<'_>]) -> u64;
+    /// Bytes that files take at most at once, by the directory they are made in, given all cells of the engine.
+    fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)>;
 
     /// Makes what the cells of one configuration need, once.
     ///

@@ -10,7 +10,6 @@ mod image_file;
 pub(crate) mod latency;
 mod node;
 pub(crate) mod noise;
-mod qemu_img_bench;
 mod storage_daemon;
 mod version;
 mod workplace;
@@ -19,11 +18,10 @@ pub use workplace::{KernelSource, Workplace};
 
 use crate::{CellView, Emit, Engine, EngineKind, Error, Measurement, RunContext};
 
-/// An engine over the storage of a run; `None` for [`EngineKind::Mock`], which measures nothing.
+/// An engine over the storage of a run; `None` for kinds that measure nothing here.
 pub fn engine(kind: EngineKind, workplace: &Workplace) -> Option<Box<dyn Engine>> {
     match kind {
         EngineKind::HostFio => Some(Box::new(host_fio::HostFio::new(workplace))),
-        EngineKind::QemuImgBench => Some(Box::new(qemu_img_bench::QemuImgBench::new(workplace))),
         EngineKind::StorageDaemon => Some(Box::new(storage_daemon::StorageDaemon::new(
             workplace,
             storage_daemon::Client::VhostUser,
@@ -33,7 +31,7 @@ pub fn engine(kind: EngineKind, workplace: &Workplace) -> Option<Box<dyn Engine>
             storage_daemon::Client::Nbd,
         ))),
         EngineKind::Guest => Some(Box::new(guest::Guest::new(workplace))),
-        EngineKind::Mock => None,
+        EngineKind::Mock | EngineKind::QemuImgBench => None,
     }
 }
 

@@ -34,6 +34,12 @@ pub enum Error {
         /// The check that refused, and what it saw.
         why: String,
     },
+    /// Storage that a run was to use cannot be used.
+    #[error("{}", refusals.join("; "))]
+    Unusable {
+        /// Each refusal once.
+        refusals: Vec<String>,
+    },
     /// A program failed.
     #[error("{program} failed: {detail}")]
     Program {
@@ -90,6 +96,14 @@ impl Error {
             doing,
             path: path.as_ref().to_owned(),
             source,
+        }
+    }
+
+    /// The directory for the results of a run exists already.
+    pub fn output_exists(directory: &Path) -> Self {
+        Error::Refused {
+            what: format!("to measure into {}", directory.display()),
+            why: "it exists already".to_owned(),
         }
     }
 

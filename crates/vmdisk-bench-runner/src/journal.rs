@@ -99,6 +99,20 @@ pub enum Entry {
     },
 }
 
+impl Entry {
+    /// The sample, if it is one.
+    pub fn sample(&self) -> Option<&Sample> {
+        match self {
+            Entry::Sample(sample) => Some(sample),
+            Entry::Failure { .. }
+            | Entry::Round(_)
+            | Entry::LeftOut { .. }
+            | Entry::Resumed { .. }
+            | Entry::Ended { .. } => None,
+        }
+    }
+}
+
 /// Where a run's entries go.
 pub trait Log {
     /// Adds an entry, and returns once it is kept.
@@ -165,13 +179,12 @@ pub fn taken(entries: &[Entry]) -> Duration {
 }
 
 impl Journal {
-    /// Begins a run in a directory that must not hold one yet.
+    /// Begins a run in a directory that must not exist yet.
     ///
     /// # Errors
-    /// If there is a run already, or the directory cannot be written.
+    /// If there is something already, or the directory cannot be created.
     pub fn create(directory: &Path, header: &Header) -> Result<Self, Error> {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| Error::io("create", directory, error))?;
+        make_directory(directory)?;
         let path = directory.join(HEADER);
         let mut text = serde_json::to_string_pretty(header)
             .expect("a header holds only text, numbers and maps with text as keys");
@@ -180,15 +193,7 @@ impl Journal {
             .write(true)
             .create_new(true)
             .open(&path)
-            .map_err(|error| {
-                if error.kind() == std::io::ErrorKind::AlreadyExists {
-                    return Error::Refused {
-                        what: format!("to measure into {}", directory.display()),
-                        why: "it holds a run already".to_owned(),
-                    };
-                }
-                Error::io("create", &path, error)
-            })?;
+            .map_err(|error| Error::io("create", &path, error))?;
         file.write_all(text.as_bytes())
             .and_then(|()| file.sync_all())
             .map_err(|error| Error::io("write", &path, error))?;
@@ -280,6 +285,19 @@ impl Log for Journal {
     }
 }
 
+/// Creates the directory of a run; what exists is never written into.
+fn make_directory(directory: &Path) -> Result<(), Error> {
+    if let Some(parent) = directory.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| Error::io("create", parent, error))?;
+    }
+    std::fs::create_dir(directory).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            return Error::output_exists(directory);
+        }
+        Error::io("create", directory, error)
+    })
+}
+
 fn malformed(path: &Path, line: Option<usize>, message: &impl std::fmt::Display) -> Error {
     Error::Malformed {
         place: Place {
@@ -342,41 +360,49 @@ mod tests {
 
     #[test]
     fn what_was_appended_is_read_again_and_a_line_cut_off_is_dropped() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut journal = Journal::create(directory.path(), &header()).unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("run");
+        let mut journal = Journal::create(&directory, &header()).unwrap();
         journal.append(&sample(1)).unwrap();
         journal.append(&sample(2)).unwrap();
-        let path = directory.path().join(JOURNAL);
+        let path = directory.join(JOURNAL);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, &text[..text.len() - 9]).unwrap();
 
-        let (mut journal, read) = Journal::resume(directory.path()).unwrap();
+        let (mut journal, read) = Journal::resume(&directory).unwrap();
         assert!(read.is_cut_off);
         assert_eq!(read.header, header());
         assert_eq!(read.entries, [sample(1)]);
         journal.append(&sample(3)).unwrap();
-        let read = Journal::read(directory.path()).unwrap();
+        let read = Journal::read(&directory).unwrap();
         assert!(!read.is_cut_off);
         assert_eq!(read.entries, [sample(1), sample(3)]);
     }
 
     #[test]
-    fn a_second_run_never_overwrites_a_first() {
-        let directory = tempfile::tempdir().unwrap();
-        Journal::create(directory.path(), &header()).unwrap();
-        let error = Journal::create(directory.path(), &header()).unwrap_err();
+    fn a_run_never_writes_into_a_directory_that_exists() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("run");
+        Journal::create(&directory, &header()).unwrap();
+        let error = Journal::create(&directory, &header()).unwrap_err();
         assert!(
-            error.to_string().ends_with(": it holds a run already"),
+            error.to_string().ends_with(": it exists already"),
             "{error}"
         );
+        let files = parent.path().join("files");
+        std::fs::create_dir(&files).unwrap();
+        std::fs::write(files.join("result.json"), "mine").unwrap();
+        assert!(Journal::create(&files, &header()).is_err());
+        assert_eq!(std::fs::read_dir(&files).unwrap().count(), 1);
     }
 
     #[test]
     fn a_spoilt_line_is_told_with_its_number() {
-        let directory = tempfile::tempdir().unwrap();
-        Journal::create(directory.path(), &header()).unwrap();
-        std::fs::write(directory.path().join(JOURNAL), "{}\n").unwrap();
-        let error = Journal::read(directory.path()).unwrap_err();
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("run");
+        Journal::create(&directory, &header()).unwrap();
+        std::fs::write(directory.join(JOURNAL), "{}\n").unwrap();
+        let error = Journal::read(&directory).unwrap_err();
         assert!(error.to_string().contains("journal.jsonl:1: "), "{error}");
     }
 }

@@ -45,7 +45,7 @@ pub use measurement::{
 };
 pub use method::{
     Comparison, Ended, Estimate, Event, FEWEST_ROUNDS, Interval, Machine, Noise, Repetition, Round,
-    Runner, Settings, Summary, Surroundings, Values, Verdict, estimate, ratio_interval,
+    Runner, SLOWEST, Settings, Summary, Surroundings, Values, Verdict, estimate, ratio_interval,
     unpaired_interval,
 };
 pub use plan::{

@@ -1,6 +1,7 @@
 //! An engine without a disk: planted numbers, for tests of everything around engines.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::method::Random;
@@ -130,8 +131,8 @@ impl Engine for Mock {
         Duration::ZERO
     }
 
-    fn space_bytes(&self, cells: &[CellView<'_>]) -> u64 {
-        cells.first().map_or(0, |cell| cell.configuration.size.0)
+    fn space(&self, _cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
+        Vec::new()
     }
 
     fn prepare(&mut self, _cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {

@@ -7,6 +7,7 @@
 mod claim;
 mod configured;
 mod family;
+mod loop_file;
 mod marker;
 mod node;
 mod prepare;
@@ -20,4 +21,6 @@ pub use marker::Marker;
 pub use node::Identity;
 pub use prepare::{Preparation, prepare};
 pub use refusal::{Check, Refusal, Refused};
-pub use scratch::{Scratch, ScratchError, clear_left_over};
+pub use scratch::{Scratch, ScratchError, check_room, clear_left_over};
+
+pub(crate) use loop_file::is_buffered;

@@ -141,6 +141,55 @@ fn refused(device: &str, file: &str, expected: &[Check]) -> Refused {
 }
 
 #[test]
+fn a_loop_device_is_refused_while_a_qemu_has_its_file_open_or_another_loop_is_over_it() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 64, &[])?;
+        let socket = devices.path("nbd");
+        let node = format!("driver=file,node-name=d,filename={file}");
+        let server = format!("addr.type=unix,addr.path={socket}");
+        devices.start(
+            "qemu-storage-daemon",
+            &[
+                "--blockdev",
+                &node,
+                "--nbd-server",
+                &server,
+                "--export",
+                "type=nbd,id=e,node-name=d,writable=on",
+            ],
+        )?;
+        let until = Instant::now() + Duration::from_secs(10);
+        while !Path::new(&socket).exists() {
+            if Instant::now() > until {
+                return Err("qemu-storage-daemon did not come up".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok((devices, device, file))
+    })();
+    let Some((mut devices, device, file)) = needed(made) else {
+        return;
+    };
+    let refusal = refused(&device, &file, &[Check::LoopFile]).to_string();
+    assert!(refusal.contains("qemu-storage"), "{refusal}");
+    assert!(refusal.contains("holds a lock"), "{refusal}");
+    for mut child in devices.children.drain(..) {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    // Another loop device over the same file is another name of the same bytes.
+    let other = run("losetup", &["--find", "--show", &file]).unwrap();
+    let refusal = refused(&device, &file, &[Check::LoopFile]).to_string();
+    run("losetup", &["--detach", &other]).unwrap();
+    assert!(
+        refusal.contains("is a loop over the same file"),
+        "{refusal}"
+    );
+    prepare(Path::new(&device)).unwrap();
+}
+
+#[test]
 fn a_file_system_that_is_mounted_is_refused_through_a_link_too() {
     let made = (|| {
         let mut devices = Devices::new()?;

@@ -155,36 +155,6 @@ fn an_install_is_replayed_on_the_host() {
 }
 
 #[test]
-fn qemu_img_bench_measures_each_format_with_the_nodes_that_we_write() {
-    if !has(&["qemu-img"]) {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let plan = plan(
-        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 0.1\nphases: [first-touch, steady]\n\
-         workloads: [4k-random-write-qd1-sync]\n\
-         fixed: {engine: qemu-img-bench, cache: none, aio: native}\n\
-         configurations:\n- {name: qcow2, format: qcow2, preallocation: metadata}\n\
-         - {name: unsafe, format: qcow2, cache: unsafe, aio: threads}\n",
-    );
-    let results = measured(&plan, directory.path());
-    assert_eq!(results.len(), 4);
-    for result in &results {
-        let measured = whole(&plan, result);
-        let line = measured.commands[0].argv.join(" ");
-        assert!(line.contains("json:{"), "{line}");
-        let cell = plan.view(result.0);
-        assert_eq!(
-            line.contains("\"aio\":\"native\""),
-            cell.configuration.name != "unsafe",
-            "{line}"
-        );
-        assert!(measured.semantics.flushes_asked > Some(5), "{measured:?}");
-    }
-    assert!(is_empty(directory.path()));
-}
-
-#[test]
 fn a_storage_daemon_is_driven_over_vhost_user_blk_and_nbd() {
     if !has(&["qemu-storage-daemon", "qemu-img", "fio"]) {
         return;

@@ -1,4 +1,4 @@
-//! `vmdisk bench` with a real program that measures: qemu-img.
+//! `vmdisk bench` with a real program that measures: qemu-storage-daemon.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -17,10 +17,16 @@ seconds: 0.1
 ramp: 0
 phases: [steady]
 workloads: [4k-random-read-qd32]
-fixed: {engine: qemu-img-bench, cache: none, aio: threads}
+fixed: {engine: storage-daemon, cache: none, aio: threads}
 matrix: {format: [raw, qcow2]}
 baseline: {format: raw}
 ";
+
+fn has_programs() -> bool {
+    ["qemu-img", "qemu-storage-daemon"]
+        .into_iter()
+        .all(has_program)
+}
 
 /// A directory with the plan in it.
 fn place() -> tempfile::TempDir {
@@ -62,7 +68,7 @@ fn names(place: &Path) -> Vec<String> {
 #[test]
 fn a_run_ends_with_its_reports_and_leaves_no_image() {
     let name = "a_run_ends_with_its_reports_and_leaves_no_image";
-    if !real(has_program("qemu-img"), name, "qemu-img") {
+    if !real(has_programs(), name, "qemu-img and qemu-storage-daemon") {
         return;
     }
     let place = place();
@@ -100,7 +106,10 @@ fn a_run_ends_with_its_reports_and_leaves_no_image() {
     let result: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(result["samples"].as_array().unwrap().len(), 12);
     let commands = &result["samples"][0]["measurement"]["commands"];
-    assert!(commands.to_string().contains("qemu-img"), "{commands}");
+    assert!(
+        commands.to_string().contains("qemu-storage-daemon"),
+        "{commands}"
+    );
     // Its facts are those that its header names.
     let facts = vmdisk(place.path(), &["facts", "check", "out/facts.json"]);
     assert_eq!(facts.code, 0, "{}", facts.stderr);
@@ -144,7 +153,7 @@ fn a_run_ends_with_its_reports_and_leaves_no_image() {
     let second = bench(place.path(), "out", &[]);
     assert_eq!(second.code, 2);
     assert!(
-        second.stderr.contains("it holds a run already"),
+        second.stderr.contains("it exists already"),
         "{}",
         second.stderr
     );
@@ -156,7 +165,7 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
     for (more, why) in [
         (
             vec!["--size", "3G"],
-            "its images take 12 GiB at once, and 5.0 GiB are allowed",
+            "its images take 9.0 GiB at once, and 5.0 GiB are allowed",
         ),
         (vec!["--seconds", "100"], "6 rounds take about"),
         (
@@ -172,12 +181,95 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
             .stderr
             .contains("nothing of formats can be measured here");
         assert!(
-            run.stderr.contains(why) || (is_missing && !has_program("qemu-img")),
+            run.stderr.contains(why) || (is_missing && !has_programs()),
             "{}",
             run.stderr
         );
     }
     assert_eq!(names(place.path()), ["plan.yaml"]);
+}
+
+#[test]
+fn a_directory_with_files_of_the_user_is_never_written_into() {
+    let place = place();
+    let mine = place.path().join("precious");
+    std::fs::create_dir(&mine).unwrap();
+    let files = [
+        "result.json",
+        "report.html",
+        "report.md",
+        "samples.csv",
+        "facts.json",
+    ];
+    for file in files {
+        std::fs::write(mine.join(file), "mine").unwrap();
+    }
+    let run = bench(place.path(), "precious", &[]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    let is_missing = run.stderr.contains("nothing to compare");
+    assert!(
+        run.stderr.contains("it exists already") || (is_missing && !has_programs()),
+        "{}",
+        run.stderr
+    );
+    for file in files {
+        assert_eq!(
+            std::fs::read_to_string(mine.join(file)).unwrap(),
+            "mine",
+            "{file}"
+        );
+    }
+    assert_eq!(names(&mine).len(), files.len());
+}
+
+#[test]
+fn a_run_with_nothing_to_compare_is_refused_with_what_was_left_out() {
+    let place = tempfile::tempdir().unwrap();
+    let text = PLAN
+        .replace(
+            "engine: storage-daemon, cache: none, aio: threads",
+            "engine: host-fio",
+        )
+        .replace(
+            "matrix: {format: [raw, qcow2]}",
+            "configurations: [{name: raw, format: raw}, {name: qcow2, format: qcow2}]",
+        )
+        .replace("baseline: {format: raw}", "baseline: {name: raw}");
+    std::fs::write(place.path().join("plan.yaml"), text).unwrap();
+    let run = bench(place.path(), "out", &[]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("qcow2: host-fio does not use format=qcow2"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("nothing to compare"), "{}", run.stderr);
+    let dry = bench(place.path(), "out", &["--dry-run"]);
+    assert_eq!(dry.code, 0, "{}", dry.stderr);
+    assert!(
+        dry.stdout
+            .contains("this run would be refused:\n  nothing to compare"),
+        "{}",
+        dry.stdout
+    );
+    assert_eq!(names(place.path()), ["plan.yaml"]);
+}
+
+#[test]
+fn a_run_that_gets_the_same_signal_twice_cleans_up() {
+    let name = "a_run_that_gets_the_same_signal_twice_cleans_up";
+    if !real(has_programs(), name, "qemu-img and qemu-storage-daemon") {
+        return;
+    }
+    let place = place();
+    let child = start(place.path());
+    signal(&child, "-TERM");
+    signal(&child, "-TERM");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(names(place.path()), ["out", "plan.yaml"]);
+    assert!(place.path().join("out/report.html").exists());
 }
 
 /// Starts a long run and waits for its first samples.
@@ -225,7 +317,7 @@ fn signal(child: &Child, signal: &str) {
 #[test]
 fn a_run_that_is_interrupted_keeps_its_samples_and_goes_on() {
     let name = "a_run_that_is_interrupted_keeps_its_samples_and_goes_on";
-    if !real(has_program("qemu-img"), name, "qemu-img") {
+    if !real(has_programs(), name, "qemu-img and qemu-storage-daemon") {
         return;
     }
     let place = place();
@@ -253,9 +345,9 @@ fn a_run_that_is_interrupted_keeps_its_samples_and_goes_on() {
     let resumed = vmdisk(place.path(), &["bench", "resume", "out", "--noisy"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     assert!(
-        resumed.stderr.contains("round 8 of 8"),
+        resumed.stdout.contains("\n8 rounds, seed 2"),
         "{}",
-        resumed.stderr
+        resumed.stdout
     );
     assert!(
         !resumed.stdout.contains("it can go on"),
@@ -268,7 +360,7 @@ fn a_run_that_is_interrupted_keeps_its_samples_and_goes_on() {
 #[test]
 fn a_run_that_is_killed_leaves_a_journal_and_the_next_start_takes_its_images_away() {
     let name = "a_run_that_is_killed_leaves_a_journal_and_the_next_start_takes_its_images_away";
-    if !real(has_program("qemu-img"), name, "qemu-img") {
+    if !real(has_programs(), name, "qemu-img and qemu-storage-daemon") {
         return;
     }
     let place = place();

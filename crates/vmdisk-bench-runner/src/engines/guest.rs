@@ -5,6 +5,7 @@ mod session;
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use vmdisk_facts::Target;
@@ -12,7 +13,7 @@ use vmdisk_model::FrontendKind;
 
 use super::fio::{self, Installed, IoEngine};
 use super::version;
-use super::workplace::{Place, Workplace};
+use super::workplace::{Fresh, Place, Workplace};
 use crate::guest::message::PLACEHOLDER;
 use crate::guest::{Archive, Kernel, libraries};
 use crate::programs;
@@ -331,24 +332,15 @@ impl Engine for Guest {
         }
     }
 
-    fn space_bytes(&self, cells: &[CellView<'_>]) -> u64 {
-        let fresh = cells
-            .iter()
-            .filter(|cell| cell.phase == Phase::FirstTouch)
-            .count() as u64;
-        let size = cells
-            .first()
-            .map_or(0, |cell| Workplace::space_bytes(std::slice::from_ref(cell)));
-        // Those of one boot are there at the same time.
-        Workplace::space_bytes(cells) + size * fresh.saturating_sub(1)
+    fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
+        self.workplace.space(cells, Fresh::Together)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
         if self.archive.is_none() {
             self.archive = Some(self.build_archive()?);
         }
-        self.workplace
-            .prepare(cells, self.space_bytes(cells), cancel)
+        self.workplace.prepare(cells, cancel)
     }
 
     fn run(

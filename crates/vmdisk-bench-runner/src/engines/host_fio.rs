@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::fio::{self, Installed, IoEngine, Target};
 use super::flushes::CountedDevice;
 use super::one_by_one;
-use super::workplace::{Place, Workplace};
+use super::workplace::{Fresh, Place, Workplace};
 use crate::programs;
 use crate::{
     Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase, RunContext,
@@ -100,13 +100,12 @@ impl Engine for HostFio {
         Duration::from_millis(500)
     }
 
-    fn space_bytes(&self, cells: &[CellView<'_>]) -> u64 {
-        Workplace::space_bytes(cells)
+    fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
+        self.workplace.space(cells, Fresh::OneAtATime)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
-        self.workplace
-            .prepare(cells, self.space_bytes(cells), cancel)
+        self.workplace.prepare(cells, cancel)
     }
 
     fn run(

@@ -28,6 +28,23 @@ fn format(configuration: &Configuration) -> Format {
         .unwrap_or(Format::Raw)
 }
 
+/// Bytes that an image takes at most, with its tables.
+pub(super) fn largest_bytes(configuration: &Configuration) -> u64 {
+    let size = configuration.size.0;
+    if format(configuration) == Format::Raw {
+        return size;
+    }
+    size + size / 64 + (1 << 20)
+}
+
+/// Bytes of the file that an image is filled from; raw images are filled directly.
+pub(super) fn filling_bytes(configuration: &Configuration) -> u64 {
+    if format(configuration) == Format::Raw {
+        return 0;
+    }
+    configuration.size.0
+}
+
 /// Makes the file of an image as its configuration says.
 pub(super) fn create(
     scratch: &Scratch,

@@ -66,33 +66,6 @@ impl Nodes {
             .and_then(|node| node["node-name"].as_str())
             .unwrap_or_default()
     }
-
-    /// All of them as one pseudo file name, for programs that take no blockdevs.
-    pub(crate) fn file_name(&self) -> String {
-        let mut nodes: Vec<Value> = self.blockdevs.clone();
-        let mut whole = nodes.pop().unwrap_or_default();
-        put_in(&mut whole, &nodes);
-        format!("json:{whole}")
-    }
-}
-
-/// Puts nodes in where they are named, and takes their names away.
-fn put_in(node: &mut Value, others: &[Value]) {
-    let Some(members) = node.as_object_mut() else {
-        return;
-    };
-    members.remove("node-name");
-    for key in ["file", "backing"] {
-        let named = members
-            .get(key)
-            .and_then(Value::as_str)
-            .and_then(|name| others.iter().find(|other| other["node-name"] == name))
-            .cloned();
-        if let Some(mut named) = named {
-            put_in(&mut named, others);
-            members.insert(key.to_owned(), named);
-        }
-    }
 }
 
 /// Puts the path of what was made into a disk.
@@ -131,7 +104,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn nodes_become_one_file_name_without_names() {
+    fn the_last_node_is_the_top_and_each_has_an_option() {
         let nodes = Nodes {
             blockdevs: vec![
                 json!({"driver": "file", "node-name": "f", "filename": "/a b.qcow2", "cache": {"direct": true}}),
@@ -139,13 +112,6 @@ mod tests {
             ],
         };
         assert_eq!(nodes.top(), "d");
-        let name = nodes.file_name();
-        let value: Value = serde_json::from_str(name.strip_prefix("json:").unwrap()).unwrap();
-        assert_eq!(
-            value,
-            json!({"driver": "qcow2", "cache": {"direct": true},
-                   "file": {"driver": "file", "filename": "/a b.qcow2", "cache": {"direct": true}}})
-        );
         assert_eq!(nodes.words("--blockdev").len(), 4);
     }
 }

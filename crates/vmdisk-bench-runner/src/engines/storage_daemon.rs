@@ -1,6 +1,7 @@
 //! qemu-storage-daemon: QEMU's block layer behind a virtqueue and an event loop, or behind an NBD socket.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use vmdisk_facts::Target;
@@ -11,7 +12,7 @@ use super::fio::{self, Installed, IoEngine, Target as FioTarget};
 use super::flushes::CountedDevice;
 use super::generator::{self, Driven, Range};
 use super::node::Nodes;
-use super::workplace::{Place, Workplace};
+use super::workplace::{Fresh, Place, Workplace};
 use super::{one_by_one, version};
 use crate::programs;
 use crate::{
@@ -195,13 +196,12 @@ impl Engine for StorageDaemon {
         Duration::from_secs(1)
     }
 
-    fn space_bytes(&self, cells: &[CellView<'_>]) -> u64 {
-        Workplace::space_bytes(cells)
+    fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
+        self.workplace.space(cells, Fresh::OneAtATime)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
-        self.workplace
-            .prepare(cells, self.space_bytes(cells), cancel)
+        self.workplace.prepare(cells, cancel)
     }
 
     fn run(

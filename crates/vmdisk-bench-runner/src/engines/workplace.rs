@@ -1,8 +1,9 @@
 //! Where the storage of configurations is made: new files in fresh directories, devices that are held, thin pools.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -12,7 +13,7 @@ use vmdisk_facts::DeviceNumber;
 use super::image_file;
 use crate::guest::Kernel;
 use crate::host_changes::{self, Change, HostChanges, QueueSetting};
-use crate::safety::{ClaimedDevice, Scratch};
+use crate::safety::{self, ClaimedDevice, Scratch};
 use crate::{Cancel, CellView, Configuration, Error, Measurement, Phase, Storage};
 
 /// Where a disk's bytes are, and which of them may be written.
@@ -30,10 +31,30 @@ impl Place {
     /// What a reader of figures should know of it.
     pub(crate) fn notes(&self) -> Option<String> {
         if self.is_device {
-            return None;
+            return buffered_loop_note(&self.path);
         }
         file_system_note(&self.path)
     }
+}
+
+/// How many images that are made anew for a sample are there at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fresh {
+    /// One, as each sample is measured on its own.
+    OneAtATime,
+    /// All, as the disks of one boot.
+    Together,
+}
+
+/// Bytes in one directory.
+#[derive(Debug, Default)]
+struct Space {
+    /// Images that stay for the whole run.
+    kept: u64,
+    /// The largest file that an image is filled from.
+    filling: u64,
+    /// Images that are made anew.
+    fresh: u64,
 }
 
 /// Which kernel guests boot.
@@ -61,8 +82,6 @@ pub struct Workplace(Rc<RefCell<Inside>>);
 struct Inside {
     directory: PathBuf,
     changes_folder: PathBuf,
-    /// Bytes that the largest of what is made takes, for the check of free room.
-    needed_bytes: u64,
     /// Fresh directories, by the directory they are in and whether their files are not copied on writing.
     scratches: BTreeMap<(PathBuf, bool), Scratch>,
     devices: BTreeMap<PathBuf, ClaimedDevice>,
@@ -90,7 +109,6 @@ impl Workplace {
         Self(Rc::new(RefCell::new(Inside {
             directory: directory.to_owned(),
             changes_folder: changes_folder.to_owned(),
-            needed_bytes: 0,
             scratches: BTreeMap::new(),
             devices: BTreeMap::new(),
             changes: None,
@@ -157,39 +175,81 @@ impl Workplace {
         }
     }
 
-    /// Bytes of the file system that the storage of a configuration takes at most, given all of its cells.
-    pub(crate) fn space_bytes(cells: &[CellView<'_>]) -> u64 {
-        let Some(first) = cells.first() else {
-            return 0;
-        };
-        let size = first.configuration.size.0;
-        match first.configuration.storage {
-            Storage::Device { .. } | Storage::ThinVolume { .. } => 0,
-            Storage::File { .. } => {
-                // An image with its tables; what it is filled from goes before the next is made.
-                let image = size + size / 64 + (1 << 20);
-                let has = |phase: Phase| u64::from(cells.iter().any(|cell| cell.phase == phase));
-                image * (has(Phase::FirstTouch) + 2 * has(Phase::Steady))
+    /// Bytes that files take at most at once, by the directory they are made in, given all cells of an engine.
+    pub(crate) fn space(&self, cells: &[CellView<'_>], fresh: Fresh) -> Vec<(PathBuf, u64)> {
+        let mut spaces: BTreeMap<PathBuf, Space> = BTreeMap::new();
+        let mut steady = BTreeSet::new();
+        for cell in cells {
+            let configuration = cell.configuration;
+            let Storage::File { directory, .. } = &configuration.storage else {
+                continue;
+            };
+            let directory = directory
+                .clone()
+                .unwrap_or_else(|| self.0.borrow().directory.clone());
+            let space = spaces.entry(directory).or_default();
+            match (cell.phase, fresh) {
+                (Phase::Steady, _) if steady.insert(&configuration.name) => {
+                    space.kept += image_file::largest_bytes(configuration);
+                    space.filling = space.filling.max(image_file::filling_bytes(configuration));
+                }
+                (Phase::Steady, _) => {}
+                (Phase::FirstTouch, Fresh::OneAtATime) => {
+                    space.fresh = space.fresh.max(image_file::largest_bytes(configuration));
+                }
+                (Phase::FirstTouch, Fresh::Together) => {
+                    space.fresh += image_file::largest_bytes(configuration);
+                }
             }
         }
+        spaces
+            .into_iter()
+            .map(|(directory, space)| (directory, space.kept + space.filling.max(space.fresh)))
+            .collect()
     }
 
-    /// Makes what stays for the whole run, and keeps room for the rest.
-    pub(crate) fn prepare(
-        &self,
-        cells: &[CellView<'_>],
-        space_bytes: u64,
-        cancel: &Cancel,
-    ) -> Result<(), Error> {
-        let mut inside = self.0.borrow_mut();
-        inside.needed_bytes = inside.needed_bytes.saturating_add(space_bytes);
-        drop(inside);
+    /// Makes what stays for the whole run.
+    pub(crate) fn prepare(&self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
         for cell in cells {
             if cell.phase == Phase::Steady {
                 self.steady(cell.configuration, cancel)?;
             }
         }
         Ok(())
+    }
+
+    /// Checks before a run that files can be made in every directory of a plan and that its devices can be written on,
+    /// and takes hold of the devices.
+    ///
+    /// # Errors
+    /// Everything that is refused, each once.
+    pub fn check<'a>(
+        &self,
+        configurations: impl IntoIterator<Item = &'a Configuration>,
+    ) -> Result<(), Error> {
+        let mut refused = BTreeSet::new();
+        let mut inside = self.0.borrow_mut();
+        for configuration in configurations {
+            let usable = match &configuration.storage {
+                Storage::File { directory, no_cow } => {
+                    let parent = directory
+                        .clone()
+                        .unwrap_or_else(|| inside.directory.clone());
+                    inside.scratch(&parent, *no_cow).map(|_| ())
+                }
+                Storage::Device { path, serial, .. } => inside.claim(path, serial),
+                Storage::ThinVolume { .. } => Ok(()),
+            };
+            if let Err(error) = usable {
+                refused.insert(error.to_string());
+            }
+        }
+        if refused.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Unusable {
+            refusals: refused.into_iter().collect(),
+        })
     }
 
     /// Measures a cell on its storage, which is ready before and, where it was made for this sample alone, gone after.
@@ -376,12 +436,10 @@ impl Inside {
             &std::path::absolute(parent).map_err(|error| Error::io("find", parent, error))?;
         let key = (parent.to_owned(), no_cow);
         if !self.scratches.contains_key(&key) {
-            // Several directories may be on one file system, which has to have room for all.
-            let scratch =
-                Scratch::create(parent, self.needed_bytes).map_err(|error| Error::Refused {
-                    what: "to make files".to_owned(),
-                    why: error.to_string(),
-                })?;
+            let scratch = Scratch::create(parent).map_err(|error| Error::Refused {
+                what: "to make files".to_owned(),
+                why: error.to_string(),
+            })?;
             if no_cow {
                 let path = scratch.path();
                 let set = File::open(path).and_then(|directory| {
@@ -394,6 +452,22 @@ impl Inside {
             self.scratches.insert(key.clone(), scratch);
         }
         Ok(&self.scratches[&key])
+    }
+
+    /// Takes hold of a device, if it is the one that was confirmed.
+    fn claim(&mut self, path: &Path, serial: &str) -> Result<(), Error> {
+        if !self.devices.contains_key(path) {
+            let device = ClaimedDevice::claim(path).map_err(|refused| refusal(path, &refused))?;
+            self.devices.insert(path.to_owned(), device);
+        }
+        let identity = &self.devices[path].marker().identity;
+        if identity != serial {
+            return Err(Error::Refused {
+                what: format!("to write on {}", path.display()),
+                why: format!("its serial number is {identity}, and {serial} was confirmed"),
+            });
+        }
+        Ok(())
     }
 
     fn make(&mut self, configuration: &Configuration, cancel: &Cancel) -> Result<Place, Error> {
@@ -416,22 +490,8 @@ impl Inside {
                 serial,
                 scheduler: _,
             } => {
-                if !self.devices.contains_key(path) {
-                    let device =
-                        ClaimedDevice::claim(path).map_err(|refused| refusal(path, &refused))?;
-                    self.devices.insert(path.clone(), device);
-                }
-                let device = &self.devices[path];
-                if device.marker().identity != *serial {
-                    return Err(Error::Refused {
-                        what: format!("to write on {}", path.display()),
-                        why: format!(
-                            "it is {}, and {serial} was confirmed",
-                            device.marker().identity
-                        ),
-                    });
-                }
-                let usable = device.usable();
+                self.claim(path, serial)?;
+                let usable = self.devices[path].usable();
                 Ok(Place {
                     path: path.clone(),
                     offset: usable.start,
@@ -489,6 +549,20 @@ impl Inside {
             }
         }
     }
+}
+
+/// A note on a loop device that the host's page cache stands before.
+fn buffered_loop_note(path: &Path) -> Option<String> {
+    let number = fs::metadata(path).ok()?.rdev();
+    let sysfs = format!(
+        "/sys/dev/block/{}:{}",
+        rustix::fs::major(number),
+        rustix::fs::minor(number)
+    );
+    safety::is_buffered(Path::new(&sysfs)).then(|| {
+        "the device is a loop device without direct I/O: this measures the host's page cache"
+            .to_owned()
+    })
 }
 
 /// What to know of a file system that is not on a disk of this host.

@@ -153,7 +153,9 @@ fn missing(what: String) -> Error {
     Error::Missing {
         what,
         needed_for: "a guest".to_owned(),
-        help: "name a kernel and its modules with --kernel and --modules".to_owned(),
+        help: "unpack a kernel package, such as with `apt-get download linux-image-cloud-amd64` (or the package it \
+               depends on) and `dpkg-deb -x`, and name the folder with --kernel"
+            .to_owned(),
     }
 }
 

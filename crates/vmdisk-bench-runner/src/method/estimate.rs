@@ -1,16 +1,18 @@
 //! What a run will take, said before it begins.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::run::Settings;
-use crate::{CellView, Engine, EngineKind, Phase, Plan};
+use crate::safety::check_room;
+use crate::{CellView, Engine, EngineKind, Error, Phase, Plan};
 
 /// How fast storage is made and filled, about: slower than any disk that is worth measuring.
 const BYTES_PER_SECOND: f64 = 300e6;
 
 /// What a run will take.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
     /// Time to make the storage.
     pub preparation: Duration,
@@ -22,12 +24,14 @@ pub struct Estimate {
     pub most: Duration,
     /// Bytes of storage at once.
     pub bytes: u64,
+    /// The same by the directory that files are made in.
+    pub places: Vec<(PathBuf, u64)>,
 }
 
 /// What a run will take, about.
 pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -> Estimate {
     let engine_of = |kind: EngineKind| engines.iter().find(|engine| engine.kind() == kind);
-    let mut groups: BTreeMap<(usize, EngineKind), Vec<CellView<'_>>> = BTreeMap::new();
+    let mut by_engine: BTreeMap<EngineKind, Vec<CellView<'_>>> = BTreeMap::new();
     let mut batches = BTreeSet::new();
     let mut round = 0.0;
     for view in plan.views() {
@@ -38,21 +42,19 @@ pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -
         if let Some(engine) = engine_of(view.engine) {
             batches.insert((view.engine, engine.batch(&view)));
         }
-        let configuration = plan.cells[view.id.0].configuration;
-        groups
-            .entry((configuration, view.engine))
-            .or_default()
-            .push(view);
+        by_engine.entry(view.engine).or_default().push(view);
     }
     round += batches
         .iter()
         .filter_map(|(kind, _)| engine_of(*kind))
         .map(|engine| engine.overhead().as_secs_f64())
         .sum::<f64>();
-    let bytes: u64 = groups
+    let places: Vec<(PathBuf, u64)> = by_engine
         .iter()
-        .filter_map(|((_, kind), cells)| Some(engine_of(*kind)?.space_bytes(cells)))
-        .sum();
+        .filter_map(|(kind, cells)| Some(engine_of(*kind)?.space(cells)))
+        .flatten()
+        .collect();
+    let bytes: u64 = places.iter().map(|(_, bytes)| bytes).sum();
     let preparation = bytes as f64 / BYTES_PER_SECOND;
     let rounds = |count: u32| {
         let warm_up = f64::from(u8::from(settings.has_warm_up));
@@ -64,5 +66,22 @@ pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -
         least: rounds(settings.repetition.rounds),
         most: rounds(settings.repetition.most_rounds),
         bytes,
+        places,
     }
 }
+
+impl Estimate {
+    /// Checks that there is room for what the run makes.
+    ///
+    /// # Errors
+    /// The file system that has not, with what it has and what is needed.
+    pub fn check_room(&self) -> Result<(), Error> {
+        check_room(&self.places).map_err(|error| Error::Refused {
+            what: "to make files".to_owned(),
+            why: error.to_string(),
+        })
+    }
+}
+
+/// How much longer than estimated a run may take: programs of others share the machine.
+pub const SLOWEST: f64 = 2.0;

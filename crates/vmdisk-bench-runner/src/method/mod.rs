@@ -11,9 +11,10 @@ mod student;
 mod tests;
 mod values;
 
-pub use estimate::{Estimate, estimate};
+pub use estimate::{Estimate, SLOWEST, estimate};
 pub use looks::{FEWEST_ROUNDS, Repetition};
 pub use noise::{Machine, Noise, Surroundings};
+pub(crate) use run::complete_rounds;
 pub use run::{Ended, Event, Round, Runner, Settings};
 pub use statistics::{Interval, Summary, ratio_interval, unpaired_interval};
 pub use values::{Comparison, Values, Verdict};

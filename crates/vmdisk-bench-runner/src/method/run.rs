@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::estimate::{SLOWEST, estimate};
 use super::looks::Repetition;
 use super::noise::{Noise, Surroundings};
 use super::random::Random;
@@ -89,8 +90,8 @@ pub enum Event<'a> {
         done: usize,
         /// How many the round has.
         of: usize,
-        /// Time left until the run ends at the latest, about.
-        left: Option<Duration>,
+        /// Time left until the run ends: at least, and at most unless the machine grows slower.
+        left: (Duration, Duration),
     },
     /// A cell could not be measured.
     Failure {
@@ -167,62 +168,96 @@ impl Runner<'_> {
         if !disturbances.is_empty() && !self.settings.accepts_noise {
             return Err(Error::NotQuiet { disturbances });
         }
+        let estimate = estimate(plan, self.settings, self.engines);
+        estimate.check_room()?;
         let mut course = Course {
-            values: Values::of(&plan.cells, &plan.workloads, past),
+            values: Values::of(
+                &plan.cells,
+                &plan.workloads,
+                past.iter().filter_map(Entry::sample),
+            ),
             failures: BTreeMap::new(),
             active: self.prepare()?,
-            longest_round: Duration::ZERO,
+            pace: Pace::new(estimate.round),
             before_run: Some(noise),
         };
         let repetition = &self.settings.repetition;
         let looks: BTreeSet<u32> = repetition.looks().into_iter().collect();
-        let done = past.iter().filter_map(|entry| match entry {
-            Entry::Round(round) => Some(round.round),
-            Entry::Sample(_)
-            | Entry::Failure { .. }
-            | Entry::LeftOut { .. }
-            | Entry::Resumed { .. }
-            | Entry::Ended { .. } => None,
-        });
-        // A round that was interrupted is not gone on with: its samples would be too far apart.
-        let first = done.max().map_or(0, |round| round + 1);
+        let mut number = next_round(past);
+        let mut complete = complete_rounds(past);
         if !past.is_empty() {
             let at_seconds = self.surroundings.elapsed().as_secs_f64();
             self.log.append(&Entry::Resumed { at_seconds })?;
         }
-        if first == 0 && self.settings.has_warm_up {
-            self.round(0, &mut course)?;
+        if number == 0 {
+            if self.settings.has_warm_up && self.can_compare(&course.active) {
+                self.round(0, 0, &mut course)?;
+            }
+            number = 1;
         }
-        for round in first.max(1)..=repetition.most_rounds {
+        while complete < repetition.most_rounds {
             self.cancel.check()?;
-            if course.active.is_empty() {
+            if !self.can_compare(&course.active) {
                 return Ok(Ended::NothingLeft);
             }
-            let spent = self.surroundings.elapsed();
-            let would_end = (spent + course.longest_round).as_secs_f64();
-            if would_end > self.settings.time_budget_seconds && round > 1 {
+            if self.is_out_of_time(complete, &course) {
                 return Ok(Ended::TimeBudget);
             }
-            self.round(round, &mut course)?;
-            if looks.contains(&round) {
-                let alpha = repetition.alpha(round);
-                let comparisons = course.values.comparisons(&plan.cells, alpha);
-                let precision = comparisons
-                    .iter()
-                    .filter(|comparison| course.active.contains(&comparison.cell))
-                    .map(|comparison| {
-                        comparison
-                            .interval
-                            .map_or(f64::INFINITY, |it| it.precision())
-                    })
-                    .fold(0.0, f64::max);
-                (self.observe)(Event::Looked { round, precision });
-                if precision <= repetition.precision && round < repetition.most_rounds {
+            self.round(number, complete + 1, &mut course)?;
+            number += 1;
+            complete += 1;
+            if looks.contains(&complete) {
+                let precision = self.precision(complete, &course);
+                (self.observe)(Event::Looked {
+                    round: complete,
+                    precision,
+                });
+                if precision <= repetition.precision && complete < repetition.most_rounds {
                     return Ok(Ended::Precise);
                 }
             }
         }
         Ok(Ended::AllRounds)
+    }
+
+    /// True if another round would not fit into the time budget. The rounds without which nothing can be shown may
+    /// take twice the budget.
+    fn is_out_of_time(&mut self, complete: u32, course: &Course) -> bool {
+        let would_end = (self.surroundings.elapsed() + course.pace.longest()).as_secs_f64();
+        let budget = self.settings.time_budget_seconds;
+        if complete < self.settings.repetition.rounds {
+            complete > 0 && would_end > 2.0 * budget
+        } else {
+            would_end > budget
+        }
+    }
+
+    /// True if some active cell has an active baseline; in a plan without baselines, if a cell is active.
+    fn can_compare(&self, active: &BTreeSet<CellId>) -> bool {
+        let cells = &self.plan.cells;
+        if cells.iter().all(|cell| cell.baseline.is_none()) {
+            return !active.is_empty();
+        }
+        active.iter().any(|id| {
+            let baseline = cells[id.0].baseline;
+            baseline.is_some_and(|baseline| active.contains(&baseline))
+        })
+    }
+
+    /// The least precise comparison after some rounds; infinite if there is none.
+    fn precision(&self, complete: u32, course: &Course) -> f64 {
+        let alpha = self.settings.repetition.alpha(complete);
+        let comparisons = course.values.comparisons(&self.plan.cells, alpha);
+        comparisons
+            .iter()
+            .filter(|comparison| course.active.contains(&comparison.cell))
+            .map(|comparison| {
+                comparison
+                    .interval
+                    .map_or(f64::INFINITY, |interval| interval.precision())
+            })
+            .reduce(f64::max)
+            .unwrap_or(f64::INFINITY)
     }
 
     /// Makes the storage of every configuration; the cells that can be measured.
@@ -268,14 +303,15 @@ impl Runner<'_> {
         self.log.append(&Entry::LeftOut { cell, why })
     }
 
-    /// One round: every active cell once.
-    fn round(&mut self, number: u32, course: &mut Course) -> Result<(), Error> {
+    /// One round: every active cell once. The slot counts complete rounds and decides the order, so that a round that
+    /// was interrupted is repeated with its own order.
+    fn round(&mut self, number: u32, slot: u32, course: &mut Course) -> Result<(), Error> {
         let noise = match course.before_run.take() {
             Some(noise) => noise,
             None => self.surroundings.noise(false),
         };
         let began = self.surroundings.elapsed();
-        let batches = self.order(number, &course.active);
+        let batches = self.order(slot, &course.active);
         let round = Round {
             round: number,
             at_seconds: began.as_secs_f64(),
@@ -294,6 +330,7 @@ impl Runner<'_> {
         });
         let mut place = Place {
             round: number,
+            slot,
             position: 0,
             of: round.order.len(),
         };
@@ -301,9 +338,8 @@ impl Runner<'_> {
             self.cancel.check()?;
             self.batch(*kind, cells, &mut place, course)?;
         }
-        course.longest_round = course
-            .longest_round
-            .max(self.surroundings.elapsed().saturating_sub(began));
+        let took = self.surroundings.elapsed().saturating_sub(began);
+        course.pace.add(number, took);
         // Who fails twice and never succeeds fails for a reason that another round does not change.
         let hopeless: Vec<CellId> = course
             .failures
@@ -412,7 +448,7 @@ impl Runner<'_> {
                 measurement,
             };
             place.position += 1;
-            let left = place.left(settings, course.longest_round, at);
+            let left = place.left(&settings.repetition, &course.pace);
             course.values.add(&plan.cells, &plan.workloads, &sample);
             observe(Event::Sample {
                 sample: &sample,
@@ -453,29 +489,106 @@ struct Course {
     values: Values,
     failures: BTreeMap<CellId, (u32, String)>,
     active: BTreeSet<CellId>,
-    longest_round: Duration,
+    pace: Pace,
     before_run: Option<Noise>,
 }
 
 /// Where in a run something happens.
 struct Place {
     round: u32,
+    /// Rounds that are complete once this one is; 0 in the warm-up.
+    slot: u32,
     position: usize,
     of: usize,
 }
 
 impl Place {
-    /// The time until the run ends at the latest, once a round is complete.
-    fn left(&self, settings: &Settings, round: Duration, now: Duration) -> Option<Duration> {
-        let budget = Duration::from_secs_f64(settings.time_budget_seconds.clamp(0.0, 1e9));
-        let until_budget = budget.saturating_sub(now);
-        if round.is_zero() || self.of == 0 {
-            return None;
-        }
-        let rest = 1.0 - self.position as f64 / self.of as f64;
-        let rounds = f64::from(settings.repetition.most_rounds.saturating_sub(self.round)) + rest;
-        Some(round.mul_f64(rounds).min(until_budget))
+    /// The time until the run ends: with the least rounds at the fastest pace seen, and with the most at the slowest.
+    fn left(&self, repetition: &Repetition, pace: &Pace) -> (Duration, Duration) {
+        let rest = 1.0 - self.position as f64 / self.of.max(1) as f64;
+        let time = |rounds: u32, round: Duration| {
+            round.mul_f64(f64::from(rounds.saturating_sub(self.slot)) + rest)
+        };
+        (
+            time(repetition.rounds, pace.shortest()),
+            time(repetition.most_rounds, pace.longest()),
+        )
     }
+}
+
+/// How long rounds take.
+struct Pace {
+    estimated: Duration,
+    /// The warm-up, in which cells of first-touch storage do not run.
+    warm_up: Option<Duration>,
+    rounds: Vec<Duration>,
+}
+
+impl Pace {
+    fn new(estimated: Duration) -> Self {
+        Pace {
+            estimated,
+            warm_up: None,
+            rounds: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, round: u32, took: Duration) {
+        if round == 0 {
+            self.warm_up = Some(took);
+        } else {
+            self.rounds.push(took);
+        }
+    }
+
+    fn shortest(&self) -> Duration {
+        let before = self.warm_up.unwrap_or(self.estimated).min(self.estimated);
+        self.rounds.iter().min().copied().unwrap_or(before)
+    }
+
+    fn longest(&self) -> Duration {
+        let before = self.warm_up.unwrap_or(self.estimated).max(self.estimated);
+        match self.rounds.iter().max() {
+            // A round may still take longer than any before it.
+            Some(longest) => longest.mul_f64(1.25),
+            None => before.mul_f64(SLOWEST),
+        }
+    }
+}
+
+/// The number of the next round of a run; 0 if it has not begun.
+fn next_round(past: &[Entry]) -> u32 {
+    let begun = past.iter().filter_map(|entry| match entry {
+        Entry::Round(round) => Some(round.round),
+        Entry::Sample(_)
+        | Entry::Failure { .. }
+        | Entry::LeftOut { .. }
+        | Entry::Resumed { .. }
+        | Entry::Ended { .. } => None,
+    });
+    begun.max().map_or(0, |round| round + 1)
+}
+
+/// How many rounds of a journal, without the warm-up, have a result or a failure for each of their cells.
+pub(crate) fn complete_rounds(entries: &[Entry]) -> u32 {
+    let mut open: BTreeMap<u32, usize> = BTreeMap::new();
+    for entry in entries {
+        match entry {
+            Entry::Round(round) => {
+                open.insert(round.round, round.order.len());
+            }
+            Entry::Sample(Sample { round, .. }) | Entry::Failure { round, .. } => {
+                if let Some(left) = open.get_mut(round) {
+                    *left = left.saturating_sub(1);
+                }
+            }
+            Entry::LeftOut { .. } | Entry::Resumed { .. } | Entry::Ended { .. } => {}
+        }
+    }
+    let complete = open
+        .iter()
+        .filter(|(round, left)| **round > 0 && **left == 0);
+    u32::try_from(complete.count()).unwrap_or(u32::MAX)
 }
 
 fn engine_of(engines: &mut [Box<dyn Engine>], kind: EngineKind) -> Option<&mut Box<dyn Engine>> {

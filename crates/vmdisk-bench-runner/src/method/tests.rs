@@ -114,10 +114,18 @@ fn rounds(entries: &[Entry]) -> Vec<&Round> {
         .collect()
 }
 
+fn values_of(plan: &Plan, entries: &[Entry]) -> Values {
+    Values::of(
+        &plan.cells,
+        &plan.workloads,
+        entries.iter().filter_map(Entry::sample),
+    )
+}
+
 /// The only comparison of a run.
 fn comparison(plan: &Plan, settings: &Settings, entries: &[Entry]) -> Comparison {
-    let complete = rounds(entries).len() as u32;
-    let values = Values::of(&plan.cells, &plan.workloads, entries);
+    let complete = complete_rounds(entries);
+    let values = values_of(plan, entries);
     let alpha = settings.repetition.alpha(complete);
     let mut comparisons = values.comparisons(&plan.cells, alpha);
     assert_eq!(comparisons.len(), 1);
@@ -277,7 +285,7 @@ fn a_warm_up_is_kept_and_not_counted() {
         .filter(|entry| matches!(entry, Entry::Sample(_)))
         .count();
     assert_eq!(samples, 14);
-    let values = Values::of(&plan.cells, &plan.workloads, &log);
+    let values = values_of(&plan, &log);
     assert_eq!(values.of_cell(crate::CellId(0)).len(), 6);
 }
 
@@ -308,11 +316,14 @@ fn a_run_that_was_stopped_keeps_what_it_has_and_goes_on() {
         log.iter()
             .any(|entry| matches!(entry, Entry::Resumed { .. }))
     );
-    // The third round was interrupted after one of its two cells; three more make six.
+    // The third round was interrupted after one of its two cells, and does not use up one of the six.
     let complete = comparison(&plan, &settings, &log).ratios.len();
-    assert_eq!(complete, 5);
+    assert_eq!(complete, 6);
+    assert_eq!(complete_rounds(&log), 6);
     let numbers: Vec<u32> = rounds(&log).into_iter().map(|round| round.round).collect();
-    assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
+    let orders: Vec<_> = rounds(&log).into_iter().map(|round| &round.order).collect();
+    assert_eq!(orders[2], orders[3], "the interrupted round is repeated");
 }
 
 #[test]
@@ -337,10 +348,11 @@ fn what_fails_is_told_given_up_and_does_not_stop_the_rest() {
         left_out,
         Some((crate::CellId(2), "mock failed: it was told to fail"))
     );
-    let values = Values::of(&plan.cells, &plan.workloads, &log);
+    let values = values_of(&plan, &log);
     assert_eq!(values.of_cell(crate::CellId(1)).len(), 6);
-    let (ended, _) = run(&self::plan(TWO), &settings, Mock::new(1).failing("b"));
-    assert_eq!(ended, Ended::AllRounds);
+    let (ended, log) = run(&self::plan(TWO), &settings, Mock::new(1).failing("b"));
+    assert_eq!(ended, Ended::NothingLeft, "a cell alone answers nothing");
+    assert_eq!(rounds(&log).len(), 2);
 }
 
 #[test]
@@ -390,13 +402,19 @@ fn no_round_begins_that_would_not_fit_into_the_time() {
     let plan = plan(TWO);
     let mut settings = settings(1, fixed());
     // The clock goes on by a second at each look, and a round looks a handful of times.
-    settings.time_budget_seconds = 14.0;
+    settings.time_budget_seconds = 7.0;
     let (ended, log) = run(&plan, &settings, Mock::new(1));
     assert_eq!(ended, Ended::TimeBudget);
     let comparison = comparison(&plan, &settings, &log);
     assert!((1..6).contains(&comparison.ratios.len()));
     assert_eq!(comparison.verdict, Verdict::TooFewRounds);
     assert!(comparison.in_words().starts_with("too few rounds to tell"));
+    // The least rounds are finished if they take less than twice the budget, and no round more.
+    settings.repetition = adaptive(1e-9);
+    settings.time_budget_seconds = 25.0;
+    let (ended, log) = run(&plan, &settings, Mock::new(1));
+    assert_eq!(ended, Ended::TimeBudget);
+    assert_eq!(complete_rounds(&log), 6);
 }
 
 #[test]
@@ -411,6 +429,6 @@ fn what_was_not_what_it_should_be_is_kept_and_not_counted() {
             complaints.push("no flush arrived".to_owned());
         }
     }
-    let values = Values::of(&plan.cells, &plan.workloads, &log);
+    let values = values_of(&plan, &log);
     assert_eq!(values.of_cell(crate::CellId(0)).len(), 5);
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::statistics::{Interval, ratio_interval};
-use crate::{Cell, CellId, Entry, Measurement, Metric, Sample, Workload};
+use crate::{Cell, CellId, Measurement, Metric, Sample, Workload};
 
 impl Measurement {
     /// The figure that is compared; `None` if there is none that can be.
@@ -39,13 +39,15 @@ impl Values {
         Values(vec![BTreeMap::new(); cells.len()])
     }
 
-    /// The figures of a journal.
-    pub fn of(cells: &[Cell], workloads: &[Workload], entries: &[Entry]) -> Self {
+    /// The figures of samples.
+    pub fn of<'a>(
+        cells: &[Cell],
+        workloads: &[Workload],
+        samples: impl IntoIterator<Item = &'a Sample>,
+    ) -> Self {
         let mut values = Values::new(cells);
-        for entry in entries {
-            if let Entry::Sample(sample) = entry {
-                values.add(cells, workloads, sample);
-            }
+        for sample in samples {
+            values.add(cells, workloads, sample);
         }
         values
     }

@@ -17,7 +17,7 @@ pub const FACTORS: [(&str, &str); 18] = [
     ("name", "name of a configuration that was listed"),
     (
         "engine",
-        "what measures it: host-fio, qemu-img-bench, storage-daemon, storage-daemon-nbd, guest",
+        "what measures it: host-fio, storage-daemon, storage-daemon-nbd, guest",
     ),
     ("backend", "where the bytes are: file, device, thin"),
     ("directory", "where files are made"),
@@ -62,36 +62,69 @@ pub struct Limits {
 /// Memory of a guest that only runs a benchmark.
 pub(crate) const GUEST_MEMORY: Bytes = Bytes(512 << 20);
 
-/// The factors that a configuration depends on, by its engine and kind of storage; the others are left out.
-pub(crate) fn relevant(words: &Words) -> Result<Words, String> {
+/// Words of a configuration, by what its engine and its storage do with them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sorted {
+    /// Words that decide what is measured.
+    pub(crate) used: Words,
+    /// Words that ask for something the engine or the storage does not do.
+    pub(crate) ignored: Words,
+}
+
+/// Sorts the words of a configuration. Words that ask for what is done anyway are in neither part.
+///
+/// # Errors
+/// An engine that does not exist.
+pub(crate) fn sort(words: &Words) -> Result<Sorted, String> {
     let engine = engine(words)?;
     let backend = word(words, "backend", "file");
-    let of_storage = |factor: &str| match factor {
-        "directory" | "no-cow" => backend == "file",
+    let mut sorted = Sorted::default();
+    for (factor, value) in words {
+        let into = if is_used(factor, engine, backend) {
+            &mut sorted.used
+        } else if is_vacuous(factor, value, engine) {
+            continue;
+        } else {
+            &mut sorted.ignored
+        };
+        into.insert(factor.clone(), value.clone());
+    }
+    Ok(sorted)
+}
+
+/// True if a factor changes what an engine does on this kind of storage.
+fn is_used(factor: &str, engine: EngineKind, backend: &str) -> bool {
+    let is_of_storage = match factor {
+        "directory" | "no-cow" | "preallocation" | "cluster-size" => backend == "file",
         "chunk" | "zero" => backend == "thin",
-        "preallocation" => backend == "file" && engine != EngineKind::HostFio,
+        "scheduler" => backend == "device",
         _ => true,
     };
-    let of_engine = |factor: &str| {
-        let is_qemus = matches!(
-            factor,
-            "format" | "preallocation" | "cluster-size" | "cache" | "aio"
-        );
-        let is_guests = matches!(factor, "frontend" | "queues" | "vcpus" | "huge-pages");
-        match engine {
-            EngineKind::HostFio => !is_qemus && !is_guests && factor != "iothread",
-            EngineKind::QemuImgBench | EngineKind::StorageDaemonNbd => {
-                !is_guests && factor != "iothread"
+    let is_of_image = matches!(
+        factor,
+        "format" | "preallocation" | "cluster-size" | "cache" | "aio"
+    );
+    let is_of_guest = matches!(factor, "frontend" | "queues" | "vcpus" | "huge-pages");
+    is_of_storage
+        && match engine {
+            EngineKind::HostFio => !is_of_image && !is_of_guest && factor != "iothread",
+            EngineKind::StorageDaemonNbd | EngineKind::QemuImgBench => {
+                !is_of_guest && factor != "iothread"
             }
-            EngineKind::StorageDaemon => !is_guests || factor == "queues",
+            // It exports a queue for each job of the workload.
+            EngineKind::StorageDaemon => !is_of_guest,
             EngineKind::Guest | EngineKind::Mock => true,
         }
-    };
-    Ok(words
-        .iter()
-        .filter(|(factor, _)| of_storage(factor) && of_engine(factor))
-        .map(|(factor, value)| (factor.clone(), value.clone()))
-        .collect())
+}
+
+/// True if a value asks for what happens where the factor is not used.
+fn is_vacuous(factor: &str, value: &str, engine: EngineKind) -> bool {
+    match factor {
+        "iothread" | "huge-pages" | "no-cow" => value == "false",
+        "preallocation" => value == "off",
+        "format" => engine == EngineKind::HostFio && value == "raw",
+        _ => false,
+    }
 }
 
 fn word<'a>(words: &'a Words, factor: &str, default: &'a str) -> &'a str {
@@ -156,6 +189,11 @@ pub(crate) fn meaning(
         Ok(storage) => storage,
         Err(why) => return Ok(Meaning::Invalid(why)),
     };
+    if format != Format::Raw && !matches!(storage, Storage::File { .. }) {
+        return Ok(Meaning::Invalid(format!(
+            "devices and volumes are measured as raw disks, without a {format} image on them"
+        )));
+    }
     let creation = match reader.creation(&storage, format, size)? {
         Ok(creation) => creation,
         Err(why) => return Ok(Meaning::Invalid(why)),

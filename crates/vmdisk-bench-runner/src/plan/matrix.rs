@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 use vmdisk_model::Bytes;
 
-use super::factors::{self, FACTORS, Limits, Meaning, Words};
+use super::factors::{self, FACTORS, Limits, Meaning, Sorted, Words};
 use super::{Access, Cell, CellId, Configuration, LeftOut, Load, Phase, Plan, Storage, Workload};
 use crate::{EngineKind, Error, Place};
 
@@ -69,6 +69,16 @@ struct File {
 struct Exclude {
     when: Mapping,
     because: String,
+}
+
+/// One configuration as it was asked for.
+#[derive(Clone, Debug, Default)]
+struct Combination {
+    /// The factors whose values make its name.
+    telling: Vec<String>,
+    /// The factors that the configuration names itself.
+    own: BTreeSet<String>,
+    words: Words,
 }
 
 fn two() -> f64 {
@@ -165,28 +175,48 @@ impl<'a> Maker<'a> {
         }
         let mut configurations = Vec::new();
         let mut engines = Vec::new();
-        let mut seen = BTreeSet::new();
+        let mut seen: BTreeMap<Words, String> = BTreeMap::new();
         let mut names = BTreeSet::new();
-        for (name, words) in combinations {
+        for Combination {
+            telling,
+            own,
+            words,
+        } in combinations
+        {
+            let in_full = factors::name_of(&words, &telling);
             if let Some(because) = self.excluded(&words) {
-                self.leave_out(name, because);
+                self.leave_out(in_full, because);
                 continue;
             }
-            let kept = match factors::relevant(&words) {
-                Ok(kept) => kept,
+            let Sorted { used, ignored } = match factors::sort(&words) {
+                Ok(sorted) => sorted,
                 Err(mistake) => {
                     self.mistakes.push(mistake);
                     continue;
                 }
             };
-            if !seen.insert(kept.clone()) {
-                self.leave_out(
-                    name,
-                    "it differs from another only in what its engine does not use",
-                );
+            let engine = words.get("engine").map_or("its engine", String::as_str);
+            // What a configuration asks for itself is honoured, or the configuration is not measured.
+            let unheard: Vec<String> = ignored
+                .iter()
+                .filter(|(factor, _)| own.contains(*factor))
+                .map(|(factor, value)| format!("{factor}={value}"))
+                .collect();
+            if !unheard.is_empty() {
+                let why = format!("{engine} does not use {}", unheard.join(", "));
+                self.leave_out(in_full, &why);
                 continue;
             }
-            match factors::meaning(name.clone(), &kept, self.size, &self.wishes.limits) {
+            // Listed configurations have names of their own: the same twice is a test of the method.
+            if let Some(other) = seen.get(&used) {
+                let why = format!("{engine} would measure the same as for {other}");
+                self.leave_out(in_full, &why);
+                continue;
+            }
+            // A value that is not used is not in the name either.
+            let name = factors::name_of(&used, &telling);
+            seen.insert(used.clone(), name.clone());
+            match factors::meaning(name.clone(), &used, self.size, &self.wishes.limits) {
                 Err(mistake) => self.mistakes.push(format!("{name}: {mistake}")),
                 Ok(Meaning::Invalid(why)) => self.leave_out(name, &why),
                 Ok(Meaning::Configuration(mut configuration, engine)) => {
@@ -290,8 +320,8 @@ impl<'a> Maker<'a> {
         None
     }
 
-    /// Names and words of everything that was asked for, in order.
-    fn combinations(&mut self) -> Vec<(String, Words)> {
+    /// Everything that was asked for, in order.
+    fn combinations(&mut self) -> Vec<Combination> {
         let fixed = self.words(&self.file.fixed, "fixed");
         let mut axes: Vec<(String, Vec<String>)> = Vec::new();
         for (key, value) in &self.file.matrix {
@@ -320,9 +350,9 @@ impl<'a> Maker<'a> {
             .iter()
             .map(|directory| directory.display().to_string())
             .collect();
-        let mut rows: Vec<(Vec<String>, Words)> = Vec::new();
+        let mut rows: Vec<Combination> = Vec::new();
         if self.file.configurations.is_empty() {
-            rows.push((Vec::new(), Words::new()));
+            rows.push(Combination::default());
         }
         for mapping in &self.file.configurations {
             let words = self.words(mapping, "configurations");
@@ -330,7 +360,11 @@ impl<'a> Maker<'a> {
                 self.mistakes
                     .push("configurations: each has a name".to_owned());
             }
-            rows.push((vec!["name".to_owned()], words));
+            rows.push(Combination {
+                telling: vec!["name".to_owned()],
+                own: words.keys().cloned().collect(),
+                words,
+            });
         }
         if !directories.is_empty() {
             axes.retain(|(axis, _)| axis != "directory");
@@ -349,31 +383,29 @@ impl<'a> Maker<'a> {
                 .flat_map(|row| {
                     let axis = &axis;
                     values.iter().map(move |value| {
-                        let (mut telling, mut words) = row.clone();
+                        let mut row = row.clone();
                         // What a configuration says of itself wins over an axis.
-                        if !words.contains_key(axis) {
-                            words.insert(axis.clone(), value.clone());
+                        if !row.words.contains_key(axis) {
+                            row.words.insert(axis.clone(), value.clone());
                             if is_telling {
-                                telling.push(axis.clone());
+                                row.telling.push(axis.clone());
                             }
                         }
-                        (telling, words)
+                        row
                     })
                 })
                 .collect();
         }
-        rows.into_iter()
-            .map(|(telling, mut words)| {
-                for (factor, value) in &fixed {
-                    words.entry(factor.clone()).or_insert_with(|| value.clone());
-                }
-                let is_qemus = words.get("engine").map(String::as_str) != Some("host-fio");
-                if let (Some(engine), true) = (self.wishes.engine, is_qemus) {
-                    words.insert("engine".to_owned(), engine.name().to_owned());
-                }
-                (factors::name_of(&words, &telling), words)
-            })
-            .collect()
+        for Combination { words, .. } in &mut rows {
+            for (factor, value) in &fixed {
+                words.entry(factor.clone()).or_insert_with(|| value.clone());
+            }
+            let is_qemus = words.get("engine").map(String::as_str) != Some("host-fio");
+            if let (Some(engine), true) = (self.wishes.engine, is_qemus) {
+                words.insert("engine".to_owned(), engine.name().to_owned());
+            }
+        }
+        rows
     }
 
     fn excluded(&mut self, words: &Words) -> Option<&'a str> {

@@ -8,6 +8,8 @@ use sha2::{Digest as _, Sha256};
 use vmdisk_libvirt::{Kept, KeptInside};
 use vmdisk_model::{Creation, ThinCreation};
 
+use crate::EngineKind;
+
 use super::{Cell, CellId, Configuration, Finding, LeftOut, Plan, Storage, Workload};
 
 /// A plan as it goes into a result: all that was decided, in words and numbers.
@@ -66,15 +68,26 @@ impl PlanRecord {
         hash_of(&text)
     }
 
+    /// Name of a cell's workload as its engine carried it out.
+    ///
+    /// `qemu-img bench` never sent random requests, whatever the plan said: they are called strided.
+    pub fn workload_name(&self, cell: &Cell) -> String {
+        let name = &self.workloads[cell.workload].name;
+        if cell.engine == EngineKind::QemuImgBench {
+            return name.replace("random", "strided");
+        }
+        name.clone()
+    }
+
     /// How people know a cell: configuration, workload and phase. A number that no cell has is an empty name.
     pub fn cell_name(&self, id: CellId) -> String {
         let name = |cell: &Cell| {
             let configuration = self.configurations.get(cell.configuration)?;
-            let workload = self.workloads.get(cell.workload)?;
+            self.workloads.get(cell.workload)?;
             Some(format!(
                 "{} {} {}",
                 configuration.name,
-                workload.name,
+                self.workload_name(cell),
                 cell.phase.name()
             ))
         };

@@ -95,6 +95,101 @@ fn a_matrix_keeps_what_can_be_and_says_why_the_rest_cannot() {
     assert_eq!(plan.cells.len(), 27);
 }
 
+/// A plan of two listed configurations, with what is fixed for both.
+fn listed(fixed: &str, one: &str, other: &str) -> Plan {
+    let text = format!(
+        "version: 1\nname: t\nquestion: q\nsize: 64M\nphases: [steady]\nworkloads: [4k-random-write-qd1]\n\
+         fixed: {{{fixed}}}\nconfigurations: [{{name: one, {one}}}, {{name: other, {other}}}]\n"
+    );
+    read_plan(&text, "t", &wishes()).unwrap()
+}
+
+#[test]
+fn a_listed_configuration_is_measured_as_it_says_or_not_at_all() {
+    for (fixed, other, why) in [
+        (
+            "engine: host-fio",
+            "format: qcow2, cache: writeback",
+            "host-fio does not use cache=writeback, format=qcow2",
+        ),
+        (
+            "engine: host-fio",
+            "preallocation: full",
+            "host-fio does not use preallocation=full",
+        ),
+        (
+            "engine: host-fio",
+            "scheduler: bfq",
+            "host-fio does not use scheduler=bfq",
+        ),
+        (
+            "engine: host-fio",
+            "iothread: true",
+            "host-fio does not use iothread=true",
+        ),
+        (
+            "engine: storage-daemon",
+            "frontend: virtio-scsi",
+            "storage-daemon does not use frontend=virtio-scsi",
+        ),
+        (
+            "engine: storage-daemon",
+            "queues: 4",
+            "storage-daemon does not use queues=4",
+        ),
+        (
+            "engine: storage-daemon-nbd",
+            "iothread: true",
+            "storage-daemon-nbd does not use iothread=true",
+        ),
+    ] {
+        let plan = listed(fixed, "no-cow: false", other);
+        assert_eq!(names(&plan), ["one"], "{other}");
+        let left_out = LeftOut {
+            what: "other".to_owned(),
+            why: why.to_owned(),
+        };
+        assert_eq!(plan.left_out, [left_out]);
+    }
+    // What the engine does anyway may be said.
+    let plan = listed("engine: host-fio", "format: raw", "iothread: false");
+    assert_eq!(names(&plan), ["one", "other"]);
+    // What is fixed for all may be there for the other engine.
+    let plan = listed(
+        "cache: none, aio: native",
+        "engine: host-fio",
+        "engine: storage-daemon",
+    );
+    assert_eq!(names(&plan), ["one", "other"]);
+    assert!(!plan.configurations[0].factors.contains_key("cache"));
+}
+
+#[test]
+fn a_value_that_the_engine_does_not_use_is_in_no_name() {
+    let text = MATRIX.replace("engine: storage-daemon", "engine: host-fio");
+    let plan = read_plan(&text.replace("baseline:", "#"), "test", &wishes()).unwrap();
+    assert_eq!(names(&plan), ["only"]);
+    assert_eq!(
+        plan.left_out
+            .iter()
+            .filter(|it| it.why.starts_with("host-fio would measure the same"))
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn an_engine_that_sends_no_random_requests_cannot_be_named() {
+    let text = MATRIX.replace("engine: storage-daemon", "engine: qemu-img-bench");
+    let error = read_plan(&text, "test", &wishes()).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("`qemu-img-bench` is not one of host-fio"),
+        "{error}"
+    );
+}
+
 #[test]
 fn the_baseline_is_the_one_that_differs_in_nothing_else() {
     let plan = read_plan(MATRIX, "test", &wishes()).unwrap();
@@ -276,7 +371,7 @@ question: what does it change?
 size: 64M
 phases: [steady]
 workloads: [4k-random-write-qd1, 4k-random-read-qd1]
-fixed: {engine: qemu-img-bench, format: raw, preallocation: full}
+fixed: {engine: storage-daemon, format: raw, preallocation: full}
 matrix: {cache: [none, writeback]}
 baseline: {cache: none}
 ";

@@ -142,7 +142,7 @@ impl Page<'_> {
     fn group(&mut self, group: &Group<'_>) {
         self.text.push_str(&format!(
             "<section>\n<h2>{}, {}</h2>\n",
-            escape(group.workload),
+            escape(&group.workload),
             group.phase.name()
         ));
         if self.detail > Detail::Least {

@@ -19,7 +19,7 @@ pub fn markdown(result: &BenchResult) -> String {
         };
         text.push_str(&format!(
             "\n## {}, {}\n\n| configuration | median | varies | p99 | {against} | |\n|---|---:|---:|---:|---|---|\n",
-            escape(group.workload),
+            escape(&group.workload),
             group.phase.name()
         ));
         for row in &group.rows {

@@ -11,6 +11,7 @@ pub(crate) fn of(result: &BenchResult) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut say = |remark: Option<String>| remarks.extend(remark);
     say(emulation(result));
+    say(strided(result));
     say(ending(result));
     say(too_few(result));
     say(disturbed(result));
@@ -33,6 +34,15 @@ fn emulation(result: &BenchResult) -> Option<String> {
         "guests ran under TCG, which emulates their processors: what they compute costs many times as much as on \
          KVM, so the figures tell which configuration does less, and not how fast a guest is; never compare \
          them with figures of KVM"
+            .to_owned()
+    })
+}
+
+fn strided(result: &BenchResult) -> Option<String> {
+    let is_strided = |cell: &crate::Cell| cell.engine == crate::EngineKind::QemuImgBench;
+    result.header.plan.cells.iter().any(is_strided).then(|| {
+        "qemu-img bench sent no random requests: `strided` means every fifth block in order, and every block has the \
+         same content; the engine is no longer offered, and these figures say nothing about random requests"
             .to_owned()
     })
 }

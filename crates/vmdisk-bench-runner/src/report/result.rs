@@ -6,15 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::remarks;
-use crate::method::median;
+use crate::method::{complete_rounds, median};
 use crate::{
     Accelerator, CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Metric, Place, Round,
     SCHEMA_VERSION, Sample, SeriesPoint, Summary, Values,
 };
 
 /// What a run came to: everything that a report shows, and every sample behind it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BenchResult {
     /// Version of the format.
     pub schema_version: String,
@@ -23,6 +22,8 @@ pub struct BenchResult {
     /// Why it ended; unset if it was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
+    /// Rounds in which every cell was tried, without the warm-up.
+    pub complete_rounds: u32,
     /// Probability that one interval misses the true ratio; smaller than asked for if the run adapted.
     pub alpha: f64,
     /// Each cell of the plan, in its order.
@@ -38,8 +39,7 @@ pub struct BenchResult {
 }
 
 /// What one cell came to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CellResult {
     /// The cell.
     pub cell: CellId,
@@ -87,14 +87,17 @@ impl BenchResult {
         if let Some(problem) = header.problem() {
             return Err(wrong(problem));
         }
+        let complete = complete_rounds(&entries);
         let plan = &header.plan;
         let count = plan.cells.len();
-        let mut rounds = Vec::new();
-        let mut samples = Vec::new();
-        let mut left_out = plan.left_out.clone();
-        let mut ended = None;
-        let mut failures = vec![0_u32; count];
-        let values = Values::of(&plan.cells, &plan.workloads, &entries);
+        let mut raw = Raw {
+            ended: None,
+            complete,
+            rounds: Vec::new(),
+            samples: Vec::new(),
+            left_out: plan.left_out.clone(),
+            failures: vec![0_u32; count],
+        };
         for entry in entries {
             let known = |cell: CellId| {
                 let message = format!("cell {} is not in the plan", cell.0);
@@ -105,36 +108,116 @@ impl BenchResult {
             match entry {
                 Entry::Sample(sample) => {
                     known(sample.cell)?;
-                    samples.push(sample);
+                    raw.samples.push(sample);
                 }
                 Entry::Failure {
                     round: _,
                     cell,
                     error: _, /* the last is why it is left out */
-                } => failures[known(cell)?.0] += 1,
+                } => raw.failures[known(cell)?.0] += 1,
                 Entry::Round(round) => {
-                    ended = None;
-                    rounds.push(round);
+                    raw.ended = None;
+                    raw.rounds.push(round);
                 }
-                Entry::LeftOut { cell, why } => left_out.push(LeftOut {
+                Entry::LeftOut { cell, why } => raw.left_out.push(LeftOut {
                     what: plan.cell_name(known(cell)?),
                     why,
                 }),
-                Entry::Resumed { at_seconds: _ } => ended = None,
+                Entry::Resumed { at_seconds: _ } => raw.ended = None,
                 Entry::Ended {
                     ended: why,
                     at_seconds: _,
-                } => ended = Some(why),
+                } => raw.ended = Some(why),
             }
         }
-        let last = samples.iter().map(|sample| sample.round).max().unwrap_or(0);
-        let alpha = header.settings.repetition.alpha(last);
+        Ok(raw.concluded(header))
+    }
+
+    /// Reads a result that [`BenchResult::to_json`] wrote.
+    ///
+    /// # Errors
+    /// If it is not one, or of another version.
+    pub fn from_json(text: &str, called: &str) -> Result<Self, Error> {
+        let wrong = |line: Option<usize>, message: String| Error::Malformed {
+            place: Place {
+                text: called.to_owned(),
+                line,
+            },
+            message,
+        };
+        let written: Written = serde_json::from_str(text)
+            .map_err(|error| wrong(Some(error.line()), error.to_string()))?;
+        if written.schema_version != SCHEMA_VERSION {
+            let message = format!(
+                "a result of version {}, and this vmdisk knows {SCHEMA_VERSION}",
+                written.schema_version
+            );
+            return Err(wrong(None, message));
+        }
+        if let Some(problem) = written.header.problem() {
+            return Err(wrong(None, problem));
+        }
+        let count = written.header.plan.cells.len();
+        let is_whole = written.cells.len() == count
+            && written.samples.iter().all(|sample| sample.cell.0 < count);
+        if !is_whole {
+            return Err(wrong(
+                None,
+                "its cells are not those of its plan".to_owned(),
+            ));
+        }
+        Ok(written.concluded())
+    }
+
+    /// The result as JSON, which `vmdisk schema bench` describes.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self)
+            .expect("a result holds only text, numbers, lists and maps with text as keys");
+        text.push('\n');
+        text
+    }
+
+    /// The JSON Schema of results.
+    pub fn json_schema() -> schemars::Schema {
+        schemars::schema_for!(BenchResult)
+    }
+
+    /// The figure that a cell is compared by.
+    pub(crate) fn metric(&self, cell: CellId) -> Metric {
+        let plan = &self.header.plan;
+        plan.workloads[plan.cells[cell.0].workload].metric
+    }
+}
+
+/// What was observed, from which everything else follows.
+struct Raw {
+    ended: Option<Ended>,
+    complete: u32,
+    rounds: Vec<Round>,
+    samples: Vec<Sample>,
+    left_out: Vec<LeftOut>,
+    failures: Vec<u32>,
+}
+
+impl Raw {
+    fn concluded(self, header: Header) -> BenchResult {
+        let Raw {
+            ended,
+            complete,
+            rounds,
+            samples,
+            left_out,
+            failures,
+        } = self;
+        let plan = &header.plan;
+        let alpha = header.settings.repetition.alpha(complete);
+        let values = Values::of(&plan.cells, &plan.workloads, &samples);
         let mut comparisons: BTreeMap<CellId, Comparison> = values
             .comparisons(&plan.cells, alpha)
             .into_iter()
             .map(|comparison| (comparison.cell, comparison))
             .collect();
-        let mut by_cell: Vec<Vec<&Sample>> = vec![Vec::new(); count];
+        let mut by_cell: Vec<Vec<&Sample>> = vec![Vec::new(); plan.cells.len()];
         for sample in &samples {
             by_cell[sample.cell.0].push(sample);
         }
@@ -156,6 +239,7 @@ impl BenchResult {
         let mut result = BenchResult {
             schema_version: SCHEMA_VERSION.to_owned(),
             ended,
+            complete_rounds: complete,
             alpha,
             cells,
             left_out,
@@ -165,64 +249,59 @@ impl BenchResult {
             header,
         };
         result.remarks = remarks::of(&result);
-        Ok(result)
+        result
     }
+}
 
-    /// Reads a result that [`BenchResult::to_json`] wrote.
-    ///
-    /// # Errors
-    /// If it is not one, or of another version.
-    pub fn from_json(text: &str, called: &str) -> Result<Self, Error> {
-        let wrong = |line: Option<usize>, message: String| Error::Malformed {
-            place: Place {
-                text: called.to_owned(),
-                line,
-            },
-            message,
+/// The observations of a written result; what was concluded from them is concluded again.
+#[derive(Deserialize)]
+struct Written {
+    schema_version: String,
+    header: Header,
+    #[serde(default)]
+    ended: Option<Ended>,
+    cells: Vec<WrittenCell>,
+    left_out: Vec<LeftOut>,
+    rounds: Vec<Round>,
+    samples: Vec<Sample>,
+}
+
+#[derive(Deserialize)]
+struct WrittenCell {
+    failures: u32,
+}
+
+impl Written {
+    fn concluded(self) -> BenchResult {
+        let Written {
+            schema_version: _,
+            header,
+            ended,
+            cells,
+            left_out,
+            rounds,
+            samples,
+        } = self;
+        let failures: Vec<u32> = cells.iter().map(|cell| cell.failures).collect();
+        // Which round a failure was in is not written: cells that failed are not waited for.
+        let is_complete = |round: &&Round| {
+            let measured = samples.iter().filter(|sample| sample.round == round.round);
+            let expected = round
+                .order
+                .iter()
+                .filter(|cell| failures.get(cell.0) == Some(&0));
+            round.round > 0 && measured.count() >= expected.count()
         };
-        let result: BenchResult = serde_json::from_str(text)
-            .map_err(|error| wrong(Some(error.line()), error.to_string()))?;
-        if result.schema_version != SCHEMA_VERSION {
-            let message = format!(
-                "a result of version {}, and this vmdisk knows {SCHEMA_VERSION}",
-                result.schema_version
-            );
-            return Err(wrong(None, message));
+        let complete = rounds.iter().filter(is_complete).count();
+        Raw {
+            ended,
+            complete: u32::try_from(complete).unwrap_or(u32::MAX),
+            rounds,
+            samples,
+            left_out,
+            failures,
         }
-        let count = result.header.plan.cells.len();
-        let is_whole = result.cells.len() == count
-            && result.cells.iter().enumerate().all(|(index, cell)| {
-                let comparison = cell.comparison.as_ref();
-                cell.cell.0 == index && comparison.is_none_or(|it| it.baseline.0 < count)
-            })
-            && result.samples.iter().all(|sample| sample.cell.0 < count);
-        match result.header.problem() {
-            Some(problem) => Err(wrong(None, problem)),
-            None if !is_whole => Err(wrong(
-                None,
-                "its cells are not those of its plan".to_owned(),
-            )),
-            None => Ok(result),
-        }
-    }
-
-    /// The result as JSON, which `vmdisk schema bench` describes.
-    pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self)
-            .expect("a result holds only text, numbers, lists and maps with text as keys");
-        text.push('\n');
-        text
-    }
-
-    /// The JSON Schema of results.
-    pub fn json_schema() -> schemars::Schema {
-        schemars::schema_for!(BenchResult)
-    }
-
-    /// The figure that a cell is compared by.
-    pub(crate) fn metric(&self, cell: CellId) -> Metric {
-        let plan = &self.header.plan;
-        plan.workloads[plan.cells[cell.0].workload].metric
+        .concluded(header)
     }
 }
 

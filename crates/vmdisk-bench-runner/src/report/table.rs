@@ -7,7 +7,7 @@ use crate::{CellId, Phase, Verdict};
 /// The cells of one workload in one phase.
 pub(crate) struct Group<'a> {
     /// Name of the workload.
-    pub(crate) workload: &'a str,
+    pub(crate) workload: String,
     /// Phase.
     pub(crate) phase: Phase,
     /// The cells, in the order of the plan.
@@ -37,7 +37,7 @@ pub(crate) fn groups(result: &BenchResult) -> Vec<Group<'_>> {
     let plan = &result.header.plan;
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (cell, planned) in result.cells.iter().zip(&plan.cells) {
-        let workload = plan.workloads[planned.workload].name.as_str();
+        let workload = plan.workload_name(planned);
         let row = row(result, cell, planned.configuration);
         let same =
             |group: &&mut Group<'_>| group.workload == workload && group.phase == planned.phase;
@@ -120,7 +120,10 @@ pub(crate) fn baseline_name<'a>(result: &'a BenchResult, group: &Group<'_>) -> O
 /// What the run was, in one line.
 pub(crate) fn summary_line(result: &BenchResult) -> String {
     let header = &result.header;
-    let rounds = result.rounds.iter().filter(|round| round.round > 0).count();
+    let rounds = match result.complete_rounds {
+        1 => "1 round".to_owned(),
+        count => format!("{count} rounds"),
+    };
     let versions: Vec<String> = header
         .versions
         .iter()
@@ -133,7 +136,7 @@ pub(crate) fn summary_line(result: &BenchResult) -> String {
         })
         .collect();
     format!(
-        "{rounds} rounds, seed {}, {} % intervals, begun {}, {}",
+        "{rounds}, seed {}, {} % intervals, begun {}, {}",
         header.settings.seed,
         (header.settings.repetition.confidence * 100.0).round(),
         header.began_at,

@@ -9,6 +9,7 @@ use rustix::fs::OFlags;
 
 use super::configured::not_configured;
 use super::family::Family;
+use super::loop_file::no_file_users;
 use super::marker::Marker;
 use super::node::{Node, plain};
 use super::refusal::{Check, Refusal, Refused};
@@ -73,6 +74,7 @@ impl ClaimedDevice {
         }
         let family = Family::of(&self.node, &mut refusals);
         no_mounts(&family, &mut refusals);
+        no_file_users(&self.node, &mut refusals);
         if refusals.is_empty() {
             Ok(())
         } else {
@@ -123,6 +125,7 @@ pub(crate) fn checked(node: &Node) -> Vec<Refusal> {
     no_swap(&family, &mut refusals);
     not_open(&family, &mut refusals);
     no_locks(node, &mut refusals);
+    no_file_users(node, &mut refusals);
     not_configured(&family, &mut refusals);
     no_signature(node, &mut refusals);
     refusals

@@ -23,6 +23,8 @@ pub enum Check {
     Swap,
     /// No process has it open, as a running QEMU does without claiming it.
     OpenElsewhere,
+    /// No process and no other loop device uses the file of a loop device.
+    LoopFile,
     /// No process holds a lock on it, as QEMU and libvirt do.
     Locks,
     /// No guest, mount table or encrypted device of this host is configured to use it.
@@ -52,6 +54,7 @@ impl Check {
             Check::Btrfs => "btrfs",
             Check::Swap => "swap",
             Check::OpenElsewhere => "open-elsewhere",
+            Check::LoopFile => "loop-file",
             Check::Locks => "locks",
             Check::Configured => "configured",
             Check::Signature => "signature",

@@ -1,5 +1,6 @@
 //! The fresh directory that a run's images are in.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -9,6 +10,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, OFlags};
 
 use super::node::plain;
+use crate::report::bytes;
 
 /// How the names of such directories begin.
 const PREFIX: &str = "vmdisk-bench-";
@@ -34,13 +36,16 @@ pub enum ScratchError {
         problem: String,
     },
     /// There is not enough room.
-    #[error("{} has {free_bytes} bytes free, and this run needs {needed_bytes} twice over and {kept_bytes} left", path.display())]
+    #[error(
+        "{} has {} free; the images of this run take {} there, and {} stay free",
+        path.display(), bytes(*free_bytes), bytes(*needed_bytes), bytes(*kept_bytes)
+    )]
     Full {
         /// The directory.
         path: PathBuf,
         /// Bytes that are free for this user.
         free_bytes: u64,
-        /// Bytes that all images of the run take.
+        /// Bytes that all images of the run on this file system take.
         needed_bytes: u64,
         /// Bytes that stay free for everybody else.
         kept_bytes: u64,
@@ -66,28 +71,13 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a directory in `parent`, if that has room for the images and some more.
+    /// Makes a directory in `parent`.
     ///
     /// # Errors
-    /// If there is not enough room, or nothing can be made there.
-    pub fn create(parent: &Path, needed_bytes: u64) -> Result<Self, ScratchError> {
+    /// If nothing can be made there.
+    pub fn create(parent: &Path) -> Result<Self, ScratchError> {
         let failed = |error: io::Error| ScratchError::new(parent, &error);
         let parent = fs::canonicalize(parent).map_err(failed)?;
-        let room = rustix::fs::statvfs(&parent)
-            .map_err(|error| ScratchError::new(&parent, &error.into()))?;
-        let free_bytes = room.f_bavail.saturating_mul(room.f_frsize);
-        let kept_bytes = (room.f_blocks / 20)
-            .saturating_mul(room.f_frsize)
-            .min(MOST_KEPT);
-        let wanted_bytes = needed_bytes.saturating_mul(2).saturating_add(kept_bytes);
-        if free_bytes < wanted_bytes && needed_bytes > 0 {
-            return Err(ScratchError::Full {
-                path: parent,
-                free_bytes,
-                needed_bytes,
-                kept_bytes,
-            });
-        }
         let path = tempfile::Builder::new()
             .prefix(PREFIX)
             .tempdir_in(&parent)
@@ -136,6 +126,36 @@ impl Scratch {
             .map_err(|error| ScratchError::new(&path, &error))?;
         Ok((path, file))
     }
+}
+
+/// Checks that the file systems of some directories have room for what each is to hold.
+///
+/// # Errors
+/// The first file system that has not, or a directory that cannot be looked at.
+pub fn check_room(needs: &[(PathBuf, u64)]) -> Result<(), ScratchError> {
+    let mut by_device: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
+    for (path, bytes) in needs {
+        let metadata = fs::metadata(path).map_err(|error| ScratchError::new(path, &error))?;
+        let need = by_device.entry(metadata.dev()).or_insert((path, 0));
+        need.1 = need.1.saturating_add(*bytes);
+    }
+    for (path, needed_bytes) in by_device.into_values() {
+        let room =
+            rustix::fs::statvfs(path).map_err(|error| ScratchError::new(path, &error.into()))?;
+        let free_bytes = room.f_bavail.saturating_mul(room.f_frsize);
+        let kept_bytes = (room.f_blocks / 20)
+            .saturating_mul(room.f_frsize)
+            .min(MOST_KEPT);
+        if free_bytes < needed_bytes.saturating_add(kept_bytes) && needed_bytes > 0 {
+            return Err(ScratchError::Full {
+                path: path.to_owned(),
+                free_bytes,
+                needed_bytes,
+                kept_bytes,
+            });
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Scratch {
@@ -194,7 +214,7 @@ mod tests {
     #[test]
     fn a_directory_goes_with_its_run_and_no_file_is_opened_that_was_there() {
         let parent = tempfile::tempdir().unwrap();
-        let scratch = Scratch::create(parent.path(), 1).unwrap();
+        let scratch = Scratch::create(parent.path()).unwrap();
         let (path, _) = scratch.new_file("a.raw").unwrap();
         assert!(scratch.new_file("a.raw").is_err(), "it is there");
         std::os::unix::fs::symlink("/etc/hostname", scratch.path().join("b.raw")).unwrap();
@@ -208,7 +228,7 @@ mod tests {
     #[test]
     fn what_a_killed_run_left_is_cleared_and_nothing_else() {
         let parent = tempfile::tempdir().unwrap();
-        let left = Scratch::create(parent.path(), 1).unwrap();
+        let left = Scratch::create(parent.path()).unwrap();
         let path = left.path().to_owned();
         left.new_file("a.raw").unwrap();
         let Scratch { _owner, .. } = &left;
@@ -221,17 +241,29 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_refused_before_anything_is_made() {
+    fn directories_of_one_file_system_share_its_room() {
         let parent = tempfile::tempdir().unwrap();
-        let error = Scratch::create(parent.path(), u64::MAX / 4).unwrap_err();
+        let directories = ["a", "b"].map(|name| parent.path().join(name));
+        for directory in &directories {
+            fs::create_dir(directory).unwrap();
+        }
+        let room = rustix::fs::statvfs(parent.path()).unwrap();
+        let free = room.f_bavail * room.f_frsize;
+        let kept = (room.f_blocks / 20 * room.f_frsize).min(MOST_KEPT);
+        let each = free.saturating_sub(kept) * 2 / 3;
+        assert!(each > 0, "this test needs some room");
+        let [a, b] = directories;
+        check_room(&[(a.clone(), each)]).unwrap();
+        let error = check_room(&[(a, each), (b, each)]).unwrap_err();
         assert!(matches!(error, ScratchError::Full { .. }), "{error}");
-        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+        assert!(error.to_string().contains("iB there"), "{error}");
+        assert!(check_room(&[(parent.path().join("no"), 1)]).is_err());
     }
 
     #[test]
     fn a_directory_that_was_put_in_its_place_is_not_taken_away() {
         let parent = tempfile::tempdir().unwrap();
-        let scratch = Scratch::create(parent.path(), 0).unwrap();
+        let scratch = Scratch::create(parent.path()).unwrap();
         let path = scratch.path().to_owned();
         fs::rename(&path, parent.path().join("moved")).unwrap();
         fs::create_dir(&path).unwrap();

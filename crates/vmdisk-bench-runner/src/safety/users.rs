@@ -201,7 +201,7 @@ pub(crate) fn no_locks(node: &Node, refusals: &mut Vec<Refusal>) {
         }
     };
     let file = (number_of(metadata.dev()), metadata.ino());
-    if let Some(start) = text.lines().find_map(|line| locked(line, file)) {
+    if let Some(start) = lock_on(&text, file) {
         refusals.push(Refusal::new(
             Check::Locks,
             format!("somebody holds a lock on it from byte {start} on, as a running QEMU does"),
@@ -209,10 +209,22 @@ pub(crate) fn no_locks(node: &Node, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// The first byte of the lock that a line of `/proc/locks` shows on a file: `3: OFDLCK ADVISORY READ -1 00:06:1234 100 101`.
+/// The first byte of a lock that `/proc/locks` shows on a file.
+///
+/// `/proc/locks` names the device of the file system. Files of btrfs have a device of their subvolume, which is
+/// anonymous, and are told by their inode alone.
+pub(super) fn lock_on(text: &str, (device, inode): (DeviceNumber, u64)) -> Option<&str> {
+    text.lines()
+        .filter_map(locked)
+        .find_map(|(of, number, start)| {
+            (number == inode && (of == device || device.major == 0)).then_some(start)
+        })
+}
+
+/// Device, inode and first byte of the lock in a line of `/proc/locks`: `3: OFDLCK ADVISORY READ -1 00:06:1234 100 101`.
 ///
 /// Locks of flock(2) do not count: udev takes one on every device it looks at.
-fn locked(line: &str, file: (DeviceNumber, u64)) -> Option<&str> {
+fn locked(line: &str) -> Option<(DeviceNumber, u64, &str)> {
     let mut words = line.split_whitespace().skip(1);
     if !matches!(words.next()?, "POSIX" | "OFDLCK") {
         return None;
@@ -224,11 +236,11 @@ fn locked(line: &str, file: (DeviceNumber, u64)) -> Option<&str> {
         minor: number()?,
     };
     let inode: u64 = place.next()?.parse().ok()?;
-    ((device, inode) == file).then_some(words.next()?)
+    Some((device, inode, words.next()?))
 }
 
 /// The processes there are, with their folders.
-fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
+pub(super) fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
     fs::read_dir(Path::new("/proc"))
         .into_iter()
         .flatten()
@@ -243,24 +255,32 @@ mod tests {
     #[test]
     fn locks_of_records_count_and_those_of_whole_files_do_not() {
         let device = DeviceNumber {
-            major: 0,
+            major: 8,
             minor: 0x16,
         };
         let file = (device, 1234);
         for (line, start) in [
             (
-                "3: OFDLCK ADVISORY  READ -1 00:16:1234 100 101",
+                "3: OFDLCK ADVISORY  READ -1 08:16:1234 100 101",
                 Some("100"),
             ),
-            ("3: POSIX  ADVISORY  WRITE 77 00:16:1234 0 EOF", Some("0")),
-            ("3: POSIX  ADVISORY  WRITE 77 00:16:1235 0 EOF", None),
+            ("3: POSIX  ADVISORY  WRITE 77 08:16:1234 0 EOF", Some("0")),
+            ("3: POSIX  ADVISORY  WRITE 77 08:16:1235 0 EOF", None),
             ("3: POSIX  ADVISORY  WRITE 77 00:10:1234 0 EOF", None),
-            ("3: FLOCK  ADVISORY  READ 77 00:16:1234 0 EOF", None),
-            ("3: -> OFDLCK ADVISORY READ -1 00:16:1234 100 101", None),
+            ("3: FLOCK  ADVISORY  READ 77 08:16:1234 0 EOF", None),
+            ("3: -> OFDLCK ADVISORY READ -1 08:16:1234 100 101", None),
+            ("3: OFDLCK ADVISORY  READ -1 00:16:1234 100 101", None),
             ("nonsense", None),
             ("", None),
         ] {
-            assert_eq!(locked(line, file), start, "{line}");
+            assert_eq!(lock_on(line, file), start, "{line}");
         }
+        let subvolume = DeviceNumber {
+            major: 0,
+            minor: 44,
+        };
+        let line = "3: OFDLCK ADVISORY  READ -1 00:1f:1234 100 101";
+        assert_eq!(lock_on(line, (subvolume, 1234)), Some("100"));
+        assert_eq!(lock_on(line, (subvolume, 1235)), None);
     }
 }

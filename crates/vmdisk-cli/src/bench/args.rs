@@ -113,7 +113,8 @@ pub(crate) struct HowArgs {
     /// Decides the order in each round; by default the clock does, and the report says which it was.
     #[arg(long, value_name = "NUMBER", help_heading = "How often")]
     pub(crate) seed: Option<u64>,
-    /// No round begins after this time, such as 90s, 10m or 2h.
+    /// No further round begins after this time, such as 90s, 10m or 2h, once the least rounds are complete; those may
+    /// take twice as long.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds, help_heading = "Budgets")]
     pub(crate) time_budget: f64,
     /// Images take no more than this together.

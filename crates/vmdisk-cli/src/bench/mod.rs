@@ -47,6 +47,7 @@ fn stop(error: Error) -> Stop {
         Error::Cancelled
         | Error::Missing { .. }
         | Error::Refused { .. }
+        | Error::Unusable { .. }
         | Error::Program { .. }
         | Error::Semantics(_)
         | Error::Budget(_)

@@ -8,6 +8,16 @@ use vmdisk_bench_runner::{Event, Plan};
 use crate::io::Io;
 use crate::sanitize;
 
+/// A range of times: `3 min to 5 min`.
+pub(super) fn range(low: f64, high: f64) -> String {
+    let (low, high) = (duration(low), duration(high));
+    if low == high {
+        low
+    } else {
+        format!("{low} to {high}")
+    }
+}
+
 /// Tells what happens: a line that changes on a terminal, else a line for each round.
 pub(super) struct Progress<'a, 'io> {
     io: &'a mut Io<'io>,
@@ -54,11 +64,9 @@ impl<'a, 'io> Progress<'a, 'io> {
                 of,
                 left,
             } => {
-                let left = left.map_or_else(String::new, |left| {
-                    format!(", {} left at most", duration(left.as_secs_f64()))
-                });
+                let left = range(left.0.as_secs_f64(), left.1.as_secs_f64());
                 let name = self.plan.view(sample.cell).name();
-                let line = format!("{}: {done} of {of}{left}: {name}", self.round);
+                let line = format!("{}: {done} of {of}, {left} left: {name}", self.round);
                 self.passing(&line);
             }
             Event::Failure { cell, error } => {

@@ -8,11 +8,12 @@ use vmdisk_bench_runner::engines::{self, Workplace};
 use vmdisk_bench_runner::report::{bytes, duration};
 use vmdisk_bench_runner::{
     Cancel, Ended, Engine, EngineKind, Entry, Error, Estimate, FEWEST_ROUNDS, Header, Journal,
-    Machine, Plan, Repetition, Runner, SCHEMA_VERSION, Settings, Surroundings, estimate, taken,
+    Machine, Plan, Repetition, Runner, SCHEMA_VERSION, SLOWEST, Settings, Surroundings, estimate,
+    taken,
 };
 
 use super::args::{HowArgs, LINT, ResumeArgs, RunArgs, VerifyArgs};
-use super::progress::Progress;
+use super::progress::{Progress, range};
 use super::report::{RESULT, in_form, read, write_all};
 use super::request::{Request, Subject};
 use super::{args, check, environment, recovery, stop};
@@ -61,8 +62,15 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
     let (mut engines, versions) = engines_of(&mut plan, &workplace);
     let settings = settings(how);
     let estimate = estimate(&plan, &settings, &engines);
+    let accepted = acceptable(&plan, &estimate, how);
     if how.dry_run {
-        let text = dry_run(&plan, &settings, &estimate);
+        let mut text = dry_run(&plan, &settings, &estimate);
+        if let Err(refusal) = accepted {
+            text.push_str("this run would be refused:\n");
+            for message in &refusal.0 {
+                text.push_str(&format!("  {}\n", message.title));
+            }
+        }
         deliver(io, None, &sanitize::lines(&text))?;
         return Ok(Exit::Clean);
     }
@@ -72,13 +80,7 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
             check::left_out(&plan.left_out)
         )));
     }
-    if plan.cells.is_empty() {
-        return Err(Stop::new(format!(
-            "nothing of {} can be measured here",
-            plan.name
-        )));
-    }
-    within_budgets(&estimate, how)?;
+    accepted?;
     warn_of_few_rounds(how, io, colors);
     for directory in environment::slow_to_delete(&facts, &directories) {
         let mut message = Message::warning(format!(
@@ -118,6 +120,7 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
         return Err(stop(Error::NotQuiet { disturbances }));
     }
     let cancel = handle_signals()?;
+    workplace.check(&plan.configurations).map_err(stop)?;
     let mut journal = Journal::create(&directory, &header).map_err(stop)?;
     let facts_file = directory.join("facts.json");
     std::fs::write(&facts_file, facts_text)
@@ -238,7 +241,7 @@ fn measure(
                 directory.display()
             )),
         ),
-        Ended::NothingLeft => Err(Stop::new("nothing was left that could be measured")),
+        Ended::NothingLeft => Err(Stop::new("nothing was left that could be compared")),
         Ended::Precise | Ended::AllRounds | Ended::TimeBudget => Ok(Exit::Clean),
     }
 }
@@ -300,6 +303,27 @@ fn settings(how: &HowArgs) -> Settings {
     }
 }
 
+/// Refuses a run that could answer nothing, would overwrite something or does not fit its budgets.
+fn acceptable(plan: &Plan, estimate: &Estimate, how: &HowArgs) -> Result<(), Stop> {
+    if plan.cells.iter().all(|cell| cell.baseline.is_none()) {
+        let names: Vec<&str> = plan
+            .configurations
+            .iter()
+            .map(|configuration| configuration.name.as_str())
+            .collect();
+        let left = match names.is_empty() {
+            true => "no configuration can be measured here".to_owned(),
+            false => format!("only {} can be measured here", names.join(", ")),
+        };
+        return Err(Stop::new(format!("nothing to compare: {left}")));
+    }
+    if let Some(output) = how.output.as_deref().filter(|output| output.exists()) {
+        return Err(stop(Error::output_exists(output)));
+    }
+    within_budgets(estimate, how)?;
+    estimate.check_room().map_err(stop)
+}
+
 fn within_budgets(estimate: &Estimate, how: &HowArgs) -> Result<(), Stop> {
     if estimate.bytes > how.space_budget.0 {
         return Err(Stop::new(format!(
@@ -337,17 +361,17 @@ fn in_words(plan: &Plan, settings: &Settings, estimate: &Estimate) -> String {
         (least, most) if least == most => format!("{least} rounds"),
         (least, most) => format!("{least} to {most} rounds"),
     };
+    let least = estimate.least.as_secs_f64();
+    let most = estimate
+        .most
+        .as_secs_f64()
+        .min(settings.time_budget_seconds);
     format!(
         "{}: {} cells of {} configurations, {rounds}, about {}, {} of space",
         plan.name,
         plan.cells.len(),
         plan.configurations.len(),
-        duration(
-            estimate
-                .most
-                .as_secs_f64()
-                .min(settings.time_budget_seconds)
-        ),
+        range(least, (SLOWEST * least).max(most)),
         bytes(estimate.bytes)
     )
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use rustix::fs::MemfdFlags;
 use serde_json::{Value, json};
 use vmdisk_facts::Target;
 use vmdisk_model::{CacheMode, FrontendKind};
@@ -113,7 +114,7 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        for kind in ["initrd", "console", "port", "errors", "qmp"] {
+        for kind in ["console", "port", "errors", "qmp"] {
             let _ = fs::remove_file(self.path(kind));
         }
     }
@@ -141,9 +142,9 @@ impl Session<'_> {
             self.target,
             self.archive.len() as u64,
         )?;
-        argv.extend(self.boot_words(&files)?);
         let job = job(tasks, &names, disks);
-        self.write_initrd(&files, &job)?;
+        let initrd = self.initrd(&job)?;
+        argv.extend(self.boot_words(&files, &initrd)?);
         File::create_new(files.path("port"))
             .map_err(|error| Error::io("create", files.path("port"), error))?;
         let errors = File::create_new(files.path("errors"))
@@ -208,7 +209,7 @@ impl Session<'_> {
             .collect()
     }
 
-    fn boot_words(&self, files: &Files) -> Result<Vec<String>, Error> {
+    fn boot_words(&self, files: &Files, initrd: &File) -> Result<Vec<String>, Error> {
         let kernel = self.kernel.image.to_str().ok_or_else(|| Error::Refused {
             what: "to boot the kernel".to_owned(),
             why: "its path is not UTF-8".to_owned(),
@@ -227,7 +228,7 @@ impl Session<'_> {
             "-kernel",
             kernel,
             "-initrd",
-            &files.name("initrd"),
+            &format!("/proc/self/fd/{}", initrd.as_raw_fd()),
             "-append",
             "console=ttyS0 quiet panic=-1 loglevel=3 no_timer_check",
             "-serial",
@@ -245,18 +246,23 @@ impl Session<'_> {
         .into())
     }
 
-    /// The archive that is always the same, and behind it one with the job.
-    fn write_initrd(&self, files: &Files, job: &Job) -> Result<(), Error> {
+    /// The archive that is always the same, and behind it one with the job; in memory, so that writing it is not
+    /// what the disk is busy with when measuring begins.
+    fn initrd(&self, job: &Job) -> Result<File, Error> {
+        let failed =
+            |error: std::io::Error| Error::io("make", "the guest's initial file system", error);
         let mut second = Archive::default();
         let text = serde_json::to_vec(job).expect("a job holds only text and numbers");
         second.file(JOB_PATH, text, false);
-        let path = files.path("initrd");
-        let mut file =
-            File::create_new(&path).map_err(|error| Error::io("create", &path, error))?;
+        // QEMU inherits it.
+        let memory = rustix::fs::memfd_create("vmdisk-bench-initrd", MemfdFlags::empty())
+            .map_err(|error| failed(error.into()))?;
+        let mut file = File::from(memory);
         // Both end at a multiple of 512 bytes, where the kernel looks for the next.
         file.write_all(self.archive)
             .and_then(|()| file.write_all(&second.bytes()))
-            .map_err(|error| Error::io("write", &path, error))
+            .map_err(failed)?;
+        Ok(file)
     }
 }
 
