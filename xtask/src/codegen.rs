@@ -65,6 +65,7 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
     files.insert(PathBuf::from("docs/direct-io.md"), direct_io::page()?);
     for schema in [
         "bench",
+        "bench-compare",
         "capabilities",
         "facts",
         "facts-diff",

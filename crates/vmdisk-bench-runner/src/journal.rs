@@ -20,6 +20,8 @@ pub const SCHEMA_VERSION: &str = "1.0";
 
 const HEADER: &str = "run.json";
 const JOURNAL: &str = "journal.jsonl";
+/// The directory beside it with the raw reports of samples.
+pub const REPORTS: &str = "samples";
 
 /// What a run is, written once at its beginning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -271,9 +273,31 @@ impl Journal {
     }
 }
 
+impl Journal {
+    /// Writes the raw report of a sample beside the journal.
+    fn keep_report(&self, sample: &Sample, report: &str) -> Result<(), Error> {
+        let directory = self.path.with_file_name(REPORTS);
+        std::fs::create_dir_all(&directory)
+            .map_err(|error| Error::io("create", &directory, error))?;
+        let name = format!("round-{:03}-cell-{:03}.json", sample.round, sample.cell.0);
+        let path = directory.join(name);
+        std::fs::write(&path, report).map_err(|error| Error::io("write", &path, error))
+    }
+}
+
 impl Log for Journal {
-    /// Adds a line, and returns once it is on disk.
+    /// Adds a line, and returns once it is on disk. The raw report of a sample goes into a file of its own before.
     fn append(&mut self, entry: &Entry) -> Result<(), Error> {
+        let mut without_report = None;
+        if let Entry::Sample(sample) = entry
+            && let Some(report) = &sample.measurement.raw_report
+        {
+            self.keep_report(sample, report)?;
+            let mut sample = sample.clone();
+            sample.measurement.raw_report = None;
+            without_report = Some(Entry::Sample(sample));
+        }
+        let entry = without_report.as_ref().unwrap_or(entry);
         let mut line =
             serde_json::to_string(entry).map_err(|error| malformed(&self.path, None, &error))?;
         line.push('\n');
@@ -394,6 +418,21 @@ mod tests {
         std::fs::write(files.join("result.json"), "mine").unwrap();
         assert!(Journal::create(&files, &header()).is_err());
         assert_eq!(std::fs::read_dir(&files).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_raw_report_is_kept_beside_the_journal_and_not_in_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("run");
+        let mut journal = Journal::create(&directory, &header()).unwrap();
+        let Entry::Sample(mut with_report) = sample(2) else {
+            panic!("it is a sample");
+        };
+        with_report.measurement.raw_report = Some("{\"jobs\": []}".to_owned());
+        journal.append(&Entry::Sample(with_report)).unwrap();
+        assert_eq!(Journal::read(&directory).unwrap().entries, [sample(2)]);
+        let kept = directory.join(REPORTS).join("round-002-cell-000.json");
+        assert_eq!(std::fs::read_to_string(kept).unwrap(), "{\"jobs\": []}");
     }
 
     #[test]

@@ -39,14 +39,16 @@ pub mod safety;
 pub use cancel::Cancel;
 pub use engine::{Emit, Engine, EngineKind, RunContext};
 pub use error::{Error, Place};
-pub use journal::{Entry, Header, Journal, Log, ReadJournal, SCHEMA_VERSION, Sample, taken};
+pub use journal::{
+    Entry, Header, Journal, Log, REPORTS, ReadJournal, SCHEMA_VERSION, Sample, taken,
+};
 pub use measurement::{
-    Accelerator, CommandRecord, Direction, Latency, Measurement, Semantics, SeriesPoint, WriteCache,
+    Accelerator, CommandRecord, Direction, Latency, Measurement, PERCENTILES, Semantics,
+    SeriesPoint, WriteCache,
 };
 pub use method::{
     Comparison, Ended, Estimate, Event, FEWEST_ROUNDS, Interval, Machine, Noise, Repetition, Round,
-    Runner, SLOWEST, Settings, Summary, Surroundings, Values, Verdict, estimate, ratio_interval,
-    unpaired_interval,
+    Runner, SLOWEST, Settings, Summary, Surroundings, Values, Verdict, estimate,
 };
 pub use plan::{
     Access, Amount, BlockLoad, Cell, CellId, CellView, Configuration, ConfigurationRecord, FACTORS,

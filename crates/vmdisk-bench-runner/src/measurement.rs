@@ -32,18 +32,38 @@ pub struct Measurement {
     /// Requests per second of an empty workload in the same boot, where the engine runs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_iops: Option<f64>,
-    /// Processor time of the programs, in seconds, where the engine can tell.
+    /// Processor time of fio for the timed seconds; in a guest that of the guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,
+    /// Processor time on the host of QEMU and its daemons for the timed seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qemu_cpu_seconds: Option<f64>,
     /// Every program that was started, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRecord>,
     /// Texts that a program was given, such as fio's job, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, String>,
+    /// The report of the program that sent the requests, as it wrote it; kept in a file beside the journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub raw_report: Option<String>,
     /// What a reader of the figures should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl Measurement {
+    /// Processor time on the host of what carries out requests: QEMU, or fio where there is no QEMU.
+    pub fn host_cpu_seconds(&self) -> Option<f64> {
+        let without_qemu = self.cpu_seconds.filter(|_| {
+            // The first program is fio's only where no daemon was started before it.
+            self.accelerator == Accelerator::NoGuest && self.commands.len() < 2
+        });
+        self.qemu_cpu_seconds
+            .or(without_qemu)
+            .filter(|seconds| *seconds > 0.0)
+    }
 }
 
 /// Requests in one direction.
@@ -91,7 +111,13 @@ pub struct Latency {
     /// Percentiles by their number, such as `50`, `99`, `99.9`.
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, u64>,
+    /// Pairs of a latency in nanoseconds and the number of requests that took about as long, where the engine can tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<(u64, u64)>,
 }
+
+/// The percentiles of latencies that engines measure and reports show.
+pub const PERCENTILES: [&str; 4] = ["50", "90", "99", "99.9"];
 
 /// One point of the course of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -94,10 +94,13 @@ impl Mock {
             max_ns: Some(percentile(20.0)),
             percentiles_ns: BTreeMap::from([
                 ("50".to_owned(), percentile(0.9)),
-                ("95".to_owned(), percentile(2.0)),
+                ("90".to_owned(), percentile(2.0)),
                 ("99".to_owned(), percentile(5.0)),
                 ("99.9".to_owned(), percentile(12.0)),
             ]),
+            histogram: [(0.9, 0.5), (2.0, 0.4), (5.0, 0.09), (12.0, 0.01)]
+                .map(|(times, share)| (percentile(times), (operations as f64 * share) as u64))
+                .to_vec(),
         });
         let series = (1..=4).map(|step| SeriesPoint {
             seconds: f64::from(step) * 0.5,
@@ -108,7 +111,7 @@ impl Mock {
             write: Some(direction),
             seconds,
             series: series.collect(),
-            notes: vec!["planted numbers, nothing was measured".to_owned()],
+            notes: vec!["planted numbers: nothing was measured".to_owned()],
             ..Measurement::default()
         }
     }

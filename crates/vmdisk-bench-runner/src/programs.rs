@@ -139,8 +139,50 @@ impl Running {
         self.ended = self.child.wait().ok();
     }
 
+    /// Processor time that it has used so far with all its threads, in seconds.
+    pub(crate) fn processor_seconds(&self) -> Option<f64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+        processor_seconds(&text)
+    }
+
     fn pid(&self) -> Option<Pid> {
         Pid::from_raw(i32::try_from(self.child.id()).ok()?)
+    }
+}
+
+/// User and system time of a `stat` file of a process.
+fn processor_seconds(stat: &str) -> Option<f64> {
+    /// Ticks per second in what the kernel tells programs.
+    const USER_HZ: f64 = 100.0;
+    // The name of the program is in parentheses and may hold spaces; the times are the 14th and 15th field.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    let (user, system) = (ticks()?, ticks()?);
+    Some((user + system) as f64 / USER_HZ)
+}
+
+/// Measures the processor time of programs while a sample is taken.
+#[derive(Debug)]
+pub(crate) struct ProcessorTime {
+    began: Instant,
+    before: Option<f64>,
+}
+
+impl ProcessorTime {
+    /// Begins, given what the programs have used so far.
+    pub(crate) fn begin(used: Option<f64>) -> Self {
+        Self {
+            began: Instant::now(),
+            before: used,
+        }
+    }
+
+    /// The part of what was used since then that belongs to the timed seconds of a sample.
+    pub(crate) fn of_sample(&self, used: Option<f64>, timed_seconds: f64) -> Option<f64> {
+        let taken = self.began.elapsed().as_secs_f64();
+        let used = used? - self.before?;
+        (taken > 0.0 && used >= 0.0).then(|| used * (timed_seconds / taken).min(1.0))
     }
 }
 
@@ -277,6 +319,20 @@ mod tests {
         .unwrap_err();
         assert!(matches!(error, Error::Budget(_)), "{error}");
         assert!(began.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn processor_time_is_read_behind_a_name_with_anything_in_it() {
+        let stat = "12 (a) b (c) S 1 12 12 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 3 0 5 6 7";
+        assert_eq!(processor_seconds(stat), Some(2.0));
+        assert_eq!(processor_seconds("12 (x) S 1"), None);
+        let mut command = command(&["sh", "-c", "while :; do :; done"]);
+        let running = Running::start(&mut command).unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        while running.processor_seconds().unwrap() == 0.0 {
+            assert!(Instant::now() < until, "it never ran");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     #[test]

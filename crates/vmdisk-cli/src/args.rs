@@ -508,6 +508,8 @@ pub(crate) enum SchemaFormat {
     Recording,
     /// What `vmdisk bench report --format json` prints.
     Bench,
+    /// What `vmdisk bench compare --format json` prints.
+    BenchCompare,
 }
 
 #[derive(Args, Debug)]

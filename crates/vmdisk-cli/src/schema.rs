@@ -1,6 +1,7 @@
 //! `vmdisk schema`.
 
 use vmdisk_bench_runner::BenchResult;
+use vmdisk_bench_runner::report::RunComparison;
 
 use crate::args::{SchemaArgs, SchemaFormat};
 use crate::capabilities;
@@ -22,6 +23,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Capabilities => capabilities::schema(),
         SchemaFormat::Recording => capabilities::recording_schema(),
         SchemaFormat::Bench => BenchResult::json_schema(),
+        SchemaFormat::BenchCompare => RunComparison::json_schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)
         .expect("a schema holds only text, numbers, lists and maps");

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use vmdisk_bench_runner::mock::Mock;
-use vmdisk_bench_runner::report::{self, BenchResult};
+use vmdisk_bench_runner::report::{self, BenchResult, Change};
 use vmdisk_bench_runner::{
     Cancel, Engine, Entry, Finding, FindingSeverity, Header, Limits, Noise, Plan, Repetition,
     Runner, SCHEMA_VERSION, Settings, Surroundings, Wishes, read_plan,
@@ -179,7 +179,7 @@ fn a_result_that_is_not_whole_is_refused_with_the_reason() {
 #[test]
 fn the_page_needs_nothing_else_and_shows_text_as_text() {
     let page = report::html(&example());
-    assert!(page.len() < report::MOST_BYTES, "{}", page.len());
+    assert!(page.len() < report::MAX_PAGE_BYTES, "{}", page.len());
     for word in [
         "<script", "http:", "https:", "src=", "@import", "url(", "<link",
     ] {
@@ -188,10 +188,11 @@ fn the_page_needs_nothing_else_and_shows_text_as_text() {
     assert!(page.contains("Which image is &lt;fastest&gt; &amp; why?"));
     assert!(page.contains("error: vda &lt;loses&gt; data <code>cache-unsafe</code>"));
     for verdict in [
-        "faster, 3.3 times",
-        "slower, -3",
-        "no difference shown (±",
-        "slower, 1/5.0",
+        "</b> faster",
+        "</b> slower",
+        "about equal (within ±",
+        "× [",
+        "as fast as raw-off-native for 4k-random-write-qd32 (steady).",
     ] {
         assert!(page.contains(verdict), "{verdict}");
     }
@@ -224,7 +225,7 @@ baseline: {{queues: 1}}
     let plan = read_plan(&text, "many", &wishes).unwrap();
     assert_eq!(plan.cells.len(), 1_000);
     let page = report::html(&result(&plan, Mock::new(1)));
-    assert!(page.len() < report::MOST_BYTES, "{}", page.len());
+    assert!(page.len() < report::MAX_PAGE_BYTES, "{}", page.len());
     assert!(
         page.contains("the JSON and CSV results have the rest") || page.contains("are left out")
     );
@@ -357,7 +358,7 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// A run of one factor's value against another, with a level planted for its only configuration.
+/// A run of a cache mode beside a baseline, with a level planted for it.
 fn run_of(cache: &str, frontend: &str, level: f64, kernel: &str) -> BenchResult {
     let text = format!(
         "
@@ -368,7 +369,10 @@ size: 64M
 phases: [steady]
 workloads: [4k-random-write-qd32]
 fixed: {{engine: mock}}
-configurations: [{{name: {cache}-{frontend}, cache: {cache}, frontend: {frontend}}}]
+configurations:
+- {{name: base, cache: directsync}}
+- {{name: {cache}-{frontend}, cache: {cache}, frontend: {frontend}}}
+baseline: {{name: base}}
 "
     );
     let plan = read_plan(&text, "one", &Wishes::default()).unwrap();
@@ -384,25 +388,30 @@ configurations: [{{name: {cache}-{frontend}, cache: {cache}, frontend: {frontend
     result
 }
 
+const TOLERANCE: f64 = 0.05;
+
 #[test]
 fn two_runs_are_compared_if_one_thing_differs_and_refused_with_a_list_if_more_do() {
     let none = run_of("none", "virtio-blk", 1.0, "6.1");
     let unsafe_cache = run_of("unsafe", "virtio-blk", 1.5, "6.1");
-    let compared = report::compare(&none, &unsafe_cache).unwrap();
+    let compared = report::compare(&none, &unsafe_cache, TOLERANCE).unwrap();
     assert_eq!(
         compared.studied.as_ref().unwrap().to_string(),
         "cache: none and unsafe"
     );
-    let interval = compared.cells[0].interval.unwrap();
-    assert!(interval.low > 1.4 && interval.high < 1.65, "{interval:?}");
-    assert!(compared.text().contains("faster, +"), "{}", compared.text());
-    let same = report::compare(&none, &none).unwrap();
+    assert_eq!(compared.cells.len(), 1);
+    let change = compared.cells[0].change.unwrap();
+    assert!(change.low > 1.35 && change.high < 1.7, "{change:?}");
+    assert_eq!(compared.cells[0].verdict, Change::Faster);
+    assert!(compared.text().contains(" faster"), "{}", compared.text());
+    let back = report::compare(&unsafe_cache, &none, TOLERANCE).unwrap();
+    assert_eq!(back.cells[0].verdict, Change::Slower);
+    // A tolerance above the difference calls it none.
+    let tolerant = report::compare(&unsafe_cache, &none, 0.9).unwrap();
+    assert_eq!(tolerant.cells[0].verdict, Change::AboutEqual);
+    let same = report::compare(&none, &none, TOLERANCE).unwrap();
     assert_eq!(same.studied, None);
-    assert!(
-        same.text().contains("no difference shown"),
-        "{}",
-        same.text()
-    );
+    assert_eq!(same.cells[0].verdict, Change::AboutEqual, "{}", same.text());
 
     for (other, why) in [
         (
@@ -415,11 +424,64 @@ fn two_runs_are_compared_if_one_thing_differs_and_refused_with_a_list_if_more_do
         ),
         (
             example(),
-            "not comparable: no cell of one has the same workload, phase, engine and configuration in the other",
+            "not comparable: no cell has the same workload, phase, engine and configuration in both, with a baseline \
+             that both have",
         ),
     ] {
-        let error = report::compare(&none, &other).unwrap_err();
+        let error = report::compare(&none, &other, TOLERANCE).unwrap_err();
         assert_eq!(error.to_string(), why);
+    }
+}
+
+#[test]
+fn a_machine_that_changed_between_two_runs_leaves_no_verdict() {
+    let first = run_of("none", "virtio-blk", 1.0, "6.1");
+    let second = run_of("none", "virtio-blk", 0.5, "6.1");
+    let compare = |second: &BenchResult| report::compare(&first, second, TOLERANCE).unwrap();
+    assert_eq!(compare(&second).cells[0].verdict, Change::Slower);
+    let mut slower_processor = second.clone();
+    for round in &mut slower_processor.rounds {
+        round.control *= 0.56;
+    }
+    let mut disturbed = second.clone();
+    for round in &mut disturbed.rounds {
+        round.disturbances = vec!["others used 90 % of the processors".to_owned()];
+    }
+    let mut first_quiet = first.clone();
+    for round in &mut first_quiet.rounds {
+        round.disturbances.clear();
+    }
+    let of_disturbed = report::compare(&first_quiet, &disturbed, TOLERANCE).unwrap();
+    for (compared, why) in [
+        (
+            compare(&slower_processor),
+            "arithmetic without a disk ran at 56 %",
+        ),
+        (of_disturbed, "it was quiet in one run and not in the other"),
+    ] {
+        assert_eq!(compared.cells[0].verdict, Change::MachineChanged);
+        let text = compared.text();
+        assert!(
+            text.contains("there is no verdict") && text.contains(why),
+            "{text}"
+        );
+        assert!(text.contains("the machine changed"), "{text}");
+    }
+}
+
+#[test]
+fn a_comparison_is_json_with_a_schema_and_a_page_that_needs_nothing_else() {
+    let first = run_of("none", "virtio-blk", 1.0, "6.1");
+    let second = run_of("unsafe", "virtio-blk", 0.8, "6.1");
+    let compared = report::compare(&first, &second, TOLERANCE).unwrap();
+    let read: report::RunComparison = serde_json::from_str(&compared.to_json()).unwrap();
+    assert_eq!(read.text(), compared.text());
+    let page = compared.html();
+    assert!(page.contains("cache: none and unsafe"), "{page}");
+    for word in [
+        "<script", "http:", "https:", "src=", "@import", "url(", "<link",
+    ] {
+        assert!(!page.contains(word), "the page has {word}");
     }
 }
 
@@ -451,10 +513,10 @@ fn measurements_that_pages_cite_are_whole_results_of_real_engines() {
             .any(|engine| engine.name() == "mock");
         assert!(!is_planted, "{}", path.display());
         let page = report::html(&result);
-        assert!(page.len() < report::MOST_BYTES, "{}", path.display());
-        for course in page.split("<polyline class='course' points='").skip(1) {
-            let points = course.split('\'').next().unwrap_or_default();
-            assert!(points.contains(' '), "one point is no course: {points}");
+        assert!(page.len() < report::MAX_PAGE_BYTES, "{}", path.display());
+        for series in page.split("<polyline class='series' points='").skip(1) {
+            let points = series.split('\'').next().unwrap_or_default();
+            assert!(points.contains(' '), "one point is not a series: {points}");
         }
         // What the page says of it is what its samples say.
         let again = report::text(&result);
@@ -482,7 +544,14 @@ fn the_ratios_that_a_rule_cites_are_in_the_measurement_that_it_names() {
             let path = vmdisk_tests::repository().join(file);
             let text = std::fs::read_to_string(&path)
                 .unwrap_or_else(|error| panic!("{}: {}: {error}", rule.name, path.display()));
-            let report = report::text(&BenchResult::from_json(&text, file).unwrap());
+            let result = BenchResult::from_json(&text, file).unwrap();
+            let engines: Vec<&str> = result.header.versions.keys().map(|it| it.name()).collect();
+            assert!(
+                !engines.contains(&"qemu-img-bench"),
+                "{}: {file} is strided",
+                rule.name
+            );
+            let report = report::text(&result);
             // A ratio is written as the report has it: `0.30 [0.12, 0.74]`.
             let ratios: Vec<String> = figures
                 .match_indices('[')

@@ -161,6 +161,11 @@ impl Daemon {
         }
     }
 
+    /// Processor time that it has used so far.
+    pub(crate) fn processor_seconds(&self) -> Option<f64> {
+        self.running.processor_seconds()
+    }
+
     /// Ends it in order, so that the image is closed.
     pub(crate) fn stop(mut self) {
         self.running.stop();

@@ -31,6 +31,8 @@ pub(crate) enum Target<'a> {
         path: &'a str,
         offset: u64,
         length: u64,
+        /// True if requests go through the page cache; what is written is then synced within the timed seconds.
+        is_buffered: bool,
     },
     /// An NBD export as a whole.
     Nbd { uri: &'a str, length: u64 },
@@ -109,7 +111,17 @@ pub(crate) fn job(
             };
             line("ioengine", &name);
             if !is_nbd {
-                line("direct", &1);
+                let is_buffered = matches!(
+                    target,
+                    Target::File {
+                        is_buffered: true,
+                        ..
+                    }
+                );
+                line("direct", &u8::from(!is_buffered));
+                if is_buffered && access.writes() {
+                    line("end_fsync", &1);
+                }
                 line("allow_file_create", &0);
             }
             line("rw", &words(*access));
@@ -126,7 +138,15 @@ pub(crate) fn job(
             if let Some(every) = sync_every {
                 line("fsync", every);
             }
-            if *ends_with_sync {
+            if *ends_with_sync
+                && !matches!(
+                    target,
+                    Target::File {
+                        is_buffered: true,
+                        ..
+                    }
+                )
+            {
                 line("end_fsync", &1);
             }
             match amount {
@@ -170,6 +190,7 @@ pub(crate) fn job(
             path,
             offset,
             length,
+            is_buffered: _, /* said above */
         } => {
             // A colon would part it into two files.
             line("filename", &path.replace(':', "\\:"));
@@ -247,6 +268,8 @@ struct Nanoseconds {
     max: u64,
     mean: f64,
     percentile: BTreeMap<String, u64>,
+    /// Requests by their latency, in the format `json+`.
+    bins: BTreeMap<u64, u64>,
 }
 
 impl Nanoseconds {
@@ -256,6 +279,7 @@ impl Nanoseconds {
             max,
             mean,
             percentile,
+            bins,
         } = self;
         Latency {
             mean_ns: mean,
@@ -268,6 +292,7 @@ impl Nanoseconds {
                     (short.to_owned(), value)
                 })
                 .collect(),
+            histogram: bins.into_iter().collect(),
         }
     }
 }
@@ -364,7 +389,9 @@ fn first_line(text: &str) -> String {
 }
 
 /// The course of a measurement from fio's log: `500, 1234, 0, 0, 0` is a time, requests per second and a direction.
-pub(crate) fn series(log: &str, block_bytes: u64) -> Vec<SeriesPoint> {
+///
+/// Only intervals within what was timed count: fio logs a little beyond it.
+pub(crate) fn series(log: &str, block_bytes: u64, timed_seconds: f64) -> Vec<SeriesPoint> {
     let mut points: BTreeMap<u64, f64> = BTreeMap::new();
     for line in log.lines() {
         let mut fields = line.split(',').map(str::trim);
@@ -386,6 +413,7 @@ pub(crate) fn series(log: &str, block_bytes: u64) -> Vec<SeriesPoint> {
             iops,
             bytes_per_second: iops * block_bytes as f64,
         })
+        .filter(|point| point.seconds <= timed_seconds + 0.01)
         .collect()
 }
 
@@ -426,6 +454,7 @@ mod tests {
             path: "/srv/a:b.raw",
             offset: 1 << 20,
             length: 4 << 20,
+            is_buffered: false,
         };
         let text = job(
             &workload(Access::RandomWrite, Some(1)),
@@ -443,13 +472,36 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_buffered_job_syncs_what_it_wrote() {
+        let target = |is_buffered: bool| Target::File {
+            path: "/x",
+            offset: 0,
+            length: 1 << 20,
+            is_buffered,
+        };
+        let text = |access: Access, is_buffered: bool| {
+            job(
+                &workload(access, None),
+                target(is_buffered),
+                IoEngine::Libaio,
+                1,
+                None,
+            )
+        };
+        let buffered = text(Access::SequentialWrite, true);
+        assert!(buffered.contains("direct=0\nend_fsync=1\n"), "{buffered}");
+        assert!(!text(Access::SequentialRead, true).contains("end_fsync"));
+        assert!(text(Access::SequentialWrite, false).contains("direct=1\n"));
+    }
+
     const REPORT: &str = r#"{
   "fio version" : "fio-3.33",
   "jobs" : [
     { "jobname" : "measured", "error" : 0, "usr_cpu" : 10.0, "sys_cpu" : 40.0, "job_runtime" : 2000,
       "read" : { "io_bytes" : 0, "bw_bytes" : 0, "iops" : 0.0, "runtime" : 0, "total_ios" : 0 },
       "write" : { "io_bytes" : 8192000, "bw_bytes" : 4096000, "iops" : 1000.5, "runtime" : 2000, "total_ios" : 2000,
-        "lat_ns" : { "min" : 1, "max" : 9, "mean" : 2.5, "percentile" : { "50.000000" : 2, "99.900000" : 8, "100.000000" : 9 } } },
+        "lat_ns" : { "min" : 1, "max" : 9, "mean" : 2.5, "percentile" : { "50.000000" : 2, "99.900000" : 8, "100.000000" : 9 }, "bins" : { "2" : 1999, "9" : 1 } } },
       "sync" : { "total_ios" : 1999, "lat_ns" : { "min" : 1, "max" : 3, "mean" : 2.0 } } }
   ]
 }
@@ -469,7 +521,9 @@ mod tests {
                 (write.operations, write.bytes_per_second),
                 (2000, 4_096_000.0)
             );
-            let percentiles = write.latency.unwrap().percentiles_ns;
+            let latency = write.latency.unwrap();
+            assert_eq!(latency.histogram, [(2, 1999), (9, 1)]);
+            let percentiles = latency.percentiles_ns;
             assert_eq!(percentiles["99.9"], 8);
             assert_eq!(percentiles["50"], 2);
             assert_eq!(measured.semantics.flushes_asked, Some(1999));
@@ -494,8 +548,9 @@ mod tests {
 
     #[test]
     fn a_log_becomes_the_course_with_directions_added_up() {
-        let log = "500, 100, 0, 0, 0\n500, 40, 1, 0, 0\n1000, 90, 0, 0, 0\nnonsense\n";
-        let points = series(log, 4096);
+        let log =
+            "500, 100, 0, 0, 0\n500, 40, 1, 0, 0\n1000, 90, 0, 0, 0\nnonsense\n1490, 5, 0, 0, 0\n";
+        let points = series(log, 4096, 1.0);
         assert_eq!(points.len(), 2);
         assert_eq!((points[0].seconds, points[0].iops), (0.5, 140.0));
         assert_eq!(points[1].bytes_per_second, 90.0 * 4096.0);

@@ -108,6 +108,7 @@ impl Guest {
             path: PLACEHOLDER,
             offset: place.offset,
             length: place.length,
+            is_buffered: false,
         };
         Some(fio::job(
             cell.workload,

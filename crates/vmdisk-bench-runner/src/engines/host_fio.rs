@@ -55,6 +55,7 @@ impl HostFio {
                 path: &path,
                 offset: place.offset,
                 length: place.length,
+                is_buffered: cell.configuration.is_buffered,
             },
             Load::InstallReplay(_) => {
                 fs::create_dir(replay).map_err(|error| Error::io("create", replay, error))?;
@@ -66,6 +67,11 @@ impl HostFio {
         let counted = CountedDevice::of(&place.path);
         let scratch = self.workplace.scratch()?;
         let mut measured = fio::run(&scratch, &name, job, cell.workload, context.cancel)?;
+        if cell.configuration.is_buffered {
+            let note =
+                "requests go through the page cache of the host, which is part of what is measured";
+            measured.notes.push(note.to_owned());
+        }
         if let Some(counted) = &counted {
             measured.semantics.write_cache = counted.write_cache();
             counted.note(&mut measured.semantics, true);

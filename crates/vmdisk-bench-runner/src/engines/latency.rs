@@ -1,15 +1,13 @@
-//! Latencies, counted in classes whose width is a sixty-fourth of their value.
+//! Latencies of the requests of one sample.
 
-use crate::Latency;
+use hdrhistogram::Histogram;
 
-/// Bits of a value that are kept.
-const BITS: u32 = 6;
+use crate::{Latency, PERCENTILES};
 
-/// How often each latency was seen.
+/// How often each latency was seen, to a hundredth of its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
-    classes: Vec<u64>,
-    count: u64,
+    histogram: Histogram<u64>,
     sum_ns: u128,
     min_ns: u64,
     max_ns: u64,
@@ -18,8 +16,7 @@ pub(crate) struct Latencies {
 impl Latencies {
     pub(crate) fn new() -> Self {
         Self {
-            classes: vec![0; class(u64::MAX) + 1],
-            count: 0,
+            histogram: Histogram::new(2).expect("two digits are between none and five"),
             sum_ns: 0,
             min_ns: u64::MAX,
             max_ns: 0,
@@ -27,93 +24,59 @@ impl Latencies {
     }
 
     pub(crate) fn add(&mut self, ns: u64) {
-        self.classes[class(ns)] += 1;
-        self.count += 1;
+        self.histogram
+            .record(ns)
+            .expect("a histogram that grows takes every value");
         self.sum_ns += u128::from(ns);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 
     pub(crate) fn add_all(&mut self, other: &Self) {
-        for (class, count) in self.classes.iter_mut().zip(&other.classes) {
-            *class += count;
-        }
-        self.count += other.count;
+        self.histogram
+            .add(&other.histogram)
+            .expect("a histogram that grows takes every value");
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.count
+        self.histogram.len()
     }
 
     /// `None` if nothing was seen.
     pub(crate) fn latency(&self) -> Option<Latency> {
-        if self.count == 0 {
+        let count = self.count();
+        if count == 0 {
             return None;
         }
-        let percentiles = [("50", 0.5), ("90", 0.9), ("99", 0.99), ("99.9", 0.999)];
+        let percentile = |name: &str| {
+            let share = name.parse::<f64>().unwrap_or(50.0) / 100.0;
+            self.histogram
+                .value_at_quantile(share)
+                .clamp(self.min_ns, self.max_ns)
+        };
         Some(Latency {
-            mean_ns: self.sum_ns as f64 / self.count as f64,
+            mean_ns: self.sum_ns as f64 / count as f64,
             min_ns: Some(self.min_ns),
             max_ns: Some(self.max_ns),
-            percentiles_ns: percentiles
-                .into_iter()
-                .map(|(name, share)| (name.to_owned(), self.percentile(share)))
+            percentiles_ns: PERCENTILES
+                .iter()
+                .map(|name| ((*name).to_owned(), percentile(name)))
+                .collect(),
+            histogram: self
+                .histogram
+                .iter_recorded()
+                .map(|step| (step.value_iterated_to(), step.count_at_value()))
                 .collect(),
         })
     }
-
-    /// The largest value of the class that the percentile is in.
-    fn percentile(&self, share: f64) -> u64 {
-        let rank = ((self.count as f64 * share).ceil() as u64).clamp(1, self.count);
-        let mut seen = 0;
-        for (class, count) in self.classes.iter().enumerate() {
-            seen += count;
-            if seen >= rank {
-                return last_of(class).clamp(self.min_ns, self.max_ns);
-            }
-        }
-        self.max_ns
-    }
-}
-
-fn class(ns: u64) -> usize {
-    let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS + 1);
-    // At most 58 groups of 64 classes and the first 128 values.
-    ((ns >> shift) + (u64::from(shift) << BITS)) as usize
-}
-
-fn last_of(class: usize) -> u64 {
-    let class = class as u64;
-    let group = (class >> BITS).saturating_sub(1);
-    let first = (class - (group << BITS)) << group;
-    first + ((1_u64 << group) - 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_class_is_no_wider_than_a_sixty_fourth_of_what_is_in_it() {
-        let mut before = None;
-        for shift in 0..63 {
-            for offset in 0..9_u128 {
-                let value = (1_u64 << shift) + ((offset << shift) / 9) as u64;
-                let class = class(value);
-                assert!(before <= Some(class), "classes rise with values");
-                before = Some(class);
-                let last = last_of(class);
-                assert!(
-                    last >= value && last - value <= value / 64,
-                    "{value} is in {last}"
-                );
-            }
-        }
-        assert!(last_of(class(u64::MAX)) == u64::MAX);
-    }
 
     #[test]
     fn percentiles_are_near_those_of_the_values() {
@@ -135,5 +98,16 @@ mod tests {
             let found = latency.percentiles_ns[name] as f64;
             assert!((found / value - 1.0).abs() < 0.02, "{name}: {found}");
         }
+        let counted: u64 = latency.histogram.iter().map(|(_, count)| count).sum();
+        assert_eq!(counted, 10_000);
+    }
+
+    #[test]
+    fn a_latency_of_any_length_is_counted() {
+        let mut latencies = Latencies::new();
+        for value in [0, 1, 1 << 40, u64::MAX] {
+            latencies.add(value);
+        }
+        assert_eq!(latencies.count(), 4);
     }
 }

@@ -14,7 +14,7 @@ use super::generator::{self, Driven, Range};
 use super::node::Nodes;
 use super::workplace::{Fresh, Place, Workplace};
 use super::{one_by_one, version};
-use crate::programs;
+use crate::programs::{self, ProcessorTime};
 use crate::{
     BlockLoad, Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase,
     RunContext,
@@ -79,6 +79,7 @@ impl StorageDaemon {
         let name = self.workplace.name("daemon");
         let mut daemon = Daemon::start(&scratch, &name, &nodes, export, cache, context.cancel)?;
         let counted = CountedDevice::of(&place.path);
+        let processor_time = ProcessorTime::begin(daemon.processor_seconds());
         let measured = match self.client {
             Client::VhostUser => self.generated(cell, blocks, place, &daemon, context),
             Client::Nbd => self.fio(cell, place, &daemon, context),
@@ -86,6 +87,8 @@ impl StorageDaemon {
         // A daemon that died is the better reason.
         daemon.check()?;
         let mut measured = measured?;
+        measured.qemu_cpu_seconds =
+            processor_time.of_sample(daemon.processor_seconds(), measured.seconds);
         if let Some(counted) = &counted {
             // Without a volatile cache there is nothing to flush, whatever is asked for.
             let reaches = match cache {

@@ -271,7 +271,7 @@ fn serial(disk: &Path) -> Option<String> {
 fn with_fio(task: &Task, job: &str) -> Result<Measurement, String> {
     fs::write("/tmp/job.fio", job).map_err(|error| error.to_string())?;
     let output = Command::new("/bin/fio")
-        .args(["--eta=never", "--output-format=json", "job.fio"])
+        .args(["--eta=never", "--output-format=json+", "job.fio"])
         .current_dir("/tmp")
         .stdin(Stdio::null())
         .output()
@@ -282,10 +282,11 @@ fn with_fio(task: &Task, job: &str) -> Result<Measurement, String> {
         format!("{error} {}", said.lines().next().unwrap_or_default())
     })?;
     if let Ok(log) = fs::read_to_string("/tmp/log_iops.log") {
-        measured.series = fio::series(&log, fio::block_bytes(&task.workload));
+        measured.series = fio::series(&log, fio::block_bytes(&task.workload), measured.seconds);
         let _ = fs::remove_file("/tmp/log_iops.log");
     }
     measured.inputs.insert("job".to_owned(), job.to_owned());
+    measured.raw_report = Some(report.into_owned());
     Ok(measured)
 }
 

@@ -16,9 +16,9 @@ pub use looks::{FEWEST_ROUNDS, Repetition};
 pub use noise::{Machine, Noise, Surroundings};
 pub(crate) use run::complete_rounds;
 pub use run::{Ended, Event, Round, Runner, Settings};
-pub use statistics::{Interval, Summary, ratio_interval, unpaired_interval};
+pub use statistics::{Interval, Summary};
 pub use values::{Comparison, Values, Verdict};
 
 pub(crate) use random::Random;
-pub(crate) use statistics::median;
-pub(crate) use values::{factor, none_shown, percent};
+pub(crate) use statistics::{LogRatio, geometric_mean, holm, median};
+pub(crate) use values::{ABOUT_EQUAL, percent, ratio};

@@ -28,6 +28,12 @@ pub struct Noise {
     /// How often processors were slowed down for heat since the last look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<u64>,
+    /// How often the processor limit of this program's cgroup stopped it since the last look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited: Option<u64>,
+    /// I/O requests per second of others, while the run did nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_iops: Option<f64>,
     /// Arrays that are being resynchronised or checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resyncing: Vec<String>,
@@ -37,6 +43,8 @@ pub struct Noise {
 const MOST_PRESSURE: f64 = 0.20;
 /// Most that others may use of the processors.
 const MOST_BUSY: f64 = 0.20;
+/// Most I/O of others.
+const MAX_OTHER_IOPS: f64 = 200.0;
 /// Most that the hypervisor above may take.
 const MOST_STEAL: f64 = 0.01;
 
@@ -49,6 +57,8 @@ impl Noise {
             busy,
             steal,
             throttled,
+            limited,
+            other_iops,
             resyncing,
         } = self;
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
@@ -78,6 +88,14 @@ impl Noise {
                 "processors were slowed down for heat {times} times"
             ));
         }
+        if let Some(times) = limited.filter(|times| *times > 0) {
+            found.push(format!(
+                "the processor limit of the cgroup stopped the run {times} times"
+            ));
+        }
+        if let Some(iops) = other_iops.filter(|iops| *iops > MAX_OTHER_IOPS) {
+            found.push(format!("others did {iops:.0} I/O requests per second"));
+        }
         for array in resyncing {
             found.push(format!("{array} is being resynchronised or checked"));
         }
@@ -101,6 +119,8 @@ pub struct Machine {
     began: Instant,
     before: Duration,
     last: Option<(CpuTimes, u64)>,
+    /// How often the limit of the cgroup had stopped the run at the last look.
+    limited: Option<u64>,
 }
 
 impl Machine {
@@ -115,6 +135,7 @@ impl Machine {
             began: Instant::now(),
             before,
             last: None,
+            limited: None,
         }
     }
 }
@@ -136,9 +157,10 @@ impl Surroundings for Machine {
     }
 
     fn noise(&mut self, is_before_run: bool) -> Noise {
-        let before = CpuTimes::read();
+        let (before, requests_before) = (CpuTimes::read(), disk_requests());
         std::thread::sleep(WATCHED);
-        let after = CpuTimes::read();
+        let (after, requests_after) = (CpuTimes::read(), disk_requests());
+        let limited = times_limited();
         let throttled = throttle_count();
         let pressure = |resource: &str| {
             let text = std::fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;
@@ -157,8 +179,15 @@ impl Surroundings for Machine {
                 .last
                 .as_ref()
                 .map(|(_, count)| throttled.saturating_sub(*count)),
+            limited: limited
+                .zip(self.limited)
+                .map(|(now, before)| now.saturating_sub(before)),
+            other_iops: requests_before
+                .zip(requests_after)
+                .map(|(before, after)| after.saturating_sub(before) as f64 / WATCHED.as_secs_f64()),
             resyncing: resyncing(Path::new("/sys/block")),
         };
+        self.limited = limited;
         self.last = after.map(|times| (times, throttled));
         noise
     }
@@ -235,6 +264,40 @@ fn some_avg10(text: &str) -> Option<f64> {
     Some(number.parse::<f64>().ok()? / 100.0)
 }
 
+/// Requests that the disks of this machine have completed; what is stacked on disks counts once.
+fn disk_requests() -> Option<u64> {
+    requests_in(&std::fs::read_to_string("/proc/diskstats").ok()?, &|name| {
+        Path::new("/sys/block").join(name).join("device").exists()
+    })
+}
+
+fn requests_in(diskstats: &str, is_disk: &dyn Fn(&str) -> bool) -> Option<u64> {
+    let of_line = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        is_disk(fields.get(2)?).then_some(number(3)? + number(7)?)
+    };
+    let counts: Vec<u64> = diskstats.lines().filter_map(of_line).collect();
+    (!counts.is_empty()).then(|| counts.iter().sum())
+}
+
+/// How often the processor limit of this program's cgroup stopped it; `None` without a limit.
+fn times_limited() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let path = Path::new("/sys/fs/cgroup").join(group).join("cpu.stat");
+    limited_in(&std::fs::read_to_string(path).ok()?)
+}
+
+fn limited_in(cpu_stat: &str) -> Option<u64> {
+    let mut lines = cpu_stat.lines();
+    lines
+        .find_map(|line| line.strip_prefix("nr_throttled "))?
+        .trim()
+        .parse()
+        .ok()
+}
+
 /// How often processors were slowed down for heat since the machine started.
 fn throttle_count() -> u64 {
     let Ok(entries) = std::fs::read_dir("/sys/devices/system/cpu") else {
@@ -282,6 +345,12 @@ mod tests {
         assert_eq!(after.busy_since(&before), Some(0.5));
         assert_eq!(after.steal_since(&before), Some(0.1));
         assert_eq!(CpuTimes::parse("cpu  1 2\n"), None);
+        let disks = "254 0 vda 100 0 0 0 50 0 0 0\n254 1 vda1 90 0 0 0 40 0 0 0\n7 0 loop0 5 0 0 0 5 0 0 0\n";
+        assert_eq!(requests_in(disks, &|name| name == "vda"), Some(150));
+        assert_eq!(requests_in("", &|_| true), None);
+        let stat = "usage_usec 9\nnr_periods 4\nnr_throttled 3\nthrottled_usec 8\n";
+        assert_eq!(limited_in(stat), Some(3));
+        assert_eq!(limited_in("usage_usec 9\n"), None);
     }
 
     #[test]
@@ -296,12 +365,16 @@ mod tests {
             resyncing: resyncing(root.path()),
             busy: Some(0.5),
             steal: Some(0.001),
+            limited: Some(2),
+            other_iops: Some(900.0),
             ..Noise::default()
         };
         assert_eq!(
             noise.disturbances(),
             [
                 "others used 50 % of the processors",
+                "the processor limit of the cgroup stopped the run 2 times",
+                "others did 900 I/O requests per second",
                 "md0 is being resynchronised or checked"
             ]
         );

@@ -27,9 +27,9 @@ impl Interval {
         }
     }
 
-    /// True if the interval does not include 1.
-    pub fn shows_a_difference(&self) -> bool {
-        self.low > 1.0 || self.high < 1.0
+    /// How far the ratio is from 1, in either direction.
+    pub(crate) fn size(&self) -> f64 {
+        self.ratio.ln().abs()
     }
 
     /// Half of the width relative to the ratio: 0.05 means ±5 %.
@@ -37,54 +37,91 @@ impl Interval {
         (self.high / self.low).sqrt() - 1.0
     }
 
-    /// The largest difference from 1 that the interval includes: what "no difference shown (±x %)" names.
+    /// The largest difference from 1 that the interval includes: what "about equal (within ±x %)" names.
     pub fn largest_difference(&self) -> f64 {
         (self.high - 1.0).max(1.0 / self.low - 1.0)
     }
 }
 
-/// The interval of the true ratio, from the ratio of each round; Student's t on logarithms.
+/// The logarithm of a ratio, as far as it is known: its mean with the error of that mean.
 ///
-/// `alpha` is the probability that the interval misses the true ratio. `None` for fewer than two rounds.
-///
-/// With six rounds a percentile bootstrap covers only 85 % instead of 95 %; this covers what it says if
+/// With six rounds a percentile bootstrap covers only 85 % instead of 95 %; Student's t covers what it says if
 /// logarithms of ratios are about normal, and nearly so if they are not.
-pub fn ratio_interval(ratios: &[f64], alpha: f64) -> Option<Interval> {
-    let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
-    let (mean, deviation) = mean_and_deviation(&logarithms)?;
-    let n = logarithms.len();
-    let t = student::quantile(1.0 - alpha / 2.0, n as f64 - 1.0);
-    Some(Interval::of_logarithm(
-        mean,
-        t * deviation / (n as f64).sqrt(),
-    ))
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LogRatio {
+    mean: f64,
+    error: f64,
+    degrees: f64,
 }
 
-/// The interval of the ratio of two groups that were not measured together (Welch 1947), on logarithms.
-///
-/// `None` if a group has fewer than two values.
-pub fn unpaired_interval(values: &[f64], baseline: &[f64], alpha: f64) -> Option<Interval> {
-    let of = |values: &[f64]| {
-        let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+impl LogRatio {
+    /// The mean of the ratios of each round; `None` for fewer than two rounds.
+    pub(crate) fn of(ratios: &[f64]) -> Option<Self> {
+        let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
         let (mean, deviation) = mean_and_deviation(&logarithms)?;
         let n = logarithms.len() as f64;
-        Some((mean, deviation * deviation / n, n))
-    };
-    let (mean, error, n) = of(values)?;
-    let (baseline_mean, baseline_error, baseline_n) = of(baseline)?;
-    let total = error + baseline_error;
-    // Welch's degrees of freedom; groups without any spread have those of the smaller.
-    let degrees = if total > 0.0 {
-        total * total
-            / (error * error / (n - 1.0) + baseline_error * baseline_error / (baseline_n - 1.0))
-    } else {
-        n.min(baseline_n) - 1.0
-    };
-    let t = student::quantile(1.0 - alpha / 2.0, degrees.max(1.0));
-    Some(Interval::of_logarithm(
-        mean - baseline_mean,
-        t * total.sqrt(),
-    ))
+        Some(LogRatio {
+            mean,
+            error: deviation / n.sqrt(),
+            degrees: n - 1.0,
+        })
+    }
+
+    /// This divided by another that was measured apart from it (Welch 1947).
+    pub(crate) fn over(self, other: LogRatio) -> LogRatio {
+        let (one, two) = (self.error * self.error, other.error * other.error);
+        let total = one + two;
+        // Groups without any spread have the degrees of the smaller.
+        let degrees = if total > 0.0 {
+            total * total / (one * one / self.degrees + two * two / other.degrees)
+        } else {
+            self.degrees.min(other.degrees)
+        };
+        LogRatio {
+            mean: self.mean - other.mean,
+            error: total.sqrt(),
+            degrees: degrees.max(1.0),
+        }
+    }
+
+    /// The interval that misses the true ratio with probability `alpha`.
+    pub(crate) fn interval(self, alpha: f64) -> Interval {
+        let half_width = student::quantile(1.0 - alpha / 2.0, self.degrees) * self.error;
+        Interval::of_logarithm(self.mean, half_width)
+    }
+
+    /// The probability of a mean this far from no difference, if there is none.
+    pub(crate) fn p_value(self) -> f64 {
+        if self.mean == 0.0 {
+            return 1.0;
+        }
+        student::two_sided(self.mean / self.error, self.degrees)
+    }
+}
+
+/// Which of several comparisons show a difference, so that all together claim one where there is none with
+/// probability `alpha` at most (Holm 1979).
+pub(crate) fn holm(p_values: &[Option<f64>], alpha: f64) -> Vec<bool> {
+    let mut known: Vec<(f64, usize)> = p_values
+        .iter()
+        .enumerate()
+        .filter_map(|(index, p)| Some(((*p)?, index)))
+        .collect();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut shown = vec![false; p_values.len()];
+    for (rank, (p, index)) in known.iter().enumerate() {
+        if *p > alpha / (known.len() - rank) as f64 {
+            break;
+        }
+        shown[*index] = true;
+    }
+    shown
+}
+
+/// The geometric mean; `None` without any numbers.
+pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().map(|value| value.ln()).sum();
+    (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
 }
 
 /// Mean and standard deviation; `None` for fewer than two numbers.
@@ -104,10 +141,10 @@ fn mean_and_deviation(numbers: &[f64]) -> Option<(f64, f64)> {
 pub struct Summary {
     /// How many samples were counted.
     pub count: usize,
+    /// Geometric mean, so that means of two cells have the ratio that their comparison shows.
+    pub mean: f64,
     /// Median.
     pub median: f64,
-    /// Arithmetic mean.
-    pub mean: f64,
     /// Smallest.
     pub min: f64,
     /// Largest.
@@ -128,11 +165,10 @@ impl Summary {
         let spread = self::median(&distances)?;
         // hyperfine's rule: a modified z-score above 10. Four values cannot say which of them is odd.
         let is_odd = |distance: f64| values.len() > 4 && distance > 14.826 * spread && spread > 0.0;
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
         Some(Summary {
             count: values.len(),
+            mean: geometric_mean(values)?,
             median,
-            mean,
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             variation: mean_and_deviation(values).map(|(mean, deviation)| deviation / mean),
@@ -167,29 +203,51 @@ mod tests {
     fn an_interval_is_the_textbooks() {
         // Logarithms 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, and t(0.975, 2) = 4.303.
         let ratios = [0.1_f64.exp(), 0.2_f64.exp(), 0.3_f64.exp()];
-        let interval = ratio_interval(&ratios, 0.05).unwrap();
+        let known = LogRatio::of(&ratios).unwrap();
+        let interval = known.interval(0.05);
         let half = 4.3027 * 0.1 / 3.0_f64.sqrt();
         assert!((interval.ratio.ln() - 0.2).abs() < 1e-12);
         assert!((interval.low.ln() - (0.2 - half)).abs() < 1e-4);
         assert!((interval.high.ln() - (0.2 + half)).abs() < 1e-4);
-        assert!(!interval.shows_a_difference());
+        // t = 0.2 / (0.1 / sqrt(3)) = 3.464 with two degrees.
+        assert!(
+            (known.p_value() - 0.0742).abs() < 1e-3,
+            "{}",
+            known.p_value()
+        );
         assert!((interval.precision() - (half.exp() - 1.0)).abs() < 1e-4);
         assert!((interval.largest_difference() - ((0.2 + half).exp() - 1.0)).abs() < 1e-3);
-        assert_eq!(ratio_interval(&[1.0], 0.05), None);
+        assert_eq!(LogRatio::of(&[1.0]), None);
     }
 
     #[test]
     fn groups_apart_are_compared_as_welch_does() {
         let of = |numbers: &[f64]| numbers.iter().map(|n| n.exp()).collect::<Vec<_>>();
         // Equal spread and size: degrees are 2n - 2 = 4, t = 2.776, error = sqrt(2 * 0.01 / 3).
-        let interval =
-            unpaired_interval(&of(&[1.1, 1.2, 1.3]), &of(&[0.1, 0.2, 0.3]), 0.05).unwrap();
+        let group = |numbers: &[f64]| LogRatio::of(&of(numbers)).unwrap();
+        let difference = group(&[1.1, 1.2, 1.3]).over(group(&[0.1, 0.2, 0.3]));
+        let interval = difference.interval(0.05);
         let half = 2.7764 * (2.0_f64 * 0.01 / 3.0).sqrt();
         assert!((interval.ratio.ln() - 1.0).abs() < 1e-12);
         assert!((interval.high.ln() - (1.0 + half)).abs() < 1e-4);
-        assert!(interval.shows_a_difference());
-        let still = unpaired_interval(&[2.0, 2.0], &[1.0, 1.0], 0.05).unwrap();
-        assert_eq!((still.low, still.high), (2.0, 2.0));
+        assert!(difference.p_value() < 0.001);
+        let still = LogRatio::of(&[2.0, 2.0])
+            .unwrap()
+            .over(LogRatio::of(&[1.0, 1.0]).unwrap());
+        assert_eq!(still.p_value(), 0.0);
+        let same = LogRatio::of(&[2.0, 2.0]).unwrap();
+        assert_eq!(same.over(same).p_value(), 1.0);
+    }
+
+    #[test]
+    fn holm_shows_the_smallest_as_far_as_their_share_suffices() {
+        // Shares of 5 % are 1/4, 1/3, 1/2 and all of it.
+        let p = [Some(0.04), Some(0.001), None, Some(0.012), Some(0.03)];
+        assert_eq!(holm(&p, 0.05), [false, true, false, true, false]);
+        assert_eq!(holm(&[Some(0.04)], 0.05), [true]);
+        // What comes behind one that is not shown is not shown either.
+        assert_eq!(holm(&[Some(0.026), Some(0.026)], 0.05), [false, false]);
+        assert!(holm(&[], 0.05).is_empty());
     }
 
     #[test]
@@ -200,6 +258,7 @@ mod tests {
         assert_eq!(summary.count, 6);
         assert_eq!(summary.min, 10.0);
         assert_eq!(summary.median, 99.75);
+        assert!((summary.mean - 68.1).abs() < 0.1, "{}", summary.mean);
         assert_eq!(Summary::of(&[]), None);
     }
 }

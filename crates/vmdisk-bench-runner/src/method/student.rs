@@ -28,6 +28,14 @@ pub(crate) fn quantile(probability: f64, degrees: f64) -> f64 {
     0.5 * (low + high)
 }
 
+/// The probability that a t-distributed variable is at least as far from 0 as `t`.
+pub(crate) fn two_sided(t: f64, degrees: f64) -> f64 {
+    if t.is_infinite() {
+        return 0.0;
+    }
+    incomplete_beta(degrees / (degrees + t * t), 0.5 * degrees, 0.5)
+}
+
 /// The probability that a t-distributed variable stays below `t`, which is not negative.
 fn cumulative(t: f64, degrees: f64) -> f64 {
     1.0 - 0.5 * incomplete_beta(degrees / (degrees + t * t), 0.5 * degrees, 0.5)

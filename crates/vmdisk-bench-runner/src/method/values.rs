@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::statistics::{Interval, ratio_interval};
+use super::FEWEST_ROUNDS;
+use super::statistics::{Interval, LogRatio, holm};
 use crate::{Cell, CellId, Measurement, Metric, Sample, Workload};
 
 impl Measurement {
@@ -77,24 +78,34 @@ impl Values {
             .collect()
     }
 
-    /// Every comparison of a plan, in the order of its cells.
+    /// Every comparison of a plan, in the order of its cells; verdicts are corrected for their number.
     pub fn comparisons(&self, cells: &[Cell], alpha: f64) -> Vec<Comparison> {
-        cells
+        let mut comparisons: Vec<Comparison> = cells
             .iter()
             .enumerate()
             .filter_map(|(index, cell)| {
                 let (cell, baseline) = (CellId(index), cell.baseline?);
                 let ratios = self.ratios(cell, baseline);
-                let interval = ratio_interval(&ratios, alpha);
+                let known = LogRatio::of(&ratios);
                 Some(Comparison {
                     cell,
                     baseline,
-                    verdict: Verdict::of(ratios.len(), interval),
-                    interval,
+                    interval: known.map(|known| known.interval(alpha)),
+                    p_value: known
+                        .filter(|_| ratios.len() >= FEWEST_ROUNDS as usize)
+                        .map(LogRatio::p_value),
                     ratios,
+                    verdict: Verdict::TooFewRounds,
                 })
             })
-            .collect()
+            .collect();
+        let p_values: Vec<Option<f64>> = comparisons.iter().map(|it| it.p_value).collect();
+        for (comparison, is_shown) in comparisons.iter_mut().zip(holm(&p_values, alpha)) {
+            if let (Some(interval), Some(_)) = (comparison.interval, comparison.p_value) {
+                comparison.verdict = Verdict::of(interval, is_shown);
+            }
+        }
+        comparisons
     }
 }
 
@@ -111,6 +122,9 @@ pub struct Comparison {
     /// The interval of the true ratio; unset with fewer than two rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
+    /// The probability of ratios this far from 1 by chance; unset with too few rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_value: Option<f64>,
     /// What may be said.
     pub verdict: Verdict,
 }
@@ -123,71 +137,71 @@ pub enum Verdict {
     Faster,
     /// Slower than its baseline.
     Slower,
-    /// The interval includes 1: no difference shown, and larger ones than it includes are ruled out.
-    NoDifferenceShown,
+    /// No difference is shown, and one of more than a tenth is ruled out.
+    AboutEqual,
+    /// No difference is shown, and a large one is not ruled out: nobody knows.
+    Inconclusive,
     /// Fewer rounds than six: nothing may be said.
     TooFewRounds,
 }
 
+/// Differences up to this are called about equal, where larger ones are ruled out.
+pub(crate) const ABOUT_EQUAL: f64 = 0.10;
+
 impl Verdict {
-    /// What an interval says.
-    pub fn of(rounds: usize, interval: Option<Interval>) -> Self {
-        match interval {
-            Some(interval) if rounds >= super::FEWEST_ROUNDS as usize => {
-                if interval.low > 1.0 {
-                    Verdict::Faster
-                } else if interval.high < 1.0 {
-                    Verdict::Slower
-                } else {
-                    Verdict::NoDifferenceShown
-                }
+    /// What an interval says, given whether the difference is shown among all comparisons of the run.
+    pub fn of(interval: Interval, is_shown: bool) -> Self {
+        match (is_shown, interval.ratio > 1.0) {
+            (true, true) => Verdict::Faster,
+            (true, false) => Verdict::Slower,
+            (false, _) if interval.largest_difference() <= ABOUT_EQUAL => Verdict::AboutEqual,
+            (false, _) => Verdict::Inconclusive,
+        }
+    }
+
+    /// The verdict with the interval that it rests on, for people.
+    pub(crate) fn in_words(self, interval: Option<Interval>) -> String {
+        match (self, interval) {
+            (Verdict::Faster, _) => "faster".to_owned(),
+            (Verdict::Slower, _) => "slower".to_owned(),
+            (Verdict::AboutEqual, Some(interval)) => {
+                format!(
+                    "about equal (within ±{})",
+                    percent(interval.largest_difference())
+                )
             }
-            Some(_) | None => Verdict::TooFewRounds,
+            (Verdict::AboutEqual, None) => "about equal".to_owned(),
+            (Verdict::Inconclusive, Some(interval)) => {
+                format!(
+                    "inconclusive ({} to {})",
+                    ratio(interval.low),
+                    ratio(interval.high)
+                )
+            }
+            (Verdict::Inconclusive, None) => "inconclusive".to_owned(),
+            (Verdict::TooFewRounds, _) => "too few rounds".to_owned(),
         }
     }
 }
 
 impl Comparison {
-    /// What may be said, for people: `1.23 times as fast`, `no difference shown (±4 %)`.
+    /// The verdict for people: `faster`, `about equal (within ±4 %)`, `inconclusive (0.09 to 4.7)`.
     pub fn in_words(&self) -> String {
-        let ratio = self.interval.map_or(1.0, |interval| interval.ratio);
-        let largest = self
-            .interval
-            .map_or(f64::INFINITY, |interval| interval.largest_difference());
-        match self.verdict {
-            Verdict::Faster => format!("faster, {}", factor(ratio)),
-            Verdict::Slower => format!("slower, {}", factor(ratio)),
-            Verdict::NoDifferenceShown => none_shown(largest),
-            Verdict::TooFewRounds => format!(
-                "too few rounds to tell ({} of {})",
-                self.ratios.len(),
-                super::FEWEST_ROUNDS
-            ),
+        if self.verdict == Verdict::TooFewRounds {
+            return format!("too few rounds ({} of {FEWEST_ROUNDS})", self.ratios.len());
         }
+        self.verdict.in_words(self.interval)
     }
 }
 
-/// A ratio for people: `+12 %`, `-7 %`, and from twice on `3.4 times`.
-pub(crate) fn factor(ratio: f64) -> String {
-    if ratio >= 2.0 {
-        format!("{ratio:.1} times")
-    } else if ratio <= 0.5 && ratio > 0.0 {
-        format!("1/{:.1}", 1.0 / ratio)
-    } else {
-        format!("{:+.0} %", (ratio - 1.0) * 100.0)
-    }
-}
-
-/// What an interval that includes 1 says: `no difference shown (±4.1 %)`, and how wide it is where percents make no
-/// sense any more.
-pub(crate) fn none_shown(largest: f64) -> String {
-    if largest < 1.0 {
-        format!("no difference shown (±{})", percent(largest))
-    } else if largest.is_finite() {
-        format!("no difference shown (up to {:.1} times)", 1.0 + largest)
-    } else {
-        "no difference shown".to_owned()
-    }
+/// A ratio: `1.23`, `0.087`, `12.5`.
+pub(crate) fn ratio(value: f64) -> String {
+    let digits = match value {
+        size if size >= 10.0 => 1,
+        size if size >= 0.1 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
 }
 
 /// A share for people, with a digit behind the point below 10 %.

@@ -24,6 +24,8 @@ pub struct Configuration {
     /// True if QEMU hands the disk to a qemu-storage-daemon as a vhost-user-blk device; the disk's
     /// backend then says how the daemon opens it.
     pub is_served_by_daemon: bool,
+    /// True if requests of the host go through its page cache; guests and daemons follow the cache mode instead.
+    pub is_buffered: bool,
     /// What the linter says of it, handed over by whoever made the plan.
     pub findings: Vec<Finding>,
 }

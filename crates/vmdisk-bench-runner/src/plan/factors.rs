@@ -13,7 +13,7 @@ use super::{Configuration, Storage};
 use crate::EngineKind;
 
 /// Every factor, in the order in which reports have them, with what it means.
-pub const FACTORS: [(&str, &str); 18] = [
+pub const FACTORS: [(&str, &str); 19] = [
     ("name", "name of a configuration that was listed"),
     (
         "engine",
@@ -25,6 +25,10 @@ pub const FACTORS: [(&str, &str); 18] = [
     ("chunk", "unit of allocation of a thin pool"),
     ("zero", "whether chunks of a thin pool are zeroed first"),
     ("scheduler", "I/O scheduler of the host's device"),
+    (
+        "direct",
+        "false: fio on the host goes through the page cache",
+    ),
     ("format", "raw or qcow2"),
     ("preallocation", "off, metadata, falloc, full"),
     ("cluster-size", "cluster size of qcow2"),
@@ -104,6 +108,9 @@ fn is_used(factor: &str, engine: EngineKind, backend: &str) -> bool {
         factor,
         "format" | "preallocation" | "cluster-size" | "cache" | "aio"
     );
+    if factor == "direct" {
+        return engine == EngineKind::HostFio;
+    }
     let is_of_guest = matches!(factor, "frontend" | "queues" | "vcpus" | "huge-pages");
     is_of_storage
         && match engine {
@@ -284,6 +291,7 @@ pub(crate) fn meaning(
         storage,
         size,
         is_served_by_daemon,
+        is_buffered: words.contains_key("direct") && !reader.switch("direct")?,
         findings: Vec::new(),
     };
     Ok(Meaning::Configuration(Box::new(configuration), engine))
@@ -427,6 +435,8 @@ pub(crate) fn name_of(words: &Words, axes: &[String]) -> String {
                 ("iothread", _) => "main-loop".to_owned(),
                 ("no-cow", "true") => "nocow".to_owned(),
                 ("no-cow", _) => "cow".to_owned(),
+                ("direct", "true") => "direct".to_owned(),
+                ("direct", _) => "buffered".to_owned(),
                 ("zero", "true") => "zeroed".to_owned(),
                 ("zero", _) => "unzeroed".to_owned(),
                 ("huge-pages", "true") => "huge-pages".to_owned(),

@@ -73,6 +73,7 @@ pub fn plan_proposals(proposals: &[Proposal], wishes: &Wishes) -> Plan {
                 storage: storage.clone(),
                 size,
                 is_served_by_daemon: false,
+                is_buffered: false,
                 findings: Vec::new(),
             })
         };

@@ -50,6 +50,9 @@ pub struct ConfigurationRecord {
     pub size_bytes: u64,
     /// True if a qemu-storage-daemon serves it to QEMU.
     pub is_served_by_daemon: bool,
+    /// True if requests of the host go through its page cache.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_buffered: bool,
     /// What the linter says of it.
     pub findings: Vec<Finding>,
 }
@@ -137,6 +140,7 @@ fn record(configuration: &Configuration) -> ConfigurationRecord {
         storage,
         size,
         is_served_by_daemon,
+        is_buffered,
         findings,
     } = configuration;
     let unwritable = |error| format!("<!-- libvirt has no words for it: {error} -->");
@@ -154,6 +158,7 @@ fn record(configuration: &Configuration) -> ConfigurationRecord {
         storage: storage.clone(),
         size_bytes: size.0,
         is_served_by_daemon: *is_served_by_daemon,
+        is_buffered: *is_buffered,
         findings: findings.clone(),
     }
 }

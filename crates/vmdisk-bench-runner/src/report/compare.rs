@@ -1,20 +1,31 @@
 //! Two runs beside each other, if they differ in one thing only.
+//!
+//! What changed on the machine between two runs is in every figure. Ratios to a baseline that both runs have cancel it
+//! as far as it concerns both cells alike, so only these ratios are compared. Where the machine itself changed much,
+//! there is no verdict.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod differences;
+mod render;
+#[cfg(test)]
+mod tests;
 
-use crate::{BenchResult, ConfigurationRecord, Error, Interval, Verdict, unpaired_interval};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::figures;
-use crate::method::{factor, none_shown};
+use crate::method::{ABOUT_EQUAL, LogRatio, geometric_mean, holm, median};
+use crate::{BenchResult, CellId, Error, FEWEST_ROUNDS, Interval, Verdict};
+
+use differences::{Matcher, differences};
 
 /// One thing in which two runs differ.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// What differs.
+    /// The thing.
     pub what: String,
-    /// What it is in the first run.
+    /// Its value in the first run.
     pub first: String,
-    /// What it is in the second.
+    /// Its value in the second.
     pub second: String,
 }
 
@@ -24,345 +35,364 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// A cell that both runs have.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Side {
-    /// Its name in the first run.
+/// The verdict on a cell that both runs have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// Faster in the second run, against the baseline and by more than the tolerance.
+    Faster,
+    /// Slower in the second run, against the baseline and by more than the tolerance.
+    Slower,
+    /// No change beyond the tolerance is shown, and a large one is ruled out.
+    AboutEqual,
+    /// No change beyond the tolerance is shown, and a large one is not ruled out.
+    Inconclusive,
+    /// One of the runs has fewer than six rounds.
+    TooFewRounds,
+    /// The machine changed between the runs, so that the ratios may have changed with it.
+    MachineChanged,
+}
+
+/// A cell that both runs have, against a baseline that both have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellChange {
+    /// Name of the cell in the first run.
     pub first: String,
-    /// Its name in the second run.
+    /// Name of the cell in the second run.
     pub second: String,
-    /// Median in the first run and in the second, with their unit.
-    pub medians: (String, String),
-    /// The second run divided by the first.
-    pub interval: Option<Interval>,
-    /// What may be said.
-    pub verdict: Verdict,
+    /// Name of the baseline.
+    pub baseline: String,
+    /// Ratio to the baseline in the first run; unset with fewer than two rounds.
+    pub first_ratio: Option<Interval>,
+    /// Ratio to the baseline in the second run; unset with fewer than two rounds.
+    pub second_ratio: Option<Interval>,
+    /// The second ratio divided by the first.
+    pub change: Option<Interval>,
+    /// The probability of a change this large by chance; unset with too few rounds.
+    pub p_value: Option<f64>,
+    /// The verdict, corrected for the number of cells.
+    pub verdict: Change,
+}
+
+/// A baseline of both runs. Whether it changed, or the machine under it, no run can tell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BaselineChange {
+    /// Name of the cell.
+    pub name: String,
+    /// Geometric mean in the first run, with its unit.
+    pub first: String,
+    /// Geometric mean in the second run, with its unit.
+    pub second: String,
+    /// The second divided by the first.
+    pub ratio: f64,
 }
 
 /// Two runs beside each other.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TwoRuns {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunComparison {
+    /// Version of the format.
+    pub schema_version: String,
+    /// When the first run began.
+    pub first_began_at: String,
+    /// When the second run began.
+    pub second_began_at: String,
     /// The one thing in which they differ; unset if the same was measured twice.
     pub studied: Option<Difference>,
-    /// Every cell that both have.
-    pub cells: Vec<Side>,
-    /// Cells that only one of them has.
+    /// Controls of both runs, for people.
+    pub controls: Vec<String>,
+    /// How the machine changed between the runs; if it did, no cell has a verdict.
+    pub machine_changes: Vec<String>,
+    /// Changes up to this share are tolerated.
+    pub tolerance: f64,
+    /// Every cell that both have, with a baseline that both have.
+    pub cells: Vec<CellChange>,
+    /// The baselines.
+    pub baselines: Vec<BaselineChange>,
+    /// Cells that only one of them has, or whose baseline only one of them has.
     pub unmatched: Vec<String>,
 }
 
-/// Compares two runs, the second against the first.
+/// Version of the format of comparisons.
+const SCHEMA_VERSION: &str = "1.0";
+
+/// Compares two runs, the second against the first. Changes up to `tolerance`, a share, are no change.
 ///
 /// # Errors
-/// If they differ in more than one thing, with all of them; or if they have no cell in common.
-pub fn compare(first: &BenchResult, second: &BenchResult) -> Result<TwoRuns, Error> {
-    let studied = factors_that_differ(first, second);
-    let mut differences = BTreeSet::new();
-    let pairs = pairs(first, second, &studied);
-    if pairs.is_empty() {
-        return Err(Error::Incomparable {
-            differences: vec![
-                "no cell of one has the same workload, phase, engine and configuration in the other".to_owned(),
-            ],
-        });
-    }
-    for (a, b) in &pairs {
-        cell_differences(first, second, *a, *b, &mut differences);
-    }
-    machine_differences(first, second, &mut differences);
-    // Programs of one package change together, and count once.
-    let mut grouped: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
-    for difference in &differences {
-        let sides = (difference.first.clone(), difference.second.clone());
-        grouped
-            .entry(sides)
-            .or_default()
-            .push(difference.what.clone());
-    }
-    let mut grouped: Vec<Difference> = grouped
-        .into_iter()
-        .map(|((first, second), what)| Difference {
-            what: what.join(", "),
-            first,
-            second,
-        })
-        .collect();
-    if grouped.len() > 1 {
-        grouped.sort();
-        return Err(Error::Incomparable {
-            differences: grouped.iter().map(ToString::to_string).collect(),
-        });
-    }
-    let alpha = 1.0
-        - first
-            .header
-            .settings
-            .repetition
-            .confidence
-            .max(second.header.settings.repetition.confidence);
-    let cells = pairs
+/// If they differ in more than one thing, with all of them; or if they share no cell with its baseline.
+pub fn compare(
+    first: &BenchResult,
+    second: &BenchResult,
+    tolerance: f64,
+) -> Result<RunComparison, Error> {
+    let pairs = Matcher::new(first, second).pairs(first, second);
+    let compared: Vec<Pair<'_>> = pairs
         .iter()
-        .map(|(a, b)| side(first, second, *a, *b, alpha))
+        .filter_map(|pair| Pair::of(first, second, *pair, &pairs))
         .collect();
-    let of = |result: &BenchResult, used: &BTreeSet<usize>| {
-        let cells = result.cells.iter().enumerate();
-        let unmatched = cells.filter(|(index, _)| !used.contains(index));
-        unmatched
-            .map(|(_, cell)| cell.name.clone())
-            .collect::<Vec<_>>()
-    };
-    let mut unmatched = of(first, &pairs.iter().map(|(a, _)| *a).collect());
-    unmatched.extend(of(second, &pairs.iter().map(|(_, b)| *b).collect()));
-    Ok(TwoRuns {
-        studied: grouped.pop(),
+    let refused = |differences: Vec<String>| Err(Error::Incomparable { differences });
+    if compared.is_empty() {
+        return refused(vec![
+            "no cell has the same workload, phase, engine and configuration in both, with a baseline that both have"
+                .to_owned(),
+        ]);
+    }
+    let mut differences = differences(first, second, &pairs);
+    if differences.len() > 1 {
+        return refused(differences.iter().map(ToString::to_string).collect());
+    }
+    let alpha = first.alpha.min(second.alpha);
+    let baselines = baselines(first, second, &compared);
+    let machine_changes = machine_changes(first, second, &baselines);
+    let mut cells: Vec<CellChange> = compared.iter().map(|pair| pair.change(alpha)).collect();
+    let p_values: Vec<Option<f64>> = cells.iter().map(|cell| cell.p_value).collect();
+    for (cell, is_shown) in cells.iter_mut().zip(holm(&p_values, alpha)) {
+        if let (Some(change), Some(_)) = (cell.change, cell.p_value) {
+            cell.verdict = match machine_changes.is_empty() {
+                true => Change::of(change, is_shown, tolerance),
+                false => Change::MachineChanged,
+            };
+        }
+    }
+    Ok(RunComparison {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        first_began_at: first.header.began_at.clone(),
+        second_began_at: second.header.began_at.clone(),
+        studied: differences.pop(),
+        controls: controls(first, second),
+        machine_changes,
+        tolerance,
         cells,
-        unmatched,
+        baselines,
+        unmatched: unmatched(first, second, &compared),
     })
 }
 
-/// The factors whose values differ from run to run, if the runs have no configuration in common.
-fn factors_that_differ(first: &BenchResult, second: &BenchResult) -> BTreeSet<String> {
-    let all = |result: &BenchResult| -> BTreeSet<BTreeMap<String, String>> {
-        let configurations = result.header.plan.configurations.iter();
-        configurations
-            .map(|configuration| without_name(configuration, &BTreeSet::new()))
-            .collect()
-    };
-    let (a, b) = (all(first), all(second));
-    if a.intersection(&b).next().is_some() {
-        return BTreeSet::new();
-    }
-    let factors: BTreeSet<&String> = a.iter().chain(&b).flat_map(BTreeMap::keys).collect();
-    let values =
-        |all: &BTreeSet<BTreeMap<String, String>>, factor: &String| -> BTreeSet<Option<String>> {
-            all.iter().map(|words| words.get(factor).cloned()).collect()
-        };
-    factors
-        .into_iter()
-        .filter(|factor| values(&a, factor) != values(&b, factor))
-        .cloned()
-        .collect()
-}
-
-fn without_name(
-    configuration: &ConfigurationRecord,
-    without: &BTreeSet<String>,
-) -> BTreeMap<String, String> {
-    let factors = configuration.factors.iter();
-    factors
-        .filter(|(factor, _)| *factor != "name" && !without.contains(*factor))
-        .map(|(factor, value)| (factor.clone(), value.clone()))
-        .collect()
-}
-
-/// Cells of the first and of the second run that are the same but for what is studied.
-fn pairs(
-    first: &BenchResult,
-    second: &BenchResult,
-    studied: &BTreeSet<String>,
-) -> Vec<(usize, usize)> {
-    let key = |result: &BenchResult, index: usize| {
-        let plan = &result.header.plan;
-        let cell = &plan.cells[index];
-        let configuration = &plan.configurations[cell.configuration];
-        // A studied factor changes names with it.
-        let name = if studied.is_empty() {
-            configuration.name.clone()
-        } else {
-            String::new()
-        };
-        let workload = plan.workloads[cell.workload].name.clone();
-        (
-            name,
-            workload,
-            cell.phase,
-            cell.engine,
-            without_name(configuration, studied),
-        )
-    };
-    let mut others: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-    for index in 0..second.cells.len() {
-        others.entry(key(second, index)).or_default().push(index);
-    }
-    let mut pairs = Vec::new();
-    for index in 0..first.cells.len() {
-        // Where several are alike nobody can say which belongs to which.
-        if let Some([other]) = others.get(&key(first, index)).map(Vec::as_slice) {
-            pairs.push((index, *other));
+impl Change {
+    fn of(change: Interval, is_shown: bool, tolerance: f64) -> Self {
+        let margin = tolerance.max(ABOUT_EQUAL);
+        match Verdict::of(change, is_shown) {
+            Verdict::Faster if change.ratio > 1.0 + tolerance => Change::Faster,
+            Verdict::Slower if change.ratio < 1.0 / (1.0 + tolerance) => Change::Slower,
+            _ if change.largest_difference() <= margin => Change::AboutEqual,
+            _ => Change::Inconclusive,
         }
     }
-    let firsts: Vec<_> = pairs.iter().map(|(_, b)| *b).collect();
-    pairs.retain(|(_, b)| firsts.iter().filter(|other| *other == b).count() == 1);
-    pairs
 }
 
-fn cell_differences(
-    first: &BenchResult,
-    second: &BenchResult,
-    a: usize,
-    b: usize,
-    differences: &mut BTreeSet<Difference>,
-) {
-    let (plan_a, plan_b) = (&first.header.plan, &second.header.plan);
-    let (cell_a, cell_b) = (&plan_a.cells[a], &plan_b.cells[b]);
-    let one = &plan_a.configurations[cell_a.configuration];
-    let other = &plan_b.configurations[cell_b.configuration];
-    let mut add = |what: &str, a: String, b: String| {
-        if a != b {
-            differences.insert(Difference {
-                what: what.to_owned(),
-                first: a,
-                second: b,
-            });
-        }
-    };
-    let factors: BTreeSet<&String> = one.factors.keys().chain(other.factors.keys()).collect();
-    let mut same_factors = true;
-    for factor in factors.into_iter().filter(|factor| *factor != "name") {
-        let of = |configuration: &ConfigurationRecord| {
-            configuration
-                .factors
-                .get(factor)
-                .cloned()
-                .unwrap_or_else(|| "unset".to_owned())
-        };
-        same_factors &= of(one) == of(other);
-        add(factor, of(one), of(other));
+/// A cell of both runs, with its baseline in both.
+struct Pair<'a> {
+    first: &'a BenchResult,
+    second: &'a BenchResult,
+    cells: (CellId, CellId),
+    baselines: (CellId, CellId),
+}
+
+impl<'a> Pair<'a> {
+    fn of(
+        first: &'a BenchResult,
+        second: &'a BenchResult,
+        cells: (CellId, CellId),
+        pairs: &[(CellId, CellId)],
+    ) -> Option<Self> {
+        let baseline =
+            |result: &BenchResult, cell: CellId| result.header.plan.cells[cell.0].baseline;
+        let baselines = (baseline(first, cells.0)?, baseline(second, cells.1)?);
+        pairs.contains(&baselines).then_some(Pair {
+            first,
+            second,
+            cells,
+            baselines,
+        })
     }
-    add(
-        "size of disks",
-        figures::bytes(one.size_bytes),
-        figures::bytes(other.size_bytes),
-    );
-    if same_factors
-        && (&one.disk_xml, &one.guest_xml, &one.creation)
-            != (&other.disk_xml, &other.guest_xml, &other.creation)
-    {
-        add(
-            "disk or guest that factors stand for",
-            "one".to_owned(),
-            "another".to_owned(),
+
+    fn change(&self, alpha: f64) -> CellChange {
+        let ratios = |result: &BenchResult, cell: CellId| {
+            let comparison = result.cells[cell.0].comparison.as_ref();
+            comparison.map_or_else(Vec::new, |comparison| comparison.ratios.clone())
+        };
+        let (one, other) = (
+            ratios(self.first, self.cells.0),
+            ratios(self.second, self.cells.1),
         );
+        let (first, second) = (LogRatio::of(&one), LogRatio::of(&other));
+        let change = first.zip(second).map(|(first, second)| second.over(first));
+        let fewest = one.len().min(other.len());
+        CellChange {
+            first: self.first.cells[self.cells.0.0].name.clone(),
+            second: self.second.cells[self.cells.1.0].name.clone(),
+            baseline: self.first.cells[self.baselines.0.0].name.clone(),
+            first_ratio: first.map(|ratio| ratio.interval(alpha)),
+            second_ratio: second.map(|ratio| ratio.interval(alpha)),
+            change: change.map(|change| change.interval(alpha)),
+            p_value: change
+                .filter(|_| fewest >= FEWEST_ROUNDS as usize)
+                .map(LogRatio::p_value),
+            verdict: Change::TooFewRounds,
+        }
     }
-    let (load_a, load_b) = (
-        &plan_a.workloads[cell_a.workload],
-        &plan_b.workloads[cell_b.workload],
-    );
-    if load_a != load_b {
-        let amount = |amount: &crate::Amount, ramp: f64| format!("{amount:?} after {ramp} s");
-        add(
-            "length of samples",
-            amount(&load_a.amount, load_a.ramp_seconds),
-            amount(&load_b.amount, load_b.ramp_seconds),
-        );
-    }
-    let of = |result: &BenchResult, index: usize| format!("{:?}", result.cells[index].accelerator);
-    add("accelerator", of(first, a), of(second, b));
 }
 
-fn machine_differences(
-    first: &BenchResult,
-    second: &BenchResult,
-    differences: &mut BTreeSet<Difference>,
-) {
-    let (one, other) = (&first.header, &second.header);
-    let unset = || "unknown".to_owned();
-    let mut add = |what: &str, a: Option<&String>, b: Option<&String>| {
-        if a != b {
-            differences.insert(Difference {
-                what: what.to_owned(),
-                first: a.cloned().unwrap_or_else(unset),
-                second: b.cloned().unwrap_or_else(unset),
-            });
+/// The baselines of both runs, each once.
+fn baselines(first: &BenchResult, second: &BenchResult, pairs: &[Pair<'_>]) -> Vec<BaselineChange> {
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for Pair { baselines, .. } in pairs {
+        if seen.contains(baselines) {
+            continue;
         }
-    };
-    let keys: BTreeSet<&String> = one
-        .environment
-        .keys()
-        .chain(other.environment.keys())
+        seen.push(*baselines);
+        let (one, other) = (&first.cells[baselines.0.0], &second.cells[baselines.1.0]);
+        let means = one.summary.as_ref().zip(other.summary.as_ref());
+        found.extend(means.map(|(a, b)| BaselineChange {
+            name: one.name.clone(),
+            first: figures::figure(a.mean, first.metric(one.cell)),
+            second: figures::figure(b.mean, second.metric(other.cell)),
+            ratio: b.mean / a.mean,
+        }));
+    }
+    found
+}
+
+/// Most that arithmetic without a disk may differ between two runs, in the middle of their rounds.
+const MAX_CONTROL_CHANGE: f64 = 1.25;
+/// Most that requests without a disk may differ between the guests of two runs: boots differ more.
+const MAX_GUEST_CONTROL_CHANGE: f64 = 1.5;
+/// Most that the share of rounds in which the machine was not quiet may differ.
+const MAX_QUIETNESS_CHANGE: f64 = 0.5;
+/// Most that the baselines may differ, in the geometric mean.
+const MAX_BASELINE_CHANGE: f64 = 1.5;
+
+/// The middle of the arithmetic of the rounds, and of the requests without a disk of guests.
+fn control_medians(result: &BenchResult) -> (Option<f64>, Option<f64>) {
+    let rounds = result.rounds.iter().filter(|round| round.round > 0);
+    let arithmetic: Vec<f64> = rounds
+        .map(|round| round.control)
+        .filter(|it| *it > 0.0)
         .collect();
-    for key in keys {
-        add(key, one.environment.get(key), other.environment.get(key));
-    }
-    let engines: BTreeSet<_> = one
-        .versions
-        .keys()
-        .filter(|engine| other.versions.contains_key(engine))
+    let samples = result.samples.iter().filter(|sample| sample.round > 0);
+    let guests: Vec<f64> = samples
+        .filter_map(|sample| sample.measurement.control_iops)
+        .filter(|control| *control > 0.0)
         .collect();
-    for engine in engines {
-        let (a, b) = (&one.versions[engine], &other.versions[engine]);
-        let programs: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-        for program in programs {
-            add(program, a.get(program), b.get(program));
-        }
-    }
-    let words = |does: bool| if does { "yes" } else { "no" }.to_owned();
-    let (a, b) = (
-        words(one.settings.has_warm_up),
-        words(other.settings.has_warm_up),
-    );
-    add("warm-up", Some(&a), Some(&b));
+    (median(&arithmetic), median(&guests))
 }
 
-fn side(first: &BenchResult, second: &BenchResult, a: usize, b: usize, alpha: f64) -> Side {
-    let (one, other) = (&first.cells[a], &second.cells[b]);
-    let values = |cell: &crate::CellResult| cell.values.values().copied().collect::<Vec<f64>>();
-    let interval = unpaired_interval(&values(other), &values(one), alpha);
-    let metric = first.metric(one.cell);
-    let median = |cell: &crate::CellResult| {
-        cell.summary.as_ref().map_or_else(
-            || "not measured".to_owned(),
-            |summary| figures::figure(summary.median, metric),
-        )
+/// Rounds in which the machine was not quiet, and all rounds.
+fn disturbed(result: &BenchResult) -> (usize, usize) {
+    let rounds = result.rounds.iter().filter(|round| round.round > 0);
+    let disturbed = rounds
+        .clone()
+        .filter(|round| !round.disturbances.is_empty());
+    (disturbed.count(), rounds.count())
+}
+
+fn controls(first: &BenchResult, second: &BenchResult) -> Vec<String> {
+    let (one, other) = (control_medians(first), control_medians(second));
+    let pair = |what: &str, values: (Option<f64>, Option<f64>), unit: &str, scale: f64| {
+        let (a, b) = (values.0?, values.1?);
+        Some(format!(
+            "{what}: {:.1} and {:.1} {unit}",
+            a / scale,
+            b / scale
+        ))
     };
-    Side {
-        first: one.name.clone(),
-        second: other.name.clone(),
-        medians: (median(one), median(other)),
-        verdict: Verdict::of(one.values.len().min(other.values.len()), interval),
-        interval,
-    }
+    let ((a, of_a), (b, of_b)) = (disturbed(first), disturbed(second));
+    [
+        pair(
+            "arithmetic without a disk",
+            (one.0, other.0),
+            "M steps/s",
+            1e6,
+        ),
+        pair(
+            "requests of a guest without a disk",
+            (one.1, other.1),
+            "k/s",
+            1e3,
+        ),
+        Some(format!(
+            "rounds in which the machine was not quiet: {a} of {of_a} and {b} of {of_b}"
+        )),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
-impl TwoRuns {
-    /// The comparison for a terminal.
-    pub fn text(&self) -> String {
-        let mut text = match &self.studied {
-            Some(difference) => format!("studied: {difference}\n"),
-            None => "studied: nothing differs, the same was measured twice\n".to_owned(),
-        };
-        for side in &self.cells {
-            let name = if side.first == side.second {
-                side.first.clone()
-            } else {
-                format!("{} / {}", side.first, side.second)
-            };
-            let ratio = side.interval.map_or_else(String::new, |interval| {
-                format!(
-                    "{} [{}, {}] ",
-                    figures::ratio(interval.ratio),
-                    figures::ratio(interval.low),
-                    figures::ratio(interval.high)
-                )
-            });
-            let words = match (side.verdict, side.interval) {
-                (Verdict::Faster, Some(interval)) => format!("faster, {}", factor(interval.ratio)),
-                (Verdict::Slower, Some(interval)) => format!("slower, {}", factor(interval.ratio)),
-                (Verdict::NoDifferenceShown, Some(interval)) => {
-                    none_shown(interval.largest_difference())
-                }
-                (_, _) => "too few rounds to tell".to_owned(),
-            };
-            text.push_str(&format!(
-                "  {name}: {} and {}; {ratio}{words}\n",
-                side.medians.0, side.medians.1
-            ));
-        }
-        for name in &self.unmatched {
-            text.push_str(&format!("  {name}: only one of them has it\n"));
-        }
-        text.push_str(
-            "the runs were made at different times: what changed on the machine between them is in the ratios\n",
-        );
+/// How the machine changed between two runs; empty if their ratios can be compared.
+fn machine_changes(
+    first: &BenchResult,
+    second: &BenchResult,
+    baselines: &[BaselineChange],
+) -> Vec<String> {
+    let changed = |values: (Option<f64>, Option<f64>), most: f64| {
+        let (a, b) = (values.0?, values.1?);
+        let ratio = b / a;
+        (ratio > most || ratio < 1.0 / most).then_some(ratio)
+    };
+    let mut found = Vec::new();
+    let (one, other) = (control_medians(first), control_medians(second));
+    let mut note = |ratio: Option<f64>, what: &str| {
+        found.extend(ratio.map(|ratio| {
+            format!(
+                "{what} ran at {} of its speed",
+                crate::method::percent(ratio)
+            )
+        }));
+    };
+    note(
+        changed((one.0, other.0), MAX_CONTROL_CHANGE),
+        "arithmetic without a disk",
+    );
+    note(
+        changed((one.1, other.1), MAX_GUEST_CONTROL_CHANGE),
+        "a guest without a disk",
+    );
+    let ratios: Vec<f64> = baselines.iter().map(|baseline| baseline.ratio).collect();
+    note(
+        changed((Some(1.0), geometric_mean(&ratios)), MAX_BASELINE_CHANGE),
+        "the baselines",
+    );
+    let share = |(part, all): (usize, usize)| part as f64 / all.max(1) as f64;
+    let (a, b) = (share(disturbed(first)), share(disturbed(second)));
+    if (a - b).abs() > MAX_QUIETNESS_CHANGE {
+        found.push("it was quiet in one run and not in the other".to_owned());
+    }
+    found
+}
+
+/// Cells that are in no pair and are the baseline of none.
+fn unmatched(first: &BenchResult, second: &BenchResult, pairs: &[Pair<'_>]) -> Vec<String> {
+    let of = |result: &BenchResult, used: &dyn Fn(&Pair<'_>) -> [CellId; 2]| {
+        let used: Vec<CellId> = pairs.iter().flat_map(used).collect();
+        let cells = result
+            .cells
+            .iter()
+            .filter(|cell| !used.contains(&cell.cell));
+        cells.map(|cell| cell.name.clone()).collect::<Vec<_>>()
+    };
+    let mut names = of(first, &|pair| [pair.cells.0, pair.baselines.0]);
+    names.extend(of(second, &|pair| [pair.cells.1, pair.baselines.1]));
+    names.dedup();
+    names
+}
+
+impl RunComparison {
+    /// The JSON Schema of comparisons.
+    pub fn json_schema() -> schemars::Schema {
+        schemars::schema_for!(RunComparison)
+    }
+
+    /// The comparison as JSON, which `vmdisk schema bench-compare` describes.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self)
+            .expect("a comparison holds only text, numbers and lists");
+        text.push('\n');
         text
+    }
+
+    /// True if a cell has this verdict.
+    pub fn has(&self, verdict: Change) -> bool {
+        self.cells.iter().any(|cell| cell.verdict == verdict)
     }
 }

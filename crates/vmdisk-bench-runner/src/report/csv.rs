@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::result::BenchResult;
-use crate::{Direction, Sample};
+use ::csv::{Terminator, Writer, WriterBuilder};
 
-const PERCENTILES: [&str; 5] = ["50", "90", "95", "99", "99.9"];
+use super::latency::suffices;
+use super::result::BenchResult;
+use crate::{Direction, Latency, PERCENTILES, Sample};
 
 /// Every sample in a line of its own, with the factors of its configuration as columns.
 pub fn csv(result: &BenchResult) -> String {
@@ -14,29 +15,12 @@ pub fn csv(result: &BenchResult) -> String {
         .configurations
         .iter()
         .flat_map(|configuration| configuration.factors.keys().map(String::as_str))
+        .filter(|factor| !has_own_column(factor))
         .collect();
-    let mut text = String::new();
-    let mut head = vec![
-        "configuration",
-        "workload",
-        "phase",
-        "engine",
-        "accelerator",
-    ];
-    head.extend(factors.iter().filter(|factor| !head_has(factor)));
-    head.extend(["round", "position", "at_seconds", "counts", "value", "unit"]);
-    let latencies: Vec<String> = ["read", "write"]
-        .iter()
-        .flat_map(|direction| {
-            let plain = ["iops", "bytes_per_second"].map(str::to_owned);
-            let percentiles = PERCENTILES.map(|percentile| format!("p{percentile}_ns"));
-            let columns = plain.into_iter().chain(percentiles);
-            columns.map(move |column| format!("{direction}_{column}"))
-        })
-        .collect();
-    head.extend(latencies.iter().map(String::as_str));
-    head.extend(["flushes_asked", "flushes_seen", "complaints"]);
-    line(&mut text, head.iter().map(|cell| (*cell).to_owned()));
+    let mut writer = WriterBuilder::new()
+        .terminator(Terminator::CRLF)
+        .from_writer(Vec::new());
+    write(&mut writer, &heads(&factors));
     for sample in &result.samples {
         let cell = &plan.cells[sample.cell.0];
         let configuration = &plan.configurations[cell.configuration];
@@ -47,29 +31,77 @@ pub fn csv(result: &BenchResult) -> String {
             cell.engine.name().to_owned(),
             word(&sample.measurement.accelerator),
         ];
-        let others = factors.iter().filter(|factor| !head_has(factor));
-        row.extend(others.map(|factor| {
-            configuration
-                .factors
-                .get(*factor)
-                .cloned()
-                .unwrap_or_default()
-        }));
+        let value = |factor: &&str| configuration.factors.get(*factor).cloned();
+        row.extend(
+            factors
+                .iter()
+                .map(|factor| value(factor).unwrap_or_default()),
+        );
         figures(&mut row, sample, result);
-        line(&mut text, row.into_iter());
+        write(&mut writer, &row);
     }
-    text
+    let bytes = writer
+        .into_inner()
+        .expect("a list of bytes takes every write");
+    String::from_utf8(bytes).expect("what was written was text")
 }
 
 /// True for factors that have a column under another heading already.
-fn head_has(factor: &str) -> bool {
+fn has_own_column(factor: &str) -> bool {
     matches!(factor, "engine" | "name")
+}
+
+fn heads(factors: &BTreeSet<&str>) -> Vec<String> {
+    let mut heads: Vec<String> = [
+        "configuration",
+        "workload",
+        "phase",
+        "engine",
+        "accelerator",
+    ]
+    .iter()
+    .chain(factors)
+    .chain(&[
+        "round",
+        "position",
+        "at_seconds",
+        "counts",
+        "value",
+        "unit",
+        "seconds",
+    ])
+    .map(|head| (*head).to_owned())
+    .collect();
+    for direction in ["read", "write"] {
+        heads
+            .extend(["requests", "iops", "bytes_per_second"].map(|it| format!("{direction}_{it}")));
+        heads.extend(percentile_heads(direction));
+    }
+    heads.extend(percentile_heads("flush"));
+    heads.extend(
+        [
+            "flushes_asked",
+            "flushes_seen",
+            "processor_seconds",
+            "complaints",
+            "notes",
+        ]
+        .map(str::to_owned),
+    );
+    heads
+}
+
+fn percentile_heads(operation: &str) -> impl Iterator<Item = String> {
+    PERCENTILES
+        .iter()
+        .map(move |percentile| format!("{operation}_p{percentile}_ns"))
 }
 
 fn figures(row: &mut Vec<String>, sample: &Sample, result: &BenchResult) {
     let metric = result.metric(sample.cell);
     let measurement = &sample.measurement;
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let whole = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
     row.extend([
         sample.round.to_string(),
         sample.position.to_string(),
@@ -77,24 +109,36 @@ fn figures(row: &mut Vec<String>, sample: &Sample, result: &BenchResult) {
         sample.counts().to_string(),
         number(measurement.value(metric)),
         word(&metric),
+        number(Some(measurement.seconds)),
     ]);
     for direction in [&measurement.read, &measurement.write] {
         let direction: Option<&Direction> = direction.as_ref();
+        let requests = direction.map(|direction| direction.operations);
+        row.push(whole(requests));
         row.push(number(direction.map(|direction| direction.iops)));
         row.push(number(
             direction.map(|direction| direction.bytes_per_second),
         ));
         let latency = direction.and_then(|direction| direction.latency.as_ref());
-        for percentile in PERCENTILES {
-            let nanoseconds = latency.and_then(|latency| latency.percentiles_ns.get(percentile));
-            row.push(nanoseconds.map_or_else(String::new, u64::to_string));
-        }
+        percentiles(row, latency, requests);
     }
     let semantics = &measurement.semantics;
-    for flushes in [semantics.flushes_asked, semantics.flushes_seen] {
-        row.push(flushes.map_or_else(String::new, |flushes| flushes.to_string()));
-    }
+    percentiles(row, measurement.sync.as_ref(), semantics.flushes_asked);
+    row.push(whole(semantics.flushes_asked));
+    row.push(whole(semantics.flushes_seen));
+    row.push(number(measurement.host_cpu_seconds()));
     row.push(semantics.complaints.join("; "));
+    row.push(measurement.notes.join("; "));
+}
+
+/// Percentiles, as far as the requests suffice.
+fn percentiles(row: &mut Vec<String>, latency: Option<&Latency>, requests: Option<u64>) {
+    row.extend(PERCENTILES.map(|percentile| {
+        let nanoseconds = latency
+            .filter(|_| suffices(requests.unwrap_or(0), percentile))
+            .and_then(|latency| latency.percentiles_ns.get(percentile));
+        nanoseconds.map_or_else(String::new, u64::to_string)
+    }));
 }
 
 /// The word that a value has in JSON.
@@ -105,16 +149,8 @@ fn word(value: &impl serde::Serialize) -> String {
     }
 }
 
-fn line(text: &mut String, cells: impl Iterator<Item = String>) {
-    let quoted: Vec<String> = cells
-        .map(|cell| {
-            if cell.contains(['"', ',', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell
-            }
-        })
-        .collect();
-    text.push_str(&quoted.join(","));
-    text.push_str("\r\n");
+fn write(writer: &mut Writer<Vec<u8>>, row: &[String]) {
+    writer
+        .write_record(row)
+        .expect("a list of bytes takes every write, and rows are of one length");
 }

@@ -57,16 +57,6 @@ pub(crate) fn round_time(nanoseconds: f64) -> String {
     format!("{number} {unit}")
 }
 
-/// A ratio: `1.23`, `0.087`, `12.5`.
-pub(crate) fn ratio(value: f64) -> String {
-    let digits = match value {
-        size if size >= 10.0 => 1,
-        size if size >= 0.1 => 2,
-        _ => 3,
-    };
-    format!("{value:.digits$}")
-}
-
 /// Seconds: `45 s`, `3 min 20 s`, `1 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     let seconds = seconds.round().max(0.0) as u64;
@@ -102,7 +92,7 @@ mod tests {
         assert_eq!(figure(12_345.0, Metric::Throughput), "12.3 kB/s");
         assert_eq!(time(1_234_567.0), "1.23 ms");
         assert_eq!(time(999.0), "999 ns");
-        assert_eq!(ratio(0.0871), "0.087");
+        assert_eq!(crate::method::ratio(0.0871), "0.087");
         assert_eq!(duration(200.0), "3 min 20 s");
         assert_eq!(duration(3_900.0), "1 h 5 min");
         assert_eq!(bytes(256 << 20), "256 MiB");

@@ -1,37 +1,40 @@
 //! A result as Markdown.
 
+use super::answer::{accelerator_label, answer};
 use super::result::BenchResult;
-use super::table::{baseline_name, groups, summary_line};
+use super::table::{Grid, grid, groups, summary_line};
 
 /// A result as Markdown, to be pasted into an issue or a page.
 pub fn markdown(result: &BenchResult) -> String {
     let plan = &result.header.plan;
     let mut text = format!(
-        "# {}\n\n{}\n\n{}.\n",
+        "# {}\n\n{}{}\n\n",
         escape(&plan.name),
         escape(&plan.question),
-        escape(&summary_line(result))
+        escape(accelerator_label(result)),
     );
+    for sentence in answer(result) {
+        text.push_str(&format!("- {}\n", escape(&sentence)));
+    }
+    text.push_str(&format!("\n{}.\n", escape(&summary_line(result))));
     for group in groups(result) {
-        let against = match baseline_name(result, &group) {
-            Some(name) => format!("against {}", escape(name)),
-            None => "against its baseline".to_owned(),
-        };
         text.push_str(&format!(
-            "\n## {}, {}\n\n| configuration | median | varies | p99 | {against} | |\n|---|---:|---:|---:|---|---|\n",
+            "\n## {}, {}\n\n",
             escape(&group.workload),
             group.phase.name()
         ));
-        for row in &group.rows {
-            text.push_str(&format!(
-                "| {} | {} | {} | {} | {} | {} |\n",
-                escape(row.configuration),
-                row.median,
-                row.variation,
-                row.p99,
-                row.ratio,
-                row.verdict
-            ));
+        let Grid { heads, rows } = grid(result, &group);
+        let line = |cells: &mut dyn Iterator<Item = String>| {
+            let cells: Vec<String> = cells.collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        text.push_str(&line(&mut heads.iter().map(|(head, _)| escape(head))));
+        let rule = |is_number: bool| if is_number { "---:" } else { "---" }.to_owned();
+        text.push_str(&line(
+            &mut heads.iter().map(|(_, is_number)| rule(*is_number)),
+        ));
+        for row in &rows {
+            text.push_str(&line(&mut row.iter().map(|cell| escape(cell))));
         }
     }
     if !result.left_out.is_empty() {
@@ -45,13 +48,13 @@ pub fn markdown(result: &BenchResult) -> String {
         }
     }
     if !result.remarks.is_empty() {
-        text.push_str("\n## Mind\n\n");
+        text.push_str("\n## Caveats\n\n");
         for remark in &result.remarks {
             text.push_str(&format!("- {}\n", escape(remark)));
         }
     }
     if !result.header.environment.is_empty() {
-        text.push_str("\n## Where\n\n");
+        text.push_str("\n## Environment\n\n");
         for (what, value) in &result.header.environment {
             text.push_str(&format!("- {}: {}\n", escape(what), escape(value)));
         }

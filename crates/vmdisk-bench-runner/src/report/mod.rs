@@ -1,9 +1,12 @@
 //! What a run came to, and every form in which people and programs read it.
 
+mod answer;
 mod compare;
 mod csv;
 mod figures;
+mod fio;
 mod html;
+mod latency;
 mod markdown;
 mod remarks;
 mod result;
@@ -11,10 +14,12 @@ mod svg;
 mod table;
 mod text;
 
-pub use compare::{Difference, Side, TwoRuns, compare};
+pub use compare::{BaselineChange, CellChange, Change, Difference, RunComparison, compare};
 pub use csv::csv;
 pub use figures::{bytes, duration};
-pub use html::{MOST_BYTES, html};
+pub use fio::fio_jobs;
+pub use html::{MAX_PAGE_BYTES, html};
+pub use latency::{Distribution, Operation};
 pub use markdown::markdown;
 pub use result::{BenchResult, CellResult};
 pub use text::text;

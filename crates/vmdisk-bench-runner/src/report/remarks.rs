@@ -1,6 +1,6 @@
 //! What a reader should know before believing a figure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::result::BenchResult;
 use crate::method::{median, percent};
@@ -18,10 +18,12 @@ pub(crate) fn of(result: &BenchResult) -> Vec<String> {
     say(control(result));
     say(complaints(result));
     say(failures(result));
+    remarks.extend(notes(result));
+    let mut say = |remark: Option<String>| remarks.extend(remark);
     say(first_round(result));
     say(outliers(result));
     say(interrupted(result));
-    say(by_chance(result));
+    say(correction(result));
     remarks
 }
 
@@ -67,7 +69,8 @@ fn too_few(result: &BenchResult) -> Option<String> {
         .filter(|cell| cell.summary.is_some() && cell.comparison.as_ref().is_some_and(is_short));
     let count = short.count();
     (count > 0).then(|| {
-        format!("{count} comparisons have fewer than {FEWEST_ROUNDS} rounds, of which nothing may be concluded")
+        let comparisons = super::answer::count(count, "comparison has", "comparisons have");
+        format!("{comparisons} fewer than {FEWEST_ROUNDS} rounds, which show nothing")
     })
 }
 
@@ -165,6 +168,36 @@ fn failures(result: &BenchResult) -> Option<String> {
     (!failed.is_empty()).then(|| format!("could not be measured each time: {}", failed.join(", ")))
 }
 
+/// What engines noted, each text once, with the configurations it is of unless it is of all.
+fn notes(result: &BenchResult) -> Vec<String> {
+    let plan = &result.header.plan;
+    let mut by_text: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    let mut measured = BTreeSet::new();
+    for sample in &result.samples {
+        let configuration = plan.cells[sample.cell.0].configuration;
+        measured.insert(configuration);
+        for note in &sample.measurement.notes {
+            // How guests run is said of all of them, first.
+            if !note.starts_with("emulated (TCG)") {
+                by_text.entry(note).or_default().insert(configuration);
+            }
+        }
+    }
+    by_text
+        .into_iter()
+        .map(|(text, configurations)| {
+            if configurations == measured {
+                return text.to_owned();
+            }
+            let names: Vec<&str> = configurations
+                .iter()
+                .filter_map(|index| Some(plan.configurations.get(*index)?.name.as_str()))
+                .collect();
+            format!("{}: {text}", names.join(", "))
+        })
+        .collect()
+}
+
 fn first_round(result: &BenchResult) -> Option<String> {
     let is_slow = |values: &BTreeMap<u32, f64>| {
         let mut values = values.values().copied();
@@ -214,19 +247,37 @@ fn interrupted(result: &BenchResult) -> Option<String> {
         round.round > 0 && measured < round.order.iter().filter(has_not_failed).count()
     };
     let count = result.rounds.iter().filter(is_cut_off).count();
-    (count > 0).then(|| format!("{count} rounds are not complete"))
+    (count > 0).then(|| {
+        format!(
+            "{} not complete",
+            super::answer::count(count, "round is", "rounds are")
+        )
+    })
 }
 
-fn by_chance(result: &BenchResult) -> Option<String> {
-    let comparisons = result
+fn correction(result: &BenchResult) -> Option<String> {
+    let tested = result
         .cells
         .iter()
-        .filter(|cell| cell.comparison.is_some())
+        .filter_map(|cell| cell.comparison.as_ref())
+        .filter(|comparison| comparison.p_value.is_some());
+    let count = tested.clone().count();
+    let alone = tested
+        .filter(|comparison| {
+            let interval = comparison.interval;
+            comparison.verdict == Verdict::Inconclusive
+                && interval.is_some_and(|it| it.low > 1.0 || it.high < 1.0)
+        })
         .count();
-    let wrong = comparisons as f64 * (1.0 - result.header.settings.repetition.confidence);
-    (wrong >= 0.5).then(|| {
+    (count > 1).then(|| {
+        let held_back = match alone {
+            0 => String::new(),
+            alone => format!("; it holds {alone} back whose own interval excludes 1"),
+        };
         format!(
-            "of {comparisons} comparisons about {wrong:.1} would show a difference by chance alone where there is none"
+            "verdicts of {count} comparisons are corrected for their number (Holm): together they claim a difference \
+             where there is none in at most {} of runs{held_back}",
+            percent(result.alpha)
         )
     })
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::latency::{self, Distribution, Operation};
 use super::remarks;
-use crate::method::{complete_rounds, median};
+use crate::method::{complete_rounds, geometric_mean, median};
 use crate::{
     Accelerator, CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Metric, Place, Round,
     SCHEMA_VERSION, Sample, SeriesPoint, Summary, Values,
@@ -53,12 +54,12 @@ pub struct CellResult {
     /// What it is compared with its baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// Percentiles of the latency of requests: the median of the rounds, in nanoseconds.
-    #[serde(default)]
-    pub latency_ns: BTreeMap<String, f64>,
-    /// Percentiles of the latency of flushes, likewise.
-    #[serde(default)]
-    pub sync_latency_ns: BTreeMap<String, f64>,
+    /// Latencies of all samples that count, by what was done.
+    pub latencies: BTreeMap<Operation, Distribution>,
+    /// Processor time of the host for one request, in nanoseconds, where the engine can tell: the geometric mean of
+    /// the samples that count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_ns_per_request: Option<f64>,
     /// How guest CPUs ran.
     pub accelerator: Accelerator,
     /// The course of the sample whose figure is in the middle.
@@ -305,6 +306,21 @@ impl Written {
     }
 }
 
+fn processor_time(samples: &[&Sample]) -> Option<f64> {
+    let of_one = |sample: &&Sample| {
+        let measurement = &sample.measurement;
+        let directions = [&measurement.read, &measurement.write];
+        let requests: u64 = directions
+            .into_iter()
+            .flatten()
+            .map(|direction| direction.operations)
+            .sum();
+        let seconds = measurement.host_cpu_seconds()?;
+        (requests > 0).then(|| seconds * 1e9 / requests as f64)
+    };
+    geometric_mean(&samples.iter().filter_map(of_one).collect::<Vec<_>>())
+}
+
 /// What the samples of a cell say.
 fn describe(
     cell: CellId,
@@ -334,32 +350,14 @@ fn describe(
             .min_by(|a, b| distance(a).total_cmp(&distance(b)));
         nearest.map(|sample| sample.measurement.series.clone())
     });
-    let latency = |of: &dyn Fn(&Sample) -> Option<&BTreeMap<String, u64>>| {
-        let mut percentiles: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for (percentile, nanoseconds) in counted.iter().filter_map(|sample| of(sample)).flatten() {
-            percentiles
-                .entry(percentile.clone())
-                .or_default()
-                .push(*nanoseconds as f64);
-        }
-        let medians = percentiles
-            .into_iter()
-            .filter_map(|(percentile, values)| Some((percentile, median(&values)?)));
-        medians.collect::<BTreeMap<_, _>>()
-    };
     CellResult {
         cell,
         name: String::new(),
         values: values.clone(),
         summary: Summary::of(&in_order),
         comparison: None,
-        latency_ns: latency(&|sample| {
-            let measurement = &sample.measurement;
-            // Of a mixed load the writes are told: they are what waits.
-            let direction = measurement.write.as_ref().or(measurement.read.as_ref())?;
-            Some(&direction.latency.as_ref()?.percentiles_ns)
-        }),
-        sync_latency_ns: latency(&|sample| Some(&sample.measurement.sync.as_ref()?.percentiles_ns)),
+        latencies: latency::of(&counted),
+        processor_ns_per_request: processor_time(&counted),
         accelerator: samples
             .iter()
             .map(|sample| sample.measurement.accelerator)

@@ -73,23 +73,28 @@ fn open(height: u32) -> String {
     format!("<svg viewBox='0 0 1000 {height}' preserveAspectRatio='none' aria-hidden='true'>")
 }
 
-/// A ratio: a bar from 1, with its interval as a line.
-pub(crate) fn ratio(interval: &Interval, verdict: Verdict, axis: Axis) -> String {
-    let one = axis.place(1.0);
-    let at = axis.place(interval.ratio);
-    let (low, high) = (axis.place(interval.low), axis.place(interval.high));
+/// A ratio: its interval as a thick line with a tick at the ratio, and a dot for each round below it.
+pub(crate) fn ratio(interval: &Interval, rounds: &[f64], verdict: Verdict, axis: Axis) -> String {
+    let [one, at, low, high] =
+        [1.0, interval.ratio, interval.low, interval.high].map(|value| axis.place(value));
     let class = match verdict {
         Verdict::Faster => "faster",
         Verdict::Slower => "slower",
-        Verdict::NoDifferenceShown | Verdict::TooFewRounds => "unclear",
+        Verdict::AboutEqual | Verdict::Inconclusive | Verdict::TooFewRounds => "unclear",
+    };
+    // A line without length and with round ends is a dot that stretching leaves round.
+    let dots: String = rounds
+        .iter()
+        .map(|ratio| format!("M{:.1} 19h0", axis.place(*ratio)))
+        .collect();
+    let dots = match dots.is_empty() {
+        true => String::new(),
+        false => format!("<path class='dot' d='{dots}'/>"),
     };
     format!(
-        "{}<rect class='{class}' x='{:.1}' y='5' width='{:.1}' height='14'/>\
-         <path class='interval' d='M{low:.1} 12H{high:.1}M{low:.1} 7V17M{high:.1} 7V17'/>\
-         <path class='one' d='M{one:.1} 0V24'/></svg>",
-        open(24),
-        one.min(at),
-        (one - at).abs().max(1.0),
+        "{}<path class='one' d='M{one:.1} 0V24'/><path class='interval {class}' d='M{low:.1} 8H{high:.1}'/>\
+         <path class='mean' d='M{at:.1} 2V14'/>{dots}</svg>",
+        open(24)
     )
 }
 
@@ -126,17 +131,44 @@ pub(crate) fn percentiles(latencies: &BTreeMap<String, f64>, axis: Axis) -> Stri
     )
 }
 
-/// Most points of a course that are drawn.
-const MOST_POINTS: usize = 60;
+/// Steps of a distribution.
+const STEPS: usize = 80;
 
-/// The course of a measurement: a line from 0 up to `largest`.
-pub(crate) fn course(series: &[SeriesPoint], largest: f64) -> String {
-    let end = series
+/// A distribution on a logarithmic axis, as an area whose highest step fills the picture.
+pub(crate) fn distribution(histogram: &[(u64, u64)], axis: Axis) -> String {
+    let mut steps = [0_u64; STEPS];
+    for (value, count) in histogram {
+        let step = (axis.place(*value as f64) / 1000.0 * STEPS as f64) as usize;
+        steps[step.min(STEPS - 1)] += count;
+    }
+    let highest = steps.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let width = 1000.0 / STEPS as f64;
+    let mut path = String::from("M0 40");
+    for (step, count) in steps.iter().enumerate() {
+        let y = 40.0 - 38.0 * *count as f64 / highest;
+        path.push_str(&format!(
+            "L{:.1} {y:.1}H{:.1}",
+            step as f64 * width,
+            (step + 1) as f64 * width
+        ));
+    }
+    format!(
+        "{}<path class='floor' d='M0 40H1000'/><path class='area' d='{path}V40Z'/></svg>",
+        open(40)
+    )
+}
+
+/// Most points of a time series that are drawn.
+const MAX_POINTS: usize = 60;
+
+/// A time series: a line from 0 up to `largest`.
+pub(crate) fn series(points: &[SeriesPoint], largest: f64) -> String {
+    let end = points
         .last()
         .map_or(1.0, |point| point.seconds)
         .max(f64::MIN_POSITIVE);
-    let step = series.len().div_ceil(MOST_POINTS).max(1);
-    let points: Vec<String> = series
+    let step = points.len().div_ceil(MAX_POINTS).max(1);
+    let places: Vec<String> = points
         .iter()
         .step_by(step)
         .map(|point| {
@@ -148,9 +180,9 @@ pub(crate) fn course(series: &[SeriesPoint], largest: f64) -> String {
         })
         .collect();
     format!(
-        "{}<path class='floor' d='M0 40H1000'/><polyline class='course' points='{}'/></svg>",
+        "{}<path class='floor' d='M0 40H1000'/><polyline class='series' points='{}'/></svg>",
         open(40),
-        points.join(" ")
+        places.join(" ")
     )
 }
 
@@ -173,6 +205,13 @@ mod tests {
     }
 
     #[test]
+    fn a_distribution_is_highest_where_most_requests_are() {
+        let axis = Axis::of([1e3, 1e6].into_iter()).unwrap();
+        let drawn = distribution(&[(1_000, 10), (30_000, 90), (1_000_000, 1)], axis);
+        assert_eq!(drawn.matches(" 2.0H").count(), 1, "{drawn}");
+    }
+
+    #[test]
     fn a_ratio_below_1_is_drawn_to_the_left_of_it() {
         let axis = Axis::of([0.5, 2.0].into_iter()).unwrap();
         assert!((axis.place(1.0) - 500.0).abs() < 1e-9);
@@ -181,7 +220,9 @@ mod tests {
             low: 0.45,
             high: 0.55,
         };
-        let drawn = ratio(&interval, Verdict::Slower, axis);
-        assert!(drawn.contains("class='slower' x='50."), "{drawn}");
+        let drawn = ratio(&interval, &[0.5, 0.52], Verdict::Slower, axis);
+        assert!(drawn.contains("class='interval slower' d='M"), "{drawn}");
+        assert!(drawn.contains("class='mean' d='M5"), "{drawn}");
+        assert_eq!(drawn.matches("h0").count(), 2, "a dot for each round");
     }
 }

@@ -1,12 +1,15 @@
 //! A result as groups of rows, which every form for people shows.
 
+use super::answer::count;
 use super::figures;
+use super::latency::Operation;
 use super::result::{BenchResult, CellResult};
-use crate::{CellId, Phase, Verdict};
+use crate::method::ratio;
+use crate::{CellId, Interval, Phase, Verdict};
 
 /// The cells of one workload in one phase.
 pub(crate) struct Group<'a> {
-    /// Name of the workload.
+    /// Name of the workload, as it was carried out.
     pub(crate) workload: String,
     /// Phase.
     pub(crate) phase: Phase,
@@ -20,15 +23,15 @@ pub(crate) struct Row<'a> {
     pub(crate) cell: &'a CellResult,
     /// Name of its configuration.
     pub(crate) configuration: &'a str,
-    /// The figure in the middle, with its unit.
-    pub(crate) median: String,
+    /// The geometric mean, with its unit.
+    pub(crate) mean: String,
     /// How much the figure varies from round to round.
     pub(crate) variation: String,
-    /// The latency that one request of a hundred exceeds.
-    pub(crate) p99: String,
+    /// Processor time of a request.
+    pub(crate) processor_time: String,
     /// Ratio and interval.
     pub(crate) ratio: String,
-    /// What may be said, in words.
+    /// The verdict in words.
     pub(crate) verdict: String,
 }
 
@@ -67,14 +70,9 @@ fn row<'a>(result: &'a BenchResult, cell: &'a CellResult, configuration: usize) 
             let ratio = comparison.interval.map_or_else(String::new, |interval| {
                 // The interval of two or three rounds says nothing, at length.
                 if comparison.verdict == Verdict::TooFewRounds {
-                    return figures::ratio(interval.ratio);
+                    return ratio(interval.ratio);
                 }
-                format!(
-                    "{} [{}, {}]",
-                    figures::ratio(interval.ratio),
-                    figures::ratio(interval.low),
-                    figures::ratio(interval.high)
-                )
+                with_interval(interval)
             });
             (ratio, comparison.in_words())
         }
@@ -84,22 +82,111 @@ fn row<'a>(result: &'a BenchResult, cell: &'a CellResult, configuration: usize) 
     Row {
         cell,
         configuration: &plan.configurations[configuration].name,
-        median: summary.map_or_else(
+        mean: summary.map_or_else(
             || "not measured".to_owned(),
-            |summary| figures::figure(summary.median, metric),
+            |summary| figures::figure(summary.mean, metric),
         ),
         variation: summary
             .and_then(|summary| summary.variation)
             .map_or_else(String::new, |variation| {
                 format!("{:.0} %", variation * 100.0)
             }),
-        p99: cell
-            .latency_ns
-            .get("99")
-            .map_or_else(String::new, |nanoseconds| figures::time(*nanoseconds)),
+        processor_time: cell
+            .processor_ns_per_request
+            .map_or_else(String::new, figures::time),
         ratio,
         verdict,
     }
+}
+
+/// A ratio with its interval: `1.9 [1.6, 2.3]`.
+pub(crate) fn with_interval(interval: Interval) -> String {
+    format!(
+        "{} [{}, {}]",
+        ratio(interval.ratio),
+        ratio(interval.low),
+        ratio(interval.high)
+    )
+}
+
+/// A group as heads and texts, without columns that are empty.
+pub(crate) struct Grid {
+    /// What the columns hold, and whether they hold numbers.
+    pub(crate) heads: Vec<(String, bool)>,
+    /// The texts of each row.
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// The columns of a group that terminals and Markdown show.
+pub(crate) fn grid(result: &BenchResult, group: &Group<'_>) -> Grid {
+    let against = match baseline_name(result, group) {
+        Some(name) => format!("against {name}"),
+        None => "against its baseline".to_owned(),
+    };
+    let has = |operation: Operation| {
+        let mut rows = group.rows.iter();
+        rows.any(|row| row.cell.latencies.contains_key(&operation))
+    };
+    let operations: Vec<Operation> = Operation::ALL.into_iter().filter(|it| has(*it)).collect();
+    let mut heads = vec![
+        ("configuration".to_owned(), false),
+        ("mean".to_owned(), true),
+        ("varies".to_owned(), true),
+    ];
+    heads.extend(
+        operations
+            .iter()
+            .map(|operation| (format!("{} p99", operation.name()), true)),
+    );
+    heads.extend([
+        ("CPU per I/O".to_owned(), true),
+        (against, false),
+        ("verdict".to_owned(), false),
+    ]);
+    let rows: Vec<Vec<String>> = group
+        .rows
+        .iter()
+        .map(|row| {
+            let mut cells = vec![
+                row.configuration.to_owned(),
+                row.mean.clone(),
+                row.variation.clone(),
+            ];
+            cells.extend(operations.iter().map(|operation| p99(row.cell, *operation)));
+            cells.extend([
+                row.processor_time.clone(),
+                row.ratio.clone(),
+                row.verdict.clone(),
+            ]);
+            cells
+        })
+        .collect();
+    let is_filled: Vec<bool> = (0..heads.len())
+        .map(|column| rows.iter().any(|row| !row[column].is_empty()))
+        .collect();
+    let kept = |cells: Vec<String>| -> Vec<String> {
+        let filled = cells.into_iter().zip(&is_filled);
+        filled
+            .filter(|(_, is_filled)| **is_filled)
+            .map(|(cell, _)| cell)
+            .collect()
+    };
+    Grid {
+        rows: rows.into_iter().map(kept).collect(),
+        heads: heads
+            .into_iter()
+            .zip(&is_filled)
+            .filter(|(_, is_filled)| **is_filled)
+            .map(|(head, _)| head)
+            .collect(),
+    }
+}
+
+fn p99(cell: &CellResult, operation: Operation) -> String {
+    let distribution = cell.latencies.get(&operation);
+    distribution
+        .and_then(|distribution| distribution.percentiles_ns.get("99"))
+        .map_or_else(String::new, |nanoseconds| figures::time(*nanoseconds))
 }
 
 /// The configuration that a group's ratios are against, if it is the same for all.
@@ -117,13 +204,9 @@ pub(crate) fn baseline_name<'a>(result: &'a BenchResult, group: &Group<'_>) -> O
     names.all(|name| name == first).then_some(first)
 }
 
-/// What the run was, in one line.
+/// The run in one line.
 pub(crate) fn summary_line(result: &BenchResult) -> String {
     let header = &result.header;
-    let rounds = match result.complete_rounds {
-        1 => "1 round".to_owned(),
-        count => format!("{count} rounds"),
-    };
     let versions: Vec<String> = header
         .versions
         .iter()
@@ -136,7 +219,8 @@ pub(crate) fn summary_line(result: &BenchResult) -> String {
         })
         .collect();
     format!(
-        "{rounds}, seed {}, {} % intervals, begun {}, {}",
+        "{}, seed {}, {} % intervals, begun {}, {}",
+        count(result.complete_rounds as usize, "round", "rounds"),
         header.settings.seed,
         (header.settings.repetition.confidence * 100.0).round(),
         header.began_at,

@@ -1,77 +1,57 @@
 //! A result for a terminal.
 
-use super::result::BenchResult;
-use super::table::{Group, baseline_name, groups, summary_line};
+use comfy_table::{CellAlignment, Table};
 
-/// A result for a terminal: a table for each workload, then what was left out and what to mind.
+use super::answer::{accelerator_label, answer};
+use super::result::BenchResult;
+use super::table::{Grid, grid, groups, summary_line};
+
+/// A result for a terminal: the answer, a table for each workload, what was left out, and caveats.
 pub fn text(result: &BenchResult) -> String {
     let plan = &result.header.plan;
     let mut text = format!(
-        "{}: {}\n{}\n",
+        "{}: {}{}\n{}\n",
         plan.name,
         plan.question,
+        accelerator_label(result),
         summary_line(result)
     );
+    list(&mut text, "answer", answer(result).into_iter());
     for group in groups(result) {
-        text.push('\n');
-        table(&mut text, result, &group);
+        text.push_str(&format!("\n{}, {}\n", group.workload, group.phase.name()));
+        text.push_str(&table(&grid(result, &group)));
     }
+    let left_out = result.left_out.iter();
     list(
         &mut text,
         "left out",
-        result
-            .left_out
-            .iter()
-            .map(|left_out| format!("{}: {}", left_out.what, left_out.why)),
+        left_out.map(|left_out| format!("{}: {}", left_out.what, left_out.why)),
     );
-    list(&mut text, "mind", result.remarks.iter().cloned());
+    list(&mut text, "caveats", result.remarks.iter().cloned());
     text
 }
 
-fn table(text: &mut String, result: &BenchResult, group: &Group<'_>) {
-    text.push_str(&format!("{}, {}\n", group.workload, group.phase.name()));
-    let against = match baseline_name(result, group) {
-        Some(name) => format!("against {name}"),
-        None => "against its baseline".to_owned(),
-    };
-    let mut rows: Vec<[&str; 6]> = vec![["configuration", "median", "varies", "p99", &against, ""]];
-    rows.extend(group.rows.iter().map(|row| {
-        [
-            row.configuration,
-            &row.median,
-            &row.variation,
-            &row.p99,
-            &row.ratio,
-            &row.verdict,
-        ]
-    }));
-    let width = |column: usize| {
-        let widths = rows.iter().map(|row| row[column].chars().count());
-        widths.max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    for row in &rows {
-        let mut line = String::from(" ");
-        for (column, value) in row.iter().enumerate() {
-            let pad = widths[column] - value.chars().count();
-            // Numbers end at the same place, words begin there.
-            let is_number = matches!(column, 1..=3);
-            line.push(' ');
-            if is_number {
-                line.extend(std::iter::repeat_n(' ', pad));
-            }
-            line.push_str(value);
-            if !is_number {
-                line.extend(std::iter::repeat_n(' ', pad));
-            }
-            line.push(' ');
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
+/// A table without lines; numbers end at the same place, words begin there.
+pub(super) fn table(grid: &Grid) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_header(grid.heads.iter().map(|(head, _)| head));
+    for (column, (_, is_number)) in table.column_iter_mut().zip(&grid.heads) {
+        column.set_cell_alignment(match is_number {
+            true => CellAlignment::Right,
+            false => CellAlignment::Left,
+        });
     }
+    for row in &grid.rows {
+        table.add_row(row);
+    }
+    let lines = table.lines().map(|line| format!(" {}\n", line.trim_end()));
+    lines.collect()
 }
 
-fn list(text: &mut String, title: &str, items: impl Iterator<Item = String>) {
+/// A list with a title; nothing if it is empty.
+pub(super) fn list(text: &mut String, title: &str, items: impl Iterator<Item = String>) {
     let mut items = items.peekable();
     if items.peek().is_none() {
         return;

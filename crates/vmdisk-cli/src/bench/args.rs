@@ -23,6 +23,10 @@ pub(crate) enum BenchCommand {
     /// Write the report of a run, finished or not.
     Report(ReportArgs),
     /// Compare two runs that differ in one thing.
+    ///
+    /// Compares the ratios of cells to a baseline that both runs have, in the same round of each. Exits with 1 if a cell
+    /// is slower in the second run by more than the tolerance, and with 2 if the machine changed between the runs, so
+    /// that there is no verdict.
     Compare(CompareArgs),
     /// Measure here what a rule says of speed, with the example on its page.
     Verify(Box<VerifyArgs>),
@@ -147,6 +151,15 @@ pub(crate) struct ReportArgs {
     /// In which form.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) format: ReportFormat,
+    /// Export to another program: fio's jobs and reports, into the new directory that --output names.
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        value_enum,
+        requires = "output",
+        conflicts_with = "format"
+    )]
+    pub(crate) to: Option<ExportTo>,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -166,14 +179,39 @@ pub(crate) enum ReportFormat {
     Html,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportTo {
+    /// A job file for each cell, with the disk as `${DISK}`, and the reports that fio wrote.
+    Fio,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
     /// The directory of a run, or a result in JSON.
     #[arg(value_name = "FIRST")]
     pub(crate) first: PathBuf,
-    /// What is held against it.
+    /// The run that is compared with it.
     #[arg(value_name = "SECOND")]
     pub(crate) second: PathBuf,
+    /// Changes up to this are tolerated.
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%")]
+    pub(crate) tolerance: f64,
+    /// In which form.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = CompareFormat::Text)]
+    pub(crate) format: CompareFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// A table for a terminal.
+    Text,
+    /// Everything, for programs; `vmdisk schema bench-compare` describes it.
+    Json,
+    /// One page with a chart that needs nothing else.
+    Html,
 }
 
 #[derive(Args, Debug)]

@@ -1,8 +1,8 @@
 //! `vmdisk bench compare`.
 
-use vmdisk_bench_runner::report::compare;
+use vmdisk_bench_runner::report::{Change, compare};
 
-use super::args::CompareArgs;
+use super::args::{CompareArgs, CompareFormat};
 use super::report::read;
 use super::stop;
 use crate::exit::Exit;
@@ -11,11 +11,22 @@ use crate::output::deliver;
 use crate::sanitize;
 use crate::stop::Stop;
 
-/// Compares two runs that differ in one thing, or says in what they differ.
+/// Compares two runs that differ in one thing, or refuses with the differences.
 pub(super) fn run(args: &CompareArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let first = read(&args.first)?;
     let second = read(&args.second)?;
-    let compared = compare(&first, &second).map_err(stop)?;
-    deliver(io, None, &sanitize::lines(&compared.text()))?;
-    Ok(Exit::Clean)
+    let compared = compare(&first, &second, args.tolerance).map_err(stop)?;
+    let text = match args.format {
+        CompareFormat::Text => sanitize::lines(&compared.text()).into_owned(),
+        CompareFormat::Json => compared.to_json(),
+        CompareFormat::Html => compared.html(),
+    };
+    deliver(io, args.output.as_deref(), &text)?;
+    Ok(if compared.has(Change::MachineChanged) {
+        Exit::CouldNot
+    } else if compared.has(Change::Slower) {
+        Exit::Findings
+    } else {
+        Exit::Clean
+    })
 }

@@ -49,6 +49,10 @@ pub(super) fn words(facts: &Facts, directories: &[PathBuf]) -> BTreeMap<String, 
             .copied()
             .map(bytes),
     );
+    for (what, value) in processor_settings(Path::new("/sys/devices/system/cpu")) {
+        say(what, value);
+    }
+    say("processor limit of the cgroup", processor_limit());
     let index = HostIndex::new(facts);
     for (number, directory) in directories.iter().enumerate() {
         let what = match number {
@@ -116,6 +120,35 @@ fn processor() -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
+/// Settings of the processors that change how fast they are.
+fn processor_settings(root: &Path) -> [(&'static str, Option<String>); 3] {
+    let word = |file: &str| {
+        let text = std::fs::read_to_string(root.join(file)).ok()?;
+        Some(text.trim().to_owned())
+    };
+    let switch = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
+    let boost = word("cpufreq/boost").map(|boost| switch(boost == "1"));
+    let turbo = word("intel_pstate/no_turbo").map(|no_turbo| switch(no_turbo == "0"));
+    [
+        ("frequency governor", word("cpu0/cpufreq/scaling_governor")),
+        ("turbo", turbo.or(boost)),
+        (
+            "SMT",
+            word("smt/active").map(|active| switch(active == "1")),
+        ),
+    ]
+}
+
+/// The processor limit of this program's cgroup, if it has one.
+fn processor_limit() -> Option<String> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let path = Path::new("/sys/fs/cgroup").join(group).join("cpu.max");
+    let limit = std::fs::read_to_string(path).ok()?;
+    let limit = limit.trim();
+    (!limit.starts_with("max")).then(|| limit.to_owned())
+}
+
 /// Huge pages that are free, in bytes.
 pub(super) fn free_huge_pages(facts: &Facts) -> u64 {
     let sizes = facts.memory.hugepages.iter();
@@ -129,4 +162,30 @@ pub(super) fn free_huge_pages(facts: &Facts) -> u64 {
             .saturating_mul(kib * 1024)
     });
     free.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_processors_are_read_where_the_kernel_has_them() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(
+            processor_settings(root.path())
+                .iter()
+                .all(|(_, value)| value.is_none())
+        );
+        for (file, text) in [
+            ("cpu0/cpufreq/scaling_governor", "powersave\n"),
+            ("intel_pstate/no_turbo", "1\n"),
+            ("smt/active", "1\n"),
+        ] {
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let found = processor_settings(root.path()).map(|(_, value)| value.unwrap());
+        assert_eq!(found, ["powersave", "off", "on"]);
+    }
 }

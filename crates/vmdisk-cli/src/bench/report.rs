@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use vmdisk_bench_runner::report::{csv, html, markdown, text};
-use vmdisk_bench_runner::{BenchResult, Journal};
+use vmdisk_bench_runner::report::{csv, fio_jobs, html, markdown, text};
+use vmdisk_bench_runner::{BenchResult, Journal, REPORTS};
 
-use super::args::{ReportArgs, ReportFormat};
+use super::args::{ExportTo, ReportArgs, ReportFormat};
 use super::stop;
 use crate::exit::Exit;
 use crate::io::Io;
@@ -19,8 +19,47 @@ pub(super) const RESULT: &str = "result.json";
 /// Writes the report of a run.
 pub(super) fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let result = read(&args.run)?;
+    if let (Some(ExportTo::Fio), Some(directory)) = (args.to, &args.output) {
+        return export_fio(&result, &args.run, directory, io);
+    }
     let text = in_form(&result, args.format);
     deliver(io, args.output.as_deref(), &text)?;
+    Ok(Exit::Clean)
+}
+
+/// Writes the fio jobs of a run into a new directory, and copies the reports that fio wrote.
+fn export_fio(
+    result: &BenchResult,
+    run: &Path,
+    directory: &Path,
+    io: &mut Io<'_>,
+) -> Result<Exit, Stop> {
+    let jobs = fio_jobs(result);
+    if jobs.is_empty() {
+        return Err(Stop::new("fio measured nothing in this run"));
+    }
+    std::fs::create_dir(directory)
+        .map_err(|error| Stop::file("create", directory, plain(&error)))?;
+    for (name, text) in &jobs {
+        let path = directory.join(name);
+        std::fs::write(&path, text).map_err(|error| Stop::file("write", &path, plain(&error)))?;
+    }
+    let mut reports = 0;
+    for entry in std::fs::read_dir(run.join(REPORTS))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let to = directory.join(entry.file_name());
+        std::fs::copy(entry.path(), &to)
+            .map_err(|error| Stop::file("write", &to, plain(&error)))?;
+        reports += 1;
+    }
+    io.say(&format!(
+        "{} jobs and {reports} reports of fio in {}\n",
+        jobs.len(),
+        directory.display()
+    ));
     Ok(Exit::Clean)
 }
 

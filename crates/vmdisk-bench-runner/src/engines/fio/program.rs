@@ -47,7 +47,7 @@ pub(crate) fn run(
     let file = format!("{name}.fio");
     let path = directory.join(&file);
     fs::write(&path, &job).map_err(|error| Error::io("write", &path, error))?;
-    let mut argv = ["fio", "--eta=never", "--output-format=json"]
+    let mut argv = ["fio", "--eta=never", "--output-format=json+"]
         .map(str::to_owned)
         .to_vec();
     if !workload.load.writes() {
@@ -64,9 +64,10 @@ pub(crate) fn run(
     }
     let ended = ended?;
     let mut measured = measurement(&ended.stdout, workload)?;
-    measured.series = series(&course, block_bytes(workload));
+    measured.series = series(&course, block_bytes(workload), measured.seconds);
     measured.commands.push(CommandRecord::new(argv));
     measured.inputs.insert("job".to_owned(), job);
+    measured.raw_report = Some(ended.stdout);
     measured
         .notes
         .extend(ended.stderr.lines().map(str::to_owned));

@@ -21,7 +21,7 @@ use crate::engines::workplace::Workplace;
 use crate::guest::message::{DiskName, JOB_PATH, Job, Message, Outcome, PORT, Task, messages};
 use crate::guest::program::limit;
 use crate::guest::{Archive, Kernel};
-use crate::programs::{self, Running};
+use crate::programs::{self, ProcessorTime, Running};
 use crate::{
     Accelerator, CellView, CommandRecord, Emit, Error, Measurement, RunContext, Semantics,
     WriteCache,
@@ -164,6 +164,7 @@ impl Session<'_> {
             argv,
             client: None,
             control_iops: None,
+            processor_time: ProcessorTime::begin(None),
             flushes: Vec::new(),
         };
         let outcome = seen.follow(&mut qemu, &job, tasks, context, emit);
@@ -298,6 +299,8 @@ struct Seen<'a> {
     argv: Vec<String>,
     client: Option<Client>,
     control_iops: Option<f64>,
+    /// Processor time of QEMU and its daemons since the last task.
+    processor_time: ProcessorTime,
     /// Flushes that arrived at each disk before the task that runs: QEMU's count, or the host's for a daemon's disk.
     flushes: Vec<Flushes>,
 }
@@ -362,6 +365,7 @@ impl Seen<'_> {
                             Client::connect(&self.files.short_path("qmp"), Duration::from_secs(10))
                                 .ok();
                         self.begin_counting();
+                        self.processor_time = ProcessorTime::begin(self.processor_seconds(qemu));
                         until = Instant::now() + job.tasks.first().map_or(patience, limit);
                     }
                     Message::Done { task, outcome } => {
@@ -370,8 +374,14 @@ impl Seen<'_> {
                         };
                         let result = match outcome {
                             Outcome::Failed(why) => Err(Error::program("the guest", why)),
-                            Outcome::Measured(measured) => Ok(self.complete(measured, of_boot)),
+                            Outcome::Measured(mut measured) => {
+                                let used = self.processor_seconds(qemu);
+                                measured.qemu_cpu_seconds =
+                                    self.processor_time.of_sample(used, measured.seconds);
+                                Ok(self.complete(measured, of_boot))
+                            }
                         };
+                        self.processor_time = ProcessorTime::begin(self.processor_seconds(qemu));
                         emit(of_boot.cell.id, result);
                         let next = job.tasks.get(task + 1);
                         until = Instant::now() + next.map_or(patience, limit);
@@ -395,6 +405,13 @@ impl Seen<'_> {
             }
             std::thread::sleep(Duration::from_millis(30));
         }
+    }
+
+    /// Processor time of QEMU and of the daemons of its disks so far.
+    fn processor_seconds(&self, qemu: &Running) -> Option<f64> {
+        let daemons = self.daemons.iter().flatten();
+        let of_daemons: Option<f64> = daemons.map(Daemon::processor_seconds).sum();
+        Some(qemu.processor_seconds()? + of_daemons?)
     }
 
     fn failure(&self, is_up: bool, what: &str) -> Failure {

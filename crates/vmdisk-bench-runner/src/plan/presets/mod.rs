@@ -10,7 +10,7 @@ pub struct Preset {
 }
 
 /// Every preset that a plan describes; `lint` is made of a guest instead.
-pub const PRESETS: [Preset; 7] = [
+pub const PRESETS: [Preset; 14] = [
     Preset {
         name: "five-backends",
         text: include_str!("five-backends.yaml"),
@@ -38,5 +38,33 @@ pub const PRESETS: [Preset; 7] = [
     Preset {
         name: "raid1-read",
         text: include_str!("raid1-read.yaml"),
+    },
+    Preset {
+        name: "preallocation",
+        text: include_str!("preallocation.yaml"),
+    },
+    Preset {
+        name: "buffered",
+        text: include_str!("buffered.yaml"),
+    },
+    Preset {
+        name: "queue-depth",
+        text: include_str!("queue-depth.yaml"),
+    },
+    Preset {
+        name: "iothread-queues",
+        text: include_str!("iothread-queues.yaml"),
+    },
+    Preset {
+        name: "huge-pages",
+        text: include_str!("huge-pages.yaml"),
+    },
+    Preset {
+        name: "volumes",
+        text: include_str!("volumes.yaml"),
+    },
+    Preset {
+        name: "raid1-write",
+        text: include_str!("raid1-write.yaml"),
     },
 ];

@@ -1,0 +1,141 @@
+//! The answer to the question of a run, as sentences.
+
+use super::result::BenchResult;
+use super::table::{Group, Row, groups};
+use crate::method::{percent, ratio};
+use crate::{Accelerator, Comparison, Interval, Phase, Verdict};
+
+/// Most differences that are told in sentences of their own.
+const MAX_SENTENCES: usize = 6;
+
+/// The answer: the largest differences first, then what is equal and what nobody knows.
+pub(crate) fn answer(result: &BenchResult) -> Vec<String> {
+    let groups = groups(result);
+    let has_phases = result
+        .header
+        .plan
+        .cells
+        .iter()
+        .any(|cell| cell.phase == Phase::FirstTouch);
+    let compared: Vec<Compared<'_>> = groups
+        .iter()
+        .flat_map(|group| group.rows.iter().map(move |row| (group, row)))
+        .filter_map(|(group, row)| Compared::of(result, group, row, has_phases))
+        .collect();
+    let mut shown: Vec<&Compared<'_>> = compared
+        .iter()
+        .filter(|it| matches!(it.comparison.verdict, Verdict::Faster | Verdict::Slower))
+        .collect();
+    shown.sort_by(|a, b| b.interval.size().total_cmp(&a.interval.size()));
+    let mut sentences: Vec<String> = shown
+        .iter()
+        .take(MAX_SENTENCES)
+        .map(|compared| compared.sentence())
+        .collect();
+    if shown.len() > MAX_SENTENCES {
+        let more = shown.len() - MAX_SENTENCES;
+        sentences.push(format!(
+            "{} more shown in the tables.",
+            count(more, "difference is", "differences are")
+        ));
+    }
+    for compared in &compared {
+        if compared.comparison.verdict == Verdict::AboutEqual && sentences.len() < 2 * MAX_SENTENCES
+        {
+            sentences.push(compared.equality());
+        }
+    }
+    let inconclusive = compared
+        .iter()
+        .filter(|it| it.comparison.verdict == Verdict::Inconclusive)
+        .count();
+    if inconclusive > 0 && inconclusive == compared.len() {
+        let all = count(inconclusive, "comparison is", "comparisons are");
+        sentences.push(format!(
+            "No difference is shown, and none is ruled out: {all} inconclusive."
+        ));
+    } else if inconclusive > 0 {
+        sentences.push(format!(
+            "{inconclusive} of {} inconclusive.",
+            count(compared.len(), "comparison is", "comparisons are")
+        ));
+    }
+    if compared.is_empty() {
+        sentences.push("Nothing is compared yet: it takes six rounds.".to_owned());
+    }
+    sentences
+}
+
+/// How guests ran, for the first line of a report; empty without guests.
+pub(crate) fn accelerator_label(result: &BenchResult) -> &'static str {
+    let has = |accelerator| {
+        let mut cells = result.cells.iter();
+        cells.any(|cell| cell.accelerator == accelerator)
+    };
+    match (has(Accelerator::Tcg), has(Accelerator::Kvm)) {
+        (true, true) => " [guests ran under KVM and under TCG]",
+        (true, false) => " [guests ran under TCG: emulated processors]",
+        (false, true) => " [guests ran under KVM]",
+        (false, false) => "",
+    }
+}
+
+/// A number with its noun: `1 round`, `6 rounds`.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// A comparison with everything its sentence names.
+struct Compared<'a> {
+    name: &'a str,
+    baseline: &'a str,
+    workload: String,
+    comparison: &'a Comparison,
+    interval: Interval,
+}
+
+impl<'a> Compared<'a> {
+    fn of(
+        result: &'a BenchResult,
+        group: &Group<'_>,
+        row: &Row<'a>,
+        has_phases: bool,
+    ) -> Option<Self> {
+        let plan = &result.header.plan;
+        let comparison = row.cell.comparison.as_ref()?;
+        comparison.p_value?;
+        let baseline = plan.cells.get(comparison.baseline.0)?.configuration;
+        Some(Compared {
+            name: row.configuration,
+            baseline: plan.configurations.get(baseline)?.name.as_str(),
+            workload: match has_phases {
+                true => format!("{} ({})", group.workload, group.phase.name()),
+                false => group.workload.clone(),
+            },
+            comparison,
+            interval: comparison.interval?,
+        })
+    }
+
+    fn sentence(&self) -> String {
+        format!(
+            "{} is {} × [{}, {}] as fast as {} for {}.",
+            self.name,
+            ratio(self.interval.ratio),
+            ratio(self.interval.low),
+            ratio(self.interval.high),
+            self.baseline,
+            self.workload
+        )
+    }
+
+    fn equality(&self) -> String {
+        format!(
+            "{} and {} are about equal for {} (within ±{}).",
+            self.name,
+            self.baseline,
+            self.workload,
+            percent(self.interval.largest_difference())
+        )
+    }
+}

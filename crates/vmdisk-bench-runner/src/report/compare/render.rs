@@ -1,0 +1,179 @@
+//! A comparison of two runs for people.
+
+use maud::{Markup, html};
+
+use super::{Change, RunComparison};
+use crate::method::{percent, ratio};
+use crate::report::html::{chart, page};
+use crate::report::svg::{self, Axis};
+use crate::report::table::{Grid, with_interval};
+use crate::report::text::{list, table};
+use crate::{Interval, Verdict};
+
+impl Change {
+    /// The verdict for people.
+    fn in_words(self, change: Option<Interval>) -> String {
+        let verdict = match self {
+            Change::Faster => Verdict::Faster,
+            Change::Slower => Verdict::Slower,
+            Change::AboutEqual => Verdict::AboutEqual,
+            Change::Inconclusive => Verdict::Inconclusive,
+            Change::TooFewRounds => Verdict::TooFewRounds,
+            Change::MachineChanged => return "the machine changed".to_owned(),
+        };
+        verdict.in_words(change)
+    }
+
+    fn colour(self) -> Verdict {
+        match self {
+            Change::Faster => Verdict::Faster,
+            Change::Slower => Verdict::Slower,
+            Change::AboutEqual
+            | Change::Inconclusive
+            | Change::TooFewRounds
+            | Change::MachineChanged => Verdict::Inconclusive,
+        }
+    }
+}
+
+impl RunComparison {
+    /// The answer in one sentence.
+    fn answer(&self) -> String {
+        if !self.machine_changes.is_empty() {
+            return format!(
+                "The machine changed between the runs, so there is no verdict: {}.",
+                self.machine_changes.join("; ")
+            );
+        }
+        let count = |verdict: Change| {
+            self.cells
+                .iter()
+                .filter(|cell| cell.verdict == verdict)
+                .count()
+        };
+        let mut parts = Vec::new();
+        for (verdict, word) in [
+            (Change::Slower, "slower"),
+            (Change::Faster, "faster"),
+            (Change::AboutEqual, "about equal"),
+            (Change::Inconclusive, "inconclusive"),
+            (Change::TooFewRounds, "with too few rounds"),
+        ] {
+            if count(verdict) > 0 {
+                parts.push(format!("{} {word}", count(verdict)));
+            }
+        }
+        format!(
+            "Of {} cells against their baselines, the second run has {} (tolerance {}).",
+            self.cells.len(),
+            parts.join(", "),
+            percent(self.tolerance)
+        )
+    }
+
+    fn studied_in_words(&self) -> String {
+        match &self.studied {
+            Some(difference) => difference.to_string(),
+            None => "nothing differs, the same was measured twice".to_owned(),
+        }
+    }
+
+    fn grid(&self) -> Grid {
+        let interval =
+            |interval: Option<Interval>| interval.map_or_else(String::new, with_interval);
+        Grid {
+            heads: ["cell", "first", "second", "change", "verdict"]
+                .map(|head| (head.to_owned(), false))
+                .to_vec(),
+            rows: self
+                .cells
+                .iter()
+                .map(|cell| {
+                    let name = match cell.first == cell.second {
+                        true => cell.first.clone(),
+                        false => format!("{} / {}", cell.first, cell.second),
+                    };
+                    vec![
+                        name,
+                        interval(cell.first_ratio),
+                        interval(cell.second_ratio),
+                        interval(cell.change),
+                        cell.verdict.in_words(cell.change),
+                    ]
+                })
+                .collect(),
+        }
+    }
+
+    fn baselines_in_words(&self) -> impl Iterator<Item = String> {
+        self.baselines.iter().map(|baseline| {
+            format!(
+                "{}: {} and {} ({})",
+                baseline.name,
+                baseline.first,
+                baseline.second,
+                ratio(baseline.ratio)
+            )
+        })
+    }
+
+    /// The comparison for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = format!("studied: {}\n{}\n", self.studied_in_words(), self.answer());
+        text.push_str("\nratios to the baseline of the same round\n");
+        text.push_str(&table(&self.grid()));
+        list(
+            &mut text,
+            "baselines, without a verdict",
+            self.baselines_in_words(),
+        );
+        list(&mut text, "controls", self.controls.iter().cloned());
+        list(&mut text, "in one run only", self.unmatched.iter().cloned());
+        text
+    }
+
+    /// The comparison as one page.
+    pub fn html(&self) -> String {
+        let title = format!("{} and {}", self.first_began_at, self.second_began_at);
+        page::page(
+            &title,
+            &html! {
+                header {
+                    h1 { "Two runs: " (title) }
+                    p class="question" { "Studied: " (self.studied_in_words()) }
+                    p class="answer" { (self.answer()) }
+                }
+                (self.chart())
+                (page::list("Baselines, without a verdict", self.baselines_in_words()))
+                (page::list("Controls", self.controls.iter().cloned()))
+                (page::list("In one run only", self.unmatched.iter().cloned()))
+            },
+        )
+    }
+
+    fn chart(&self) -> Markup {
+        let changes = self.cells.iter().filter_map(|cell| cell.change);
+        let ends = changes.flat_map(|change| [change.low, change.ratio, change.high]);
+        let axis = Axis::of(ends.chain([1.0]));
+        let grid = self.grid();
+        html! {
+            section {
+                h2 { "Changes" }
+                figure {
+                    figcaption {
+                        "Ratio to the baseline in the second run, divided by that in the first, with its interval; right of 1 the second run is faster."
+                    }
+                    @for (cell, texts) in self.cells.iter().zip(&grid.rows) {
+                        @let picture = cell.change.zip(axis).map(|(change, axis)| {
+                            svg::ratio(&change, &[], cell.verdict.colour(), axis)
+                        });
+                        (chart::row(&texts[0], picture.as_deref().unwrap_or_default(), &html! {
+                            b { (texts[3]) } " " (texts[4])
+                        }))
+                    }
+                    @if let Some(axis) = axis { (chart::axis(axis, |value| value.to_string())) }
+                }
+            }
+        }
+    }
+}
