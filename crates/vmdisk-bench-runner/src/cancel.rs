@@ -17,7 +17,7 @@ const SAME_REQUEST: Duration = Duration::from_secs(1);
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// A token that nobody has used yet.
+    /// An unused token.
     pub fn new() -> Self {
         Cancel::default()
     }

@@ -52,7 +52,7 @@ impl EngineKind {
         }
     }
 
-    /// What the engine measures, in one line for reports.
+    /// The path that the engine measures, in one line for reports.
     pub const fn measures(self) -> &'static str {
         match self {
             EngineKind::HostFio => "the host's file or device, without QEMU",
@@ -91,7 +91,7 @@ pub type Emit<'a> = dyn FnMut(CellId, Result<Measurement, Error>) + 'a;
 
 /// Turns cells into measurements.
 ///
-/// Methods are called from one thread, in the order of the list in the crate's documentation.
+/// Methods are called from one thread, in the order listed in the crate's documentation.
 pub trait Engine {
     /// Which engine this is.
     fn kind(&self) -> EngineKind;
@@ -126,7 +126,7 @@ pub trait Engine {
     /// Measures the cells of one batch, in this order, and emits a result for each.
     ///
     /// # Errors
-    /// If no further cell of the batch can be measured; those that had no result count as failed with this error.
+    /// If no further cell of the batch can be measured; cells without a result count as failed with this error.
     fn run(
         &mut self,
         batch: &[CellView<'_>],

@@ -17,7 +17,7 @@ pub enum Error {
         what: String,
         /// What needs it.
         needed_for: String,
-        /// What to do about it.
+        /// How to provide it.
         help: String,
     },
     /// The machine does something else that would be measured too.
@@ -26,10 +26,10 @@ pub enum Error {
         /// What disturbs.
         disturbances: Vec<String>,
     },
-    /// Going on could harm data, or would measure something else than was asked for.
+    /// Continuing could harm data, or would measure something else than requested.
     #[error("refused {what}: {why}")]
     Refused {
-        /// What was to be done.
+        /// The operation.
         what: String,
         /// The check that refused, and what it saw.
         why: String,
@@ -45,10 +45,10 @@ pub enum Error {
     Program {
         /// Its name.
         program: String,
-        /// What it said, or how it ended.
+        /// Its message, or its exit status.
         detail: String,
     },
-    /// What was measured is not what the cell means, such as flushes that never arrived.
+    /// The measurement is not what the cell means, such as flushes that never arrived.
     #[error("not what was to be measured: {0}")]
     Semantics(String),
     /// Two runs differ in more than one thing, so that nobody can say what made the difference.
@@ -65,22 +65,22 @@ pub enum Error {
     Malformed {
         /// Where.
         place: Place,
-        /// What is wrong there.
+        /// The mistake.
         message: String,
     },
     /// The operating system refused something.
     #[error("could not {doing} {}: {}", path.display(), plain(source))]
     Io {
-        /// What was to be done, such as `create`.
+        /// The operation, such as `create`.
         doing: &'static str,
         /// With what.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         source: std::io::Error,
     },
 }
 
-/// What the operating system says, without the number behind it.
+/// The operating system's message, without its number.
 fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {

@@ -1,4 +1,4 @@
-//! What a run changes on the host, and takes back: by the run itself, or by the next one if the run was killed.
+//! Changes of a run to the host, reverted by the run itself, or by the next one if the run was killed.
 //!
 //! Each change is on disk before it is made, in a file under [`FOLDER`] that is locked as long as its run lives.
 //! [`take_back_left_over`] takes back what is in files that nobody holds. The folder is in memory, as settings are:
@@ -32,12 +32,12 @@ pub struct HostChanges {
     made: Vec<Change>,
 }
 
-/// What taking back came to.
+/// The outcome of reverting changes.
 #[derive(Debug, Default)]
 pub struct TakenBack {
-    /// What is as it was before.
+    /// Reverted changes.
     pub done: Vec<String>,
-    /// What is not, and why; its journal is kept.
+    /// Changes that could not be reverted, with the reason; their journal is kept.
     pub failed: Vec<String>,
 }
 
@@ -164,7 +164,7 @@ fn undo_all(made: &[Change]) -> TakenBack {
     for change in made.iter().rev() {
         match change.take_back() {
             Ok(true) => taken_back.done.push(change.to_string()),
-            // It is as it was, or was never made.
+            // It is unchanged, or was never made.
             Ok(false) => {}
             Err(error) => taken_back.failed.push(format!("{change}: {error}")),
         }

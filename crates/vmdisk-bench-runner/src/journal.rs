@@ -20,10 +20,10 @@ pub const SCHEMA_VERSION: &str = "1.0";
 
 const HEADER: &str = "run.json";
 const JOURNAL: &str = "journal.jsonl";
-/// The directory beside it with the raw reports of samples.
+/// The directory next to the journal with the raw reports of samples.
 pub const REPORTS: &str = "samples";
 
-/// What a run is, written once at its beginning.
+/// Description of a run, written once when it begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
@@ -31,9 +31,9 @@ pub struct Header {
     pub schema_version: String,
     /// The vmdisk that measures.
     pub vmdisk: String,
-    /// What is measured.
+    /// The plan.
     pub plan: PlanRecord,
-    /// SHA-256 of the plan; a run goes on only with the same plan.
+    /// SHA-256 of the plan; a run continues only with the same plan.
     pub plan_hash: String,
     /// How it is measured.
     pub settings: Settings,
@@ -41,18 +41,18 @@ pub struct Header {
     pub began_at: String,
     /// The machine, in words: kernel, processor, file systems.
     pub environment: BTreeMap<String, String>,
-    /// SHA-256 of the facts of the host, which lie beside this file.
+    /// SHA-256 of the facts of the host, which are in the same directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts_hash: Option<String>,
     /// Programs and their versions, by engine.
     pub versions: BTreeMap<EngineKind, BTreeMap<String, String>>,
-    /// What the user asked for, from which the plan can be made again.
+    /// The user's request, from which the plan can be made again.
     #[serde(default)]
     pub request: serde_json::Value,
 }
 
 impl Header {
-    /// What is wrong with it, if it was not made here but read.
+    /// The first inconsistency of a header that was read.
     pub fn problem(&self) -> Option<String> {
         let dangling = self.plan.dangling();
         dangling.or_else(|| self.settings.repetition.problem().map(str::to_owned))
@@ -87,7 +87,7 @@ pub enum Entry {
         /// Why.
         why: String,
     },
-    /// A run that had been stopped goes on.
+    /// A stopped run continues.
     Resumed {
         /// When, in seconds since the run began.
         at_seconds: f64,
@@ -143,7 +143,7 @@ pub struct Sample {
     pub cell: CellId,
     /// When it ended, in seconds since the run began.
     pub at_seconds: f64,
-    /// What it came to.
+    /// The result.
     pub measurement: Measurement,
 }
 
@@ -154,10 +154,10 @@ pub struct Journal {
     file: File,
 }
 
-/// What a run's directory holds.
+/// The contents of a run's directory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadJournal {
-    /// What the run is.
+    /// The description of the run.
     pub header: Header,
     /// What happened, in order.
     pub entries: Vec<Entry>,
@@ -211,7 +211,7 @@ impl Journal {
     /// Goes on with a run; what was cut off is cut off on disk too.
     ///
     /// # Errors
-    /// If there is no run, or it cannot be understood or written.
+    /// If the run is missing, or cannot be parsed or written.
     pub fn resume(directory: &Path) -> Result<(Self, ReadJournal), Error> {
         let read = Journal::read(directory)?;
         let path = directory.join(JOURNAL);
@@ -234,7 +234,7 @@ impl Journal {
     /// Reads a run's directory.
     ///
     /// # Errors
-    /// If it cannot be read or understood; a last line without its end is no error.
+    /// If it cannot be read or parsed; an incomplete last line is accepted.
     pub fn read(directory: &Path) -> Result<ReadJournal, Error> {
         let path = directory.join(HEADER);
         let text =
@@ -286,7 +286,7 @@ impl Journal {
 }
 
 impl Log for Journal {
-    /// Adds a line, and returns once it is on disk. The raw report of a sample goes into a file of its own before.
+    /// Adds a line, and returns once it is on disk. The raw report of a sample is written to its own file first.
     fn append(&mut self, entry: &Entry) -> Result<(), Error> {
         let mut without_report = None;
         if let Entry::Sample(sample) = entry

@@ -3,8 +3,8 @@
 //! A [`Plan`] is a list of [`Cell`]s: a [`Configuration`] (one disk of the model, in the guest around
 //! it), a [`Workload`], an engine and a [`Phase`]. An [`Engine`] turns cells into [`Measurement`]s. The
 //! method runs every cell once in each round, in an order shuffled by a recorded seed; each
-//! measurement goes into the [`Journal`] of the run as a [`Sample`] before anything else happens, so
-//! that a run that was stopped keeps what it has and goes on later.
+//! measurement goes into the [`Journal`] of the run as a [`Sample`] immediately, so
+//! that a stopped run keeps its samples and can be resumed.
 //!
 //! # What an engine does
 //!
@@ -14,7 +14,7 @@
 //! 3. [`Engine::run`] gets the cells of one *batch* (cells that share [`Engine::batch`]: one boot of a
 //!    guest) in the order in which they are to run, and emits one result for each. Storage of a
 //!    [`Phase::FirstTouch`] cell is made anew before each sample, outside what is timed.
-//! 4. [`Engine::cleanup`] removes what the engine made, and nothing else; it is called once, also after
+//! 4. [`Engine::cleanup`] removes the files that the engine created, and nothing else; it runs once, also after
 //!    a failure or [`Cancel`].
 //!
 //! A measurement says what was really run: every command line, every job, and in

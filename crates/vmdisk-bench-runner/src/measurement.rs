@@ -1,11 +1,11 @@
-//! What one run of a workload came to: the same for all engines.
+//! The result of one run of a workload: the same for all engines.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one run of a workload came to.
+/// The result of one run of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
@@ -15,7 +15,7 @@ pub struct Measurement {
     /// Writes, if the workload writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<Direction>,
-    /// Latency of flushes, if the workload syncs and the engine can tell.
+    /// Latency of flushes, if the workload syncs and the engine measures it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync: Option<Latency>,
     /// Seconds that were timed.
@@ -32,7 +32,7 @@ pub struct Measurement {
     /// Requests per second of an empty workload in the same boot, where the engine runs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_iops: Option<f64>,
-    /// Processor time of fio for the timed seconds; in a guest that of the guest.
+    /// Processor time of fio for the timed seconds; in a guest, the guest's processor time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,
     /// Processor time on the host of QEMU and its daemons for the timed seconds.
@@ -48,13 +48,13 @@ pub struct Measurement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub raw_report: Option<String>,
-    /// What a reader of the figures should know.
+    /// Notes for readers of the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl Measurement {
-    /// Processor time on the host of what carries out requests: QEMU, or fio where there is no QEMU.
+    /// Processor time on the host of the program that carries out requests: QEMU, or fio without QEMU.
     pub fn host_cpu_seconds(&self) -> Option<f64> {
         let without_qemu = self.cpu_seconds.filter(|_| {
             // The first program is fio's only where no daemon was started before it.
@@ -78,7 +78,7 @@ pub struct Direction {
     pub bytes_per_second: f64,
     /// Requests per second.
     pub iops: f64,
-    /// Latency of requests, where the engine can tell.
+    /// Latency of requests, where the engine measures it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
 }
@@ -111,7 +111,7 @@ pub struct Latency {
     /// Percentiles by their number, such as `50`, `99`, `99.9`.
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, u64>,
-    /// Pairs of a latency in nanoseconds and the number of requests that took about as long, where the engine can tell.
+    /// Pairs of a latency in nanoseconds and the number of requests that took about as long, where the engine measures it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<(u64, u64)>,
 }
@@ -144,13 +144,13 @@ pub struct Semantics {
     /// Flushes that arrived where the engine could count them, such as the guest's `flush_ios`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flushes_seen: Option<u64>,
-    /// What is wrong with it; empty if everything that was looked at is as it should be. A measurement
+    /// Failed checks; empty if every check passed. A measurement
     /// with complaints is kept and not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub complaints: Vec<String>,
 }
 
-/// What a disk says of its write cache.
+/// The write cache of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteCache {
@@ -166,7 +166,7 @@ pub enum WriteCache {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Accelerator {
-    /// There was no guest.
+    /// No guest ran.
     #[default]
     NoGuest,
     /// On the processor.

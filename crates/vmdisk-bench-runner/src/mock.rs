@@ -76,7 +76,7 @@ impl Mock {
         let factor = level * drift * (self.noise * self.random.normal()).exp();
         self.measured += 1;
         let block_bytes = match cell.workload.metric {
-            Metric::Iops => 4096,
+            Metric::Iops | Metric::Latency => 4096,
             Metric::Throughput => 1 << 20,
         };
         let iops = 20_000.0 * factor;
@@ -151,7 +151,7 @@ impl Engine for Mock {
         for cell in batch {
             context.cancel.check()?;
             if self.failing.as_ref() == Some(&cell.configuration.name) {
-                emit(cell.id, Err(Error::program("mock", "it was told to fail")));
+                emit(cell.id, Err(Error::program("mock", "a planted failure")));
                 continue;
             }
             let id: CellId = cell.id;

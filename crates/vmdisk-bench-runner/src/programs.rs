@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::{Cancel, Error};
 
-/// How often a program is looked at that is waited for.
+/// Interval for polling a program.
 const POLL: Duration = Duration::from_millis(20);
 
 /// A program with its arguments, ready to be started as all of ours are.
@@ -40,7 +40,7 @@ fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     let set = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have died before the signal was asked for.
+        // The parent may have died before the signal was requested.
         if rustix::process::getppid() != Some(parent) {
             return Err(std::io::Error::from(rustix::io::Errno::SRCH));
         }
@@ -152,7 +152,7 @@ impl Running {
 
 /// User and system time of a `stat` file of a process.
 fn processor_seconds(stat: &str) -> Option<f64> {
-    /// Ticks per second in what the kernel tells programs.
+    /// Ticks per second of the times in /proc.
     const USER_HZ: f64 = 100.0;
     // The name of the program is in parentheses and may hold spaces; the times are the 14th and 15th field.
     let (_, fields) = stat.rsplit_once(')')?;
@@ -194,7 +194,7 @@ impl Drop for Running {
     }
 }
 
-/// What a program printed that ended well.
+/// The output of a program that succeeded.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) stdout: String,
@@ -283,7 +283,7 @@ fn ended_well(
 pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
     const LIMIT: Duration = Duration::from_secs(120);
     let argv = [&[program], arguments].concat();
-    // What is made on a host has to be finished or not begun: a request to stop waits for it.
+    // A change to the host must not be interrupted: a request to stop waits for it.
     Ok(output(&argv, LIMIT, &Cancel::new())?.stdout)
 }
 
@@ -297,7 +297,7 @@ pub(crate) fn is_installed(program: &str) -> bool {
 fn whole(stream: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
-        // What was read before an error is still worth having.
+        // Keep the output from before an error.
         let _ = stream.read_to_end(&mut bytes);
     }
     bytes

@@ -2,7 +2,7 @@
 //!
 //! By default a run writes new files in a fresh directory ([`Scratch`]) and nothing else. A block device is written on
 //! only if [`prepare`] marked it, which happens after every check and the typed confirmation of its serial number, and
-//! only while it is held by a [`ClaimedDevice`]. Every check fails closed: what could not be looked at is a [`Refusal`].
+//! only while it is held by a [`ClaimedDevice`]. Every check fails closed: a check that could not run is a [`Refusal`].
 
 mod claim;
 mod configured;

@@ -172,7 +172,7 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
             vec!["--size", "12345"],
             "a disk to measure has at least 1 MiB",
         ),
-        (vec!["--directory", "nowhere"], "it is no directory"),
+        (vec!["--directory", "nowhere"], "it is not a directory"),
     ] {
         let run = bench(place.path(), "out", &more);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
@@ -331,13 +331,15 @@ fn a_run_that_is_interrupted_keeps_its_samples_and_goes_on() {
         "{stderr}"
     );
     assert!(
-        stderr.contains("`vmdisk bench resume out` goes on"),
+        stderr.contains("resume it with `vmdisk bench resume out`"),
         "{stderr}"
     );
     assert_eq!(names(place.path()), ["out", "plan.yaml"]);
     let report = vmdisk(place.path(), &["bench", "report", "out"]);
     assert!(
-        report.stdout.contains("the run was stopped; it can go on"),
+        report
+            .stdout
+            .contains("the run was stopped; it can be resumed"),
         "{}",
         report.stdout
     );
@@ -350,7 +352,7 @@ fn a_run_that_is_interrupted_keeps_its_samples_and_goes_on() {
         resumed.stdout
     );
     assert!(
-        !resumed.stdout.contains("it can go on"),
+        !resumed.stdout.contains("it can be resumed"),
         "{}",
         resumed.stdout
     );
@@ -388,7 +390,7 @@ fn every_preset_says_what_it_would_do_and_leave_out() {
         .take_while(|line| !line.is_empty())
         .map(|line| line.split(' ').next().unwrap())
         .collect();
-    assert_eq!(names_of.len(), 15);
+    assert_eq!(names_of.len(), 16);
     let guest = "<domain><devices><disk type='file'><driver name='qemu' type='qcow2' cache='directsync'/>\
                  <source file='/srv/a'/><target dev='vda' bus='virtio'/></disk></devices></domain>";
     std::fs::write(place.path().join("guest.xml"), guest).unwrap();

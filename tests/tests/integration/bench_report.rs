@@ -470,6 +470,22 @@ fn a_machine_that_changed_between_two_runs_leaves_no_verdict() {
 }
 
 #[test]
+fn runs_over_time_are_shown_run_by_run() {
+    let runs: Vec<BenchResult> = [1.0, 1.0, 0.6]
+        .map(|level| run_of("none", "virtio-blk", level, "6.1"))
+        .to_vec();
+    let text = report::history_text(&runs);
+    assert!(
+        text.starts_with("3 runs\n\nnone-virtio-blk 4k-random-write-qd32 steady\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches("2026-11-20T09:00:00Z").count(), 3);
+    assert!(text.lines().last().unwrap().ends_with("slower"), "{text}");
+    let page = report::history_html(&runs);
+    assert_eq!(page.matches("<svg").count(), 3);
+}
+
+#[test]
 fn a_comparison_is_json_with_a_schema_and_a_page_that_needs_nothing_else() {
     let first = run_of("none", "virtio-blk", 1.0, "6.1");
     let second = run_of("unsafe", "virtio-blk", 0.8, "6.1");

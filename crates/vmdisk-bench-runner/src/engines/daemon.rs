@@ -14,7 +14,7 @@ use crate::{Cancel, CommandRecord, Error};
 
 pub(crate) const PROGRAM: &str = "qemu-storage-daemon";
 
-/// What the daemon may take to serve a disk.
+/// Timeout for the daemon to serve a disk.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How a disk is served.
@@ -140,7 +140,7 @@ impl Daemon {
         }) && path.exists()
     }
 
-    /// An error if it ended by itself.
+    /// An error if it has exited.
     pub(crate) fn check(&mut self) -> Result<(), Error> {
         match self.running.ended()? {
             None => Ok(()),

@@ -1,6 +1,6 @@
 //! fio: its jobs as texts, and its results as measurements.
 //!
-//! A job is a whole file and no option is given beside it: what stands in the file would win. fio's threads are
+//! A job is a whole file and no option is given on the command line, because the file would win. fio's threads are
 //! threads, so that killing it kills them.
 
 mod program;
@@ -23,7 +23,7 @@ pub(crate) const JOB: &str = "measured";
 /// Interval of the course of a measurement, in milliseconds.
 const INTERVAL_MS: u32 = 500;
 
-/// What a job works on.
+/// The target of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target<'a> {
     /// A part of a file or block device.
@@ -48,7 +48,7 @@ pub(crate) enum IoEngine {
 }
 
 impl IoEngine {
-    /// The best of those that `fio --enghelp` lists.
+    /// The best engine that `fio --enghelp` lists.
     pub(crate) fn of_list(list: &str) -> Option<Self> {
         let has = |name: &str| list.lines().any(|line| line.trim() == name);
         if has("libaio") {
@@ -102,6 +102,7 @@ pub(crate) fn job(
             sync_every,
             ends_with_sync,
             is_blocking,
+            rate,
         }) => {
             let is_nbd = matches!(target, Target::Nbd { .. });
             let name = match (is_nbd, is_blocking) {
@@ -135,6 +136,9 @@ pub(crate) fn job(
             line("randrepeat", &0);
             line("norandommap", &1);
             line("refill_buffers", &1);
+            if let Some(rate) = rate {
+                line("rate_iops", &(rate / jobs).max(1));
+            }
             if let Some(every) = sync_every {
                 line("fsync", every);
             }
@@ -362,7 +366,7 @@ pub(crate) fn measurement(output: &str, workload: &Workload) -> Result<Measureme
     let syncs = job.sync.total_ios;
     let flushes_asked = match &workload.load {
         Load::Blocks(blocks) => blocks.sync_every.map(|_| syncs),
-        // What is synced on closing is not among what fio counts.
+        // fio does not count syncs on close.
         Load::InstallReplay(replay) => Some(u64::from(replay.files)),
     };
     Ok(Measurement {
@@ -441,6 +445,7 @@ mod tests {
                 sync_every,
                 ends_with_sync: false,
                 is_blocking: false,
+                rate: None,
             }),
             amount: Amount::Seconds(1.5),
             ramp_seconds: 0.5,

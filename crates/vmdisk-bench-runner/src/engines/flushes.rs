@@ -31,7 +31,7 @@ impl CountedDevice {
         Some(Self { sysfs, before })
     }
 
-    /// What the device says of its write cache.
+    /// The write cache that the device reports.
     pub(crate) fn write_cache(&self) -> Option<WriteCache> {
         write_cache(&fs::read_to_string(self.sysfs.join("queue/write_cache")).ok()?)
     }

@@ -18,7 +18,7 @@ pub(crate) use self::tally::Generated;
 /// Noise that written requests are taken out of, at any block of it.
 const POOL_BYTES: usize = 8 << 20;
 
-/// What is driven.
+/// The disk that requests are sent to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Driven<'a> {
     /// The socket of a vhost-user-blk export.
@@ -27,7 +27,7 @@ pub(crate) enum Driven<'a> {
     Direct(&'a Path),
 }
 
-/// The bytes that requests go to.
+/// The range of bytes for requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     pub(crate) offset: u64,
@@ -65,7 +65,7 @@ pub(crate) fn generate(
     let capacity = blkio.get_u64("capacity").map_err(failed)?;
     if range.offset.saturating_add(range.length) > capacity {
         return Err(refused(&format!(
-            "the disk has {capacity} bytes, and {} from {} are to be used",
+            "the disk has {capacity} bytes, and the range is {} bytes from {}",
             range.length, range.offset
         )));
     }
@@ -161,6 +161,17 @@ struct Plan<'a> {
     limit: Limit,
 }
 
+impl Plan<'_> {
+    /// When a job's next request is due, after so many: at once, unless there is a rate.
+    fn due(&self, began: Instant, sent: u64) -> Instant {
+        let Some(rate) = self.load.rate else {
+            return Instant::now();
+        };
+        let of_job = f64::from(rate) / f64::from(self.load.jobs.max(1));
+        began + Duration::from_secs_f64(sent as f64 / of_job.max(f64::MIN_POSITIVE))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,6 +199,7 @@ mod tests {
             sync_every: None,
             ends_with_sync: false,
             is_blocking: false,
+            rate: None,
         }
     }
 
@@ -276,6 +288,23 @@ mod tests {
         let share = read.operations as f64 / (read.operations + write.operations) as f64;
         assert!((0.6..0.8).contains(&share), "{share}");
         assert!(read.latency.unwrap().percentiles_ns["50"] > 0);
+    }
+
+    #[test]
+    fn a_rate_is_kept_where_the_disk_is_faster() {
+        let load = BlockLoad {
+            rate: Some(200),
+            ..load(Access::RandomRead)
+        };
+        let range = Range {
+            offset: 0,
+            length: SIZE,
+        };
+        let Some((generated, _)) = ran(on_file(&load, Amount::Seconds(1.0), range)) else {
+            return;
+        };
+        let iops = generated.read.unwrap().iops;
+        assert!((150.0..=215.0).contains(&iops), "{iops}");
     }
 
     #[test]

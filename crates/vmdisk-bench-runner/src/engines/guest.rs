@@ -119,7 +119,7 @@ impl Guest {
         ))
     }
 
-    /// How guests are to be tried: on the processor first, as long as nobody knows that it does not work.
+    /// Accelerators to try: KVM first, unless it is known not to work.
     fn attempts(&self) -> Vec<Accelerator> {
         match &self.accelerator {
             Some((known, _)) => vec![*known],
@@ -274,7 +274,7 @@ impl Engine for Guest {
         }
         let kernel = match &self.kernel {
             Ok(kernel) => kernel,
-            Err(why) => return Some(format!("there is no kernel for a guest: {why}")),
+            Err(why) => return Some(format!("a kernel for the guest is missing: {why}")),
         };
         let configuration = cell.configuration;
         let driver = match configuration.guest.frontend_kind(configuration.disk()) {
@@ -314,7 +314,7 @@ impl Engine for Guest {
 
     fn batch(&self, cell: &CellView<'_>) -> String {
         let guest = &cell.configuration.guest;
-        // What a daemon serves needs the guest's memory for itself, and says nothing by which to tell two of them.
+        // A daemon maps the guest's memory, and its disks have no serial number to distinguish two of them.
         let served = match (cell.configuration.is_served_by_daemon, cell.phase) {
             (false, _) => String::new(),
             (true, Phase::Steady) => cell.configuration.name.clone(),

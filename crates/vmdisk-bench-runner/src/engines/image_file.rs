@@ -98,7 +98,7 @@ pub(super) fn create(
                 cluster_size,
                 extended_l2,
                 lazy_refcounts,
-                // A chain is no storage of a benchmark.
+                // Benchmarks do not use backing chains.
                 backing: _,
             } = creation;
             let mut options = Vec::new();
@@ -133,7 +133,7 @@ pub(super) fn fill(
     if format == Format::Raw {
         return write_noise(&place.path, place.offset, place.length, seed, cancel);
     }
-    // Through the format: qemu-img copies noise into the image as it was made.
+    // Through the format: qemu-img copies noise into the existing image.
     let source = place.path.with_extension("noise");
     File::create_new(&source).map_err(|error| Error::io("create", &source, error))?;
     let filled = write_noise(&source, 0, place.length, seed, cancel).and_then(|()| {

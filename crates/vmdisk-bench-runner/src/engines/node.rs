@@ -23,7 +23,7 @@ impl Nodes {
     ) -> Result<Self, Error> {
         let mut disk = configuration.disk().clone();
         set_path(&mut disk.backend.source, place)?;
-        // There is no device, and so nothing for it to hang on.
+        // Without a device the disk needs no controller.
         disk.frontend = Frontend::new("vda", TargetBus::Virtio);
         let domain = Domain {
             scope: Scope::DisksOnly,
@@ -77,7 +77,7 @@ pub(crate) fn set_path(source: &mut BackendSource, place: &Place) -> Result<(), 
     let BackendSource::Image(image) = source else {
         return Err(Error::Refused {
             what: "to measure it".to_owned(),
-            why: "the disk is no image".to_owned(),
+            why: "the disk is not an image".to_owned(),
         });
     };
     match &mut image.protocol {

@@ -1,4 +1,4 @@
-//! Data that nothing can compress and nothing has twice.
+//! Data that cannot be compressed or deduplicated.
 
 /// A sequence of bytes from a seed (xorshift64*).
 #[derive(Clone, Debug)]

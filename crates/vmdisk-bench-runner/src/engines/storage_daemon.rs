@@ -90,7 +90,7 @@ impl StorageDaemon {
         measured.qemu_cpu_seconds =
             processor_time.of_sample(daemon.processor_seconds(), measured.seconds);
         if let Some(counted) = &counted {
-            // Without a volatile cache there is nothing to flush, whatever is asked for.
+            // Without a volatile cache flushes have no effect.
             let reaches = match cache {
                 CacheMode::None | CacheMode::Writeback => true,
                 CacheMode::Writethrough | CacheMode::Directsync | CacheMode::Unsafe => false,

@@ -4,7 +4,7 @@ use vmdisk_facts::Target;
 
 use crate::{Error, programs};
 
-/// What a program of QEMU says of its version, and the target that command lines are written for.
+/// The version that a program of QEMU reports, and the target that command lines are written for.
 pub(crate) fn of_qemu(program: &str) -> Result<(String, Target), Error> {
     let text = programs::run(program, &["--version"])?;
     let version = text

@@ -28,7 +28,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// What a reader of figures should know of it.
+    /// A note for readers of the figures.
     pub(crate) fn notes(&self) -> Option<String> {
         if self.is_device {
             return buffered_loop_note(&self.path);
@@ -86,9 +86,9 @@ struct Inside {
     scratches: BTreeMap<(PathBuf, bool), Scratch>,
     devices: BTreeMap<PathBuf, ClaimedDevice>,
     changes: Option<HostChanges>,
-    /// What is written once, by the name of its configuration.
+    /// Storage that is written once, by the name of its configuration.
     steady: BTreeMap<String, Place>,
-    /// What is made anew each time, by the name of its configuration and whose it is.
+    /// Storage that is created for each sample, by configuration and cell.
     fresh: BTreeMap<(String, usize), Place>,
     kernel: KernelSource,
     guest_program: Option<PathBuf>,
@@ -128,7 +128,7 @@ impl Workplace {
         self
     }
 
-    /// The same place with the program that is the first of a guest; unset it is the one that runs. It has to call
+    /// Sets the program that guests run as process 1, by default the current one. It has to call
     /// [`crate::guest::run_as_first_program`].
     #[must_use]
     pub fn with_guest_program(self, program: &Path) -> Self {
@@ -136,7 +136,7 @@ impl Workplace {
         self
     }
 
-    /// The same place with our own generator in guests, as it is where the host has no fio: the one that drives the
+    /// Uses our own generator in guests even if the host has fio: the generator that drives the
     /// storage daemon too.
     #[must_use]
     pub fn with_own_generator(self) -> Self {
@@ -168,8 +168,7 @@ impl Workplace {
     pub(crate) fn refuses(configuration: &Configuration, is_fresh: bool) -> Option<String> {
         match &configuration.storage {
             Storage::Device { .. } if is_fresh => Some(
-                "a device is not made, so there is no first touch of it; measure it steady"
-                    .to_owned(),
+                "a device is not created, so it has no first touch; measure it steady".to_owned(),
             ),
             Storage::File { .. } | Storage::Device { .. } | Storage::ThinVolume { .. } => None,
         }
@@ -321,7 +320,7 @@ impl Workplace {
         }
     }
 
-    /// Takes away what was made anew for a cell; nothing if it was not.
+    /// Removes the storage that was created for a cell, if any.
     pub(crate) fn discard_fresh(&self, cell: &CellView<'_>) -> Result<(), Error> {
         let mut inside = self.0.borrow_mut();
         let key = (cell.configuration.name.clone(), cell.id.0);
@@ -340,7 +339,7 @@ impl Workplace {
     ) -> Result<Settled, Error> {
         let file =
             File::open(&place.path).map_err(|error| Error::io("open", &place.path, error))?;
-        // What was just written is on its way to the disk, and would be in the way of what is measured.
+        // Data still being written back would disturb the measurement.
         let _ = rustix::fs::fsync(&file);
         let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
         let mut inside = self.0.borrow_mut();
@@ -360,7 +359,7 @@ impl Workplace {
                 let text = fs::read_to_string(device.sysfs().join("dev"))
                     .map_err(|error| Error::io("read", device.sysfs(), error))?;
                 let number = DeviceNumber::parse(&text).ok_or_else(|| {
-                    Error::program("sysfs", format!("`{}` is no device number", text.trim()))
+                    Error::program("sysfs", format!("`{}` is not a device number", text.trim()))
                 })?;
                 let change = Change::queue(number, QueueSetting::Scheduler, scheduler)?;
                 inside.changes()?.make(change)?;
@@ -372,7 +371,7 @@ impl Workplace {
         })
     }
 
-    /// Takes away everything that was made and sets back everything that was set.
+    /// Removes everything that was created and restores every setting.
     pub(crate) fn clear(&self) -> Result<(), Error> {
         let mut inside = self.0.borrow_mut();
         inside.steady.clear();
@@ -403,7 +402,7 @@ pub(crate) struct Settled {
 impl Drop for Settled {
     fn drop(&mut self) {
         if let Some(changes) = &mut self.workplace.0.borrow_mut().changes {
-            // What fails stays in the journal, and is said at the end.
+            // A failure stays in the journal and is reported at the end.
             let _ = changes.take_back_to(self.before);
         }
     }
@@ -454,7 +453,7 @@ impl Inside {
         Ok(&self.scratches[&key])
     }
 
-    /// Takes hold of a device, if it is the one that was confirmed.
+    /// Claims a device, if its serial number is the confirmed one.
     fn claim(&mut self, path: &Path, serial: &str) -> Result<(), Error> {
         if !self.devices.contains_key(path) {
             let device = ClaimedDevice::claim(path).map_err(|refused| refusal(path, &refused))?;
@@ -565,7 +564,7 @@ fn buffered_loop_note(path: &Path) -> Option<String> {
     })
 }
 
-/// What to know of a file system that is not on a disk of this host.
+/// A note on a file system that is not on a disk of this host.
 fn file_system_note(path: &Path) -> Option<String> {
     let kind = rustix::fs::statfs(path).ok()?.f_type;
     let name = match u64::try_from(kind).ok()? & 0xffff_ffff {

@@ -58,7 +58,7 @@ pub(crate) fn add_program(
 /// Where a program of this name is on the search path.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    // mkfs is where only root looks by itself.
+    // mkfs is in a directory that only root searches by default.
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
     folders
         .map(|folder| folder.join(program))

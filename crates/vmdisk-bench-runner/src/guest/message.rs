@@ -1,4 +1,4 @@
-//! What host and guest tell each other: one job inwards, lines of JSON outwards.
+//! Messages between host and guest: one job to the guest, lines of JSON from it.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ pub(crate) const JOB_PATH: &str = "job.json";
 /// Name of the port that the guest speaks through.
 pub(crate) const PORT: &str = "vmdisk.bench";
 
-/// What stands for the disk, or for the directory on it, in the text of a fio job.
+/// The placeholder for the disk, or for the directory on it, in a fio job.
 pub(crate) const PLACEHOLDER: &str = "@DISK@";
 
-/// Everything that is to be done in one boot, in order.
+/// Every task of one boot, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) tasks: Vec<Task>,
@@ -54,7 +54,7 @@ pub(crate) enum Message {
         uptime_seconds: f64,
         /// Modules that would not load, with the reason.
         not_loaded: Vec<String>,
-        /// Reads of nothing per second, for telling one boot from another.
+        /// Reads of nothing per second, for comparing one boot with another.
         control_iops: f64,
     },
     /// A task is done.
@@ -63,7 +63,7 @@ pub(crate) enum Message {
     End,
 }
 
-/// What a task came to.
+/// The outcome of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]

@@ -1,4 +1,4 @@
-//! The first and only program of the guest: loads drivers, measures what the job says, and tells the host.
+//! The first and only program of the guest: loads drivers, runs the job, and reports to the host.
 //!
 //! It is this very program, run as process 1 of a guest that holds nothing else.
 
@@ -25,7 +25,7 @@ pub fn is_first_program() -> bool {
     rustix::process::getpid().as_raw_nonzero().get() == 1 && Path::new("/").join(JOB_PATH).is_file()
 }
 
-/// Does what the job says, tells the host, and switches the guest off; to be called where [`is_first_program`] is true.
+/// Runs the job, reports to the host, and switches the guest off; call it where [`is_first_program`] is true.
 ///
 /// # Panics
 /// Never on its own account; it does not return.
@@ -33,7 +33,7 @@ pub fn run_as_first_program() -> ! {
     let _ = measure_all();
     rustix::fs::sync();
     loop {
-        // There is nobody to tell of an error, and the host has a limit for how long it waits.
+        // An error cannot be reported here; the host has a timeout.
         let _ = rustix::system::reboot(RebootCommand::PowerOff);
         std::thread::sleep(Duration::from_secs(1));
     }
@@ -101,7 +101,7 @@ fn measure_all() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Loads the modules in the order of their names; what would not load is said.
+/// Loads the modules in the order of their names; returns the modules that failed to load.
 fn load_modules() -> Vec<String> {
     let mut paths: Vec<PathBuf> = fs::read_dir("/modules")
         .into_iter()

@@ -21,13 +21,13 @@ pub enum Change {
     Queue {
         /// The device.
         device: DeviceNumber,
-        /// The kernel's count of devices, which tells this one from another that has its number later.
+        /// The kernel's count of devices, which distinguishes it from a later device with the same number.
         sequence: Option<u64>,
         /// Which setting.
         setting: QueueSetting,
-        /// What it was.
+        /// The old value.
         before: String,
-        /// What it becomes.
+        /// The new value.
         after: String,
         /// Settings that the kernel changes along with it, as they were.
         along: BTreeMap<QueueSetting, String>,
@@ -37,7 +37,7 @@ pub enum Change {
     ThinPool {
         /// Volume group, which the user named.
         group: String,
-        /// Name of the pool; the volume has the same with `-volume` behind it.
+        /// Name of the pool; the volume has the same name followed by `-volume`.
         pool: String,
         /// Bytes of the volume.
         volume_bytes: u64,
@@ -88,7 +88,7 @@ impl QueueSetting {
         PathBuf::from(format!("/sys/dev/block/{device}/queue")).join(self.file())
     }
 
-    /// What it is now.
+    /// The current value.
     fn read(self, device: DeviceNumber) -> std::io::Result<String> {
         let text = fs::read_to_string(self.path(device))?;
         let text = text.trim();
@@ -253,7 +253,7 @@ impl Change {
                     return Ok(false);
                 };
                 if now != *after && now != *before {
-                    // Somebody set it since then, who knows better.
+                    // Another program has set it since; that value is kept.
                     return Ok(false);
                 }
                 let mut is_set = false;
@@ -261,7 +261,7 @@ impl Change {
                     setting.write(*device, before)?;
                     is_set = true;
                 }
-                // Also where the setting is as it was: a run may have been killed between it and these.
+                // Also if the setting is unchanged: a run may have been killed between it and these.
                 for (along, before) in along {
                     if along.read(*device).is_ok_and(|now| now != *before) {
                         along.write(*device, before)?;

@@ -1,4 +1,4 @@
-//! What a run will take, said before it begins.
+//! The time and space that a run takes, estimated before it begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::{CellView, Engine, EngineKind, Error, Phase, Plan};
 /// How fast storage is made and filled, about: slower than any disk that is worth measuring.
 const BYTES_PER_SECOND: f64 = 300e6;
 
-/// What a run will take.
+/// The time and space that a run takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
     /// Time to make the storage.
@@ -28,7 +28,7 @@ pub struct Estimate {
     pub places: Vec<(PathBuf, u64)>,
 }
 
-/// What a run will take, about.
+/// Estimates the time and space that a run takes.
 pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -> Estimate {
     let engine_of = |kind: EngineKind| engines.iter().find(|engine| engine.kind() == kind);
     let mut by_engine: BTreeMap<EngineKind, Vec<CellView<'_>>> = BTreeMap::new();

@@ -40,7 +40,7 @@ impl Default for Repetition {
 const MOST_ROUNDS: u32 = 1_000;
 
 impl Repetition {
-    /// What is wrong with it, if it was not made here but read.
+    /// The first inconsistency of settings that were read.
     pub fn problem(&self) -> Option<&'static str> {
         let Repetition {
             rounds,

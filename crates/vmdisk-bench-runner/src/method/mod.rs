@@ -1,4 +1,4 @@
-//! How samples are taken, and what may be said of them.
+//! The method: how samples are taken and compared.
 
 mod estimate;
 mod looks;

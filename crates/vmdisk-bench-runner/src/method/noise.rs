@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::random::Random;
 
-/// What else the machine is doing, as far as it can be told.
+/// Other activity on the machine, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Noise {
@@ -103,7 +103,7 @@ impl Noise {
     }
 }
 
-/// What a run asks of the machine around it, so that a test can stand in for it.
+/// The machine as a run sees it; a test can replace it.
 pub trait Surroundings {
     /// Time that the run has taken, without the time for which it was stopped.
     fn elapsed(&mut self) -> Duration;
@@ -148,7 +148,7 @@ impl Default for Machine {
 
 /// How long the machine is watched while the run does nothing.
 const WATCHED: Duration = Duration::from_millis(250);
-/// How long the arithmetic goes on.
+/// Duration of the arithmetic.
 const CONTROLLED: Duration = Duration::from_millis(100);
 
 impl Surroundings for Machine {

@@ -54,19 +54,19 @@ pub struct Round {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// Every comparison is as precise as was asked for.
+    /// Every comparison has the requested precision.
     Precise,
     /// All rounds are complete.
     AllRounds,
     /// Another round would not have fitted into the time.
     TimeBudget,
-    /// Somebody stopped it; it can go on.
+    /// It was stopped and can be resumed.
     Stopped,
     /// No cell was left that could be measured.
     NothingLeft,
 }
 
-/// What a run tells while it goes on.
+/// An event of a run in progress.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -111,7 +111,7 @@ pub enum Event<'a> {
 
 /// Everything that a run works with.
 pub struct Runner<'a> {
-    /// What is to be measured.
+    /// The plan.
     pub plan: &'a Plan,
     /// How.
     pub settings: &'a Settings,
@@ -123,7 +123,7 @@ pub struct Runner<'a> {
     pub log: &'a mut dyn Log,
     /// Asks to stop.
     pub cancel: &'a Cancel,
-    /// Is told what happens.
+    /// Receives the events.
     pub observe: &'a mut dyn FnMut(Event<'_>),
 }
 
@@ -138,7 +138,7 @@ impl std::fmt::Debug for Runner<'_> {
 
 impl Runner<'_> {
     /// Measures, until the results are precise enough, all rounds are complete, the time is up or
-    /// somebody stops it. `past` is what the journal of a run holds that goes on.
+    /// somebody stops it. `past` holds the journal of a run that is resumed.
     ///
     /// Engines have cleaned up when this returns, whatever it returns.
     ///
@@ -484,7 +484,7 @@ impl Runner<'_> {
     }
 }
 
-/// What is known in the course of a run.
+/// The state of a run.
 struct Course {
     values: Values,
     failures: BTreeMap<CellId, (u32, String)>,

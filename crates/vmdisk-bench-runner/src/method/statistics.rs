@@ -43,7 +43,7 @@ impl Interval {
     }
 }
 
-/// The logarithm of a ratio, as far as it is known: its mean with the error of that mean.
+/// The estimated logarithm of a ratio: a mean and its standard error.
 ///
 /// With six rounds a percentile bootstrap covers only 85 % instead of 95 %; Student's t covers what it says if
 /// logarithms of ratios are about normal, and nearly so if they are not.
@@ -152,7 +152,7 @@ pub struct Summary {
     /// Standard deviation divided by the mean; unset for a single sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variation: Option<f64>,
-    /// Places among the samples of those that lie far from the rest; they are counted all the same.
+    /// Positions of samples that are far from the rest; they count like the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outliers: Vec<usize>,
 }

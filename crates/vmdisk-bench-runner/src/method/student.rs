@@ -1,6 +1,6 @@
 //! Quantiles of Student's t distribution.
 //!
-//! Confidence intervals here need nothing else of statistics, which is why there is no library for it.
+//! Confidence intervals here need no other statistics, which does not justify a library.
 
 /// The value that a t-distributed variable stays below with `probability`.
 ///
@@ -16,7 +16,7 @@ pub(crate) fn quantile(probability: f64, degrees: f64) -> f64 {
         high *= 2.0;
     }
     let mut low = 0.0;
-    // Each step halves what is left: 200 are more than a double can tell apart.
+    // Each step halves what is left: 200 steps exceed the precision of a double.
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
         if cumulative(middle, degrees) < probability {

@@ -350,7 +350,7 @@ fn what_fails_is_told_given_up_and_does_not_stop_the_rest() {
     });
     assert_eq!(
         left_out,
-        Some((crate::CellId(2), "mock failed: it was told to fail"))
+        Some((crate::CellId(2), "mock failed: a planted failure"))
     );
     let values = values_of(&plan, &log);
     assert_eq!(values.of_cell(crate::CellId(1)).len(), 6);

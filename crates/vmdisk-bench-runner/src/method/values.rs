@@ -16,6 +16,10 @@ impl Measurement {
             direction.as_ref().map_or(0.0, |direction| match metric {
                 Metric::Iops => direction.iops,
                 Metric::Throughput => direction.bytes_per_second,
+                Metric::Latency => direction
+                    .latency
+                    .as_ref()
+                    .map_or(0.0, |latency| 1e9 / latency.mean_ns),
             })
         };
         let value = of(&self.read) + of(&self.write);
@@ -24,7 +28,7 @@ impl Measurement {
 }
 
 impl Sample {
-    /// True if it counts: it is no warm-up and was what its cell means.
+    /// True if it counts: it is not a warm-up and passed its checks.
     pub fn counts(&self) -> bool {
         self.round > 0 && self.measurement.semantics.complaints.is_empty()
     }
@@ -69,7 +73,7 @@ impl Values {
         &self.0[id.0]
     }
 
-    /// What a cell is compared with its baseline: the ratio of each round that has both.
+    /// The ratios of a cell to its baseline, for each round that has both.
     pub fn ratios(&self, id: CellId, baseline: CellId) -> Vec<f64> {
         let baseline = self.of_cell(baseline);
         self.of_cell(id)
@@ -109,13 +113,13 @@ impl Values {
     }
 }
 
-/// What a cell is compared with its baseline.
+/// The comparison of a cell with its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
     /// The cell.
     pub cell: CellId,
-    /// What it is divided by.
+    /// Its baseline.
     pub baseline: CellId,
     /// The ratio of each round that has both.
     pub ratios: Vec<f64>,
@@ -125,11 +129,11 @@ pub struct Comparison {
     /// The probability of ratios this far from 1 by chance; unset with too few rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_value: Option<f64>,
-    /// What may be said.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What may be said of a comparison.
+/// The verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -141,15 +145,15 @@ pub enum Verdict {
     AboutEqual,
     /// No difference is shown, and a large one is not ruled out: nobody knows.
     Inconclusive,
-    /// Fewer rounds than six: nothing may be said.
+    /// Fewer rounds than six show nothing.
     TooFewRounds,
 }
 
-/// Differences up to this are called about equal, where larger ones are ruled out.
+/// The largest difference of cells that count as about equal.
 pub(crate) const ABOUT_EQUAL: f64 = 0.10;
 
 impl Verdict {
-    /// What an interval says, given whether the difference is shown among all comparisons of the run.
+    /// The verdict on an interval, given whether the difference is shown among all comparisons of the run.
     pub fn of(interval: Interval, is_shown: bool) -> Self {
         match (is_shown, interval.ratio > 1.0) {
             (true, true) => Verdict::Faster,

@@ -12,9 +12,9 @@ use vmdisk_model::{Bytes, Disk, Domain};
 pub struct Configuration {
     /// Its name, unique in the plan, such as `qcow2-falloc`.
     pub name: String,
-    /// What tells it from the others: each factor with its value, as people write them.
+    /// Its factors, each with its value as written in plans.
     pub factors: BTreeMap<String, String>,
-    /// The guest, whose only disk is the one that is measured. The disk's image has a placeholder for
+    /// The guest, whose only disk is measured. The disk's image has a placeholder for
     /// a path, and in [`vmdisk_model::Image::creation`] how it is made; engines put in their own path.
     pub guest: Domain,
     /// Where the storage comes from.
@@ -26,7 +26,7 @@ pub struct Configuration {
     pub is_served_by_daemon: bool,
     /// True if requests of the host go through its page cache; guests and daemons follow the cache mode instead.
     pub is_buffered: bool,
-    /// What the linter says of it, handed over by whoever made the plan.
+    /// The linter's findings, provided by the caller.
     pub findings: Vec<Finding>,
 }
 
@@ -72,7 +72,7 @@ pub enum Storage {
     },
 }
 
-/// What the linter says of a configuration.
+/// A finding of the linter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
@@ -80,7 +80,7 @@ pub struct Finding {
     pub rule: String,
     /// How bad it is.
     pub severity: FindingSeverity,
-    /// What is wrong, in one line.
+    /// The mistake, in one line.
     pub title: String,
 }
 

@@ -1,4 +1,4 @@
-//! What tells configurations apart, as words, and the disk that the words mean.
+//! Factors of configurations as words, and the disk that the words mean.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub(crate) const PLACEHOLDER: &str = "/to/be/replaced";
 /// Values of factors, as words.
 pub(crate) type Words = BTreeMap<String, String>;
 
-/// What the host and the user allow.
+/// Limits of the host and permissions of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Processors of the host; a guest with more would measure the scheduler.
@@ -335,7 +335,7 @@ impl Reader<'_> {
             .filter(|number| (1..=1024).contains(number));
         number
             .map(Some)
-            .ok_or_else(|| format!("{factor}: `{word}` is no number from 1 to 1024"))
+            .ok_or_else(|| format!("{factor}: `{word}` is not a number from 1 to 1024"))
     }
 
     fn size(&self, factor: &str) -> Result<Option<Bytes>, String> {
@@ -344,10 +344,10 @@ impl Reader<'_> {
         };
         let size = Bytes::parse(word);
         size.map(Some)
-            .map_err(|_| format!("{factor}: `{word}` is no size such as 64K"))
+            .map_err(|_| format!("{factor}: `{word}` is not a size such as 64K"))
     }
 
-    /// The storage, or why it is not to be had here.
+    /// The storage, or the reason why it is not available.
     fn storage(&self, limits: &Limits) -> Result<Result<Storage, String>, String> {
         let scheduler = self.words.get("scheduler").cloned();
         let storage = match word(self.words, "backend", "file") {
@@ -424,7 +424,7 @@ impl Reader<'_> {
     }
 }
 
-/// A name made of the values that tell a configuration from the others.
+/// A name made of the values that distinguish a configuration from the others.
 pub(crate) fn name_of(words: &Words, axes: &[String]) -> String {
     let parts: Vec<String> = axes
         .iter()

@@ -17,10 +17,10 @@ pub const MAX_PLAN_BYTES: usize = 256 * 1024;
 /// Most cells of a plan: each is measured six times at least.
 const MOST_CELLS: usize = 1_000;
 
-/// Most combinations of a matrix, before those that make no sense are taken out.
+/// Most combinations of a matrix, before impossible ones are removed.
 const MOST_COMBINATIONS: usize = 10_000;
 
-/// What a user says beside the plan.
+/// Options of the user in addition to the plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wishes {
     /// Directories in which files are made; more than one makes the directory a factor.
@@ -31,7 +31,7 @@ pub struct Wishes {
     pub seconds: Option<f64>,
     /// The engine of all configurations that run in QEMU, instead of the plan's.
     pub engine: Option<EngineKind>,
-    /// What the host has and the user allows.
+    /// Limits of the host and permissions of the user.
     pub limits: Limits,
 }
 
@@ -48,7 +48,7 @@ struct File {
     ramp: f64,
     phases: Vec<Phase>,
     workloads: Vec<String>,
-    /// What the configurations have that others are divided by; unset is the first configuration.
+    /// Factors of the baselines; by default the first configuration is the baseline.
     #[serde(default)]
     baseline: Mapping,
     #[serde(default)]
@@ -71,7 +71,7 @@ struct Exclude {
     because: String,
 }
 
-/// One configuration as it was asked for.
+/// One requested configuration.
 #[derive(Clone, Debug, Default)]
 struct Combination {
     /// The factors whose values make its name.
@@ -126,7 +126,7 @@ struct Maker<'a> {
     wishes: &'a Wishes,
     size: Bytes,
     mistakes: Vec<String>,
-    /// What is left out, by the reason.
+    /// Omissions, by reason.
     left_out: BTreeMap<String, Vec<String>>,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Maker<'a> {
             }
             Err(_) => {
                 return Err(format!(
-                    "size: `{}` is no size such as 256M",
+                    "size: `{}` is not a size such as 256M",
                     self.file.size
                 ));
             }
@@ -196,7 +196,7 @@ impl<'a> Maker<'a> {
                 }
             };
             let engine = words.get("engine").map_or("its engine", String::as_str);
-            // What a configuration asks for itself is honoured, or the configuration is not measured.
+            // A configuration is measured only if every factor that it names itself is used.
             let unheard: Vec<String> = ignored
                 .iter()
                 .filter(|(factor, _)| own.contains(*factor))
@@ -314,13 +314,13 @@ impl<'a> Maker<'a> {
         }
         let known: Vec<&str> = FACTORS.iter().map(|(factor, _)| *factor).collect();
         self.mistakes.push(format!(
-            "{called}: `{word}` is no factor; there are {}",
+            "{called}: `{word}` is not a factor; factors are {}",
             known.join(", ")
         ));
         None
     }
 
-    /// Everything that was asked for, in order.
+    /// Every requested configuration, in order.
     fn combinations(&mut self) -> Vec<Combination> {
         let fixed = self.words(&self.file.fixed, "fixed");
         let mut axes: Vec<(String, Vec<String>)> = Vec::new();
@@ -384,7 +384,7 @@ impl<'a> Maker<'a> {
                     let axis = &axis;
                     values.iter().map(move |value| {
                         let mut row = row.clone();
-                        // What a configuration says of itself wins over an axis.
+                        // A factor of the configuration overrides an axis.
                         if !row.words.contains_key(axis) {
                             row.words.insert(axis.clone(), value.clone());
                             if is_telling {
@@ -416,7 +416,7 @@ impl<'a> Maker<'a> {
         })
     }
 
-    /// Every cell with its baseline, and what is left out for want of sense.
+    /// Every cell with its baseline, and the combinations that would measure nothing.
     fn cells(
         &mut self,
         configurations: &[Configuration],
@@ -489,7 +489,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// Which configuration another is divided by: of those that have the baseline's factors, the one that
+/// Which configuration another is divided by: of those with the baseline's factors, the configuration that
 /// has most other factors in common; itself, if it is a baseline.
 fn baseline_of(configurations: &[Configuration], index: usize, baseline: &Words) -> Option<usize> {
     let own = &configurations[index].factors;

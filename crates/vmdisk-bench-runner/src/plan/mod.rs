@@ -1,4 +1,4 @@
-//! What is to be measured.
+//! Plans: configurations, workloads and cells.
 
 mod configuration;
 mod factors;
@@ -26,7 +26,7 @@ pub use workload::{Access, Amount, BlockLoad, InstallReplay, Load, Metric, Workl
 
 use crate::EngineKind;
 
-/// What is to be measured, in full: nothing in it is left to an engine's choice.
+/// A plan, complete: engines choose nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Name of the preset, or of the file.
@@ -37,9 +37,9 @@ pub struct Plan {
     pub configurations: Vec<Configuration>,
     /// The workloads.
     pub workloads: Vec<Workload>,
-    /// What is measured in each round.
+    /// The cells that each round measures.
     pub cells: Vec<Cell>,
-    /// What was asked for and is not measured, with the reason.
+    /// Requested items that are not measured, with the reason.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -218,7 +218,7 @@ pub struct CellView<'a> {
     pub phase: Phase,
     /// The disk and its guest.
     pub configuration: &'a Configuration,
-    /// What is done to the disk.
+    /// The workload.
     pub workload: &'a Workload,
 }
 
@@ -256,7 +256,7 @@ impl Phase {
     }
 }
 
-/// Something that was asked for and is not measured.
+/// A requested item that is not measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {

@@ -18,7 +18,7 @@ pub struct Proposal {
     pub rule: String,
     /// The disk, by its place among the disks of both guests.
     pub disk: usize,
-    /// The guest as it is.
+    /// The unchanged guest.
     pub before: Domain,
     /// The guest with the change.
     pub after: Domain,
@@ -174,7 +174,7 @@ fn alone(
         controller.address = None;
     }
     guest.uuid = None;
-    // What a guest keeps in memory it does not ask the disk for, and the host may not have more.
+    // A guest with much memory would cache the disk, and the host may not have more.
     guest.memory = Some(GUEST_MEMORY);
     guest.vcpus = Some(guest.effective_vcpus().min(limits.processors.max(1)));
     Ok(guest)

@@ -1,4 +1,4 @@
-//! A plan as it goes into a result.
+//! A plan in a result.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::EngineKind;
 
 use super::{Cell, CellId, Configuration, Finding, LeftOut, Plan, Storage, Workload};
 
-/// A plan as it goes into a result: all that was decided, in words and numbers.
+/// A plan in a result: every decision, in words and numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRecord {
@@ -24,19 +24,19 @@ pub struct PlanRecord {
     pub configurations: Vec<ConfigurationRecord>,
     /// The workloads.
     pub workloads: Vec<Workload>,
-    /// What is measured in each round.
+    /// The cells that each round measures.
     pub cells: Vec<Cell>,
-    /// What was asked for and is not measured.
+    /// Requested items that are not measured.
     pub left_out: Vec<LeftOut>,
 }
 
-/// A configuration as it goes into a result.
+/// A configuration in a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigurationRecord {
     /// Its name.
     pub name: String,
-    /// What tells it from the others.
+    /// Its factors.
     pub factors: BTreeMap<String, String>,
     /// The disk as libvirt has it, with a placeholder for its path.
     pub disk_xml: String,
@@ -53,7 +53,7 @@ pub struct ConfigurationRecord {
     /// True if requests of the host go through its page cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_buffered: bool,
-    /// What the linter says of it.
+    /// The linter's findings.
     pub findings: Vec<Finding>,
 }
 
@@ -73,7 +73,7 @@ impl PlanRecord {
 
     /// Name of a cell's workload as its engine carried it out.
     ///
-    /// `qemu-img bench` never sent random requests, whatever the plan said: they are called strided.
+    /// `qemu-img bench` never sent random requests, whatever the plan requested; such workloads have `strided` in their names.
     pub fn workload_name(&self, cell: &Cell) -> String {
         let name = &self.workloads[cell.workload].name;
         if cell.engine == EngineKind::QemuImgBench {
@@ -111,7 +111,7 @@ impl PlanRecord {
 }
 
 impl Plan {
-    /// The plan as it goes into a result.
+    /// The plan in the form of a result.
     pub fn record(&self) -> PlanRecord {
         let Plan {
             name,

@@ -416,7 +416,7 @@ fn mistakes_are_told_together_and_a_bad_syntax_with_its_line() {
         .to_string();
     assert!(error.starts_with("my.yaml: "), "{error}");
     assert!(error.contains("it has no depth"), "{error}");
-    assert!(error.contains("`cahce` is no factor"), "{error}");
+    assert!(error.contains("`cahce` is not a factor"), "{error}");
     let error = read_plan(
         &MATRIX.replace("[threads, native]", "[thread]"),
         "my.yaml",

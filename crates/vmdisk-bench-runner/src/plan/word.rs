@@ -14,7 +14,7 @@ const ACCESSES: [(&str, Access); 5] = [
 
 /// How to write a workload, for error texts.
 const GRAMMAR: &str = "expected SIZE-ACCESS-qdN such as `4k-random-write-qd32`, with `-jobsN`, `-sync`, `-syncN`, \
-    `-end-sync` or `-blocking` behind it, or `install-replay`; ACCESS is sequential-read, \
+    `-end-sync`, `-blocking` or `-rateN` behind it, or `install-replay`; ACCESS is sequential-read, \
     sequential-write, random-read, random-write or random-mixed";
 
 impl Workload {
@@ -22,7 +22,8 @@ impl Workload {
     ///
     /// The name is SIZE-ACCESS-qdN: bytes of a request, which blocks, and how many requests are under way.
     /// Behind it may stand `-jobsN` (that many jobs), `-sync` or `-syncN` (a flush after each or after N
-    /// writes), `-end-sync` (a flush at the end counts), `-blocking` (blocking calls, as `dd` makes them).
+    /// writes), `-end-sync` (a flush at the end counts), `-blocking` (blocking calls, as `dd` makes them),
+    /// `-rateN` (that many requests per second, and the latency counts).
     /// `install-replay` writes 300 files of 16 to 64 KiB and syncs each.
     ///
     /// ```
@@ -35,9 +36,9 @@ impl Workload {
     /// ```
     ///
     /// # Errors
-    /// What is wrong with the name, and how names are made.
+    /// The mistake in the name, and the grammar of names.
     pub fn by_name(name: &str, seconds: f64, ramp_seconds: f64) -> Result<Self, String> {
-        let wrong = |what: String| format!("`{name}` is no workload: {what}; {GRAMMAR}");
+        let wrong = |what: String| format!("`{name}` is not a workload: {what}; {GRAMMAR}");
         if name == "install-replay" {
             let replay = InstallReplay {
                 files: 300,
@@ -62,7 +63,7 @@ impl Workload {
         let block_bytes = Bytes::parse(size)
             .ok()
             .filter(|bytes| bytes.0 >= 512 && bytes.0 % 512 == 0 && bytes.0 <= 64 << 20)
-            .ok_or_else(|| wrong(format!("`{size}` is no size of 512 bytes to 64M")))?
+            .ok_or_else(|| wrong(format!("`{size}` is not a size from 512 bytes to 64M")))?
             .0;
         let (access, rest) = ACCESSES
             .iter()
@@ -76,6 +77,7 @@ impl Workload {
             sync_every: None,
             ends_with_sync: false,
             is_blocking: false,
+            rate: None,
         };
         // `end-sync` is one word.
         let rest = rest.replace("-end-sync", "-endsync");
@@ -87,6 +89,8 @@ impl Workload {
             };
             if let Some(depth) = number("qd", 1024) {
                 load.depth = depth;
+            } else if let Some(rate) = number("rate", 10_000_000) {
+                load.rate = Some(rate);
             } else if let Some(jobs) = number("jobs", 256) {
                 load.jobs = jobs;
             } else if word == "sync" {
@@ -112,7 +116,12 @@ impl Workload {
         if (load.sync_every.is_some() || load.ends_with_sync) && !access.writes() {
             return Err(wrong("nothing is written that could be synced".to_owned()));
         }
-        let metric = if block_bytes >= 64 * 1024 {
+        if load.rate.is_some() && access == Access::RandomMixed {
+            return Err(wrong("a rate is of reads or of writes".to_owned()));
+        }
+        let metric = if load.rate.is_some() {
+            Metric::Latency
+        } else if block_bytes >= 64 * 1024 {
             Metric::Throughput
         } else {
             Metric::Iops
@@ -142,6 +151,9 @@ mod tests {
         let load = blocks("64k-sequential-write-qd1-blocking-end-sync");
         assert!(load.is_blocking && load.ends_with_sync);
         assert_eq!(blocks("4k-random-write-qd4-sync32").sync_every, Some(32));
+        let rated = Workload::by_name("4k-random-read-qd32-rate2000", 2.0, 0.5).unwrap();
+        assert_eq!(rated.metric, Metric::Latency);
+        assert_eq!(blocks(&rated.name).rate, Some(2000));
         let replay = Workload::by_name("install-replay", 2.0, 0.5).unwrap();
         assert_eq!(replay.metric, Metric::Throughput);
     }
@@ -151,11 +163,15 @@ mod tests {
         for (name, why) in [
             ("fast", "it has no access"),
             ("4k-random-dance-qd1", "its access is unknown"),
-            ("17-random-read-qd1", "`17` is no size"),
+            ("17-random-read-qd1", "`17` is not a size"),
             ("4k-random-read", "it has no depth"),
             ("4k-random-read-qd0", "`qd0` means nothing"),
             ("4k-random-read-qd1-sync", "nothing is written"),
             ("4k-random-read-qd4-blocking", "one request under way"),
+            (
+                "4k-random-mixed-qd4-rate9",
+                "a rate is of reads or of writes",
+            ),
             ("4k-random-readqd4", "it has no depth"),
         ] {
             let error = Workload::by_name(name, 1.0, 0.0).unwrap_err();

@@ -1,17 +1,17 @@
-//! What is done to a disk.
+//! Loads on a disk.
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is done to a disk, and which figure of it counts.
+/// A load on a disk, and the figure of it that counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Its name, unique in the plan, such as `4k-random-write-qd32`.
     pub name: String,
-    /// What is done.
+    /// The load.
     pub load: Load,
     /// How long it is done.
     pub amount: Amount,
@@ -33,13 +33,13 @@ impl Workload {
     }
 }
 
-/// What is done to a disk.
+/// Loads on a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Load {
     /// Requests of one size, past the page cache of whoever sends them.
     Blocks(BlockLoad),
-    /// What an installer does: many small files, each synced, on a file system on the disk.
+    /// An installer: many small files, each synced, on a file system on the disk.
     InstallReplay(InstallReplay),
 }
 
@@ -72,6 +72,9 @@ pub struct BlockLoad {
     pub ends_with_sync: bool,
     /// True if each request is a blocking call (`pread`, `pwrite`) instead of an asynchronous one.
     pub is_blocking: bool,
+    /// Requests per second of all jobs together; unset sends the next request as soon as one is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
 }
 
 /// Which blocks, in which direction.
@@ -124,7 +127,7 @@ pub struct InstallReplay {
     pub block_bytes: u64,
 }
 
-/// How long a load goes on.
+/// Duration of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Amount {
@@ -144,4 +147,6 @@ pub enum Metric {
     Iops,
     /// Bytes per second.
     Throughput,
+    /// Mean latency at a fixed rate: its reciprocal, so that more is better.
+    Latency,
 }

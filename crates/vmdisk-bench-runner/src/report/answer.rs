@@ -5,7 +5,7 @@ use super::table::{Group, Row, groups};
 use crate::method::{percent, ratio};
 use crate::{Accelerator, Comparison, Interval, Phase, Verdict};
 
-/// Most differences that are told in sentences of their own.
+/// The maximum number of differences with their own sentences.
 const MAX_SENTENCES: usize = 6;
 
 /// The answer: the largest differences first, then what is equal and what nobody knows.
@@ -34,10 +34,8 @@ pub(crate) fn answer(result: &BenchResult) -> Vec<String> {
         .collect();
     if shown.len() > MAX_SENTENCES {
         let more = shown.len() - MAX_SENTENCES;
-        sentences.push(format!(
-            "{} more shown in the tables.",
-            count(more, "difference is", "differences are")
-        ));
+        let more = count(more, "more difference", "more differences");
+        sentences.push(format!("The tables show {more}."));
     }
     for compared in &compared {
         if compared.comparison.verdict == Verdict::AboutEqual && sentences.len() < 2 * MAX_SENTENCES

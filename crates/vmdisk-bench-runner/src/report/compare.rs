@@ -2,7 +2,7 @@
 //!
 //! What changed on the machine between two runs is in every figure. Ratios to a baseline that both runs have cancel it
 //! as far as it concerns both cells alike, so only these ratios are compared. Where the machine itself changed much,
-//! there is no verdict.
+//! the comparison has no verdict.
 
 mod differences;
 mod render;
@@ -74,7 +74,7 @@ pub struct CellChange {
     pub verdict: Change,
 }
 
-/// A baseline of both runs. Whether it changed, or the machine under it, no run can tell.
+/// A baseline of both runs. A change of a baseline cannot be distinguished from a change of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineChange {
     /// Name of the cell.
@@ -115,7 +115,7 @@ pub struct RunComparison {
 /// Version of the format of comparisons.
 const SCHEMA_VERSION: &str = "1.0";
 
-/// Compares two runs, the second against the first. Changes up to `tolerance`, a share, are no change.
+/// Compares two runs, the second against the first. Changes up to `tolerance`, a share, are ignored.
 ///
 /// # Errors
 /// If they differ in more than one thing, with all of them; or if they share no cell with its baseline.

@@ -24,6 +24,7 @@ pub(crate) fn figure(value: f64, metric: Metric) -> String {
         Metric::Iops => format!("{} IOPS", three_digits(value)),
         Metric::Throughput if value >= 1e6 => format!("{} MB/s", plain(value / 1e6)),
         Metric::Throughput => format!("{} kB/s", plain(value / 1e3)),
+        Metric::Latency => time(1e9 / value),
     }
 }
 
@@ -90,6 +91,7 @@ mod tests {
         assert_eq!(figure(1_230_000.0, Metric::Iops), "1.23 M IOPS");
         assert_eq!(figure(109_400_000.0, Metric::Throughput), "109 MB/s");
         assert_eq!(figure(12_345.0, Metric::Throughput), "12.3 kB/s");
+        assert_eq!(figure(500.0, Metric::Latency), "2.00 ms");
         assert_eq!(time(1_234_567.0), "1.23 ms");
         assert_eq!(time(999.0), "999 ns");
         assert_eq!(crate::method::ratio(0.0871), "0.087");

@@ -1,7 +1,7 @@
 //! A result as one page that needs nothing else: no script, no font, no network.
 //!
-//! Every picture stands in a row with its values as text. Colours are those of Okabe and Ito, which
-//! people tell apart whatever colours they see, and words say the same.
+//! Every picture is in a row with its values as text. The colours are from Okabe and Ito, which
+//! are distinguishable with every kind of colour vision, and words repeat them.
 
 pub(crate) mod chart;
 mod group;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::method::median;
 use crate::{Latency, PERCENTILES, Sample};
 
-/// What a latency is of.
+/// The operation that a latency belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {

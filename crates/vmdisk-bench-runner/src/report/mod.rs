@@ -1,10 +1,11 @@
-//! What a run came to, and every form in which people and programs read it.
+//! Results of runs, in every form for people and programs.
 
 mod answer;
 mod compare;
 mod csv;
 mod figures;
 mod fio;
+mod history;
 mod html;
 mod latency;
 mod markdown;
@@ -18,6 +19,7 @@ pub use compare::{BaselineChange, CellChange, Change, Difference, RunComparison,
 pub use csv::csv;
 pub use figures::{bytes, duration};
 pub use fio::fio_jobs;
+pub use history::{history_html, history_text};
 pub use html::{MAX_PAGE_BYTES, html};
 pub use latency::{Distribution, Operation};
 pub use markdown::markdown;

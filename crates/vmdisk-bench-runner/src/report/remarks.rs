@@ -1,4 +1,4 @@
-//! What a reader should know before believing a figure.
+//! Caveats for readers of the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,9 +55,9 @@ fn ending(result: &BenchResult) -> Option<String> {
         Some(Ended::TimeBudget) => {
             Some("the time was up before all rounds were complete".to_owned())
         }
-        Some(Ended::Stopped) => Some("the run was stopped; it can go on".to_owned()),
+        Some(Ended::Stopped) => Some("the run was stopped; it can be resumed".to_owned()),
         Some(Ended::NothingLeft) => Some("nothing was left that could be measured".to_owned()),
-        None => Some("the run has not ended, or was cut off; it can go on".to_owned()),
+        None => Some("the run has not ended, or was cut off; it can be resumed".to_owned()),
     }
 }
 
@@ -177,7 +177,7 @@ fn notes(result: &BenchResult) -> Vec<String> {
         let configuration = plan.cells[sample.cell.0].configuration;
         measured.insert(configuration);
         for note in &sample.measurement.notes {
-            // How guests run is said of all of them, first.
+            // The accelerator has its own remark.
             if !note.starts_with("emulated (TCG)") {
                 by_text.entry(note).or_default().insert(configuration);
             }
@@ -239,7 +239,7 @@ fn interrupted(result: &BenchResult) -> Option<String> {
     let is_cut_off = |round: &&Round| {
         let samples = result.samples.iter();
         let measured = samples.filter(|sample| sample.round == round.round).count();
-        // Cells that failed are told elsewhere.
+        // Cells that failed have their own remark.
         let has_not_failed = |cell: &&CellId| {
             let cell = result.cells.get(cell.0);
             cell.is_some_and(|cell| cell.failures == 0)

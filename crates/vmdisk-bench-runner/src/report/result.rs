@@ -1,4 +1,4 @@
-//! What a run came to, as data.
+//! The result of a run, as data.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::{
     SCHEMA_VERSION, Sample, SeriesPoint, Summary, Values,
 };
 
-/// What a run came to: everything that a report shows, and every sample behind it.
+/// The result of a run: everything that a report shows, and every sample.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BenchResult {
     /// Version of the format.
     pub schema_version: String,
-    /// What the run is.
+    /// The description of the run.
     pub header: Header,
     /// Why it ended; unset if it was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,17 +29,17 @@ pub struct BenchResult {
     pub alpha: f64,
     /// Each cell of the plan, in its order.
     pub cells: Vec<CellResult>,
-    /// What was not measured, or not to the end.
+    /// Items that were not measured, or not completely.
     pub left_out: Vec<LeftOut>,
-    /// What a reader should know before believing a figure.
+    /// Caveats for readers of the figures.
     pub remarks: Vec<String>,
     /// The rounds.
     pub rounds: Vec<Round>,
-    /// Every sample, also those that do not count.
+    /// Every sample, including ones that do not count.
     pub samples: Vec<Sample>,
 }
 
-/// What one cell came to.
+/// The result of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CellResult {
     /// The cell.
@@ -51,12 +51,12 @@ pub struct CellResult {
     /// What describes them; unset without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// What it is compared with its baseline.
+    /// Its comparison with its baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     /// Latencies of all samples that count, by what was done.
     pub latencies: BTreeMap<Operation, Distribution>,
-    /// Processor time of the host for one request, in nanoseconds, where the engine can tell: the geometric mean of
+    /// Processor time of the host for one request, in nanoseconds, where the engine measures it: the geometric mean of
     /// the samples that count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_ns_per_request: Option<f64>,
@@ -73,7 +73,7 @@ pub struct CellResult {
 }
 
 impl BenchResult {
-    /// What the entries of a journal come to.
+    /// The result of the entries of a journal.
     ///
     /// # Errors
     /// If entries name cells that the plan does not have, or the plan is not whole.
@@ -190,7 +190,7 @@ impl BenchResult {
     }
 }
 
-/// What was observed, from which everything else follows.
+/// Observations, from which everything else follows.
 struct Raw {
     ended: Option<Ended>,
     complete: u32,
@@ -321,7 +321,7 @@ fn processor_time(samples: &[&Sample]) -> Option<f64> {
     geometric_mean(&samples.iter().filter_map(of_one).collect::<Vec<_>>())
 }
 
-/// What the samples of a cell say.
+/// The result of the samples of a cell.
 fn describe(
     cell: CellId,
     values: &BTreeMap<u32, f64>,

@@ -1,4 +1,4 @@
-//! Bars, ticks and lines, without text: what they show stands beside them as text.
+//! Bars, ticks and lines, without text: their values are next to them as text.
 //!
 //! Each picture is 1,000 wide and stretched to the width that the page has, which is why it holds
 //! nothing that stretching would spoil.
@@ -68,7 +68,7 @@ impl Axis {
     }
 }
 
-/// Opens a picture. It says nothing itself: the text beside it does.
+/// Opens a picture, which is hidden from screen readers: the text next to it has its values.
 fn open(height: u32) -> String {
     format!("<svg viewBox='0 0 1000 {height}' preserveAspectRatio='none' aria-hidden='true'>")
 }

@@ -9,7 +9,7 @@ use crate::{CellId, Interval, Phase, Verdict};
 
 /// The cells of one workload in one phase.
 pub(crate) struct Group<'a> {
-    /// Name of the workload, as it was carried out.
+    /// Name of the workload that was carried out.
     pub(crate) workload: String,
     /// Phase.
     pub(crate) phase: Phase,
@@ -111,7 +111,7 @@ pub(crate) fn with_interval(interval: Interval) -> String {
 
 /// A group as heads and texts, without columns that are empty.
 pub(crate) struct Grid {
-    /// What the columns hold, and whether they hold numbers.
+    /// Heads of the columns, and whether the columns are numeric.
     pub(crate) heads: Vec<(String, bool)>,
     /// The texts of each row.
     pub(crate) rows: Vec<Vec<String>>,

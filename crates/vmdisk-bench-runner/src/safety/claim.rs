@@ -62,7 +62,7 @@ impl ClaimedDevice {
     /// Looks at the marker and at who uses the device once more; to be asked before each phase that writes.
     ///
     /// # Errors
-    /// What is not as it was.
+    /// Every check that fails now.
     pub fn verify(&self) -> Result<(), Refused> {
         let mut refusals = Vec::new();
         let marker = Marker::of(&self.node, &mut refusals);
@@ -89,7 +89,7 @@ impl ClaimedDevice {
         }
     }
 
-    /// The path as it was given.
+    /// The given path.
     pub fn path(&self) -> &Path {
         &self.node.given
     }

@@ -1,4 +1,4 @@
-//! The file behind a loop device: whoever uses the file uses the device, and the kernel tells neither of the other.
+//! The file behind a loop device: a user of the file uses the device, and the kernel does not connect the two.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

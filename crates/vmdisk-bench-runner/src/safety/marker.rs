@@ -22,7 +22,7 @@ pub struct Marker {
     pub uuid: String,
     /// What kind of name `identity` is, such as `serial`.
     pub identity_kind: String,
-    /// The serial number, or what stands for it.
+    /// The serial number, or its substitute.
     pub identity: String,
     /// Size of the device in bytes.
     pub size_bytes: u64,

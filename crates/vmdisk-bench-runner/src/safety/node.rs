@@ -11,7 +11,7 @@ use vmdisk_facts::DeviceNumber;
 
 use super::refusal::{Check, Refused};
 
-/// What tells one device from another, whatever it is called today.
+/// The identity of a device, independent of its current name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// What kind of name it is: `serial`, `wwid`, `dm-uuid`, `md-uuid` or `loop-file`.
@@ -29,7 +29,7 @@ impl std::fmt::Display for Identity {
 /// A block device that is open for reading.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// The path as it was given.
+    /// The given path.
     pub(crate) given: PathBuf,
     /// The path behind all links.
     pub(crate) real: PathBuf,
@@ -81,7 +81,7 @@ impl Node {
         options.open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
-    /// What tells it from others, if the kernel knows anything.
+    /// Its identity, if the kernel knows one.
     pub(crate) fn identity(&self) -> Option<Identity> {
         identity(&self.sysfs)
     }
@@ -146,7 +146,7 @@ fn identity(sysfs: &Path) -> Option<Identity> {
         })
 }
 
-/// What the operating system says, without the number behind it.
+/// The operating system's message, without its number.
 pub(crate) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);

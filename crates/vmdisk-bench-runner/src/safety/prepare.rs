@@ -16,7 +16,7 @@ pub struct Preparation {
     held: std::fs::File,
 }
 
-/// Checks a device that is to be marked, and takes hold of it; nothing is written.
+/// Checks a device before it is marked, and claims it; nothing is written.
 ///
 /// # Errors
 /// Every check that did not pass.

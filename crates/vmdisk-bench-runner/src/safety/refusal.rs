@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What was checked.
+/// The check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Check {
     /// The path leads to a block device.
@@ -17,9 +17,9 @@ pub enum Check {
     Holders,
     /// No file system on it is mounted anywhere, by number and not by name.
     Mounts,
-    /// It is no member of a mounted btrfs, which names only one of its members.
+    /// It is not a member of a mounted btrfs, which names only one of its members.
     Btrfs,
-    /// It is no swap space in use.
+    /// It is not swap space in use.
     Swap,
     /// No process has it open, as a running QEMU does without claiming it.
     OpenElsewhere,
@@ -69,9 +69,9 @@ impl Check {
 /// One check that did not pass, with what was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What was checked.
+    /// The check.
     pub check: Check,
-    /// What was found, or why nothing could be.
+    /// The finding, or the reason why the check could not run.
     pub found: String,
 }
 
@@ -93,7 +93,7 @@ impl fmt::Display for Refusal {
 /// A device that is not written on, with every check that did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The path as it was given.
+    /// The given path.
     pub device: String,
     /// At least one.
     pub refusals: Vec<Refusal>,
@@ -107,7 +107,7 @@ impl Refused {
         }
     }
 
-    /// True if this check is among those that did not pass.
+    /// True if this check failed.
     pub fn names(&self, check: Check) -> bool {
         self.refusals.iter().any(|refusal| refusal.check == check)
     }

@@ -24,7 +24,7 @@ const OWNER: &str = ".owner";
 /// How old a directory without that file is at least, if it was left behind.
 const FIRST_MOMENT: Duration = Duration::from_secs(60);
 
-/// Why there is no directory to measure in.
+/// The reason why no directory could be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ScratchError {
     /// The directory to make it in cannot be used.
@@ -32,7 +32,7 @@ pub enum ScratchError {
     Unusable {
         /// The directory, or the file in it.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         problem: String,
     },
     /// There is not enough room.
@@ -65,7 +65,7 @@ impl ScratchError {
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
-    /// Device and inode: what is taken away is what was made.
+    /// Device and inode: only the created directory is removed.
     identity: (u64, u64),
     _owner: File,
 }
@@ -131,7 +131,7 @@ impl Scratch {
 /// Checks that the file systems of some directories have room for what each is to hold.
 ///
 /// # Errors
-/// The first file system that has not, or a directory that cannot be looked at.
+/// The first file system without enough room, or a directory that cannot be read.
 pub fn check_room(needs: &[(PathBuf, u64)]) -> Result<(), ScratchError> {
     let mut by_device: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
     for (path, bytes) in needs {

@@ -1,4 +1,4 @@
-//! What is on a device: signatures, and whether its ends are blank.
+//! The contents of a device: signatures, and whether its ends are blank.
 
 use std::fs;
 use std::os::unix::fs::FileExt;

@@ -120,7 +120,7 @@ pub(crate) fn no_swap(family: &Family, refusals: &mut Vec<Refusal>) {
 /// Refuses devices that another process has open, whatever it opened them as.
 ///
 /// QEMU does not claim the devices it opens, and a QEMU of libvirt has nodes of its own in a `/dev` of its own, which
-/// locks on our node do not show: only the number of what is open tells.
+/// locks on our node do not show: only the device number of open files shows it.
 pub(crate) fn not_open(family: &Family, refusals: &mut Vec<Refusal>) {
     /// udev looks at a device each time somebody who may write closes it.
     const ATTEMPTS: u32 = 5;
@@ -212,7 +212,7 @@ pub(crate) fn no_locks(node: &Node, refusals: &mut Vec<Refusal>) {
 /// The first byte of a lock that `/proc/locks` shows on a file.
 ///
 /// `/proc/locks` names the device of the file system. Files of btrfs have a device of their subvolume, which is
-/// anonymous, and are told by their inode alone.
+/// anonymous, and are matched by their inode alone.
 pub(super) fn lock_on(text: &str, (device, inode): (DeviceNumber, u64)) -> Option<&str> {
     text.lines()
         .filter_map(locked)

@@ -26,8 +26,10 @@ pub(crate) enum BenchCommand {
     ///
     /// Compares the ratios of cells to a baseline that both runs have, in the same round of each. Exits with 1 if a cell
     /// is slower in the second run by more than the tolerance, and with 2 if the machine changed between the runs, so
-    /// that there is no verdict.
+    /// that it has no verdict.
     Compare(CompareArgs),
+    /// Show how the cells of a plan changed over several runs.
+    History(HistoryArgs),
     /// Measure here what a rule says of speed, with the example on its page.
     Verify(Box<VerifyArgs>),
     /// List the presets, or print the plan of one.
@@ -96,7 +98,7 @@ pub(crate) struct HowArgs {
     /// The modules of that image, such as /lib/modules/6.1.0-50-cloud-amd64.
     #[arg(long, value_name = "DIR", requires = "kernel", help_heading = "What")]
     pub(crate) modules: Option<PathBuf>,
-    /// Guests send requests with vmdisk's own generator, as where there is no fio, although this host has one.
+    /// Guests send requests with vmdisk's own generator, even if this host has fio.
     #[arg(long, help_heading = "What")]
     pub(crate) own_generator: bool,
     /// Seconds of each sample, instead of the plan's.
@@ -215,6 +217,27 @@ pub(crate) enum CompareFormat {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct HistoryArgs {
+    /// The directories of runs, or results in JSON, the oldest first.
+    #[arg(value_name = "RUN", required = true, num_args = 2..)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// In which form.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = HistoryFormat::Text)]
+    pub(crate) format: HistoryFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HistoryFormat {
+    /// A table for each cell.
+    Text,
+    /// One page with a chart for each cell.
+    Html,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
     /// Name of a rule about speed.
     #[arg(value_name = "RULE", value_parser = rule_name)]
@@ -235,7 +258,7 @@ pub(crate) struct PrepareDeviceArgs {
     /// The device, by a name that stays the same, such as one under /dev/disk/by-id.
     #[arg(value_name = "DEVICE")]
     pub(crate) device: PathBuf,
-    /// The serial number of the device; without it, it is asked for.
+    /// The serial number of the device; prompted for by default.
     #[arg(long, value_name = "SERIAL")]
     pub(crate) confirm_serial: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What the linter says of configurations, handed to the runner, which knows no rules.
+//! The linter's findings on configurations, for the runner, which does not depend on the rules.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use vmdisk_bench_runner::{
     Configuration, EngineKind, Finding, FindingSeverity, LeftOut, Plan, Storage,
 };
 
-/// Puts the linter's findings on each configuration of a plan, and takes out those that QEMU or
+/// Puts the linter's findings on each configuration of a plan, and removes configurations that QEMU or
 /// libvirt would refuse; what is merely unwise is measured, because that is what is asked.
 pub(super) fn check(plan: &mut Plan, host: &HostIndex<'_>, target: &Target, directory: &Path) {
     let mut refused: Vec<(String, String)> = Vec::new();
@@ -92,7 +92,7 @@ fn findings_of(
     (findings, refusal)
 }
 
-/// What was left out, for a terminal.
+/// Omissions, for a terminal.
 pub(super) fn left_out(left_out: &[LeftOut]) -> String {
     left_out
         .iter()

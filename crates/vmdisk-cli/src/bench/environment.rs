@@ -113,7 +113,7 @@ fn word(value: &impl serde::Serialize) -> String {
     }
 }
 
-/// What the kernel calls the processor.
+/// The model name of the processor.
 fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;

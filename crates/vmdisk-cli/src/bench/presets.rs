@@ -50,7 +50,7 @@ fn list() -> String {
     for (name, question) in rows {
         text.push_str(&format!("{name:<16} {question}\n"));
     }
-    text.push_str("\nA plan of one's own is such a text (`vmdisk bench presets PRESET` prints one) over these factors:\n");
+    text.push_str("\nYour own plan is a YAML file (`vmdisk bench presets PRESET` prints an example) with these factors:\n");
     for (factor, meaning) in FACTORS {
         text.push_str(&format!("{factor:<16} {meaning}\n"));
     }

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on.
+//! Progress of a run.
 
 use std::io::IsTerminal as _;
 

@@ -8,7 +8,7 @@ use vmdisk_bench_runner::{LeftOut, Proposal};
 
 use crate::stop::Stop;
 
-/// What the linter proposes about speed, and what of that cannot be measured.
+/// The linter's proposals about speed, and the ones that cannot be measured.
 #[derive(Debug, Default)]
 pub(super) struct Proposals {
     pub(super) pairs: Vec<Proposal>,
@@ -68,7 +68,7 @@ pub(super) fn of_guest(
 pub(super) fn of_rule(rule: &Rule) -> Result<Proposals, Stop> {
     if rule.group != Group::Performance {
         return Err(Stop::new(format!("{} is not about speed", rule.name))
-            .help("`vmdisk rules` tells what each rule is about"));
+            .help("`vmdisk rules` lists the subject of each rule"));
     }
     let examples = rule.examples();
     let of = |word: &str| examples.iter().find(|example| example.says(word));

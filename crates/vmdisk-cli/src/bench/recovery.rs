@@ -1,4 +1,4 @@
-//! What a run that was killed left behind is taken away before another begins.
+//! Leftovers of killed runs are removed before another run begins.
 
 use std::path::{Path, PathBuf};
 

@@ -63,7 +63,7 @@ fn export_fio(
     Ok(Exit::Clean)
 }
 
-/// A result: of the journal in a directory, which knows of samples that no report was written of yet,
+/// A result: from the journal in a directory, which may have samples newer than its reports,
 /// or of a file.
 pub(super) fn read(path: &Path) -> Result<BenchResult, Stop> {
     if path.is_dir() {

@@ -1,4 +1,4 @@
-//! What a user asked for, as it is kept with a run, and the plan that it means.
+//! A user's request, as it is stored with a run, and the plan that it means.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::args::HowArgs;
 use super::{check, environment, presets, proposals, stop};
 use crate::stop::{Stop, plain};
 
-/// What a user asked for: the plan can be made of it again.
+/// A user's request, from which the plan can be made again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) subject: Subject,
@@ -32,7 +32,7 @@ pub(super) struct Request {
     has_own_generator: bool,
 }
 
-/// What is measured.
+/// The subject of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Subject {
@@ -40,14 +40,14 @@ pub(super) enum Subject {
     Preset(String),
     /// A plan: its file and text.
     Plan(String, String),
-    /// What the linter proposes for a guest: its file and text.
+    /// The linter's proposals for a guest: its file and text.
     Guest(String, String),
     /// The example on the page of a rule.
     Rule(String),
 }
 
 impl Request {
-    /// What the arguments ask for.
+    /// The request of the arguments.
     pub(super) fn new(subject: Subject, how: &HowArgs) -> Result<Self, Stop> {
         let absolute = |path: &Path| {
             std::path::absolute(path).map_err(|error| Stop::file("find", path, plain(&error)))
@@ -66,7 +66,7 @@ impl Request {
                 return Err(Stop::file(
                     "make images in",
                     directory,
-                    "it is no directory",
+                    "it is not a directory",
                 ));
             }
         }
@@ -119,7 +119,7 @@ impl Request {
         }
     }
 
-    /// Every directory that this plan makes images in: those of the request, and those that it names itself.
+    /// Every directory that this plan makes images in: the directories of the request, and the ones that it names itself.
     pub(super) fn directories_of(&self, plan: &Plan) -> Vec<PathBuf> {
         let mut directories = self.all_directories();
         for configuration in &plan.configurations {
@@ -167,7 +167,7 @@ impl Request {
             }
             Subject::Rule(name) => {
                 let rule = vmdisk::rules::find(name)
-                    .ok_or_else(|| Stop::new(format!("there is no rule {name} any more")))?;
+                    .ok_or_else(|| Stop::new(format!("the rule {name} does not exist any more")))?;
                 let found = proposals::of_rule(rule)?;
                 let mut plan = plan_proposals(&found.pairs, &wishes);
                 plan.name = format!("verify {name}");

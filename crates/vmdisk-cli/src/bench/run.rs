@@ -142,7 +142,7 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
     let cancel = handle_signals()?;
     let (mut journal, past) = Journal::resume(&args.directory).map_err(stop)?;
     let request: Request = serde_json::from_value(past.header.request.clone())
-        .map_err(|error| Stop::new(format!("what was asked for is not understood: {error}")))?;
+        .map_err(|error| Stop::new(format!("the stored request cannot be parsed: {error}")))?;
     recovery::recover(&request.all_directories(), io);
     let (_, mut plan) = plan_here(&request)?;
     let workplace = request.workplace()?;
@@ -163,7 +163,7 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
     }
     let mut settings = past.header.settings.clone();
     settings.accepts_noise |= args.noisy;
-    // Who goes on has the whole budget again.
+    // A resumed run has the whole budget again.
     settings.time_budget_seconds += taken(&past.entries).as_secs_f64();
     measure(
         &plan,
@@ -185,7 +185,7 @@ fn plan_here(request: &Request) -> Result<(Facts, Plan), Stop> {
     if directories == request.all_directories() {
         return Ok((facts, plan));
     }
-    // It names directories of its own, of which nobody asked the host yet.
+    // It names directories that the facts do not cover yet.
     let facts = environment::ask(&directories);
     let plan = request.plan(&facts)?;
     Ok((facts, plan))
@@ -196,7 +196,7 @@ fn handle_signals() -> Result<Cancel, Stop> {
         .map_err(|error| Stop::new(format!("could not handle signals: {}", plain(&error))))
 }
 
-/// Runs, and writes the reports of what came of it.
+/// Runs, and writes the reports.
 #[expect(clippy::too_many_arguments, reason = "they are what a run consists of")]
 fn measure(
     plan: &Plan,
@@ -230,14 +230,14 @@ fn measure(
     write_all(&result, directory)?;
     deliver(io, None, &in_form(&result, args::ReportFormat::Text))?;
     io.say(&format!(
-        "after {}: {} and report.html, report.md, samples.csv beside it\n",
+        "after {}: {} and report.html, report.md, samples.csv next to it\n",
         duration(elapsed.as_secs_f64()),
         directory.join(RESULT).display()
     ));
     match ended.map_err(stop)? {
         Ended::Stopped => Err(
             Stop::new("stopped on request; what was measured is kept").help(format!(
-                "`vmdisk bench resume {}` goes on",
+                "resume it with `vmdisk bench resume {}`",
                 directory.display()
             )),
         ),
@@ -249,7 +249,7 @@ fn measure(
 /// Programs and their versions, by engine.
 type Versions = BTreeMap<EngineKind, BTreeMap<String, String>>;
 
-/// The engines that a plan needs, and their programs; cells of engines that are not to be had are left out.
+/// The engines that a plan needs, and their programs; cells of unavailable engines are left out.
 fn engines_of(plan: &mut Plan, workplace: &Workplace) -> (Vec<Box<dyn Engine>>, Versions) {
     let mut found: Vec<Box<dyn Engine>> = Vec::new();
     let mut versions = BTreeMap::new();

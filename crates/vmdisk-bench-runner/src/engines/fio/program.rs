@@ -11,7 +11,7 @@ use crate::{Cancel, CommandRecord, Error, Measurement, Workload};
 /// The fio of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Installed {
-    /// What it says of its version.
+    /// Its version.
     pub(crate) version: String,
     /// How it can send requests; `None` if in no way that keeps several under way.
     pub(crate) io_engine: Option<IoEngine>,
@@ -36,7 +36,7 @@ pub(crate) fn needed(io_engine: Option<IoEngine>) -> Result<IoEngine, Error> {
     })
 }
 
-/// Runs a job in a directory, where its log is called `name`; nothing of it is left there.
+/// Runs a job in a directory, with `name` as the prefix of its files, and removes these files.
 pub(crate) fn run(
     directory: &Path,
     name: &str,

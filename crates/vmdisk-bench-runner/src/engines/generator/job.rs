@@ -49,7 +49,7 @@ impl Buffers {
     }
 }
 
-/// What a flush has in place of the number of a slot.
+/// The slot number of a flush.
 const FLUSH: usize = usize::MAX;
 
 pub(super) struct Job<'a> {
@@ -114,7 +114,12 @@ impl<'a> Job<'a> {
             }
             if !is_over && !flush_is_due {
                 while let Some(slot) = self.free.pop() {
-                    self.send(slot);
+                    let at = self.plan.due(began, sent);
+                    if at > Instant::now() {
+                        self.free.push(slot);
+                        break;
+                    }
+                    self.send(slot, at);
                     sent += 1;
                     let is_due = self
                         .plan
@@ -130,6 +135,11 @@ impl<'a> Job<'a> {
                     }
                 }
             }
+            if self.free.len() == self.plan.depth {
+                // Nothing is in flight, and the next request is not due yet.
+                std::thread::sleep(Duration::from_micros(20));
+                continue;
+            }
             self.receive(timed_from)?;
         }
         if self.plan.load.ends_with_sync {
@@ -141,7 +151,8 @@ impl<'a> Job<'a> {
         Ok(self.tally)
     }
 
-    fn send(&mut self, slot: usize) {
+    /// Sends a request whose latency counts from when it was due: a late one has waited already.
+    fn send(&mut self, slot: usize, due: Instant) {
         let Plan {
             load, range, block, ..
         } = self.plan;
@@ -159,7 +170,7 @@ impl<'a> Job<'a> {
             Access::RandomMixed => (self.noise.below(blocks), self.noise.below(10) < 7),
         };
         let start = range.offset + place * load.block_bytes;
-        self.sent[slot] = (Instant::now(), reads);
+        self.sent[slot] = (due, reads);
         if reads {
             let buffer = self.buffers.slot(self.job * self.plan.depth + slot, *block);
             self.queue

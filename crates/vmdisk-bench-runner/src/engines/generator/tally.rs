@@ -1,4 +1,4 @@
-//! What is counted while requests are sent, and what it comes to.
+//! Counters of a generator run, and its result.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::{BlockLoad, Direction, Latency, Measurement, Semantics, SeriesPoint};
 /// Interval of the course of a measurement.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Generated {
     pub(crate) read: Option<Direction>,
@@ -46,7 +46,7 @@ impl Generated {
     }
 }
 
-/// What a job counted.
+/// The counters of a job.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) read: Latencies,

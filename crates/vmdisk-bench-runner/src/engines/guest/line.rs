@@ -24,7 +24,7 @@ pub(super) struct DiskOfBoot<'a> {
 /// How the guest and QEMU know a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
-    /// What the guest reads as its serial number.
+    /// The serial number that the guest reads.
     pub(super) serial: String,
     /// QEMU's name of the device.
     pub(super) device: String,
@@ -44,7 +44,7 @@ pub(super) fn words(
         Accelerator::Kvm => DomainType::Kvm,
         Accelerator::Tcg | Accelerator::NoGuest => DomainType::Qemu,
     });
-    // The kernel holds the archive twice for a moment, and gives half of its memory to what comes out of it.
+    // The kernel holds the archive twice for a moment, and gives half of its memory to the unpacked files.
     let least = (archive_bytes * 5 / 2 + (160 << 20)).next_multiple_of(64 << 20);
     guest.memory = guest.memory.max(Some(Bytes(least)));
     guest.disks.clear();

@@ -40,7 +40,7 @@ pub(super) struct TaskOfBoot<'a> {
     pub(super) fio: Option<String>,
 }
 
-/// Why a boot came to nothing, or not to its end.
+/// The reason why a boot failed or ended early.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The guest never said hello, and so did nothing to its disks.
@@ -63,7 +63,7 @@ impl From<Failure> for Error {
     }
 }
 
-/// What a boot is made of.
+/// The inputs of a boot.
 #[derive(Debug)]
 pub(super) struct Session<'a> {
     pub(super) workplace: &'a Workplace,
@@ -247,8 +247,8 @@ impl Session<'_> {
         .into())
     }
 
-    /// The archive that is always the same, and behind it one with the job; in memory, so that writing it is not
-    /// what the disk is busy with when measuring begins.
+    /// The constant archive followed by one with the job; in memory, so that the disk is not busy with writing it
+    /// when measuring begins.
     fn initrd(&self, job: &Job) -> Result<File, Error> {
         let failed =
             |error: std::io::Error| Error::io("make", "the guest's initial file system", error);
@@ -289,7 +289,7 @@ fn job(tasks: &[TaskOfBoot<'_>], names: &[Name], disks: &[DiskOfBoot<'_>]) -> Jo
     Job { tasks }
 }
 
-/// What the host sees while a guest runs.
+/// The host's view of a running guest.
 struct Seen<'a> {
     session: &'a Session<'a>,
     files: &'a Files,
@@ -429,7 +429,7 @@ impl Seen<'_> {
             .map(str::trim)
             .filter(|line| !line.is_empty())
             .collect();
-        // What comes before the panic says why, and what comes behind it is a list of functions.
+        // The lines before the panic give the reason; the lines after it are a list of functions.
         let cut = last
             .iter()
             .position(|line| line.contains("Kernel panic"))
@@ -516,7 +516,7 @@ impl Seen<'_> {
                 if let Some(before) = counted.take() {
                     let sent = measured.semantics.flushes_seen;
                     before.note(&mut measured.semantics, cache != CacheMode::Unsafe);
-                    // What the guest sent is the better count: others use the host's disk too.
+                    // The guest's count is better: other programs use the host's disk too.
                     measured.semantics.flushes_seen = sent;
                 }
                 *counted = CountedDevice::of(&disk.place.path);

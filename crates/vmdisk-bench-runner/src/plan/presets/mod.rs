@@ -10,7 +10,7 @@ pub struct Preset {
 }
 
 /// Every preset that a plan describes; `lint` is made of a guest instead.
-pub const PRESETS: [Preset; 14] = [
+pub const PRESETS: [Preset; 15] = [
     Preset {
         name: "five-backends",
         text: include_str!("five-backends.yaml"),
@@ -50,6 +50,10 @@ pub const PRESETS: [Preset; 14] = [
     Preset {
         name: "queue-depth",
         text: include_str!("queue-depth.yaml"),
+    },
+    Preset {
+        name: "latency-at-rate",
+        text: include_str!("latency-at-rate.yaml"),
     },
     Preset {
         name: "iothread-queues",

@@ -25,7 +25,7 @@ pub(super) struct Matcher {
     studied: BTreeSet<String>,
 }
 
-/// What the cells of a pair have in common.
+/// The common properties of the cells of a pair.
 type Key = (Option<String>, String, Phase, EngineKind, Factors);
 
 impl Matcher {
@@ -168,7 +168,7 @@ fn cell_differences(
             != (&other.disk_xml, &other.guest_xml, &other.creation)
     {
         add(
-            "disk or guest that factors stand for",
+            "disk or guest behind the factors",
             "one".to_owned(),
             "another".to_owned(),
         );

@@ -41,7 +41,7 @@ impl RunComparison {
     fn answer(&self) -> String {
         if !self.machine_changes.is_empty() {
             return format!(
-                "The machine changed between the runs, so there is no verdict: {}.",
+                "No verdict, because the machine changed between the runs: {}.",
                 self.machine_changes.join("; ")
             );
         }
