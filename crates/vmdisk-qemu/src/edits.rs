@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use vmdisk_fields::Label;
 use vmdisk_model::{
     CacheMode, Change, ControllerField, DiskField, DomainField, FieldPath, Format, ImageField,
 };

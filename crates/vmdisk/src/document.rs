@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use vmdisk_fields::Label;
 use vmdisk_libvirt::RootKind;
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::{Allowance, Edit, LaterWord, LineIndex, Problem, SourceMap, Span};

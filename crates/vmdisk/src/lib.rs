@@ -127,6 +127,7 @@ pub use losses::{Loss, losses, not_about_disks};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use storage::{Storage, StorageItem, Unlocated};
 pub use vmdisk_facts::{Facts, HostIndex, Target};
+pub use vmdisk_fields::Label;
 pub use vmdisk_libvirt::{RootKind, sniff};
 pub use vmdisk_rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
 

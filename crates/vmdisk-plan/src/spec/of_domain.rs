@@ -1,5 +1,6 @@
 //! From a guest that exists to the spec that asks for the same disks.
 
+use vmdisk_fields::Label;
 use vmdisk_model::{
     Address, AioMode, Backend, BackendSource, Backing, BootDevice, Device, Discard, Disk,
     DiskField, Domain, DomainField, DomainType, DriveAddress, FieldPath, Format, Frontend,
