@@ -23,13 +23,11 @@ pub enum DeviceModel {
     Floppy,
     /// `nvme-ns`.
     NvmeNamespace,
-    /// The SD card of a board, which `-drive` alone reaches and no `-device`.
-    SdCard,
 }
 
 impl DeviceModel {
     /// Every model.
-    pub const ALL: [DeviceModel; 11] = [
+    pub const ALL: [DeviceModel; 10] = [
         DeviceModel::VirtioBlk,
         DeviceModel::VhostUserBlk,
         DeviceModel::ScsiHd,
@@ -40,7 +38,6 @@ impl DeviceModel {
         DeviceModel::UsbStorage,
         DeviceModel::Floppy,
         DeviceModel::NvmeNamespace,
-        DeviceModel::SdCard,
     ];
 
     /// QEMU's name for it, without the transport.
@@ -56,7 +53,6 @@ impl DeviceModel {
             DeviceModel::UsbStorage => "usb-storage",
             DeviceModel::Floppy => "floppy",
             DeviceModel::NvmeNamespace => "nvme-ns",
-            DeviceModel::SdCard => "sd-card",
         }
     }
 }

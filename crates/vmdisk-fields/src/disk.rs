@@ -3,8 +3,8 @@
 use vmdisk_model::{Device, DiskField, TargetBus};
 
 use crate::DeviceModel::{
-    Floppy, IdeCd, IdeHd, NvmeNamespace, ScsiBlock, ScsiCd, ScsiHd, SdCard, UsbStorage,
-    VhostUserBlk, VirtioBlk,
+    Floppy, IdeCd, IdeHd, NvmeNamespace, ScsiBlock, ScsiCd, ScsiHd, UsbStorage, VhostUserBlk,
+    VirtioBlk,
 };
 use crate::Form::{Positive, WordOr, YesNo};
 use crate::row::{FieldRow, libvirt, no_libvirt, rows};
@@ -51,8 +51,6 @@ const BOOTED: Devices = &[
     UsbStorage,
     NvmeNamespace,
 ];
-/// Of a field that every device has in its driver, its id or its place, or that is no business of QEMU's.
-const EVERY: Devices = &DeviceModel::ALL;
 
 // Which disks libvirt lets have a field.
 const ON_VIRTIO: Takers = Takers::only(&[TargetBus::Virtio], "the bus virtio");
@@ -88,35 +86,35 @@ rows! {
 
     Disk: "a disk", libvirt("disk", (0, 0, 3));
     SourceType: "a type of source", libvirt("@type", (0, 0, 3)).later(LATER_SOURCE_TYPES);
-    Device: "a kind of device", libvirt("@device", (0, 1, 4)).later(&[("lun", (0, 9, 10), None)]).elsewhere(EVERY);
+    Device: "a kind of device", libvirt("@device", (0, 1, 4)).later(&[("lun", (0, 9, 10), None)]).not_of_the_device();
     Model: "a virtio model", libvirt("@model", (5, 2, 0)).takers(ON_VIRTIO).elsewhere(VIRTIO);
-    RawIo: "raw I/O", libvirt("@rawio", (0, 9, 10)).form(YesNo).elsewhere(EVERY);
-    Sgio: "a filter of SCSI commands", libvirt("@sgio", (1, 0, 2)).elsewhere(EVERY);
-    Snapshot: "what a snapshot does", libvirt("@snapshot", (0, 9, 5)).elsewhere(EVERY);
+    RawIo: "raw I/O", libvirt("@rawio", (0, 9, 10)).form(YesNo).not_of_the_device();
+    Sgio: "a filter of SCSI commands", libvirt("@sgio", (1, 0, 2)).not_of_the_device();
+    Snapshot: "what a snapshot does", libvirt("@snapshot", (0, 9, 5)).not_of_the_device();
 
     Driver: "a driver", libvirt("driver", (0, 1, 8));
     DriverName: "the name of a driver", libvirt("driver/@name", (0, 1, 8));
     Cache: "a cache mode", libvirt("driver/@cache", (0, 6, 0)).form(WordOr(&["default"]))
         .later(&[("directsync", (0, 9, 5), None), ("unsafe", (0, 9, 7), None)]).not_vhost_user()
         // The unit's own on `scsi-block`; refused together with the other options of the host side for vhost-user.
-        .on("write-cache", BLOCK).elsewhere(&[VhostUserBlk, ScsiBlock, SdCard]).spec("cache");
+        .on("write-cache", BLOCK).elsewhere(&[VhostUserBlk, ScsiBlock]).spec("cache");
     ErrorPolicy: "an error policy", libvirt("driver/@error_policy", (0, 8, 0)).later(&[("report", (0, 9, 7), None)])
         .not_vhost_user().on("werror", ERRORS).qemu_words(&[("enospace", "enospc")]).spec("error-policy");
     ReadErrorPolicy: "an error policy", libvirt("driver/@rerror_policy", (0, 9, 7))
         .not_vhost_user().on("rerror", ERRORS).spec("read-error-policy");
     Aio: "a host I/O mode", libvirt("driver/@io", (0, 8, 8)).later(&[("io_uring", (6, 3, 0), Some((5, 0, 0)))])
-        .not_vhost_user().of_the_medium().elsewhere(EVERY).spec("io");
+        .not_vhost_user().of_the_medium().not_of_the_device().spec("io");
     IoEventFd: "ioeventfd", libvirt("driver/@ioeventfd", (0, 9, 3)).takers(ON_VIRTIO).not_vhost_user()
         .on("ioeventfd", &[VirtioBlk]);
     EventIdx: "event_idx", libvirt("driver/@event_idx", (0, 9, 5)).takers(ON_VIRTIO).on("event_idx", VIRTIO);
     CopyOnRead: "copy on read", libvirt("driver/@copy_on_read", (0, 9, 10))
         .not_vhost_user().of_the_medium().spec("copy-on-read");
     Discard: "a discard mode", libvirt("driver/@discard", (1, 0, 6))
-        .not_vhost_user().of_the_medium().elsewhere(EVERY).spec("discard");
+        .not_vhost_user().of_the_medium().not_of_the_device().spec("discard");
     IoThread: "an iothread", libvirt("driver/@iothread", (1, 2, 8)).qemu_since((2, 1, 0)).not_vhost_user()
         .on("iothread", &[VirtioBlk]).spec("iothread");
     DetectZeroes: "zero detection", libvirt("driver/@detect_zeroes", (2, 0, 0))
-        .not_vhost_user().of_the_medium().elsewhere(EVERY).spec("detect-zeroes");
+        .not_vhost_user().of_the_medium().not_of_the_device().spec("detect-zeroes");
     DiscardNoUnref: "discard_no_unref", libvirt("driver/@discard_no_unref", (9, 5, 0)).qemu_since((8, 1, 0))
         .of_the_medium().spec("discard-no-unref");
     Queues: "queues", libvirt("driver/@queues", (3, 9, 0)).qemu_since((2, 7, 0)).takers(ON_VIRTIO)
@@ -135,8 +133,8 @@ rows! {
     Statistics: "statistics", libvirt("driver/statistics", (11, 9, 0)).qemu_since((10, 2, 0))
         .on("stats-intervals", BLOCK);
 
-    Source: "a source", libvirt("source", (0, 0, 3)).elsewhere(EVERY);
-    StartupPolicy: "a startup policy", libvirt("source/@startupPolicy", (0, 9, 7)).elsewhere(EVERY);
+    Source: "a source", libvirt("source", (0, 0, 3)).not_of_the_device();
+    StartupPolicy: "a startup policy", libvirt("source/@startupPolicy", (0, 9, 7)).not_of_the_device();
     SocketPath: "a socket", libvirt("source/@path", (7, 1, 0));
     Reconnect: "a reconnection", libvirt("source/reconnect", (7, 1, 0));
     ConfigWce: "config-wce", no_libvirt("config-wce").on("config-wce", &[VhostUserBlk]);
@@ -154,10 +152,10 @@ rows! {
         .on("discard_granularity", BLOCK).spec("discard-granularity");
 
     Target: "a target", libvirt("target", (0, 0, 3));
-    TargetDev: "the name of a target", libvirt("target/@dev", (0, 0, 3)).elsewhere(EVERY).spec("target");
-    TargetBus: "a bus", libvirt("target/@bus", (0, 4, 3)).later(&[("nvme", (11, 5, 0), None)]).elsewhere(EVERY);
+    TargetDev: "the name of a target", libvirt("target/@dev", (0, 0, 3)).not_of_the_device().spec("target");
+    TargetBus: "a bus", libvirt("target/@bus", (0, 4, 3)).later(&[("nvme", (11, 5, 0), None)]).not_of_the_device();
     Tray: "an open tray", libvirt("target/@tray", (0, 9, 11))
-        .takers(ANY.devices(&[Device::Cdrom, Device::Floppy], "a CD or floppy drive")).elsewhere(EVERY);
+        .takers(ANY.devices(&[Device::Cdrom, Device::Floppy], "a CD or floppy drive")).not_of_the_device();
     Removable: "`removable`", libvirt("target/@removable", (1, 1, 3))
         .takers(Takers::only(&[TargetBus::Usb], "the bus usb").later((11, 0, 0), &[TargetBus::Scsi]))
         .on("removable", &[ScsiHd, UsbStorage]).spec("removable");
@@ -169,11 +167,11 @@ rows! {
     Iotune: "limits", libvirt("iotune", (0, 9, 8)).takers(NOT_SD.refused_since((9, 1, 0)))
         .not_vhost_user().of_the_medium().spec("iotune");
     ThrottleFilters: "throttle groups", libvirt("throttlefilters", (11, 2, 0)).of_the_medium();
-    ReadOnly: "read-only", libvirt("readonly", (0, 0, 3)).not_vhost_user().elsewhere(EVERY).spec("readonly");
+    ReadOnly: "read-only", libvirt("readonly", (0, 0, 3)).not_vhost_user().not_of_the_device().spec("readonly");
     Shareable: "shareable", libvirt("shareable", (0, 3, 3)).not_vhost_user()
         .on("share-rw", SHARED).elsewhere(&[VhostUserBlk]).spec("shareable");
     Transient: "transient", libvirt("transient", (0, 9, 5)).not_vhost_user().spec("transient");
-    ShareBacking: "shared backing images", libvirt("transient/@shareBacking", (7, 4, 0)).form(YesNo).elsewhere(EVERY);
+    ShareBacking: "shared backing images", libvirt("transient/@shareBacking", (7, 4, 0)).form(YesNo).not_of_the_device();
     Serial: "a serial number", libvirt("serial", (0, 7, 1)).takers(NOT_SD).not_vhost_user()
         // On the controller, which all its namespaces share.
         .on("serial", SERIAL).elsewhere(&[NvmeNamespace]).spec("serial");
@@ -189,7 +187,7 @@ rows! {
         .on("bootindex", BOOTED).elsewhere(&[Floppy]).spec("boot");
     LoadParm: "a parameter of the boot loader", libvirt("boot/@loadparm", (3, 5, 0))
         .on("loadparm", &[VirtioBlk, VhostUserBlk, ScsiHd, ScsiCd]);
-    Alias: "a name of the device", libvirt("alias/@name", (0, 7, 6)).elsewhere(EVERY);
+    Alias: "a name of the device", libvirt("alias/@name", (0, 7, 6)).not_of_the_device();
     AcpiIndex: "an ACPI index", libvirt("acpi/@index", (5, 6, 0)).takers(ON_VIRTIO).on("acpi-index", VIRTIO);
     Address: "an address", libvirt("address", (0, 7, 6));
 }
@@ -199,16 +197,16 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::Property;
+    use crate::Spelling;
 
     #[test]
     fn no_device_has_a_property_twice_and_no_place_is_taken_twice() {
         for device in DeviceModel::ALL {
             let named = DISK_FIELDS
                 .iter()
-                .map(|field| disk(*field).property(device));
-            let named = named.filter(|property| matches!(property, Property::Named(_)));
-            let names: Vec<Property> = named.collect();
+                .map(|field| disk(*field).spelling(device));
+            let named = named.filter(|property| matches!(property, Spelling::Named(_)));
+            let names: Vec<Spelling> = named.collect();
             let all: BTreeSet<String> = names.iter().map(|name| format!("{name:?}")).collect();
             assert_eq!(all.len(), names.len(), "{}", device.name());
         }

@@ -9,13 +9,13 @@
 //! computed (`write-cache`), or stands in `<source>`, has a reader and a writer of its own beside the table.
 //!
 //! ```
-//! use vmdisk_fields::{DeviceModel, Property, disk};
+//! use vmdisk_fields::{DeviceModel, Spelling, disk};
 //! use vmdisk_model::DiskField;
 //!
 //! let row = disk(DiskField::Queues);
 //! assert_eq!((row.libvirt.element(), row.libvirt.name()), ("driver", "queues"));
-//! assert_eq!(row.property(DeviceModel::VirtioBlk), Property::Named("num-queues"));
-//! assert_eq!(row.property(DeviceModel::IdeHd), Property::Unknown);
+//! assert_eq!(row.spelling(DeviceModel::VirtioBlk), Spelling::Named("num-queues"));
+//! assert_eq!(row.spelling(DeviceModel::IdeHd), Spelling::Unknown);
 //! ```
 
 mod controller;
@@ -29,5 +29,5 @@ pub use controller::{CONTROLLER_FIELDS, controller};
 pub use device_model::DeviceModel;
 pub use disk::{DISK_FIELDS, disk};
 pub use label::Label;
-pub use row::{FieldRow, Form, Later, LibvirtPlace, Property, Since};
+pub use row::{FieldRow, Form, Later, LibvirtPlace, Since, Spelling};
 pub use takers::Takers;

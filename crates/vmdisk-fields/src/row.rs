@@ -79,7 +79,7 @@ impl LibvirtPlace {
 
 /// How a device of QEMU has a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Property {
+pub enum Spelling {
     /// As this property.
     Named(&'static str),
     /// Not on the device itself: the code of the device sees to it.
@@ -103,6 +103,8 @@ pub struct FieldRow {
     pub is_refused_on_vhost_user: bool,
     /// The QEMU that first did it, where libvirt hands it on and older ones that libvirt ran with could not.
     pub qemu_since: Option<Since>,
+    /// False for what a device has in its driver or its id, what its nodes have, and what is no business of QEMU's.
+    pub is_of_the_device: bool,
     properties: [(&'static [DeviceModel], &'static str); 2],
     elsewhere: &'static [DeviceModel],
     /// The property of QEMU's virtio-scsi controllers.
@@ -129,6 +131,7 @@ pub(crate) const fn libvirt(place: &'static str, since: Since) -> FieldRow {
         takers: Takers::ALL,
         is_refused_on_vhost_user: false,
         qemu_since: None,
+        is_of_the_device: true,
         properties: [(&[], ""); 2],
         elsewhere: &[],
         virtio_scsi: None,
@@ -189,6 +192,12 @@ impl FieldRow {
         self
     }
 
+    pub(crate) const fn not_of_the_device(mut self) -> Self {
+        self.is_of_the_device = false;
+        self
+    }
+
+    /// Says which devices have it, and not as a property.
     pub(crate) const fn elsewhere(mut self, devices: &'static [DeviceModel]) -> Self {
         self.elsewhere = devices;
         self
@@ -220,14 +229,21 @@ impl FieldRow {
 
 impl FieldRow {
     /// How a device has it.
-    pub fn property(&self, device: DeviceModel) -> Property {
+    pub fn spelling(&self, device: DeviceModel) -> Spelling {
         let named = self.properties.iter();
         let mut named = named.filter(|(devices, _)| devices.contains(&device));
         match named.next() {
-            Some((_, name)) => Property::Named(name),
-            None if self.elsewhere.contains(&device) => Property::Elsewhere,
-            None => Property::Unknown,
+            Some((_, name)) => Spelling::Named(name),
+            None if !self.is_of_the_device || self.elsewhere.contains(&device) => {
+                Spelling::Elsewhere
+            }
+            None => Spelling::Unknown,
         }
+    }
+
+    /// True if a device has it as a property.
+    pub const fn is_property(&self) -> bool {
+        !self.properties[0].0.is_empty()
     }
 
     /// The word that QEMU has for a word of the model.

@@ -1,10 +1,8 @@
 //! Controllers that disks hang on.
 
 use crate::{
-    Address, Architecture, ControllerField, FieldKind, FieldType, Fields, IoThreadId,
-    IoThreadQueues, MachineType, Switch, VirtioOptions,
-    value::{NamedFields, fields},
-    wire_enum::wire_enum,
+    Address, Architecture, ControllerField, FieldKind, IoThreadId, IoThreadQueues, MachineType,
+    Switch, VirtioOptions, value::fields, wire_enum::wire_enum,
 };
 
 wire_enum! {
@@ -174,18 +172,6 @@ fields! {
         };
         // The kind is never unset, and the model is a word of one kind and text of the others.
         without controller_type, scsi_model, other_model
-    }
-}
-
-impl Fields for Controller {
-    type Field = ControllerField;
-
-    fn field(&self, field: ControllerField) -> Option<&dyn FieldType> {
-        self.named(field)
-    }
-
-    fn field_mut(&mut self, field: ControllerField) -> Option<&mut dyn FieldType> {
-        self.named_mut(field)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One disk.
 
-use crate::value::{NamedFields, kind_of};
+use crate::value::kind_of;
 use crate::{
     Backend, BackendSource, DiskField, FieldKind, FieldType, Fields, Frontend, Geometry,
     VhostUserSocket,
@@ -47,7 +47,7 @@ impl Fields for Disk {
         if field == DiskField::ConfigWce {
             return Some(&backend.socket()?.config_wce);
         }
-        frontend.named(field).or_else(|| backend.named(field))
+        frontend.field(field).or_else(|| backend.field(field))
     }
 
     fn field_mut(&mut self, field: DiskField) -> Option<&mut dyn FieldType> {
@@ -62,8 +62,8 @@ impl Fields for Disk {
             };
         }
         frontend
-            .named_mut(field)
-            .or_else(|| backend.named_mut(field))
+            .field_mut(field)
+            .or_else(|| backend.field_mut(field))
     }
 }
 

@@ -293,8 +293,10 @@ macro_rules! fields {
             $(; without $($without:ident),+)?
         }
     ) => {
-        impl $crate::value::NamedFields<$names> for $struct {
-            fn named(&self, field: $names) -> Option<&dyn $crate::FieldType> {
+        impl $crate::Fields for $struct {
+            type Field = $names;
+
+            fn field(&self, field: $names) -> Option<&dyn $crate::FieldType> {
                 let $struct {
                     $($name,)+
                     $($part: $part_struct { $($inner,)+ },)*
@@ -305,7 +307,7 @@ macro_rules! fields {
                 None
             }
 
-            fn named_mut(&mut self, field: $names) -> Option<&mut dyn $crate::FieldType> {
+            fn field_mut(&mut self, field: $names) -> Option<&mut dyn $crate::FieldType> {
                 let $struct {
                     $($name,)+
                     $($part: $part_struct { $($inner,)+ },)*
@@ -333,9 +335,3 @@ macro_rules! fields {
 }
 
 pub(crate) use fields;
-
-/// What `fields!` makes of a struct.
-pub(crate) trait NamedFields<N> {
-    fn named(&self, field: N) -> Option<&dyn FieldType>;
-    fn named_mut(&mut self, field: N) -> Option<&mut dyn FieldType>;
-}

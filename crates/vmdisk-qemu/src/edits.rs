@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vmdisk_fields::Label;
+use vmdisk_fields::{Label, Spelling, disk};
 use vmdisk_model::{
-    CacheMode, Change, ControllerField, DiskField, DomainField, FieldPath, Format, ImageField,
+    CacheMode, Change, ControllerField, DiskField, DomainField, FieldKind, FieldPath, Format,
+    ImageField, Switch,
 };
 use vmdisk_source::{Edit, Span};
 
-use crate::device::property::Spelling;
 use crate::device::read::disk_driver;
 use crate::document::Document;
 use crate::syntax::option::WrittenOption;
@@ -189,6 +189,10 @@ impl Editor<'_> {
         }
     }
 
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "what is not on the nodes is a property of the device, or cannot be set"
+    )]
     fn set_disk(&mut self, nth: usize, field: DiskField, value: &str) -> Option<()> {
         let top = self.slots.top.get(&nth).copied();
         let bottom = self.slots.bottom.get(&nth).copied();
@@ -246,76 +250,36 @@ impl Editor<'_> {
                     &NewValue::Word(value),
                 )
             }
-            DiskField::Queues
-            | DiskField::QueueSize
-            | DiskField::LogicalBlockSize
-            | DiskField::PhysicalBlockSize
-            | DiskField::DiscardGranularity
-            | DiskField::RotationRate
-            | DiskField::BootOrder => self.put_on_device(nth, field, &NewValue::Number(value)),
-            DiskField::Serial | DiskField::LoadParm | DiskField::GeometryTranslation => {
-                self.put_on_device(nth, field, &NewValue::Word(value))
-            }
-            DiskField::AcpiIndex => self.put_on_device(nth, field, &NewValue::Number(value)),
-            DiskField::IoEventFd
-            | DiskField::EventIdx
-            | DiskField::Iommu
-            | DiskField::Ats
-            | DiskField::Packed
-            | DiskField::PagePerVq
-            | DiskField::ConfigWce
-            | DiskField::DpoFua => {
-                let is_on = vmdisk_model::Switch::from_wire(value)? == vmdisk_model::Switch::On;
-                self.put_on_device(nth, field, &NewValue::Bool(is_on))
-            }
-            DiskField::Disk
-            | DiskField::RawIo
-            | DiskField::Sgio
-            | DiskField::Snapshot
-            | DiskField::Statistics
-            | DiskField::Tray
-            | DiskField::Geometry
-            | DiskField::ThrottleFilters
-            | DiskField::ShareBacking
-            | DiskField::StartupPolicy
-            | DiskField::SourceType
-            | DiskField::Device
-            | DiskField::Model
-            | DiskField::Driver
-            | DiskField::DriverName
-            | DiskField::CopyOnRead
-            | DiskField::DiscardNoUnref
-            | DiskField::ErrorPolicy
-            | DiskField::ReadErrorPolicy
-            | DiskField::IoThread
-            | DiskField::IoThreadMapping
-            | DiskField::MetadataCacheSize
-            | DiskField::Source
-            | DiskField::SocketPath
-            | DiskField::Reconnect
-            | DiskField::Target
-            | DiskField::TargetDev
-            | DiskField::TargetBus
-            | DiskField::Removable
-            | DiskField::BlockIo
-            | DiskField::Iotune
-            | DiskField::ReadOnly
-            | DiskField::Shareable
-            | DiskField::Transient
-            | DiskField::Wwn
-            | DiskField::Vendor
-            | DiskField::Product
-            | DiskField::Address
-            | DiskField::Alias => None,
+            _ => self.set_property(nth, field, value),
         }
+    }
+
+    /// Sets a field that is a property of the device.
+    fn set_property(&mut self, nth: usize, field: DiskField, value: &str) -> Option<()> {
+        let value = match field.kind()? {
+            FieldKind::Number => NewValue::Number(value),
+            FieldKind::Switch => NewValue::Bool(Switch::from_wire(value)? == Switch::On),
+            // A number to QEMU, and text in base 16 to the model.
+            FieldKind::Text if field == DiskField::Wwn => return None,
+            FieldKind::Text => NewValue::Word(value),
+            FieldKind::Word(words) => {
+                let word = words.iter().find(|word| **word == value)?;
+                NewValue::Word(disk(field).qemu_word(word))
+            }
+            // An iothread is an object of its own, and a share takes more than a property.
+            FieldKind::IoThread | FieldKind::Flag | FieldKind::Size | FieldKind::Structure => {
+                return None;
+            }
+        };
+        self.put_on_device(nth, field, &value)
     }
 
     fn device_key(&self, nth: usize, field: DiskField) -> Option<(usize, &'static str)> {
         let device = *self.slots.device.get(&nth)?;
         let model = disk_driver(&self.slots.options.get(&device)?.driver)?.model;
-        match model.spelling(field) {
-            Spelling::Property(key) => Some((device, key)),
-            Spelling::Elsewhere | Spelling::Nowhere => None,
+        match disk(field).spelling(model) {
+            Spelling::Named(key) => Some((device, key)),
+            Spelling::Elsewhere | Spelling::Unknown => None,
         }
     }
 
