@@ -157,7 +157,7 @@ rows! {
     Tray: "an open tray", libvirt("target/@tray", (0, 9, 11))
         .takers(ANY.devices(&[Device::Cdrom, Device::Floppy], "a CD or floppy drive")).not_of_the_device();
     Removable: "`removable`", libvirt("target/@removable", (1, 1, 3))
-        .takers(Takers::only(&[TargetBus::Usb], "the bus usb").later((11, 0, 0), &[TargetBus::Scsi]))
+        .takers(Takers::only(&[TargetBus::Usb], "the bus usb").later((11, 0, 0), &[TargetBus::Scsi], HARD_DISK))
         .on("removable", &[ScsiHd, UsbStorage]).spec("removable");
     RotationRate: "a rotation rate", libvirt("target/@rotation_rate", (7, 3, 0)).qemu_since((2, 11, 0))
         .takers(ROTATING.devices(HARD_DISK, "a device of the kind disk"))
@@ -180,7 +180,7 @@ rows! {
         .on("wwn", &[ScsiHd, ScsiCd, IdeHd, IdeCd]).spec("wwn");
     Vendor: "a vendor", libvirt("vendor", (1, 0, 1)).takers(ON_SCSI).not_vhost_user()
         .on("vendor", &[ScsiHd, ScsiCd]).spec("vendor");
-    Product: "a product", libvirt("product", (1, 0, 1)).takers(ON_SCSI.later((11, 0, 0), ATA)).not_vhost_user()
+    Product: "a product", libvirt("product", (1, 0, 1)).takers(ON_SCSI.later((11, 0, 0), ATA, &[])).not_vhost_user()
         .on("product", &[ScsiHd, ScsiCd]).on("model", &[IdeHd, IdeCd]).spec("product");
     BootOrder: "a place in the boot order", libvirt("boot/@order", (0, 8, 8)).form(Positive)
         // On the floppy controller.

@@ -12,7 +12,7 @@ pub struct Takers {
     is_all_but: bool,
     /// Where it would be right, for people: `the bus virtio`.
     buses_in_words: &'static str,
-    later: Option<(Since, &'static [TargetBus])>,
+    later: Option<(Since, &'static [TargetBus], &'static [Device])>,
     devices: &'static [Device],
     devices_in_words: &'static str,
     /// The libvirt that first refused it elsewhere; older ones ignored it.
@@ -55,9 +55,14 @@ impl Takers {
         self
     }
 
-    /// Disks on further buses since a later libvirt.
-    pub(crate) const fn later(mut self, since: Since, buses: &'static [TargetBus]) -> Self {
-        self.later = Some((since, buses));
+    /// Devices of these kinds (all, if there are none) on further buses since a later libvirt.
+    pub(crate) const fn later(
+        mut self,
+        since: Since,
+        buses: &'static [TargetBus],
+        devices: &'static [Device],
+    ) -> Self {
+        self.later = Some((since, buses, devices));
         self
     }
 
@@ -80,14 +85,14 @@ impl Takers {
         if is_before(self.refused_since) == Some(true) {
             return None;
         }
-        let is_taken_later = self
-            .later
-            .is_some_and(|(since, buses)| is_before(since) != Some(true) && buses.contains(&bus));
+        let has = |devices: &[Device]| devices.is_empty() || devices.contains(&device);
+        let is_taken_later = self.later.is_some_and(|(since, buses, devices)| {
+            is_before(since) != Some(true) && buses.contains(&bus) && has(devices)
+        });
         let is_taken = is_taken_later || self.buses.contains(&bus) != self.is_all_but;
         if !is_taken {
             return Some(self.buses_in_words);
         }
-        let has_device = self.devices.is_empty() || self.devices.contains(&device);
-        (!has_device).then_some(self.devices_in_words)
+        (!has(self.devices)).then_some(self.devices_in_words)
     }
 }
