@@ -86,7 +86,8 @@ rows! {
 
     Disk: "a disk", libvirt("disk", (0, 0, 3));
     SourceType: "a type of source", libvirt("@type", (0, 0, 3)).later(LATER_SOURCE_TYPES);
-    Device: "a kind of device", libvirt("@device", (0, 1, 4)).later(&[("lun", (0, 9, 10), None)]).not_of_the_device();
+    Device: "a kind of device", libvirt("@device", (0, 1, 4)).later(&[("lun", (0, 9, 10), None)])
+        .not_of_the_device().spec("media");
     Model: "a virtio model", libvirt("@model", (5, 2, 0)).takers(ON_VIRTIO).elsewhere(VIRTIO);
     RawIo: "raw I/O", libvirt("@rawio", (0, 9, 10)).form(YesNo).not_of_the_device();
     Sgio: "a filter of SCSI commands", libvirt("@sgio", (1, 0, 2)).not_of_the_device();
@@ -153,7 +154,8 @@ rows! {
 
     Target: "a target", libvirt("target", (0, 0, 3));
     TargetDev: "the name of a target", libvirt("target/@dev", (0, 0, 3)).not_of_the_device().spec("target");
-    TargetBus: "a bus", libvirt("target/@bus", (0, 4, 3)).later(&[("nvme", (11, 5, 0), None)]).not_of_the_device();
+    TargetBus: "a bus", libvirt("target/@bus", (0, 4, 3)).later(&[("nvme", (11, 5, 0), None)])
+        .not_of_the_device().spec("bus");
     Tray: "an open tray", libvirt("target/@tray", (0, 9, 11))
         .takers(ANY.devices(&[Device::Cdrom, Device::Floppy], "a CD or floppy drive")).not_of_the_device();
     Removable: "`removable`", libvirt("target/@removable", (1, 1, 3))

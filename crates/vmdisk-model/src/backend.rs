@@ -1,8 +1,8 @@
 //! The host side of a disk.
 
 use crate::{
-    AioMode, Bytes, CacheMode, DetectZeroes, Discard, DiskField, Image, Iotune, Switch,
-    value::fields, wire_enum::wire_enum,
+    AioMode, Bytes, CacheMode, DetectZeroes, Discard, DiskField, Image, Iotune, Switch, fields,
+    wire_enum::wire_enum,
 };
 
 wire_enum! {

@@ -2,7 +2,7 @@
 
 use crate::{
     Address, Architecture, ControllerField, FieldKind, IoThreadId, IoThreadQueues, MachineType,
-    Switch, VirtioOptions, value::fields, wire_enum::wire_enum,
+    Switch, VirtioOptions, fields, wire_enum::wire_enum,
 };
 
 wire_enum! {

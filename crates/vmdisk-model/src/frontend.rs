@@ -2,7 +2,7 @@
 
 use crate::{
     Address, Bytes, DiskField, ErrorPolicy, Geometry, IoThreadId, IoThreadQueues, ReadErrorPolicy,
-    Statistics, Switch, VirtioOptions, value::fields, wire_enum::wire_enum,
+    Statistics, Switch, VirtioOptions, fields, wire_enum::wire_enum,
 };
 
 wire_enum! {

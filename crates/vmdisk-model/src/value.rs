@@ -40,6 +40,31 @@ impl std::fmt::Display for FieldValue {
     }
 }
 
+impl FieldValue {
+    /// The same value as a field of this kind has it; `None` if it has no such value, or is then not set.
+    ///
+    /// ```
+    /// use vmdisk_model::{Bytes, FieldKind, FieldValue, Switch};
+    ///
+    /// assert_eq!(FieldValue::Size(Bytes(4096)).to_kind(FieldKind::Number), Some(FieldValue::Number(4096)));
+    /// assert_eq!(FieldValue::Switch(Switch::On).to_kind(FieldKind::Flag), Some(FieldValue::Set));
+    /// assert_eq!(FieldValue::Switch(Switch::Off).to_kind(FieldKind::Flag), None);
+    /// ```
+    pub fn to_kind(self, kind: FieldKind) -> Option<Self> {
+        match (self, kind) {
+            (FieldValue::Set, FieldKind::Switch) => Some(FieldValue::Switch(Switch::On)),
+            (FieldValue::Switch(switch), FieldKind::Flag) => {
+                (switch == Switch::On).then_some(FieldValue::Set)
+            }
+            (FieldValue::Size(size), FieldKind::Number) => {
+                u32::try_from(size.0).ok().map(FieldValue::Number)
+            }
+            (FieldValue::Number(number), FieldKind::Size) => Some(Bytes(number.into()).into()),
+            (value, _) => Some(value),
+        }
+    }
+}
+
 /// Which values a field can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
@@ -77,12 +102,13 @@ pub trait FieldType {
 }
 
 /// The kind of a type, for tables that are made at compile time.
-pub(crate) trait ConstKind {
+pub trait ConstKind {
+    /// Which values it can have.
     const KIND: FieldKind;
 }
 
 /// The kind of the field that a function leads to; the function is never called.
-pub(crate) const fn kind_of<S, T: ConstKind>(_: fn(&S) -> &T) -> FieldKind {
+pub const fn kind_of<S, T: ConstKind>(_: fn(&S) -> &T) -> FieldKind {
     T::KIND
 }
 
@@ -108,6 +134,39 @@ impl FieldType for bool {
 
 impl ConstKind for bool {
     const KIND: FieldKind = FieldKind::Flag;
+}
+
+/// A switch of a spec.
+impl FieldType for Option<bool> {
+    fn kind(&self) -> FieldKind {
+        Self::KIND
+    }
+
+    fn get(&self) -> Option<FieldValue> {
+        self.map(FieldValue::from)
+    }
+
+    fn is_set(&self) -> bool {
+        self.is_some()
+    }
+
+    fn set(&mut self, value: FieldValue) -> bool {
+        let FieldValue::Switch(switch) = value else {
+            return false;
+        };
+        *self = Some(switch == Switch::On);
+        true
+    }
+}
+
+impl ConstKind for Option<bool> {
+    const KIND: FieldKind = FieldKind::Switch;
+}
+
+impl From<bool> for FieldValue {
+    fn from(is_on: bool) -> Self {
+        FieldValue::Switch(if is_on { Switch::On } else { Switch::Off })
+    }
 }
 
 /// Makes an optional value a field, given the pattern of its [`FieldValue`].
@@ -285,6 +344,7 @@ pub trait Fields {
 ///
 /// Every field of the struct stands in the list, or the code does not compile. A struct inside is taken apart; what
 /// no name reaches is named behind `without`.
+#[macro_export]
 macro_rules! fields {
     (
         impl $names:ident for $struct:ident {
@@ -320,18 +380,22 @@ macro_rules! fields {
         }
 
         impl $struct {
+            /// Every name in the list, in its order.
+            pub const FIELDS: &'static [$names] = &[
+                $($names::$field,)+
+                $($($names::$inner_field,)+)*
+            ];
+
             /// Which values a field can have; `None` if it is not one of these.
-            pub(crate) const fn kind_of(field: $names) -> Option<$crate::FieldKind> {
+            pub const fn kind_of(field: $names) -> Option<$crate::FieldKind> {
                 $(if matches!(field, $names::$field) {
-                    return Some($crate::value::kind_of(|it: &$struct| &it.$name));
+                    return Some($crate::kind_of(|it: &$struct| &it.$name));
                 })+
                 $($(if matches!(field, $names::$inner_field) {
-                    return Some($crate::value::kind_of(|it: &$part_struct| &it.$inner));
+                    return Some($crate::kind_of(|it: &$part_struct| &it.$inner));
                 })+)*
                 None
             }
         }
     };
 }
-
-pub(crate) use fields;
