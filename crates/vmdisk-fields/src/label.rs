@@ -4,7 +4,7 @@ use vmdisk_model::{
     ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField,
 };
 
-use crate::{controller, disk};
+use crate::{controller, disk, limit};
 
 /// A name that people know.
 pub trait Label {
@@ -21,6 +21,12 @@ impl Label for DiskField {
 impl Label for ControllerField {
     fn label(self) -> &'static str {
         controller(self).libvirt.place
+    }
+}
+
+impl Label for LimitField {
+    fn label(self) -> &'static str {
+        limit(self).map_or("limits", |row| row.libvirt)
     }
 }
 
@@ -113,28 +119,5 @@ labels! {
         ThreadPoolMin = "@thread_pool_min",
         ThreadPoolMax = "@thread_pool_max",
         Polling = "poll",
-    }
-    LimitField {
-        Limits = "limits",
-        Group = "group_name",
-        SizeIops = "size_iops_sec",
-        TotalBytes = "total_bytes_sec",
-        ReadBytes = "read_bytes_sec",
-        WriteBytes = "write_bytes_sec",
-        TotalBytesMax = "total_bytes_sec_max",
-        ReadBytesMax = "read_bytes_sec_max",
-        WriteBytesMax = "write_bytes_sec_max",
-        TotalBytesMaxLength = "total_bytes_sec_max_length",
-        ReadBytesMaxLength = "read_bytes_sec_max_length",
-        WriteBytesMaxLength = "write_bytes_sec_max_length",
-        TotalIops = "total_iops_sec",
-        ReadIops = "read_iops_sec",
-        WriteIops = "write_iops_sec",
-        TotalIopsMax = "total_iops_sec_max",
-        ReadIopsMax = "read_iops_sec_max",
-        WriteIopsMax = "write_iops_sec_max",
-        TotalIopsMaxLength = "total_iops_sec_max_length",
-        ReadIopsMaxLength = "read_iops_sec_max_length",
-        WriteIopsMaxLength = "write_iops_sec_max_length",
     }
 }

@@ -22,6 +22,7 @@ mod controller;
 mod device_model;
 mod disk;
 mod label;
+mod limit;
 mod row;
 mod takers;
 
@@ -29,5 +30,6 @@ pub use controller::{CONTROLLER_FIELDS, controller};
 pub use device_model::DeviceModel;
 pub use disk::{DISK_FIELDS, disk};
 pub use label::Label;
+pub use limit::{LIMIT_FIELDS, LimitRow, limit};
 pub use row::{FieldRow, Form, Later, LibvirtPlace, Since, Spelling};
 pub use takers::Takers;

@@ -85,7 +85,7 @@ fn value_of(
             return None;
         }
         FieldKind::Text => text.to_owned().into(),
-        FieldKind::Flag | FieldKind::Size | FieldKind::Structure => return None,
+        FieldKind::Flag | FieldKind::Count | FieldKind::Size | FieldKind::Structure => return None,
     })
 }
 
@@ -139,6 +139,7 @@ pub(crate) fn read_child(
             FieldKind::Text => !text.is_empty() && slot.set(text.into()),
             FieldKind::Switch
             | FieldKind::Number
+            | FieldKind::Count
             | FieldKind::Size
             | FieldKind::Word(_)
             | FieldKind::IoThread

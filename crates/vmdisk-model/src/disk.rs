@@ -98,6 +98,7 @@ mod tests {
                 Some(FieldKind::Flag) => crate::FieldValue::Set,
                 Some(FieldKind::Switch) => Switch::Off.into(),
                 Some(FieldKind::Number) => 7.into(),
+                Some(FieldKind::Count) => 7_u64.into(),
                 Some(FieldKind::Size) => crate::Bytes(7).into(),
                 Some(FieldKind::Text) => "seven".to_owned().into(),
                 Some(FieldKind::Word(words)) => crate::FieldValue::Word(words[0]),

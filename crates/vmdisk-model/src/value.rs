@@ -16,6 +16,8 @@ pub enum FieldValue {
     Switch(Switch),
     /// A number.
     Number(u32),
+    /// A number that may be large.
+    Count(u64),
     /// A size.
     Size(Bytes),
     /// Text, such as a serial number.
@@ -32,6 +34,7 @@ impl std::fmt::Display for FieldValue {
             FieldValue::Set => f.write_str("on"),
             FieldValue::Switch(switch) => switch.fmt(f),
             FieldValue::Number(number) => number.fmt(f),
+            FieldValue::Count(count) => count.fmt(f),
             FieldValue::Size(size) => size.fmt(f),
             FieldValue::Text(text) => f.write_str(text),
             FieldValue::Word(word) => f.write_str(word),
@@ -59,6 +62,8 @@ impl FieldValue {
             (FieldValue::Size(size), FieldKind::Number) => {
                 u32::try_from(size.0).ok().map(FieldValue::Number)
             }
+            (FieldValue::Size(size), FieldKind::Count) => Some(size.0.into()),
+            (FieldValue::Count(count), FieldKind::Size) => Some(Bytes(count).into()),
             (FieldValue::Number(number), FieldKind::Size) => Some(Bytes(number.into()).into()),
             (value, _) => Some(value),
         }
@@ -74,6 +79,8 @@ pub enum FieldKind {
     Switch,
     /// [`FieldValue::Number`].
     Number,
+    /// [`FieldValue::Count`].
+    Count,
     /// [`FieldValue::Size`].
     Size,
     /// [`FieldValue::Text`].
@@ -209,6 +216,7 @@ macro_rules! optional_values {
 optional_values! {
     Switch = Switch;
     u32 = Number;
+    u64 = Count;
     Bytes = Size;
     String = Text;
     IoThreadId = IoThread;

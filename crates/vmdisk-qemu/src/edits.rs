@@ -267,7 +267,11 @@ impl Editor<'_> {
                 NewValue::Word(disk(field).qemu_word(word))
             }
             // An iothread is an object of its own, and a share takes more than a property.
-            FieldKind::IoThread | FieldKind::Flag | FieldKind::Size | FieldKind::Structure => {
+            FieldKind::IoThread
+            | FieldKind::Flag
+            | FieldKind::Count
+            | FieldKind::Size
+            | FieldKind::Structure => {
                 return None;
             }
         };

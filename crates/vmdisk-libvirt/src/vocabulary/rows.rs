@@ -43,7 +43,14 @@ const fn attribute_of(row: &'static FieldRow, field: Field) -> AttributeSpec {
         (Some(FieldKind::Word(words)), Form::WordOr(others)) => Value::WordsAnd(words, others),
         (Some(FieldKind::Word(words)), _) => Value::Words(words),
         (
-            Some(FieldKind::Flag | FieldKind::Size | FieldKind::Text | FieldKind::Structure) | None,
+            Some(
+                FieldKind::Flag
+                | FieldKind::Count
+                | FieldKind::Size
+                | FieldKind::Text
+                | FieldKind::Structure,
+            )
+            | None,
             _,
         ) => Value::Text,
     };

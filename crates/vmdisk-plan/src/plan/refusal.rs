@@ -306,6 +306,7 @@ fn shown(value: &FieldValue) -> String {
         FieldValue::Switch(switch) => (*switch == Switch::On).to_string(),
         FieldValue::Set
         | FieldValue::Number(_)
+        | FieldValue::Count(_)
         | FieldValue::Size(_)
         | FieldValue::Text(_)
         | FieldValue::Word(_)

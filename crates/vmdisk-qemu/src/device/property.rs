@@ -66,6 +66,7 @@ pub(crate) fn json_of(row: &FieldRow, value: FieldValue) -> Json {
         FieldValue::Set => true.into(),
         FieldValue::Switch(switch) => (switch == Switch::On).into(),
         FieldValue::Number(number) => number.into(),
+        FieldValue::Count(count) => count.into(),
         FieldValue::Size(size) => size.0.into(),
         FieldValue::Text(text) => text.into(),
         FieldValue::Word(word) => row.qemu_word(word).into(),

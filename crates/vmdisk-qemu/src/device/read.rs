@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
                 self.record(at, property);
                 Some(self.iothread(text).into())
             }
-            FieldKind::Flag | FieldKind::Size | FieldKind::Structure => None,
+            FieldKind::Flag | FieldKind::Count | FieldKind::Size | FieldKind::Structure => None,
         };
         if let Some(value) = value {
             slot.set(value);
