@@ -89,5 +89,5 @@ pub use network::{
 pub use pool::{LocatedVolume, PoolType, StoragePool, StorageVolume, VolumeNotLocated, VolumeType};
 pub use size::{Bytes, SizeError};
 pub use statistics::{LatencyHistogram, Statistics};
-pub use value::{ConstKind, FieldKind, FieldType, FieldValue, Fields, kind_of};
+pub use value::{FieldKind, FieldType, FieldValue, Fields, TypedField, kind_of};
 pub use virtio::VirtioOptions;

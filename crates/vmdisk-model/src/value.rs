@@ -93,7 +93,7 @@ pub enum FieldKind {
     Structure,
 }
 
-/// A type that a field of the model has.
+/// A field of the model, whatever its type.
 pub trait FieldType {
     /// Which values it can have.
     fn kind(&self) -> FieldKind;
@@ -108,156 +108,107 @@ pub trait FieldType {
     fn set(&mut self, value: FieldValue) -> bool;
 }
 
-/// The kind of a type, for tables that are made at compile time.
-pub trait ConstKind {
+/// A type that a field of the model has; each is a [`FieldType`].
+pub trait TypedField {
     /// Which values it can have.
     const KIND: FieldKind;
+
+    /// The value.
+    fn value(&self) -> Option<FieldValue>;
+
+    /// True if there is one.
+    fn is_some_value(&self) -> bool {
+        self.value().is_some()
+    }
+
+    /// Sets the value, if it is of this type.
+    fn set_value(&mut self, value: FieldValue) -> Option<()>;
+}
+
+impl<T: TypedField> FieldType for T {
+    fn kind(&self) -> FieldKind {
+        T::KIND
+    }
+
+    fn get(&self) -> Option<FieldValue> {
+        self.value()
+    }
+
+    fn is_set(&self) -> bool {
+        self.is_some_value()
+    }
+
+    fn set(&mut self, value: FieldValue) -> bool {
+        self.set_value(value).is_some()
+    }
 }
 
 /// The kind of the field that a function leads to; the function is never called.
-pub const fn kind_of<S, T: ConstKind>(_: fn(&S) -> &T) -> FieldKind {
+pub const fn kind_of<S, T: TypedField>(_: fn(&S) -> &T) -> FieldKind {
     T::KIND
 }
 
-impl FieldType for bool {
-    fn kind(&self) -> FieldKind {
-        Self::KIND
-    }
+impl TypedField for bool {
+    const KIND: FieldKind = FieldKind::Flag;
 
-    fn get(&self) -> Option<FieldValue> {
+    fn value(&self) -> Option<FieldValue> {
         self.then_some(FieldValue::Set)
     }
 
-    fn is_set(&self) -> bool {
-        *self
-    }
-
-    fn set(&mut self, value: FieldValue) -> bool {
-        let is_mine = value == FieldValue::Set;
-        *self |= is_mine;
-        is_mine
+    fn set_value(&mut self, value: FieldValue) -> Option<()> {
+        *self |= value == FieldValue::Set;
+        (value == FieldValue::Set).then_some(())
     }
 }
 
-impl ConstKind for bool {
-    const KIND: FieldKind = FieldKind::Flag;
-}
-
-/// A switch of a spec.
-impl FieldType for Option<bool> {
-    fn kind(&self) -> FieldKind {
-        Self::KIND
-    }
-
-    fn get(&self) -> Option<FieldValue> {
-        self.map(FieldValue::from)
-    }
-
-    fn is_set(&self) -> bool {
-        self.is_some()
-    }
-
-    fn set(&mut self, value: FieldValue) -> bool {
-        let FieldValue::Switch(switch) = value else {
-            return false;
-        };
-        *self = Some(switch == Switch::On);
-        true
-    }
-}
-
-impl ConstKind for Option<bool> {
-    const KIND: FieldKind = FieldKind::Switch;
-}
-
-impl From<bool> for FieldValue {
-    fn from(is_on: bool) -> Self {
-        FieldValue::Switch(if is_on { Switch::On } else { Switch::Off })
-    }
-}
-
-/// Makes an optional value a field, given the pattern of its [`FieldValue`].
+/// Makes an optional value a field: its kind, and how it becomes a [`FieldValue`] and is found in one.
 macro_rules! optional_values {
-    ($($type:ty = $kind:ident;)+) => {$(
-        impl ConstKind for Option<$type> {
-            const KIND: FieldKind = FieldKind::$kind;
-        }
+    ($($type:ty: $kind:expr, $of:expr, $pattern:pat => $value:expr;)+) => {$(
+        impl TypedField for Option<$type> {
+            const KIND: FieldKind = $kind;
 
-        impl FieldType for Option<$type> {
-            fn kind(&self) -> FieldKind {
-                Self::KIND
+            fn value(&self) -> Option<FieldValue> {
+                self.clone().map(FieldValue::from)
             }
 
-            fn get(&self) -> Option<FieldValue> {
-                self.clone().map(FieldValue::$kind)
-            }
-
-            fn is_set(&self) -> bool {
-                self.is_some()
-            }
-
-            fn set(&mut self, value: FieldValue) -> bool {
-                let FieldValue::$kind(value) = value else {
-                    return false;
+            fn set_value(&mut self, value: FieldValue) -> Option<()> {
+                let $pattern = value else {
+                    return None;
                 };
-                *self = Some(value);
-                true
+                *self = Some($value?);
+                Some(())
             }
         }
 
         impl From<$type> for FieldValue {
             fn from(value: $type) -> Self {
-                FieldValue::$kind(value)
+                let of: fn($type) -> FieldValue = $of;
+                of(value)
             }
         }
     )+};
 }
 
 optional_values! {
-    Switch = Switch;
-    u32 = Number;
-    u64 = Count;
-    Bytes = Size;
-    String = Text;
-    IoThreadId = IoThread;
+    Switch: FieldKind::Switch, FieldValue::Switch, FieldValue::Switch(it) => Some(it);
+    u32: FieldKind::Number, FieldValue::Number, FieldValue::Number(it) => Some(it);
+    u64: FieldKind::Count, FieldValue::Count, FieldValue::Count(it) => Some(it);
+    Bytes: FieldKind::Size, FieldValue::Size, FieldValue::Size(it) => Some(it);
+    String: FieldKind::Text, FieldValue::Text, FieldValue::Text(it) => Some(it);
+    IoThreadId: FieldKind::IoThread, FieldValue::IoThread, FieldValue::IoThread(it) => Some(it);
+    // A switch of a spec.
+    bool: FieldKind::Switch, |is_on| FieldValue::Switch(if is_on { Switch::On } else { Switch::Off }),
+        FieldValue::Switch(it) => Some(it == Switch::On);
 }
 
-/// Makes an optional word of a `wire_enum!` a field.
+/// Makes optional words of `wire_enum!` fields.
 macro_rules! optional_words {
-    ($($type:ty),+ $(,)?) => {$(
-        impl ConstKind for Option<$type> {
-            const KIND: FieldKind = FieldKind::Word(<$type>::WORDS);
+    ($($type:ident),+ $(,)?) => {
+        optional_values! {
+            $($type: FieldKind::Word($type::WORDS), |it| FieldValue::Word(it.as_wire()),
+                FieldValue::Word(word) => $type::from_wire(word);)+
         }
-
-        impl FieldType for Option<$type> {
-            fn kind(&self) -> FieldKind {
-                Self::KIND
-            }
-
-            fn get(&self) -> Option<FieldValue> {
-                self.map(FieldValue::from)
-            }
-
-            fn is_set(&self) -> bool {
-                self.is_some()
-            }
-
-            fn set(&mut self, value: FieldValue) -> bool {
-                let FieldValue::Word(word) = value else {
-                    return false;
-                };
-                let value = <$type>::from_wire(word);
-                *self = value.or(*self);
-                value.is_some()
-            }
-        }
-
-        impl From<$type> for FieldValue {
-            fn from(value: $type) -> Self {
-                FieldValue::Word(value.as_wire())
-            }
-        }
-    )+};
+    };
 }
 
 optional_words!(
@@ -282,26 +233,20 @@ optional_words!(
 /// Makes a type of more than one value a field, given when it is set.
 macro_rules! structures {
     ($($type:ty, $is_set:expr;)+) => {$(
-        impl ConstKind for $type {
+        impl TypedField for $type {
             const KIND: FieldKind = FieldKind::Structure;
-        }
 
-        impl FieldType for $type {
-            fn kind(&self) -> FieldKind {
-                Self::KIND
-            }
-
-            fn get(&self) -> Option<FieldValue> {
+            fn value(&self) -> Option<FieldValue> {
                 None
             }
 
-            fn is_set(&self) -> bool {
+            fn is_some_value(&self) -> bool {
                 let is_set: fn(&$type) -> bool = $is_set;
                 is_set(self)
             }
 
-            fn set(&mut self, _: FieldValue) -> bool {
-                false
+            fn set_value(&mut self, _: FieldValue) -> Option<()> {
+                None
             }
         }
     )+};
