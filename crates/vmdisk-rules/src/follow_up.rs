@@ -1,0 +1,24 @@
+//! Findings that a fix may bring with it.
+
+/// A finding that may appear after a fix, although it was not there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FollowUp {
+    /// The rule whose fix it is.
+    pub fixed: &'static str,
+    /// The rule that reports something after it.
+    pub appears: &'static str,
+    /// Why this is no harm.
+    pub why: &'static str,
+}
+
+/// All that may follow a fix; whatever else appears makes `vmdisk::fix` undo it.
+///
+/// A safe fix of one file has no row here: a test holds every rule to that, and each row to its need.
+pub const FOLLOW_UPS: &[FollowUp] = &[];
+
+/// True if a finding of the rule `appears` may follow a fix of the rule `fixed`.
+pub fn may_follow(fixed: &str, appears: &str) -> bool {
+    FOLLOW_UPS
+        .iter()
+        .any(|row| row.fixed == fixed && row.appears == appears)
+}
