@@ -14,7 +14,18 @@ pub struct FollowUp {
 /// All that may follow a fix; whatever else appears makes `vmdisk::fix` undo it.
 ///
 /// A safe fix of one file has no row here: a test holds every rule to that, and each row to its need.
-pub const FOLLOW_UPS: &[FollowUp] = &[];
+pub const FOLLOW_UPS: &[FollowUp] = &[
+    FollowUp {
+        fixed: "discard-missing-thin",
+        appears: "migration-discard-granularity-differs",
+        why: "compares several hosts; before, the disk gave no space back on any of them",
+    },
+    FollowUp {
+        fixed: "iothread-unsupported-bus",
+        appears: "iothread-unused",
+        why: "the disk was the only one that named the iothread; whether another disk is to use it is for a person to say",
+    },
+];
 
 /// True if a finding of the rule `appears` may follow a fix of the rule `fixed`.
 pub fn may_follow(fixed: &str, appears: &str) -> bool {

@@ -41,6 +41,7 @@ mod policy;
 mod remedy;
 mod rule;
 mod rules;
+mod serial;
 mod target_names;
 mod thin;
 
