@@ -2,12 +2,14 @@
 
 mod forms;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use vmdisk::rules::{Example, RULES};
-use vmdisk::{Facts, Fleet, HostIndex, LintOptions, Policy, Target, read};
+use vmdisk::{
+    Facts, FixScope, Fleet, HostIndex, LintOptions, LintReport, Policy, Target, fix, lint, read,
+};
 
 pub use forms::Syntax;
 
@@ -57,6 +59,45 @@ impl FixCase {
                 })
             }
         }
+    }
+}
+
+/// A text after its fixes.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    /// The text.
+    pub after: String,
+    /// The rules that reported more before.
+    pub rules: BTreeSet<&'static str>,
+}
+
+impl FixCase {
+    /// Fixes the text for a target; `None` if nothing is changed.
+    ///
+    /// # Panics
+    /// If the text cannot be read.
+    pub fn changed(&self, scope: FixScope, target: &Target) -> Option<Changed> {
+        let case = FixCase {
+            target: target.clone(),
+            ..self.clone()
+        };
+        case.with_options(|options| {
+            let before = lint(&read(&self.text).expect("cases are read"), options);
+            if before.diagnostics.iter().all(|found| found.fix.is_none()) {
+                return None;
+            }
+            let fixed = fix(&self.text, options, scope).expect("cases are read");
+            let count = |report: &LintReport, rule: &str| {
+                let found = report.diagnostics.iter();
+                found.filter(|found| found.rule.name == rule).count()
+            };
+            let rules = before.diagnostics.iter().map(|found| found.rule.name);
+            let rules = rules.filter(|rule| count(&before, rule) > count(&fixed.report, rule));
+            (fixed.document.text != self.text).then(|| Changed {
+                rules: rules.collect(),
+                after: fixed.document.text,
+            })
+        })
     }
 }
 

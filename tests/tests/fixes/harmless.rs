@@ -3,8 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk::rules::{FOLLOW_UPS, Severity};
-use vmdisk::{Diagnostic, FixScope, LintOptions, LintReport, fix, lint, read};
+use vmdisk::{Diagnostic, FixFailure, FixScope, LintOptions, LintReport, fix, lint, read};
 use vmdisk_tests::fix_cases::{FixCase, Syntax, by_syntax, fix_cases};
+
+/// Fixes that are undone where a guest may run on several hosts: each rule sees one of them, and only the text after the
+/// fix shows what it means on the others. The rule whose fix it is, and the rule that would report something then.
+const UNDONE_FOR_SEVERAL_HOSTS: [(&str, &str, &str); 1] = [(
+    "discard-missing-thin",
+    "qcow2-discard-corruption",
+    "one of the hosts has a QEMU that corrupts images by discards",
+)];
 
 /// Findings of one rule about one disk.
 type Counts = BTreeMap<(&'static str, Option<usize>), Vec<Severity>>;
@@ -45,6 +53,7 @@ struct Seen {
     syntaxes: Vec<Syntax>,
     changed: Vec<Syntax>,
     needed: BTreeSet<(&'static str, &'static str)>,
+    undone: BTreeSet<(&'static str, &'static str)>,
     wrong: Vec<String>,
 }
 
@@ -68,6 +77,14 @@ fn try_case(case: &FixCase, scope: FixScope, options: &LintOptions<'_>, seen: &m
     let fixed = fix(&case.text, options, scope).expect("it was read before");
     let after = &fixed.document.text;
     for failed in &fixed.failed {
+        let row = UNDONE_FOR_SEVERAL_HOSTS.iter().find(|(rule, appears, _)| {
+            let is_it = matches!(&failed.why, FixFailure::NewFinding { rule, .. } if rule.name == *appears);
+            *rule == failed.rule.name && is_it && case.facts.len() > 1
+        });
+        if let Some((rule, appears, _)) = row {
+            seen.undone.insert((rule, appears));
+            continue;
+        }
         wrong(format!("{} {}: {}", failed.rule.name, failed.title, failed.why), after);
     }
     if *after == case.text {
@@ -124,4 +141,5 @@ fn a_fix_makes_nothing_worse_in_any_syntax() {
         .filter(|row| !seen.needed.contains(&(row.fixed, row.appears)))
         .collect();
     assert!(idle.is_empty(), "rows that nothing needs: {idle:#?}");
+    assert_eq!(seen.undone.len(), UNDONE_FOR_SEVERAL_HOSTS.len());
 }

@@ -68,7 +68,7 @@ declare_rule! {
     ///   <name>build1</name>
     ///   <devices>
     ///     <disk type='file' device='disk'>
-    ///       <driver name='qemu' type='raw' io='threads'/>
+    ///       <driver name='qemu' type='raw' io='threads' cache='writeback'/>
     ///       <source file='/run/build/build1.img'/>
     ///       <target dev='vda' bus='virtio'/>
     ///     </disk>

@@ -1,6 +1,7 @@
 //! `serial-too-long`
 
-use vmdisk_model::{DiskField, FieldPath};
+use vmdisk_facts::Version;
+use vmdisk_model::{DiskField, FieldPath, FrontendKind};
 use vmdisk_source::ProblemKind;
 
 use super::report_problems;
@@ -17,8 +18,8 @@ declare_rule! {
     /// ## Why it matters
     /// The guest sees the first 20 bytes, and QEMU says nothing. Names under `/dev/disk/by-id` are made of those. Two
     /// disks that show the same bytes are reported by `serial-twice`. A UUID has 36 characters, so it fits SCSI and
-    /// nothing else. QEMU refuses more than 36 bytes on SCSI disks since 10.0, which is an error, and more than 20 on
-    /// NVMe disks since 11.1.
+    /// nothing else. QEMU refuses more than 36 bytes on SCSI disks since 10.0, and more than 20 on NVMe disks since
+    /// 11.1, which is an error.
     ///
     /// There is no fix: the guest would see no change, and the program that manages it (oVirt and OpenStack write the
     /// id of the volume here) would lose the rest of its id.
@@ -78,6 +79,9 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     report_problems(context, report, ProblemKind::SerialTooLong);
+    for refused in &mut report.findings {
+        refused.severity(Severity::Warning);
+    }
     for (index, disk) in context.disks() {
         let kind = context.domain.frontend_kind(disk);
         let (Some(serial), Some(most)) = (&disk.frontend.serial, serial::shown_bytes(kind)) else {
@@ -100,6 +104,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .help(format!(
                 "use at most {most} bytes, unique to each disk, unless another program finds the disk by the whole of it"
             ));
+        if kind == FrontendKind::Nvme {
+            let qemu = context.target.qemu;
+            finding
+                .note("QEMU 11.1 and later refuse it")
+                .severity(match qemu {
+                    Some(qemu) if qemu >= Version(11, 1, 0) => Severity::Error,
+                    Some(_) => Severity::Advice,
+                    None => Severity::Warning,
+                });
+        }
         if most == serial::SCSI_BYTES {
             finding
                 .note("QEMU 10.0 and later refuse it")

@@ -239,3 +239,122 @@ fn is_free(taken: &BTreeMap<usize, usize>, span: Span) -> bool {
     before.is_none_or(|(start, end)| *start != span.start && *end <= span.start)
         && after.is_none_or(|(start, _)| *start != span.start && span.end <= *start)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CACHES: [&str; 3] = ["vda", "vdb", "vdc"];
+
+    /// A guest whose disks all drop the flushes of the guest, which has a safe fix.
+    fn guest() -> String {
+        let disk = |target: &&str| {
+            format!(
+                "<disk type='file'><driver name='qemu' type='raw' cache='unsafe'/><source file='/srv/{target}'/>\
+                 <target dev='{target}' bus='virtio'/></disk>"
+            )
+        };
+        let disks: String = CACHES.iter().map(disk).collect();
+        format!("<domain type='kvm'><name>a</name><devices>{disks}</devices></domain>")
+    }
+
+    /// Fixes the guest with a reader that turns the text after a fix into another one.
+    fn fix_with(spoil: impl Fn(&str) -> String) -> Fixed {
+        let document = read(&guest()).unwrap();
+        let read_again = |text: &str| read(&spoil(text));
+        fix_document(
+            document,
+            &read_again,
+            &LintOptions::default(),
+            FixScope::Safe,
+        )
+    }
+
+    /// The disks whose cache mode was fixed.
+    fn fixed_disks(fixed: &Fixed) -> Vec<&'static str> {
+        let disks = fixed.document.domain().disks.iter().zip(CACHES);
+        disks
+            .filter(|(disk, _)| disk.backend.cache == Some(vmdisk_model::CacheMode::Writeback))
+            .map(|(_, name)| name)
+            .collect()
+    }
+
+    #[test]
+    fn a_fix_without_effect_is_undone_alone_and_reported() {
+        // The second disk cannot be fixed.
+        let fixed = fix_with(|text| {
+            let (first, rest) = text.split_once("/srv/vda").unwrap();
+            let (second, third) = rest.split_once("/srv/vdb").unwrap();
+            let second = second.replace("'writeback'", "'unsafe'");
+            format!("{first}/srv/vda{second}/srv/vdb{third}")
+        });
+        assert_eq!(fixed_disks(&fixed), ["vda", "vdc"]);
+        assert_eq!(fixed.mended.len(), 2);
+        let [failed] = &fixed.failed[..] else {
+            panic!("{:?}", fixed.failed)
+        };
+        assert_eq!(
+            (failed.rule.name, &failed.why),
+            ("cache-unsafe", &FixFailure::StillReported)
+        );
+        let left = fixed.report.diagnostics.iter();
+        let left: Vec<_> = left
+            .filter(|found| found.rule.name == "cache-unsafe")
+            .collect();
+        assert_eq!(left.len(), 1);
+        assert!(left[0].fix.is_none());
+        let note = "its fix was undone: the same is reported after it";
+        assert!(left[0].notes.iter().any(|said| said == note));
+    }
+
+    #[test]
+    fn a_fix_that_leaves_no_readable_text_is_undone_alone() {
+        let fixed = fix_with(|text| {
+            let (_, rest) = text.split_once("/srv/vdb").unwrap();
+            match rest.contains("'writeback'") {
+                true => text.replace("</domain>", ""),
+                false => text.to_owned(),
+            }
+        });
+        assert_eq!(fixed_disks(&fixed), ["vda", "vdb"]);
+        let [failed] = &fixed.failed[..] else {
+            panic!("{:?}", fixed.failed)
+        };
+        assert!(matches!(failed.why, FixFailure::Unreadable(_)));
+        assert_eq!(failed.at.disk(), Some(2));
+    }
+
+    #[test]
+    fn a_fix_that_brings_a_finding_is_undone_alone_wherever_the_finding_is() {
+        // Fixing the first disk gives the last a native mode that needs O_DIRECT.
+        let fixed = fix_with(|text| {
+            let (first, rest) = text.split_once("/srv/vda").unwrap();
+            if !first.contains("'writeback'") {
+                return text.to_owned();
+            }
+            let (middle, last) = rest.split_once("/srv/vdb").unwrap();
+            let last = last.replacen("type='raw' ", "type='raw' io='native' ", 1);
+            format!("{first}/srv/vda{middle}/srv/vdb{last}")
+        });
+        assert_eq!(fixed_disks(&fixed), ["vdb", "vdc"]);
+        let [failed] = &fixed.failed[..] else {
+            panic!("{:?}", fixed.failed)
+        };
+        assert_eq!(failed.at.disk(), Some(0));
+        let FixFailure::NewFinding { rule, .. } = &failed.why else {
+            panic!("{:?}", failed.why)
+        };
+        assert_eq!(rule.name, "native-without-direct");
+    }
+
+    #[test]
+    fn texts_that_are_tried_are_few_where_each_fix_fails() {
+        let count = std::cell::Cell::new(0);
+        let fixed = fix_with(|text| {
+            count.set(count.get() + 1);
+            text.replace("'writeback'", "'unsafe'")
+        });
+        assert_eq!((fixed.mended.len(), fixed.failed.len()), (0, 3));
+        assert_eq!(count.get(), 1);
+    }
+}
