@@ -220,7 +220,7 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
         default_iothread,
         iothreads,
         tuned_iothreads: _, // kept in `cputune`
-        controllers: _, // written by `write_devices`, as the disks are
+        controllers: _,     // written by `write_devices`, as the disks are
         disks: _,
         scsi_host_devices: _, // kept among the devices
     } = domain;

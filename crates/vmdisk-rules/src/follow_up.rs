@@ -33,6 +33,6 @@ pub const FOLLOW_UPS: &[FollowUp] = &[
 pub fn may_follow(fixed: &str, appears: &str) -> bool {
     appears == "allowance-unused"
         || FOLLOW_UPS
-        .iter()
-        .any(|row| row.fixed == fixed && row.appears == appears)
+            .iter()
+            .any(|row| row.fixed == fixed && row.appears == appears)
 }

@@ -162,7 +162,10 @@ fn as_words(file: &str) -> String {
     };
     for line in file.lines() {
         let line = line.trim();
-        if let Some(group) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+        if let Some(group) = line
+            .strip_prefix('[')
+            .and_then(|line| line.strip_suffix(']'))
+        {
             end(&mut option);
             let (name, id) = group.split_once(' ').unwrap_or((group, ""));
             let id = id.trim_matches('"');

@@ -140,7 +140,10 @@ fn of_rules() -> Vec<FixCase> {
     let mut cases = Vec::new();
     for rule in RULES {
         for (nth, example) in rule.examples().into_iter().enumerate() {
-            if !["xml", "args"].iter().any(|language| example.says(language)) {
+            if !["xml", "args"]
+                .iter()
+                .any(|language| example.says(language))
+            {
                 continue;
             }
             let facts = example.values_of("facts-").into_iter().map(|name| {

@@ -420,7 +420,10 @@ pub(crate) const BREAKS: &[Break] = &[
                 .with("iothreads", "1-7")
                 .with("scheduler", "batch")
         };
-        guest.domain.children.push(Element::new("cputune").around(row));
+        guest
+            .domain
+            .children
+            .push(Element::new("cputune").around(row));
     }),
     ("iothread '…' not defined in iothreadid", |guest, dice| {
         mapped(guest, dice, &[(3, &[])]);

@@ -61,7 +61,12 @@ fn what_libvirt_accepts_it_accepts_after_every_fix() {
             libvirt.version,
             after.len()
         );
-        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(
+            wrong.is_empty(),
+            "{} wrong:\n{}",
+            wrong.len(),
+            wrong.join("\n")
+        );
         assert!(kept > 100, "{kept}");
     }
 }

@@ -101,7 +101,12 @@ fn starts(build: &QemuBuild, syntax: Syntax, text: &str, folder: &Path) -> Optio
         | Syntax::BlockdevJson
         | Syntax::BlockdevPairs => {
             let options = text.strip_prefix("qemu-system-x86_64 ")?;
-            let line = format!("exec {} {} {}", emulator.display(), options.trim_end(), common.join(" "));
+            let line = format!(
+                "exec {} {} {}",
+                emulator.display(),
+                options.trim_end(),
+                common.join(" ")
+            );
             let mut command = Command::new("sh");
             command.arg("-c").arg(line);
             command
@@ -206,6 +211,11 @@ fn what_qemu_starts_it_starts_after_every_fix() {
             by_syntax(tried)
         );
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert!(kept.iter().sum::<usize>() > 50, "{kept:?}");
 }

@@ -4,8 +4,8 @@ use vmdisk::model::{DiskField, FieldPath};
 use vmdisk::rules::find;
 use vmdisk::source::{Edit, LineIndex, Span};
 use vmdisk::{
-    AllowedBy, Applicability, Confidence, Diagnostic, DiskIdentity, FailedFix, FixFailure, Place, RelatedPlace,
-    ResolvedFix, Severity,
+    AllowedBy, Applicability, Confidence, Diagnostic, DiskIdentity, FailedFix, FixFailure, Place,
+    RelatedPlace, ResolvedFix, Severity,
 };
 
 use crate::exit::Exit;

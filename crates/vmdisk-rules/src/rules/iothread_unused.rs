@@ -123,8 +123,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         (Some(user), Some(id)) => format!("write iothread='{id}' on the driver of {}", user.words),
         (None, _) | (_, None) => "remove the iothreads that nothing needs".to_owned(),
     };
-    let tuned = |index: &&usize| domain.tuned_iothreads.contains(&domain.iothreads[**index].id);
-    let mut kept = left.iter().filter(tuned).map(|index| domain.iothreads[*index].id).peekable();
+    let tuned = |index: &&usize| {
+        domain
+            .tuned_iothreads
+            .contains(&domain.iothreads[**index].id)
+    };
+    let mut kept = left
+        .iter()
+        .filter(tuned)
+        .map(|index| domain.iothreads[*index].id)
+        .peekable();
     if kept.peek().is_some() {
         help.push_str(", with the rows of <cputune> that name them");
         finding.note(format!(
@@ -136,7 +144,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     finding.help(help);
     // All of them, or the same would be reported again.
-    let rest = if left.is_empty() { None } else { Some(fewer(domain, left)) };
+    let rest = if left.is_empty() {
+        None
+    } else {
+        Some(fewer(domain, left))
+    };
     match rest {
         Some(None) => return,
         Some(Some(change)) => changes.push(change),

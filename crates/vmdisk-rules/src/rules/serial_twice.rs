@@ -115,6 +115,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("shown by a disk above")
             .related(at(first), "here first")
-            .help("give each disk a serial number of its own, which differs in what the guest sees");
+            .help(
+                "give each disk a serial number of its own, which differs in what the guest sees",
+            );
     }
 }

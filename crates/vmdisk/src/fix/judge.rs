@@ -90,11 +90,7 @@ fn is_worse(before: &[Severity], after: &[Severity]) -> bool {
 }
 
 /// Compares the findings before and after fixes of the findings in `batch`.
-pub(super) fn judge(
-    before: &LintReport,
-    after: &LintReport,
-    batch: &[&Seen],
-) -> Result<(), Blame> {
+pub(super) fn judge(before: &LintReport, after: &LintReport, batch: &[&Seen]) -> Result<(), Blame> {
     let old = counted(before);
     let new = counted(after);
     let mut fixed: HashMap<(&'static str, FieldPath), Vec<usize>> = HashMap::new();
@@ -117,7 +113,8 @@ pub(super) fn judge(
         if is_worse(was, is) {
             let near = by_disk.get(&seen.disk).map_or(&[][..], Vec::as_slice);
             let is_expected = if seen.disk.is_some() && !near.is_empty() {
-                near.iter().any(|nth| may_follow(batch[*nth].rule.name, key.0))
+                near.iter()
+                    .any(|nth| may_follow(batch[*nth].rule.name, key.0))
             } else {
                 rules.iter().any(|rule| may_follow(rule, key.0))
             };

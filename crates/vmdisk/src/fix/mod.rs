@@ -83,9 +83,7 @@ pub fn fix_document(
             fixer.settle(batch);
         }
         // Where others succeeded since, a fix that failed before may help now.
-        if fixer.failed.is_empty()
-            || fixer.mended.len() == before
-            || fixer.attempts >= MAX_ATTEMPTS
+        if fixer.failed.is_empty() || fixer.mended.len() == before || fixer.attempts >= MAX_ATTEMPTS
         {
             return fixer.finish();
         }
@@ -134,8 +132,7 @@ impl Fixer<'_> {
                 (Applicability::Safe, _) | (Applicability::Unsafe, FixScope::SafeAndUnsafe) => true,
                 (Applicability::Unsafe, FixScope::Safe) => false,
             };
-            let is_possible =
-                |edit: &Edit| edit.span.end <= end && is_free(&taken, edit.span);
+            let is_possible = |edit: &Edit| edit.span.end <= end && is_free(&taken, edit.span);
             if !is_wanted || !fix.edits.iter().all(is_possible) {
                 continue;
             }
