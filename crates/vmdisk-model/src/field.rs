@@ -90,6 +90,8 @@ field_enum! {
         NumaCells in Domain = "cpu/numa",
         /// Share of the host's disks.
         Blkiotune in Domain = "blkiotune",
+        /// CPUs and schedulers.
+        CpuTune in Domain = "cputune",
         /// Groups of limits.
         ThrottleGroups in Domain = "throttlegroups",
         /// Number of iothreads.

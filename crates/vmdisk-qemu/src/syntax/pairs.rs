@@ -73,7 +73,7 @@ pub(crate) fn file_name(text: &Text) -> Properties {
         whole: span,
         is_used: Cell::new(false),
     };
-    Properties::new(vec![property], Syntax::Pairs { end: span.end })
+    Properties::new(vec![property], Syntax::FileName)
 }
 
 /// `share` means `share=on` and `noshare` means `share=off` to QEMU, deprecated since 6.0.
