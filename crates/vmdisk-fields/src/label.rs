@@ -72,6 +72,7 @@ labels! {
         MemoryAccess = "access/@mode",
         NumaCells = "cpu/numa",
         Blkiotune = "blkiotune",
+        CpuTune = "cputune",
         ThrottleGroups = "throttlegroups",
         IoThreads = "iothreads",
         IoThreadIds = "iothreadids",

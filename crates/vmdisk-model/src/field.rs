@@ -85,6 +85,8 @@ field_enum! {
         NumaCells in Domain,
         /// Share of the host's disks.
         Blkiotune in Domain,
+        /// CPUs and schedulers.
+        CpuTune in Domain,
         /// Groups of limits.
         ThrottleGroups in Domain,
         /// Number of iothreads.

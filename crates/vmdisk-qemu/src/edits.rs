@@ -93,14 +93,14 @@ enum NewValue<'v> {
 }
 
 impl NewValue<'_> {
-    /// How it is written without quotes, in a place that held `kind` before.
-    fn text(&self, syntax: &Syntax) -> &str {
-        match (self, syntax) {
+    /// How it is written without quotes.
+    const fn text(&self, is_json: bool) -> &str {
+        match (self, is_json) {
             (NewValue::Word(text) | NewValue::Number(text), _) => text,
-            (NewValue::Bool(true), Syntax::Json { .. }) => "true",
-            (NewValue::Bool(false), Syntax::Json { .. }) => "false",
-            (NewValue::Bool(true), Syntax::Pairs { .. } | Syntax::Lines { .. }) => "on",
-            (NewValue::Bool(false), Syntax::Pairs { .. } | Syntax::Lines { .. }) => "off",
+            (NewValue::Bool(true), true) => "true",
+            (NewValue::Bool(false), true) => "false",
+            (NewValue::Bool(true), false) => "on",
+            (NewValue::Bool(false), false) => "off",
         }
     }
 
@@ -223,6 +223,8 @@ impl Editor<'_> {
                 let word = if switches.write_cache { "on" } else { "off" };
                 self.put_on_device(nth, field, &NewValue::Word(word))
             }
+            // The image is a node inside it, which has a setting of its own.
+            DiskField::Discard | DiskField::DetectZeroes if self.is_filter(top?) => None,
             DiskField::Discard if top.is_some_and(is_drive) => {
                 self.put_in_drive(top?, "discard", &NewValue::Word(value))
             }
@@ -315,6 +317,12 @@ impl Editor<'_> {
         })
     }
 
+    /// True if the node of an option is a filter above the image.
+    fn is_filter(&self, option: usize) -> bool {
+        let slot = self.slots.options.get(&option);
+        slot.is_some_and(|slot| matches!(slot.driver.as_str(), "throttle" | "copy-on-read"))
+    }
+
     /// True if a drive says its switches one by one, which beat a mode.
     fn has_cache_switches(&self, option: usize) -> bool {
         let mut keys = self.values_of(option, "cache.direct");
@@ -353,19 +361,16 @@ impl Editor<'_> {
     /// Replaces or adds a value.
     fn put(&mut self, option: usize, key: &str, value: &NewValue<'_>) -> Option<()> {
         let slot = self.slots.options.get(&option)?;
-        let text = value.text(&slot.syntax);
         if let Some(written) = slot.values.get(key) {
-            let was_quoted = match (&slot.syntax, written.kind) {
-                (Syntax::Json { .. }, Kind::Text) => true,
-                (
-                    Syntax::Json { .. },
-                    Kind::Plain | Kind::Number | Kind::Bool | Kind::Null | Kind::EmptyArray,
-                ) => false,
-                (Syntax::Pairs { .. } | Syntax::Lines { .. }, _) => value.is_quoted(),
+            // `file=json:{…}` has JSON inside key=value.
+            let is_json = match written.kind {
+                Kind::Plain => false,
+                Kind::Text | Kind::Number | Kind::Bool | Kind::Null | Kind::EmptyArray => true,
             };
-            if was_quoted != value.is_quoted() {
+            if is_json && (written.kind == Kind::Text) != value.is_quoted() {
                 return None;
             }
+            let text = value.text(is_json);
             self.edits.push(Edit::replace(written.span, text));
             return Some(());
         }
@@ -396,8 +401,9 @@ fn insertion(
     key: &str,
     value: &NewValue<'_>,
 ) -> Option<Edit> {
-    let text = value.text(syntax);
+    let text = value.text(matches!(syntax, Syntax::Json { .. }));
     match syntax {
+        Syntax::FileName => None,
         Syntax::Pairs { end } => Some(Edit::insert(*end, format!(",{key}={text}"))),
         Syntax::Lines { end, is_cut } => {
             let before = if *is_cut { "\n" } else { "" };

@@ -120,7 +120,7 @@ pub use document::{
     ConfigFilePart, Document, Source, breadcrumb, read, read_bytes, read_with_config_files,
 };
 pub use failure::{ReadFailure, ReadFailureKind};
-pub use fix::{FixScope, Fixed, fix};
+pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};
 pub use lint::{LintOptions, LintReport, lint, lint_tried};
 pub use losses::{Loss, losses, not_about_disks};

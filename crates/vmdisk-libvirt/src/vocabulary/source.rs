@@ -11,7 +11,7 @@ use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
 use super::rows::disk_attribute;
 use super::{ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
 
-/// What is known of a `<source>` in a disk of this type.
+/// What is known of a `<source>` in a disk of this type, or of the type that a misspelt word must stand for.
 pub fn source_of(source_type: &str) -> &'static ElementSpec {
     match source_type {
         "file" => &FILE,
@@ -23,7 +23,10 @@ pub fn source_of(source_type: &str) -> &'static ElementSpec {
         "vhostuser" => &VHOST_USER,
         "vhostvdpa" => &VHOST_VDPA,
         "ctl" => &CTL,
-        _ => &OF_UNKNOWN_TYPE,
+        _ => match vmdisk_source::nearest(source_type, SOURCE_TYPES.iter().copied()) {
+            Some(meant) => source_of(meant),
+            None => &OF_UNKNOWN_TYPE,
+        },
     }
 }
 

@@ -124,6 +124,7 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
         controllers,
         disks: _,
         scsi_host_devices: _, // no disks
+        tuned_iothreads: _,   // in `<cputune>`, of which nothing else is read
     } = domain;
     let at = FieldPath::Domain;
     let guest_type = match domain_type {
