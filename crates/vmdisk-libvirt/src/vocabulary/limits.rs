@@ -1,6 +1,6 @@
 //! Limits of a disk and of a throttle group, which have the same elements.
 
-use vmdisk_fields::{LimitRow, limit};
+use vmdisk_fields::{LimitRow, Since, limit};
 use vmdisk_model::LimitField;
 
 use super::Field::{Iotune, ThrottleGroup};
@@ -11,6 +11,10 @@ const fn row(field: LimitField) -> &'static LimitRow {
     limit(field).expect("a limit has a row")
 }
 
+const fn since(field: LimitField) -> Since {
+    row(field).since
+}
+
 macro_rules! limits {
     ($($name:ident = $content:expr, $field:ident;)+) => {
         $(static $name: ElementSpec =
@@ -18,7 +22,7 @@ macro_rules! limits {
 
         /// libvirt `<iotune>`.
         pub(super) static IOTUNE: ElementSpec = ElementSpec::new("iotune").children(&[
-            $(child(row(LimitField::$field).since, &$name).is(Iotune(LimitField::$field)),)+
+            $(child(since(LimitField::$field), &$name).is(Iotune(LimitField::$field)),)+
         ]);
 
         /// libvirt `throttlegroups/throttlegroup`.
