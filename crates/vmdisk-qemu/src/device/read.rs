@@ -138,13 +138,8 @@ impl<'a> Reader<'a> {
         if !crate::reader::is_open(name) {
             let at = FieldPath::Disk(nth, DiskField::Source);
             let message = format!("no node and no -drive is called `{name}`");
-            let known: Vec<&str> = self
-                .nodes
-                .keys()
-                .chain(self.drives.keys())
-                .copied()
-                .collect();
-            let near = vmdisk_source::nearest(name, known);
+            let known = self.nodes.keys().chain(self.drives.keys()).copied();
+            let near = self.suggestions.nearest(name, known);
             let span = drive.span;
             let problem = self.problem(ProblemKind::MissingValue, at, span, message);
             problem.help = Some(match near {

@@ -78,6 +78,11 @@ impl Properties {
         }
     }
 
+    /// The number of values.
+    pub(crate) const fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// All values, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Property> {
         self.list.iter()
