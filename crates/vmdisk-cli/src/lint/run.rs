@@ -224,7 +224,10 @@ fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
     let mut message = Message::error(format!("could not be fixed: {error}")).at(place);
     message.help = match error {
         ReplaceError::Changed => Some("run the same command again".to_owned()),
-        ReplaceError::Ownership(_) => Some("run it as the owner of the file".to_owned()),
+        ReplaceError::Linked(_) => {
+            Some("write the result with -o to another file, or remove the other names".to_owned())
+        }
+        ReplaceError::Attributes(_) => Some("run it as the owner of the file".to_owned()),
         ReplaceError::Io(_) => None,
     };
     Box::new(message)
