@@ -293,7 +293,12 @@ fn finish(
     }
     for checked in &all {
         if let Err(message) = &checked.outcome {
-            io.say(&format!("{}\n", message.render(colors.stderr)));
+            io.say(&match args.format {
+                LintFormat::Concise => concise::failure(&checked.path, message),
+                LintFormat::Full | LintFormat::Json | LintFormat::Sarif | LintFormat::Github => {
+                    format!("{}\n", message.render(colors.stderr))
+                }
+            });
         }
     }
     if args.verbose {
