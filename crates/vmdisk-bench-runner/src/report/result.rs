@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::latency::{self, Distribution, Operation};
 use super::remarks;
@@ -155,19 +156,7 @@ impl BenchResult {
             );
             return Err(wrong(None, message));
         }
-        if let Some(problem) = written.header.problem() {
-            return Err(wrong(None, problem));
-        }
-        let count = written.header.plan.cells.len();
-        let is_whole = written.cells.len() == count
-            && written.samples.iter().all(|sample| sample.cell.0 < count);
-        if !is_whole {
-            return Err(wrong(
-                None,
-                "its cells are not those of its plan".to_owned(),
-            ));
-        }
-        Ok(written.concluded())
+        written.concluded().map_err(|problem| wrong(None, problem))
     }
 
     /// The result as JSON, which `vmdisk schema bench` describes.
@@ -272,8 +261,25 @@ struct WrittenCell {
     failures: u32,
 }
 
+impl<'de> Deserialize<'de> for BenchResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Written::deserialize(deserializer)?;
+        written.concluded().map_err(D::Error::custom)
+    }
+}
+
 impl Written {
-    fn concluded(self) -> BenchResult {
+    /// The result, or the first inconsistency.
+    fn concluded(self) -> Result<BenchResult, String> {
+        if let Some(problem) = self.header.problem() {
+            return Err(problem);
+        }
+        let count = self.header.plan.cells.len();
+        let is_whole =
+            self.cells.len() == count && self.samples.iter().all(|sample| sample.cell.0 < count);
+        if !is_whole {
+            return Err("its cells are not those of its plan".to_owned());
+        }
         let Written {
             schema_version: _,
             header,
@@ -294,7 +300,7 @@ impl Written {
             round.round > 0 && measured.count() >= expected.count()
         };
         let complete = rounds.iter().filter(is_complete).count();
-        Raw {
+        Ok(Raw {
             ended,
             complete: u32::try_from(complete).unwrap_or(u32::MAX),
             rounds,
@@ -302,7 +308,7 @@ impl Written {
             left_out,
             failures,
         }
-        .concluded(header)
+        .concluded(header))
     }
 }
 

@@ -3,21 +3,20 @@
 use vmdisk_bench_runner::report::{Change, compare};
 
 use super::args::{CompareArgs, CompareFormat};
-use super::report::read;
+use super::report::{in_lines, read};
 use super::stop;
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver;
-use crate::sanitize;
 use crate::stop::Stop;
 
 /// Compares two runs that differ in one thing, or refuses with the differences.
 pub(super) fn run(args: &CompareArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
-    let first = read(&args.first)?;
-    let second = read(&args.second)?;
+    let first = in_lines(&read(&args.first)?)?;
+    let second = in_lines(&read(&args.second)?)?;
     let compared = compare(&first, &second, args.tolerance).map_err(stop)?;
     let text = match args.format {
-        CompareFormat::Text => sanitize::lines(&compared.text()).into_owned(),
+        CompareFormat::Text => compared.text(),
         CompareFormat::Json => compared.to_json(),
         CompareFormat::Html => compared.html(),
     };

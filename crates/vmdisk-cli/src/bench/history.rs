@@ -3,11 +3,10 @@
 use vmdisk_bench_runner::report::{history_html, history_text};
 
 use super::args::{HistoryArgs, HistoryFormat};
-use super::report::read;
+use super::report::{in_lines, read};
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver;
-use crate::sanitize;
 use crate::stop::Stop;
 
 /// Shows several runs of a plan, the oldest first.
@@ -15,10 +14,10 @@ pub(super) fn run(args: &HistoryArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let results = args
         .runs
         .iter()
-        .map(|run| read(run))
+        .map(|run| in_lines(&read(run)?))
         .collect::<Result<Vec<_>, Stop>>()?;
     let text = match args.format {
-        HistoryFormat::Text => sanitize::lines(&history_text(&results)).into_owned(),
+        HistoryFormat::Text => history_text(&results),
         HistoryFormat::Html => history_html(&results),
     };
     deliver(io, args.output.as_deref(), &text)?;
