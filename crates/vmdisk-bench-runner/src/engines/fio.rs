@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::{
     Access, Amount, BlockLoad, Direction, Error, InstallReplay, Latency, Load, Measurement,
-    Semantics, SeriesPoint, Workload,
+    PERCENTILES, Semantics, SeriesPoint, Workload,
 };
 
 /// The name of the job that is measured.
@@ -66,6 +66,15 @@ impl IoEngine {
     }
 }
 
+/// A job file that grows line by line.
+struct JobText(String);
+
+impl JobText {
+    fn line(&mut self, key: &str, value: &dyn std::fmt::Display) {
+        let _ = writeln!(self.0, "{key}={value}");
+    }
+}
+
 /// The text of a job.
 pub(crate) fn job(
     workload: &Workload,
@@ -74,121 +83,118 @@ pub(crate) fn job(
     seed: u64,
     log: Option<&str>,
 ) -> String {
-    let Workload {
-        name: _,
-        load,
-        amount,
-        ramp_seconds,
-        metric: _,
-    } = workload;
-    let mut text = String::from("[global]\nthread=1\ngroup_reporting=1\n");
-    let mut line = |key: &str, value: &dyn std::fmt::Display| {
-        let _ = writeln!(text, "{key}={value}");
-    };
-    line("randseed", &(seed >> 1));
-    line("lat_percentiles", &1);
-    line("percentile_list", &"50:90:99:99.9");
+    let mut text = JobText(String::from("[global]\nthread=1\ngroup_reporting=1\n"));
+    text.line("randseed", &(seed >> 1));
+    text.line("lat_percentiles", &1);
+    text.line("percentile_list", &PERCENTILES.join(":"));
     if let Some(log) = log {
-        line("write_iops_log", &log);
-        line("log_avg_msec", &INTERVAL_MS);
-        line("per_job_logs", &0);
+        text.line("write_iops_log", &log);
+        text.line("log_avg_msec", &INTERVAL_MS);
+        text.line("per_job_logs", &0);
     }
-    match load {
-        Load::Blocks(BlockLoad {
-            access,
-            block_bytes,
-            depth,
-            jobs,
-            sync_every,
-            ends_with_sync,
-            is_blocking,
-            rate,
-        }) => {
-            let is_nbd = matches!(target, Target::Nbd { .. });
-            let name = match (is_nbd, is_blocking) {
-                (true, _) => "nbd",
-                (false, true) => "psync",
-                (false, false) => engine.name(),
-            };
-            line("ioengine", &name);
-            if !is_nbd {
-                let is_buffered = matches!(
-                    target,
-                    Target::File {
-                        is_buffered: true,
-                        ..
-                    }
-                );
-                line("direct", &u8::from(!is_buffered));
-                if is_buffered && access.writes() {
-                    line("end_fsync", &1);
-                }
-                line("allow_file_create", &0);
-            }
-            line("rw", &words(*access));
-            if *access == Access::RandomMixed {
-                line("rwmixread", &70);
-            }
-            line("bs", block_bytes);
-            line("iodepth", depth);
-            line("numjobs", jobs);
-            // Fresh data each time: what repeats may be stored as nothing.
-            line("randrepeat", &0);
-            line("norandommap", &1);
-            line("refill_buffers", &1);
-            if let Some(rate) = rate {
-                line("rate_iops", &(rate / jobs).max(1));
-            }
-            if let Some(every) = sync_every {
-                line("fsync", every);
-            }
-            if *ends_with_sync
-                && !matches!(
-                    target,
-                    Target::File {
-                        is_buffered: true,
-                        ..
-                    }
-                )
-            {
-                line("end_fsync", &1);
-            }
-            match amount {
-                Amount::Seconds(seconds) => {
-                    line("time_based", &1);
-                    line("runtime", &milliseconds(*seconds));
-                }
-                Amount::Operations(count) => line("number_ios", &(count / u64::from(*jobs)).max(1)),
-                Amount::Bytes(bytes) => {
-                    line("io_size", &(bytes / u64::from(*jobs)).max(*block_bytes))
-                }
-            }
-            if *ramp_seconds > 0.0 {
-                line("ramp_time", &milliseconds(*ramp_seconds));
-            }
-        }
-        Load::InstallReplay(InstallReplay {
-            files,
-            smallest_bytes,
-            largest_bytes,
-            block_bytes,
-        }) => {
-            line("ioengine", &"psync");
-            line("rw", &"write");
-            line("bs", block_bytes);
-            line("nrfiles", files);
-            line("filesize", &format!("{smallest_bytes}-{largest_bytes}"));
-            line("create_on_open", &1);
-            line("openfiles", &1);
-            line("fsync_on_close", &1);
-            line("end_fsync", &1);
-            line("refill_buffers", &1);
-        }
+    match &workload.load {
+        Load::Blocks(load) => blocks(&mut text, load, workload, target, engine),
+        Load::InstallReplay(replay) => install(&mut text, replay),
     }
-    let _ = writeln!(text, "[{JOB}]");
-    let mut line = |key: &str, value: &dyn std::fmt::Display| {
-        let _ = writeln!(text, "{key}={value}");
+    let _ = writeln!(text.0, "[{JOB}]");
+    place(&mut text, target);
+    text.0
+}
+
+/// Requests of one size.
+fn blocks(
+    text: &mut JobText,
+    load: &BlockLoad,
+    workload: &Workload,
+    target: Target<'_>,
+    engine: IoEngine,
+) {
+    let BlockLoad {
+        access,
+        block_bytes,
+        depth,
+        jobs,
+        sync_every,
+        ends_with_sync,
+        is_blocking,
+        rate,
+    } = load;
+    let is_nbd = matches!(target, Target::Nbd { .. });
+    let name = match (is_nbd, is_blocking) {
+        (true, _) => "nbd",
+        (false, true) => "psync",
+        (false, false) => engine.name(),
     };
+    text.line("ioengine", &name);
+    let is_buffered = matches!(
+        target,
+        Target::File {
+            is_buffered: true,
+            ..
+        }
+    );
+    if !is_nbd {
+        text.line("direct", &u8::from(!is_buffered));
+        if is_buffered && access.writes() {
+            text.line("end_fsync", &1);
+        }
+        text.line("allow_file_create", &0);
+    }
+    text.line("rw", &words(*access));
+    if *access == Access::RandomMixed {
+        text.line("rwmixread", &70);
+    }
+    text.line("bs", block_bytes);
+    text.line("iodepth", depth);
+    text.line("numjobs", jobs);
+    // Fresh data each time: what repeats may be stored as nothing.
+    text.line("randrepeat", &0);
+    text.line("norandommap", &1);
+    text.line("refill_buffers", &1);
+    if let Some(rate) = rate {
+        text.line("rate_iops", &(rate / jobs).max(1));
+    }
+    if let Some(every) = sync_every {
+        text.line("fsync", every);
+    }
+    if *ends_with_sync && !is_buffered {
+        text.line("end_fsync", &1);
+    }
+    match workload.amount {
+        Amount::Seconds(seconds) => {
+            text.line("time_based", &1);
+            text.line("runtime", &milliseconds(seconds));
+        }
+        Amount::Operations(count) => text.line("number_ios", &(count / u64::from(*jobs)).max(1)),
+        Amount::Bytes(bytes) => text.line("io_size", &(bytes / u64::from(*jobs)).max(*block_bytes)),
+    }
+    if workload.ramp_seconds > 0.0 {
+        text.line("ramp_time", &milliseconds(workload.ramp_seconds));
+    }
+}
+
+/// Many small files, each synced.
+fn install(text: &mut JobText, replay: &InstallReplay) {
+    let InstallReplay {
+        files,
+        smallest_bytes,
+        largest_bytes,
+        block_bytes,
+    } = replay;
+    text.line("ioengine", &"psync");
+    text.line("rw", &"write");
+    text.line("bs", block_bytes);
+    text.line("nrfiles", files);
+    text.line("filesize", &format!("{smallest_bytes}-{largest_bytes}"));
+    text.line("create_on_open", &1);
+    text.line("openfiles", &1);
+    text.line("fsync_on_close", &1);
+    text.line("end_fsync", &1);
+    text.line("refill_buffers", &1);
+}
+
+/// The disk or directory of a job.
+fn place(text: &mut JobText, target: Target<'_>) {
     match target {
         Target::File {
             path,
@@ -197,17 +203,16 @@ pub(crate) fn job(
             is_buffered: _, /* said above */
         } => {
             // A colon would part it into two files.
-            line("filename", &path.replace(':', "\\:"));
-            line("offset", &offset);
-            line("size", &length);
+            text.line("filename", &path.replace(':', "\\:"));
+            text.line("offset", &offset);
+            text.line("size", &length);
         }
         Target::Nbd { uri, length } => {
-            line("uri", &uri);
-            line("size", &length);
+            text.line("uri", &uri);
+            text.line("size", &length);
         }
-        Target::Directory { path } => line("directory", &path.replace(':', "\\:")),
+        Target::Directory { path } => text.line("directory", &path.replace(':', "\\:")),
     }
-    text
 }
 
 fn milliseconds(seconds: f64) -> String {

@@ -174,24 +174,16 @@ pub(crate) fn meaning(
     let format = format.unwrap_or(Format::Raw);
     let cache = reader.among("cache", CacheMode::from_wire, CacheMode::WORDS)?;
     let aio = reader.among("aio", AioMode::from_wire, AioMode::WORDS)?;
-    let frontend_words = [
-        "virtio-blk",
-        "virtio-scsi",
-        "nvme",
-        "sata",
-        "vhost-user-blk",
-    ];
-    let frontend = reader
-        .among(
-            "frontend",
-            |word| frontend_words.iter().find(|known| **known == word).copied(),
-            &frontend_words,
-        )?
-        .unwrap_or("virtio-blk");
-    let has_iothread = reader.switch("iothread")?;
-    let queues = reader.number("queues")?;
-    let vcpus = reader.number("vcpus")?;
-    let has_huge_pages = reader.switch("huge-pages")?;
+    let known = |word: &str| FRONTENDS.iter().find(|known| **known == word).copied();
+    let frontend = reader.among("frontend", known, &FRONTENDS)?;
+    let frontend = frontend.unwrap_or("virtio-blk");
+    let choice = GuestChoice {
+        frontend,
+        has_iothread: reader.switch("iothread")?,
+        queues: reader.number("queues")?,
+        vcpus: reader.number("vcpus")?,
+        has_huge_pages: reader.switch("huge-pages")?,
+    };
     let storage = match reader.storage(limits)? {
         Ok(storage) => storage,
         Err(why) => return Ok(Meaning::Invalid(why)),
@@ -205,36 +197,16 @@ pub(crate) fn meaning(
         Ok(creation) => creation,
         Err(why) => return Ok(Meaning::Invalid(why)),
     };
-    let is_served_by_daemon = frontend == "vhost-user-blk";
     let direct = cache.unwrap_or(CacheMode::Writeback).switches().direct;
-    let why = if aio == Some(AioMode::Native) && !direct {
+    if aio == Some(AioMode::Native) && !direct {
         // QEMU 7.2's words.
-        Some(
-            "aio=native was specified, but it requires cache.direct=on, which was not specified"
-                .to_owned(),
-        )
-    } else if has_iothread && matches!(frontend, "nvme" | "sata") {
-        Some(format!("QEMU runs {frontend} in its main loop only"))
-    } else if queues.is_some() && matches!(frontend, "nvme" | "sata") {
-        Some(format!("{frontend} has no virtqueues"))
-    } else if vcpus.is_some_and(|vcpus| vcpus > limits.processors) {
-        Some(format!(
-            "the host has {} processors, and more vCPUs would measure its scheduler",
-            limits.processors
-        ))
-    } else if has_huge_pages && limits.huge_page_bytes < GUEST_MEMORY.0 {
-        Some(format!(
-            "the host has {} MiB of huge pages free, and the guest needs {}",
-            limits.huge_page_bytes >> 20,
-            GUEST_MEMORY.0 >> 20
-        ))
-    } else {
-        None
-    };
-    if let Some(why) = why {
+        let why =
+            "aio=native was specified, but it requires cache.direct=on, which was not specified";
+        return Ok(Meaning::Invalid(why.to_owned()));
+    }
+    if let Some(why) = choice.impossible(limits) {
         return Ok(Meaning::Invalid(why));
     }
-
     let mut image = match &storage {
         Storage::Device { path, .. } => Image::host_device(path.display().to_string()),
         Storage::ThinVolume { .. } => Image::host_device(PLACEHOLDER),
@@ -242,59 +214,113 @@ pub(crate) fn meaning(
     };
     image.format = Some(format);
     image.creation = creation;
-    let iothread = has_iothread.then_some(IoThreadId(1));
-    let mut controllers = Vec::new();
-    let frontend = match frontend {
-        "virtio-scsi" => {
-            let mut controller = Controller::virtio_scsi(0);
-            controller.iothread = iothread;
-            controller.queues = queues;
-            controllers.push(controller);
-            Frontend::new("sda", TargetBus::Scsi)
-        }
-        "nvme" => {
-            controllers.push(Controller::new(ControllerType::Nvme, 0));
-            Frontend::new("nvme0n1", TargetBus::Nvme)
-        }
-        "sata" => Frontend::new("sda", TargetBus::Sata),
-        _ => {
-            let mut frontend = Frontend::new("vda", TargetBus::Virtio);
-            frontend.iothread = iothread;
-            frontend.queues = queues;
-            frontend
-        }
-    };
-    let mut disk = Disk::new(frontend, image);
+    let (mut guest, mut disk) = choice.guest(image);
     disk.backend.cache = cache;
     disk.backend.aio = aio;
-    let memory_backing = MemoryBacking {
-        huge_pages: has_huge_pages.then(HugePages::default),
-        source: is_served_by_daemon.then_some(MemorySource::Memfd),
-        access: is_served_by_daemon.then_some(MemoryAccess::Shared),
-        cell_access: Vec::new(),
-    };
-    let guest = Domain {
-        name: Some("bench".to_owned()),
-        machine: Some(MachineType::new("q35")),
-        vcpus,
-        memory: Some(GUEST_MEMORY),
-        memory_backing,
-        iothreads: iothread.map(IoThread::new).into_iter().collect(),
-        controllers,
-        disks: vec![disk],
-        ..Domain::default()
-    };
+    guest.disks = vec![disk];
     let configuration = Configuration {
         name,
         factors: words.clone(),
         guest,
         storage,
         size,
-        is_served_by_daemon,
+        is_served_by_daemon: choice.is_served_by_daemon(),
         is_buffered: words.contains_key("direct") && !reader.switch("direct")?,
         findings: Vec::new(),
     };
     Ok(Meaning::Configuration(Box::new(configuration), engine))
+}
+
+/// Words for frontends.
+const FRONTENDS: [&str; 5] = [
+    "virtio-blk",
+    "virtio-scsi",
+    "nvme",
+    "sata",
+    "vhost-user-blk",
+];
+
+/// The guest around a disk, as factors choose it.
+struct GuestChoice<'a> {
+    frontend: &'a str,
+    has_iothread: bool,
+    queues: Option<u32>,
+    vcpus: Option<u32>,
+    has_huge_pages: bool,
+}
+
+impl GuestChoice<'_> {
+    fn is_served_by_daemon(&self) -> bool {
+        self.frontend == "vhost-user-blk"
+    }
+
+    /// The reason why QEMU or this host cannot run it; `None` if they can.
+    fn impossible(&self, limits: &Limits) -> Option<String> {
+        let frontend = self.frontend;
+        let is_plain = matches!(frontend, "nvme" | "sata");
+        if self.has_iothread && is_plain {
+            return Some(format!("QEMU runs {frontend} in its main loop only"));
+        }
+        if self.queues.is_some() && is_plain {
+            return Some(format!("{frontend} has no virtqueues"));
+        }
+        if self.vcpus.is_some_and(|vcpus| vcpus > limits.processors) {
+            return Some(format!(
+                "the host has {} processors, and more vCPUs would measure its scheduler",
+                limits.processors
+            ));
+        }
+        (self.has_huge_pages && limits.huge_page_bytes < GUEST_MEMORY.0).then(|| {
+            format!(
+                "the host has {} MiB of huge pages free, and the guest needs {}",
+                limits.huge_page_bytes >> 20,
+                GUEST_MEMORY.0 >> 20
+            )
+        })
+    }
+
+    /// The guest, without its disk, and the disk for it.
+    fn guest(&self, image: Image) -> (Domain, Disk) {
+        let iothread = self.has_iothread.then_some(IoThreadId(1));
+        let mut controllers = Vec::new();
+        let frontend = match self.frontend {
+            "virtio-scsi" => {
+                let mut controller = Controller::virtio_scsi(0);
+                controller.iothread = iothread;
+                controller.queues = self.queues;
+                controllers.push(controller);
+                Frontend::new("sda", TargetBus::Scsi)
+            }
+            "nvme" => {
+                controllers.push(Controller::new(ControllerType::Nvme, 0));
+                Frontend::new("nvme0n1", TargetBus::Nvme)
+            }
+            "sata" => Frontend::new("sda", TargetBus::Sata),
+            _ => {
+                let mut frontend = Frontend::new("vda", TargetBus::Virtio);
+                frontend.iothread = iothread;
+                frontend.queues = self.queues;
+                frontend
+            }
+        };
+        let is_served = self.is_served_by_daemon();
+        let guest = Domain {
+            name: Some("bench".to_owned()),
+            machine: Some(MachineType::new("q35")),
+            vcpus: self.vcpus,
+            memory: Some(GUEST_MEMORY),
+            memory_backing: MemoryBacking {
+                huge_pages: self.has_huge_pages.then(HugePages::default),
+                source: is_served.then_some(MemorySource::Memfd),
+                access: is_served.then_some(MemoryAccess::Shared),
+                cell_access: Vec::new(),
+            },
+            iothreads: iothread.map(IoThread::new).into_iter().collect(),
+            controllers,
+            ..Domain::default()
+        };
+        (guest, Disk::new(frontend, image))
+    }
 }
 
 /// Reads words, and says which mean nothing.

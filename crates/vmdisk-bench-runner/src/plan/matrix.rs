@@ -142,25 +142,7 @@ impl<'a> Maker<'a> {
     }
 
     fn make(mut self) -> Result<Plan, String> {
-        self.size = match self
-            .wishes
-            .size
-            .map_or_else(|| Bytes::parse(&self.file.size), Ok)
-        {
-            Ok(size) if size.0 >= 1 << 20 && size.0 % 4096 == 0 => size,
-            Ok(size) => {
-                return Err(format!(
-                    "size: {} bytes; a disk to measure has at least 1 MiB, in steps of 4 KiB",
-                    size.0
-                ));
-            }
-            Err(_) => {
-                return Err(format!(
-                    "size: `{}` is not a size such as 256M",
-                    self.file.size
-                ));
-            }
-        };
+        self.size = self.disk_size()?;
         let wanted = self.file.directories;
         if self.wishes.directories.len() < wanted {
             return Err(format!(
@@ -173,65 +155,7 @@ impl<'a> Maker<'a> {
         if !self.mistakes.is_empty() {
             return Err(self.mistakes.join("; "));
         }
-        let mut configurations = Vec::new();
-        let mut engines = Vec::new();
-        let mut seen: BTreeMap<Words, String> = BTreeMap::new();
-        let mut names = BTreeSet::new();
-        for Combination {
-            telling,
-            own,
-            words,
-        } in combinations
-        {
-            let in_full = factors::name_of(&words, &telling);
-            if let Some(because) = self.excluded(&words) {
-                self.leave_out(in_full, because);
-                continue;
-            }
-            let Sorted { used, ignored } = match factors::sort(&words) {
-                Ok(sorted) => sorted,
-                Err(mistake) => {
-                    self.mistakes.push(mistake);
-                    continue;
-                }
-            };
-            let engine = words.get("engine").map_or("its engine", String::as_str);
-            // A configuration is measured only if every factor that it names itself is used.
-            let unheard: Vec<String> = ignored
-                .iter()
-                .filter(|(factor, _)| own.contains(*factor))
-                .map(|(factor, value)| format!("{factor}={value}"))
-                .collect();
-            if !unheard.is_empty() {
-                let why = format!("{engine} does not use {}", unheard.join(", "));
-                self.leave_out(in_full, &why);
-                continue;
-            }
-            // Listed configurations have names of their own: the same twice is a test of the method.
-            if let Some(other) = seen.get(&used) {
-                let why = format!("{engine} would measure the same as for {other}");
-                self.leave_out(in_full, &why);
-                continue;
-            }
-            // A value that is not used is not in the name either.
-            let name = factors::name_of(&used, &telling);
-            seen.insert(used.clone(), name.clone());
-            match factors::meaning(name.clone(), &used, self.size, &self.wishes.limits) {
-                Err(mistake) => self.mistakes.push(format!("{name}: {mistake}")),
-                Ok(Meaning::Invalid(why)) => self.leave_out(name, &why),
-                Ok(Meaning::Configuration(mut configuration, engine)) => {
-                    let mut unique = name.clone();
-                    let mut number = 2;
-                    while !names.insert(unique.clone()) {
-                        unique = format!("{name}-{number}");
-                        number += 1;
-                    }
-                    configuration.name = unique;
-                    configurations.push(*configuration);
-                    engines.push(engine);
-                }
-            }
-        }
+        let (configurations, engines) = self.configurations(combinations);
         let baseline = self.words(&self.file.baseline, "baseline");
         let (cells, without) = self.cells(&configurations, &engines, &workloads, baseline);
         if !self.mistakes.is_empty() {
@@ -264,6 +188,88 @@ impl<'a> Maker<'a> {
         };
         plan.drop_unused();
         Ok(plan)
+    }
+
+    /// Size of each disk.
+    fn disk_size(&self) -> Result<Bytes, String> {
+        let text = &self.file.size;
+        let size = self.wishes.size.map_or_else(|| Bytes::parse(text), Ok);
+        match size {
+            Ok(size) if size.0 >= 1 << 20 && size.0 % 4096 == 0 => Ok(size),
+            Ok(size) => Err(format!(
+                "size: {} bytes; a disk to measure has at least 1 MiB, in steps of 4 KiB",
+                size.0
+            )),
+            Err(_) => Err(format!("size: `{text}` is not a size such as 256M")),
+        }
+    }
+
+    /// Every configuration with its engine; the others are left out with the reason.
+    fn configurations(
+        &mut self,
+        combinations: Vec<Combination>,
+    ) -> (Vec<Configuration>, Vec<EngineKind>) {
+        let mut configurations: Vec<Configuration> = Vec::new();
+        let mut engines = Vec::new();
+        let mut seen: BTreeMap<Words, String> = BTreeMap::new();
+        for combination in combinations {
+            let Some(used) = self.used(&combination, &seen) else {
+                continue;
+            };
+            // A value that is not used is not in the name either.
+            let name = factors::name_of(&used, &combination.telling);
+            seen.insert(used.clone(), name.clone());
+            match factors::meaning(name.clone(), &used, self.size, &self.wishes.limits) {
+                Err(mistake) => self.mistakes.push(format!("{name}: {mistake}")),
+                Ok(Meaning::Invalid(why)) => self.leave_out(name, &why),
+                Ok(Meaning::Configuration(mut configuration, engine)) => {
+                    let is_taken =
+                        |name: &String| configurations.iter().any(|other| other.name == *name);
+                    let mut number = 2;
+                    while is_taken(&configuration.name) {
+                        configuration.name = format!("{name}-{number}");
+                        number += 1;
+                    }
+                    configurations.push(*configuration);
+                    engines.push(engine);
+                }
+            }
+        }
+        (configurations, engines)
+    }
+
+    /// The words of a combination that its engine uses; `None` if it is left out or wrong.
+    fn used(&mut self, combination: &Combination, seen: &BTreeMap<Words, String>) -> Option<Words> {
+        let Combination {
+            telling,
+            own,
+            words,
+        } = combination;
+        let in_full = factors::name_of(words, telling);
+        if let Some(because) = self.excluded(words) {
+            self.leave_out(in_full, because);
+            return None;
+        }
+        let Sorted { used, ignored } = factors::sort(words)
+            .map_err(|mistake| self.mistakes.push(mistake))
+            .ok()?;
+        let engine = words.get("engine").map_or("its engine", String::as_str);
+        // A configuration is measured only if every factor that it names itself is used.
+        let unheard: Vec<String> = ignored
+            .iter()
+            .filter(|(factor, _)| own.contains(*factor))
+            .map(|(factor, value)| format!("{factor}={value}"))
+            .collect();
+        let why = if !unheard.is_empty() {
+            format!("{engine} does not use {}", unheard.join(", "))
+        } else if let Some(other) = seen.get(&used) {
+            // Listed configurations have names of their own: the same twice is a test of the method.
+            format!("{engine} would measure the same as for {other}")
+        } else {
+            return Some(used);
+        };
+        self.leave_out(in_full, &why);
+        None
     }
 
     fn leave_out(&mut self, what: String, why: &str) {
@@ -320,9 +326,8 @@ impl<'a> Maker<'a> {
         None
     }
 
-    /// Every requested configuration, in order.
-    fn combinations(&mut self) -> Vec<Combination> {
-        let fixed = self.words(&self.file.fixed, "fixed");
+    /// The factors of the matrix with their values.
+    fn axes(&mut self) -> Vec<(String, Vec<String>)> {
         let mut axes: Vec<(String, Vec<String>)> = Vec::new();
         for (key, value) in &self.file.matrix {
             let Some(key) = self.factor(key, "matrix") else {
@@ -344,6 +349,13 @@ impl<'a> Maker<'a> {
                     .push(format!("matrix: {key} has no values, or values of values")),
             }
         }
+        axes
+    }
+
+    /// Every requested configuration, in order.
+    fn combinations(&mut self) -> Vec<Combination> {
+        let fixed = self.words(&self.file.fixed, "fixed");
+        let mut axes = self.axes();
         let directories: Vec<String> = self
             .wishes
             .directories

@@ -79,32 +79,7 @@ impl Workload {
             is_blocking: false,
             rate: None,
         };
-        // `end-sync` is one word.
-        let rest = rest.replace("-end-sync", "-endsync");
-        for word in rest.split('-').skip(1) {
-            let number = |prefix: &str, most: u32| {
-                word.strip_prefix(prefix)
-                    .and_then(|text| text.parse::<u32>().ok())
-                    .filter(|number| (1..=most).contains(number))
-            };
-            if let Some(depth) = number("qd", 1024) {
-                load.depth = depth;
-            } else if let Some(rate) = number("rate", 10_000_000) {
-                load.rate = Some(rate);
-            } else if let Some(jobs) = number("jobs", 256) {
-                load.jobs = jobs;
-            } else if word == "sync" {
-                load.sync_every = Some(1);
-            } else if let Some(every) = number("sync", 1_000_000) {
-                load.sync_every = Some(every);
-            } else if word == "endsync" {
-                load.ends_with_sync = true;
-            } else if word == "blocking" {
-                load.is_blocking = true;
-            } else {
-                return Err(wrong(format!("`{word}` means nothing")));
-            }
-        }
+        read_options(&mut load, rest).map_err(wrong)?;
         if load.depth == 0 {
             return Err(wrong("it has no depth".to_owned()));
         }
@@ -134,6 +109,37 @@ impl Workload {
             metric,
         })
     }
+}
+
+/// Reads the words after the access into a load.
+fn read_options(load: &mut BlockLoad, rest: &str) -> Result<(), String> {
+    // `end-sync` is one word.
+    let rest = rest.replace("-end-sync", "-endsync");
+    for word in rest.split('-').skip(1) {
+        let number = |prefix: &str, most: u32| {
+            word.strip_prefix(prefix)
+                .and_then(|text| text.parse::<u32>().ok())
+                .filter(|number| (1..=most).contains(number))
+        };
+        if let Some(depth) = number("qd", 1024) {
+            load.depth = depth;
+        } else if let Some(rate) = number("rate", 10_000_000) {
+            load.rate = Some(rate);
+        } else if let Some(jobs) = number("jobs", 256) {
+            load.jobs = jobs;
+        } else if word == "sync" {
+            load.sync_every = Some(1);
+        } else if let Some(every) = number("sync", 1_000_000) {
+            load.sync_every = Some(every);
+        } else if word == "endsync" {
+            load.ends_with_sync = true;
+        } else if word == "blocking" {
+            load.is_blocking = true;
+        } else {
+            return Err(format!("`{word}` means nothing"));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

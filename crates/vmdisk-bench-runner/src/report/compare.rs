@@ -170,11 +170,19 @@ pub fn compare(
 impl Change {
     fn of(change: Interval, is_shown: bool, tolerance: f64) -> Self {
         let margin = tolerance.max(ABOUT_EQUAL);
+        let is_beyond = change.ratio > 1.0 + tolerance || change.ratio < 1.0 / (1.0 + tolerance);
+        let is_small = change.largest_difference() <= margin;
         match Verdict::of(change, is_shown) {
-            Verdict::Faster if change.ratio > 1.0 + tolerance => Change::Faster,
-            Verdict::Slower if change.ratio < 1.0 / (1.0 + tolerance) => Change::Slower,
-            _ if change.largest_difference() <= margin => Change::AboutEqual,
-            _ => Change::Inconclusive,
+            Verdict::Faster if is_beyond => Change::Faster,
+            Verdict::Slower if is_beyond => Change::Slower,
+            Verdict::Faster
+            | Verdict::Slower
+            | Verdict::AboutEqual
+            | Verdict::Inconclusive
+            | Verdict::TooFewRounds => match is_small {
+                true => Change::AboutEqual,
+                false => Change::Inconclusive,
+            },
         }
     }
 }

@@ -93,14 +93,7 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
     let words = in_words(&plan, &settings, &estimate);
     io.say(&format!("{}\n", sanitize::lines(&words)));
 
-    let directory = match &how.output {
-        Some(output) => output.clone(),
-        None => PathBuf::from(format!(
-            "vmdisk-bench-{}-{}",
-            plan.name.replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
-            clock::now().replace([':', '-'], "")
-        )),
-    };
+    let directory = output_directory(how, &plan);
     let record = plan.record();
     let facts_text = facts.to_json();
     let header = Header {
@@ -301,6 +294,18 @@ fn settings(how: &HowArgs) -> Settings {
         time_budget_seconds: how.time_budget,
         has_warm_up: !how.no_warm_up,
         accepts_noise: how.noisy,
+    }
+}
+
+/// The directory for samples and reports, by default named after the plan and the time.
+fn output_directory(how: &HowArgs, plan: &Plan) -> PathBuf {
+    match &how.output {
+        Some(output) => output.clone(),
+        None => PathBuf::from(format!(
+            "vmdisk-bench-{}-{}",
+            plan.name.replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
+            clock::now().replace([':', '-'], "")
+        )),
     }
 }
 
