@@ -309,7 +309,12 @@ fn finish(
     }
     for checked in &all {
         match &checked.outcome {
-            Err(message) => io.say(&format!("{}\n", message.render(colors.stderr))),
+            Err(message) => io.say(&match args.format {
+                LintFormat::Concise => concise::failure(&checked.path, message),
+                LintFormat::Full | LintFormat::Json | LintFormat::Sarif | LintFormat::Github => {
+                    format!("{}\n", message.render(colors.stderr))
+                }
+            }),
             Ok(report) => {
                 for failed in &report.failed_fixes {
                     let message = undone(&checked.path, failed);
