@@ -408,10 +408,10 @@ pub(crate) fn series(log: &str, block_bytes: u64, timed_seconds: f64) -> Vec<Ser
             fields.next().map(str::parse::<u64>),
             fields.next().map(str::parse::<f64>),
         ) {
-            // Reads and writes, and each job, have lines of their own.
+            // Reads and writes, and each job, have lines of their own; fio is a little early or late.
             let interval = u64::from(INTERVAL_MS);
             *points
-                .entry(time.div_ceil(interval) * interval)
+                .entry(((time + interval / 2) / interval).max(1) * interval)
                 .or_default() += iops;
         }
     }
