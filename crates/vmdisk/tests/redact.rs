@@ -81,7 +81,14 @@ fn the_examples_of_every_rule_are_judged_alike() {
             for level in Level::ALL {
                 let redactor = redactor(*level);
                 let facts = facts.as_ref().map(|facts| redactor.facts(facts).unwrap());
-                let redacted = found(&redactor.domain(document.domain()), facts.as_ref());
+                let domain = redactor.domain(document.domain());
+                let mut redacted = found(&domain, facts.as_ref());
+                // A finding names its disk, and a target that may be a name is replaced.
+                for (disk, of) in domain.disks.iter().zip(&document.domain().disks) {
+                    for finding in &mut redacted {
+                        *finding = finding.replace(disk.name(), of.name());
+                    }
+                }
                 assert_eq!(redacted, whole, "{} {level:?}\n{}", rule.name, example.text);
             }
         }

@@ -86,7 +86,7 @@ fn secrets(text: &str, words: Words) -> Vec<Range<usize>> {
     for (at, byte) in text.bytes().enumerate() {
         let is_prose = words == Words::Message && text.as_bytes()[at..].starts_with(b": ");
         match byte {
-            b'=' | b':' if !is_prose && is_secret_name(&text[..at], byte) => {
+            b'=' | b':' if !is_prose && is_secret_name(&text[..at], byte, words) => {
                 found.extend(value(text, at + 1, quotes.is_open()));
             }
             b':' if text[at..].starts_with("://") => {
@@ -121,7 +121,7 @@ impl Quotes {
 }
 
 /// True if the name at the end of `before` is one of a secret; `sign` stands behind it.
-fn is_secret_name(before: &str, sign: u8) -> bool {
+fn is_secret_name(before: &str, sign: u8, words: Words) -> bool {
     let blanks = [' ', '\t'];
     let before = before.trim_end_matches(blanks);
     let quote = QUOTES.iter().find_map(|quote| before.strip_suffix(quote));
@@ -133,7 +133,8 @@ fn is_secret_name(before: &str, sign: u8) -> bool {
     let last = name.rsplit(['.', '_', '-']).next().unwrap_or(name);
     let is_known = NAMES.iter().any(|known| known.eq_ignore_ascii_case(last));
     match last {
-        "data" => is_known && (name == last || name.ends_with(".data")),
+        // Messages name the mount option `data=`, and quote no object.
+        "data" => words == Words::Source && (name == last || name.ends_with(".data")),
         "key" => name == last && sign == b'=' && outside.ends_with([':', '?', '&']),
         _ => is_known,
     }

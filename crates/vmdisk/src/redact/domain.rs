@@ -7,8 +7,14 @@ use vmdisk_model::{
 
 use super::{Level, Redactor};
 
-/// True for a target such as `vda`, `sdaa` or `hda1`, which tells nothing; others may be somebody's name.
+/// True for a target such as `vda`, `sdaa`, `hda1` or `nvme0n1`, which tells nothing; others may be somebody's name.
 fn is_plain_target(target: &str) -> bool {
+    if let Some(rest) = target.strip_prefix("nvme") {
+        let is_number = |text: &str| {
+            (1..=3).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        return rest.split('n').count() <= 2 && rest.split('n').all(is_number);
+    }
     let Some(rest) = ["vd", "sd", "hd", "xvd", "fd", "ubd"]
         .iter()
         .find_map(|prefix| target.strip_prefix(prefix))
@@ -242,4 +248,30 @@ fn split_before(text: &str, bytes: usize) -> (&str, &str) {
     let mut ends = (0..=bytes.min(text.len())).rev();
     let end = ends.find(|end| text.is_char_boundary(*end));
     text.split_at(end.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_tell_nothing_stay() {
+        for target in ["vda", "sdaa", "hda1", "xvdb", "fda", "nvme0n1"] {
+            assert!(is_plain_target(target), "{target}");
+        }
+        for target in [
+            "TOKtarget",
+            "vdacme",
+            "sdhost",
+            "vda\n",
+            "vd",
+            "vdA",
+            "sda12345",
+            "nvmeacme",
+            "nvme",
+            "",
+        ] {
+            assert!(!is_plain_target(target), "{target}");
+        }
+    }
 }
