@@ -27,6 +27,7 @@ mod schema;
 mod shell;
 mod stop;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -68,9 +69,10 @@ pub fn main() -> ExitCode {
 
 /// Runs the command with these arguments, the first of which is the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, io),
+        Err(error) => return usage(&error, &arguments, io),
     };
     let colors = Colors::choose(cli.color, io);
     match dispatch(&cli.command, io, colors) {
@@ -97,7 +99,7 @@ fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, 
 }
 
 /// Help and version are data; anything else is a mistake in the usage.
-fn usage(error: &clap::Error, io: &mut Io<'_>) -> Exit {
+fn usage(error: &clap::Error, arguments: &[OsString], io: &mut Io<'_>) -> Exit {
     let is_mistake = error.use_stderr();
     let has_color = if is_mistake {
         io.stderr_has_color
@@ -105,11 +107,30 @@ fn usage(error: &clap::Error, io: &mut Io<'_>) -> Exit {
         io.stdout_has_color
     };
     let text = error.render();
-    let text = if has_color {
+    let mut text = if has_color {
         text.ansi().to_string()
     } else {
-        sanitize::lines(&text.to_string()).into_owned()
+        text.to_string()
     };
+    // An argument may be the name of a file that somebody else chose.
+    for argument in arguments {
+        let argument = argument.to_string_lossy();
+        if let Cow::Owned(safe) = sanitize::line(&argument) {
+            text = text.replace(argument.as_ref(), &safe);
+        }
+    }
+    if !has_color {
+        text = sanitize::lines(&text).into_owned();
+    }
+    // clap takes escape sequences out of an argument, which is then not found above.
+    let mut lines = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("::") && lines.pop().is_some() {
+            lines.push_str("\\u{a}");
+        }
+        lines.push_str(line);
+    }
+    let text = lines;
     if is_mistake {
         io.say(&text);
         return Exit::CouldNot;

@@ -22,6 +22,7 @@ mod failure;
 mod json;
 mod key_value;
 mod libvirt_order;
+mod limits;
 mod machine_options;
 mod machine_read;
 mod monitor;

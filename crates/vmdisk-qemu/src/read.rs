@@ -9,6 +9,7 @@ use crate::config_file;
 use crate::device::read::{disk_driver, node_of};
 use crate::document::{Document, OtherOption};
 use crate::failure::ReadFailure;
+use crate::limits::OptionList;
 use crate::monitor;
 use crate::reader::Reader;
 use crate::syntax::form::{Form, words};
@@ -92,22 +93,21 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
     let main = text.get(..command_line).unwrap_or(text);
     let words = words(main)?;
     let (options, mut faults) = match words.form {
-        Form::ConfigFile => config_file::read::options(text, Span::new(0, main.len())),
-        Form::MonitorScript => monitor::read::options(main),
+        Form::ConfigFile => config_file::read::options(text, Span::new(0, main.len()))?,
+        Form::MonitorScript => monitor::read::options(main)?,
         Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
-            options(&words.arguments, main)
+            options(&words.arguments, main)?
         }
     };
-    let named = with_files(text, options, files, &mut faults);
+    let named = with_files(text, options, files, &mut faults)?;
     let Named {
         options,
         missing: config_files,
     } = named;
-    let daemons: Vec<Vec<WrittenOption>> = words
-        .daemons
-        .iter()
-        .map(|arguments| crate::syntax::option::options(arguments, text).0)
-        .collect();
+    let mut daemons: Vec<Vec<WrittenOption>> = Vec::new();
+    for arguments in &words.daemons {
+        daemons.push(crate::syntax::option::options(arguments, text)?.0);
+    }
     let mut reader = Reader::new(&options);
     let everything = Span::new(0, main.trim_end().len());
     let top = FieldPath::Domain(DomainField::Domain);
@@ -122,9 +122,7 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
     reader.read_memory_backing();
     reader.read_controllers();
     reader.read_disks();
-    for daemon in &daemons {
-        reader.read_daemon(daemon);
-    }
+    reader.read_daemons(&daemons);
     reader.read_floppy_boot_order();
     reader.read_throttle_limits();
     reader.keep_the_rest();
@@ -177,28 +175,31 @@ fn with_files(
     options: Vec<WrittenOption>,
     files: &[Span],
     faults: &mut Vec<Fault>,
-) -> Named {
-    let mut named = Named {
-        options: Vec::with_capacity(options.len()),
-        missing: Vec::new(),
-    };
+) -> Result<Named, ReadFailure> {
+    let mut all = OptionList::default();
+    let mut missing = Vec::new();
     let mut files = files.iter();
     for option in options {
         let name = (option.name == READCONFIG)
             .then(|| option.text.clone())
             .flatten();
-        named.options.push(option);
+        all.push(option)?;
         let Some(name) = name else { continue };
         match files.next() {
             Some(file) => {
-                let (more, wrong) = config_file::read::options(text, *file);
-                named.options.extend(more);
+                let (more, wrong) = config_file::read::options(text, *file)?;
+                for option in more {
+                    all.push(option)?;
+                }
                 faults.extend(wrong);
             }
-            None => named.missing.push(name),
+            None => missing.push(name),
         }
     }
-    named
+    Ok(Named {
+        options: all.into_options(),
+        missing,
+    })
 }
 
 fn others(form: Form, options: &[WrittenOption], reader: &Reader<'_>) -> Vec<OtherOption> {

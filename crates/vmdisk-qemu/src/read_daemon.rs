@@ -1,5 +1,7 @@
 //! Reads the command line of a storage daemon that serves disks of the guest.
 
+use std::collections::HashMap;
+
 use vmdisk_model::{Backend, BackendSource, CacheMode, DiskField, Domain, FieldPath, Switch};
 use vmdisk_source::{ProblemKind, Span};
 
@@ -15,8 +17,24 @@ const BY_DEFAULT: u64 = 1;
 const ONE_PER_VCPU: u32 = 65_535;
 
 impl Reader<'_> {
-    /// Reads what a daemon serves at the sockets of the guest's disks; what else it does is nobody's business here.
-    pub(crate) fn read_daemon(&mut self, options: &[WrittenOption]) {
+    /// Reads what daemons serve at the sockets of the guest's disks.
+    pub(crate) fn read_daemons(&mut self, daemons: &[Vec<WrittenOption>]) {
+        if daemons.is_empty() {
+            return;
+        }
+        let mut sockets: HashMap<String, usize> = HashMap::new();
+        for (nth, disk) in self.domain.disks.iter().enumerate() {
+            if let BackendSource::VhostUser(socket) = &disk.backend.source {
+                sockets.entry(socket.path.clone()).or_insert(nth);
+            }
+        }
+        for daemon in daemons {
+            self.read_daemon(daemon, &sockets);
+        }
+    }
+
+    /// Reads one daemon; `sockets` has the disk of each socket.
+    fn read_daemon(&mut self, options: &[WrittenOption], sockets: &HashMap<String, usize>) {
         let mut daemon = Reader::new(options);
         daemon.read_names();
         for (option, export) in daemon.of_name("export") {
@@ -26,9 +44,7 @@ impl Reader<'_> {
             let Some(path) = export.peek("addr.path").filter(|_| is_vhost) else {
                 continue;
             };
-            let served = self.domain.disks.iter().position(|disk| {
-                matches!(&disk.backend.source, BackendSource::VhostUser(socket) if socket.path == path.value.as_str())
-            });
+            let served = sockets.get(path.value.as_str()).copied();
             let node = export
                 .peek("node-name")
                 .and_then(|name| daemon.nodes.get(name.value.as_str()).cloned());

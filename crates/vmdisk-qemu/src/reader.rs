@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use vmdisk_model::{Domain, FieldPath, IoThreadId, Switch};
-use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span, nearest};
+use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
 
 use crate::board::Board;
 use crate::device::read_controller::Buses;
 use crate::document::KeptProperty;
 use crate::edits::Slots;
+use crate::limits::{MAX_NODES, Suggestions};
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Kind, Properties, Property, View};
 use crate::vocabulary;
@@ -53,6 +54,12 @@ pub(crate) struct Reader<'a> {
     pub(crate) owners: BTreeMap<usize, FieldPath>,
     /// Objects of which the model says all that there is, by number.
     pub(crate) read_objects: HashSet<usize>,
+    /// Nodes that may still be read.
+    pub(crate) nodes_left: usize,
+    /// The search for what unknown names may stand for.
+    pub(crate) suggestions: Suggestions,
+    /// Where to look for the next free number of an iothread.
+    next_iothread: u32,
     /// True with `-snapshot`.
     pub(crate) has_snapshot: bool,
 }
@@ -81,6 +88,9 @@ impl<'a> Reader<'a> {
             next_target: HashMap::new(),
             owners: BTreeMap::new(),
             read_objects: HashSet::new(),
+            nodes_left: MAX_NODES,
+            suggestions: Suggestions::default(),
+            next_iothread: 1,
             has_snapshot: options.iter().any(|option| option.name == "snapshot"),
         }
     }
@@ -169,7 +179,7 @@ impl<'a> Reader<'a> {
             return Some(value);
         }
         if !is_open(text) {
-            let near = nearest(text, words.iter().copied());
+            let near = self.suggestions.nearest(text, words.iter().copied());
             let message = format!(
                 "invalid value `{text}` for `{}`, expected one of {}",
                 property.key,
@@ -236,9 +246,12 @@ impl<'a> Reader<'a> {
             .filter(|number| *number > 0 && !taken.contains(number));
         let number = own.unwrap_or_else(|| {
             // Numbers are counted upwards, and each that is taken was counted once.
-            (u32::try_from(taken.len()).unwrap_or(u32::MAX - 1) + 1..=u32::MAX)
+            let counted = u32::try_from(taken.len()).unwrap_or(u32::MAX - 1) + 1;
+            let free = (counted.max(self.next_iothread)..=u32::MAX)
                 .find(|number| !taken.contains(number))
-                .unwrap_or(u32::MAX)
+                .unwrap_or(u32::MAX);
+            self.next_iothread = free;
+            free
         });
         self.iothread_numbers.insert(number);
         self.iothreads.insert(id, IoThreadId(number));
@@ -269,7 +282,8 @@ impl<'a> Reader<'a> {
                 }
                 if !vocabulary::knows(&name, &property.key) {
                     let message = format!("`{}` is no property that QEMU knows here", property.key);
-                    let near = nearest(&property.key, vocabulary::words(&name));
+                    let words = vocabulary::words(&name);
+                    let near = self.suggestions.nearest(&property.key, words);
                     let span = property.key_span;
                     let problem = self.problem(ProblemKind::PropertyRefused, *at, span, message);
                     problem.help = Some(match near {

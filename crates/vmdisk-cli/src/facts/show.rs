@@ -20,7 +20,8 @@ use crate::stop::Stop;
 /// Shows a facts file.
 pub(super) fn run(args: &ShowArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let facts = read_facts(&args.file, io, colors)?;
-    deliver(io, None, &sanitize::lines(&text(&facts)))?;
+    let facts = sanitize::strings(&facts).map_err(|error| Stop::file("show", &args.file, error))?;
+    deliver(io, None, &text(&facts))?;
     Ok(Exit::Clean)
 }
 
@@ -101,11 +102,9 @@ fn text(facts: &Facts) -> String {
     };
     row("host", told(&facts.host.id));
     row("collected", told(&facts.collected_at));
-    let vendor = told(&facts.kernel.vendor);
-    row(
-        "kernel",
-        format!("{} ({vendor})", told(&facts.kernel.version)),
-    );
+    let vendor = facts.kernel.vendor.value();
+    let vendor = vendor.map_or_else(String::new, |vendor| format!(" ({vendor})"));
+    row("kernel", format!("{}{vendor}", told(&facts.kernel.version)));
     match &facts.qemu {
         Fact::Known(all) => {
             for qemu in all {

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::sync::OnceLock;
 
-use vmdisk::{FixScope, Fleet, LintOptions, Severity};
+use vmdisk::{FailedFix, FixScope, Fleet, LintOptions, Severity};
 
 use crate::args::{LintArgs, LintFormat};
 use crate::color::Colors;
@@ -210,6 +210,22 @@ fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> 
     wanted
 }
 
+/// The warning about a fix that was undone.
+fn undone(path: &str, failed: &FailedFix) -> Message {
+    let FailedFix {
+        rule,
+        at: _, // The title names the disk.
+        title,
+        why,
+    } = failed;
+    let mut message = Message::warning(format!("the fix of {} was undone: {why}", rule.name));
+    message.notes.push(format!("it was to fix: {title}"));
+    message.at(MessagePlace {
+        path: path.to_owned(),
+        quoted: None,
+    })
+}
+
 /// Writes what came of it, and settles the exit status.
 fn finish(
     args: &LintArgs,
@@ -292,8 +308,19 @@ fn finish(
         None => deliver(io, args.output.as_deref(), &data)?,
     }
     for checked in &all {
-        if let Err(message) = &checked.outcome {
-            io.say(&format!("{}\n", message.render(colors.stderr)));
+        match &checked.outcome {
+            Err(message) => io.say(&match args.format {
+                LintFormat::Concise => concise::failure(&checked.path, message),
+                LintFormat::Full | LintFormat::Json | LintFormat::Sarif | LintFormat::Github => {
+                    format!("{}\n", message.render(colors.stderr))
+                }
+            }),
+            Ok(report) => {
+                for failed in &report.failed_fixes {
+                    let message = undone(&checked.path, failed);
+                    io.say(&format!("{}\n", message.render(colors.stderr)));
+                }
+            }
         }
     }
     if args.verbose {

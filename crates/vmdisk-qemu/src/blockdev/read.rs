@@ -6,6 +6,7 @@ use vmdisk_model::{
 };
 use vmdisk_source::ProblemKind;
 
+use crate::limits::MAX_NODES;
 use crate::reader::{NodeAt, Reader, number_of, switch_of};
 use crate::syntax::properties::{Kind, Property};
 
@@ -169,6 +170,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Counts a node that is read for a disk; false if there are too many to read on.
+    fn count_node(&mut self, nth: usize, node: &NodeAt<'a>) -> bool {
+        let Some(left) = self.nodes_left.checked_sub(1) else {
+            let at = FieldPath::Disk(nth, DiskField::Source);
+            let span = self.options[node.option].span;
+            let message = format!("all disks together have more than {MAX_NODES} nodes");
+            self.problem(ProblemKind::InvalidValue, at, span, message);
+            return false;
+        };
+        self.nodes_left = left;
+        true
+    }
+
     /// Goes through filters down to the first image; false if there is none.
     fn walk_filters(
         &mut self,
@@ -177,8 +191,8 @@ impl<'a> Reader<'a> {
         backend: &mut Backend,
         throttles: &mut Vec<(usize, &'a Property, bool)>,
     ) -> bool {
-        // No graph has more nodes than there are; a ring would have no end.
-        for _ in 0..=self.options.len() {
+        // A ring would have no end.
+        for _ in 0..=self.options.len().min(crate::names::DEEPEST) {
             match node.view.peek("driver").map(|driver| driver.value.as_str()) {
                 Some("throttle") => {
                     let name = node.view.peek("node-name");
@@ -204,6 +218,9 @@ impl<'a> Reader<'a> {
                     }
                 }
                 Some(_) | None => return true,
+            }
+            if !self.count_node(nth, node) {
+                return false;
             }
             for key in [
                 "driver",
@@ -296,6 +313,10 @@ impl<'a> Reader<'a> {
                     span,
                     "the backing images have no end",
                 );
+                below = Below::Unspecified;
+                break;
+            }
+            if !self.count_node(chain.nth, &node) {
                 below = Below::Unspecified;
                 break;
             }

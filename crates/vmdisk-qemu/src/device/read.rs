@@ -1,13 +1,13 @@
 //! Reads the device of a disk.
 
+use vmdisk_fields::{DISK_FIELDS, DeviceModel, FieldRow, Spelling, disk};
 use vmdisk_model::{
-    Address, BackendSource, CacheMode, CacheSwitches, Device, Disk, DiskField, ErrorPolicy,
-    FieldPath, Frontend, Geometry, GeometryTranslation, IoThreadQueues, ReadErrorPolicy, Switch,
-    TargetBus, VhostUserSocket, VirtioModel, VirtioOptions, target_number,
+    Address, BackendSource, CacheMode, CacheSwitches, Device, Disk, DiskField, FieldKind,
+    FieldPath, FieldType, FieldValue, Fields, Frontend, Geometry, GeometryTranslation,
+    IoThreadQueues, Switch, TargetBus, VhostUserSocket, VirtioModel, target_number,
 };
 use vmdisk_source::ProblemKind;
 
-use super::property::{DeviceModel, Spelling};
 use crate::blockdev::read::Nodes;
 use crate::reader::{NodeAt, Reader, number_of, switch_of};
 use crate::syntax::properties::{Kind, Properties, Property, View};
@@ -138,13 +138,8 @@ impl<'a> Reader<'a> {
         if !crate::reader::is_open(name) {
             let at = FieldPath::Disk(nth, DiskField::Source);
             let message = format!("no node and no -drive is called `{name}`");
-            let known: Vec<&str> = self
-                .nodes
-                .keys()
-                .chain(self.drives.keys())
-                .copied()
-                .collect();
-            let near = vmdisk_source::nearest(name, known);
+            let known = self.nodes.keys().chain(self.drives.keys()).copied();
+            let near = self.suggestions.nearest(name, known);
             let span = drive.span;
             let problem = self.problem(ProblemKind::MissingValue, at, span, message);
             problem.help = Some(match near {
@@ -222,51 +217,29 @@ impl<'a> Reader<'a> {
         nodes: &mut Nodes,
     ) {
         let at = |field| FieldPath::Disk(nth, field);
-        let find = |field| match model.spelling(field) {
-            Spelling::Property(name) => properties.get(name),
-            Spelling::Elsewhere | Spelling::Nowhere => None,
+        let has = |field| disk(field).spelling(model) != Spelling::Unknown;
+        let find = |field| match disk(field).spelling(model) {
+            Spelling::Named(name) => properties.get(name),
+            Spelling::Elsewhere | Spelling::Unknown => None,
         };
-        let numbers: [(DiskField, &mut Option<u32>); 8] = [
-            (DiskField::AcpiIndex, &mut frontend.acpi_index),
-            (DiskField::Queues, &mut frontend.queues),
-            (DiskField::QueueSize, &mut frontend.queue_size),
-            (
-                DiskField::LogicalBlockSize,
-                &mut frontend.logical_block_size,
-            ),
-            (
-                DiskField::PhysicalBlockSize,
-                &mut frontend.physical_block_size,
-            ),
-            (
-                DiskField::DiscardGranularity,
-                &mut frontend.discard_granularity,
-            ),
-            (DiskField::RotationRate, &mut frontend.rotation_rate),
-            (DiskField::BootOrder, &mut frontend.boot_order),
-        ];
-        for (field, slot) in numbers {
-            if let Some(property) = find(field) {
-                *slot = self.number32(at(field), property);
+        for field in DISK_FIELDS {
+            let slot = frontend.field_mut(*field);
+            if let Some(slot) = slot.filter(|slot| slot.kind() != FieldKind::Structure)
+                && let Some(property) = find(*field)
+            {
+                self.read_value(at(*field), property, disk(*field), slot);
             }
         }
-        let texts: [(DiskField, &mut Option<String>); 4] = [
-            (DiskField::LoadParm, &mut frontend.loadparm),
-            (DiskField::Serial, &mut frontend.serial),
-            (DiskField::Vendor, &mut frontend.vendor),
-            (DiskField::Product, &mut frontend.product),
-        ];
-        for (field, slot) in texts {
-            if let Some(property) = find(field) {
-                self.record(at(field), property);
-                *slot = Some(property.value.as_str().to_owned());
-            }
-        }
-        self.read_switches(nth, properties, model, frontend);
-        if model.spelling(DiskField::Geometry) != Spelling::Nowhere {
+        frontend.wwn = frontend.wwn.take().and_then(|text| {
+            let number = number_of(&text)?;
+            Some(format!("{number:016x}"))
+        });
+        // libvirt writes the default.
+        frontend.removable = frontend.removable.filter(|switch| *switch == Switch::On);
+        if has(DiskField::Geometry) {
             self.read_geometry(nth, properties, model, frontend);
         }
-        if model.spelling(DiskField::Statistics) != Spelling::Nowhere {
+        if has(DiskField::Statistics) {
             self.read_intervals(nth, properties, frontend);
         }
         // What the guest builds its by-id names from: the serial number, or what libvirt makes up.
@@ -276,34 +249,7 @@ impl<'a> Reader<'a> {
                 id.is_used.set(true);
             }
         }
-        if let Some(property) = find(DiskField::Wwn) {
-            self.record(at(DiskField::Wwn), property);
-            frontend.wwn = number_of(property.value.as_str()).map(|wwn| format!("{wwn:016x}"));
-        }
-        if let Some(property) = find(DiskField::Removable) {
-            let removable = self.switch(at(DiskField::Removable), property);
-            // libvirt writes the default.
-            frontend.removable = removable.filter(|switch| *switch == Switch::On);
-        }
-        if let Some(property) = find(DiskField::ErrorPolicy) {
-            let words = ["stop", "report", "ignore", "enospc"];
-            let read = |word: &str| match word {
-                "enospc" => Some(ErrorPolicy::Enospace),
-                "enospace" => None,
-                other => ErrorPolicy::from_wire(other),
-            };
-            frontend.error_policy = self.word(at(DiskField::ErrorPolicy), property, &words, read);
-        }
-        if let Some(property) = find(DiskField::ReadErrorPolicy) {
-            let at = at(DiskField::ReadErrorPolicy);
-            let read = ReadErrorPolicy::from_wire;
-            frontend.read_error_policy = self.word(at, property, ReadErrorPolicy::WORDS, read);
-        }
-        if let Some(property) = find(DiskField::IoThread) {
-            self.record(at(DiskField::IoThread), property);
-            frontend.iothread = Some(self.iothread(property.value.as_str()));
-        }
-        if model.spelling(DiskField::IoThreadMapping) != Spelling::Nowhere {
+        if has(DiskField::IoThreadMapping) {
             frontend.iothread_mapping =
                 self.read_vq_mapping(properties, at(DiskField::IoThreadMapping));
         }
@@ -329,36 +275,36 @@ impl<'a> Reader<'a> {
         self.settle_cache(nth, nodes, write_cache);
     }
 
-    /// The properties that are on or off and nothing else.
-    fn read_switches(
+    /// Reads a property that is the value of one field.
+    pub(crate) fn read_value(
         &mut self,
-        nth: usize,
-        properties: &'a Properties,
-        model: DeviceModel,
-        frontend: &mut Frontend,
+        at: FieldPath,
+        property: &'a Property,
+        row: &FieldRow,
+        slot: &mut dyn FieldType,
     ) {
-        let VirtioOptions {
-            iommu,
-            ats,
-            packed,
-            page_per_vq,
-        } = &mut frontend.virtio;
-        let switches: [(DiskField, &mut Option<Switch>); 7] = [
-            (DiskField::Iommu, iommu),
-            (DiskField::Ats, ats),
-            (DiskField::Packed, packed),
-            (DiskField::PagePerVq, page_per_vq),
-            (DiskField::IoEventFd, &mut frontend.ioeventfd),
-            (DiskField::EventIdx, &mut frontend.event_idx),
-            (DiskField::DpoFua, &mut frontend.dpofua),
-        ];
-        for (field, slot) in switches {
-            let Spelling::Property(name) = model.spelling(field) else {
-                continue;
-            };
-            if let Some(property) = properties.get(name) {
-                *slot = self.switch(FieldPath::Disk(nth, field), property);
+        let text = property.value.as_str();
+        let value: Option<FieldValue> = match slot.kind() {
+            FieldKind::Switch => self.switch(at, property).map(Into::into),
+            FieldKind::Number => self.number32(at, property).map(Into::into),
+            FieldKind::Word(words) => {
+                let qemu_words: Vec<&str> = words.iter().map(|word| row.qemu_word(word)).collect();
+                let find = |text: &str| qemu_words.iter().position(|word| *word == text);
+                let word = self.word(at, property, &qemu_words, find);
+                word.map(|nth| FieldValue::Word(words[nth]))
             }
+            FieldKind::Text => {
+                self.record(at, property);
+                Some(text.to_owned().into())
+            }
+            FieldKind::IoThread => {
+                self.record(at, property);
+                Some(self.iothread(text).into())
+            }
+            FieldKind::Flag | FieldKind::Count | FieldKind::Size | FieldKind::Structure => None,
+        };
+        if let Some(value) = value {
+            slot.set(value);
         }
     }
 
@@ -382,7 +328,7 @@ impl<'a> Reader<'a> {
                 *slot = self.number32(at(DiskField::Geometry), property);
             }
         }
-        if let Spelling::Property(name) = model.spelling(DiskField::GeometryTranslation)
+        if let Spelling::Named(name) = disk(DiskField::GeometryTranslation).spelling(model)
             && let Some(property) = properties.get(name)
         {
             let read = GeometryTranslation::from_wire;

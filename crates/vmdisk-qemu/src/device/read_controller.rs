@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use vmdisk_fields::{self as fields, CONTROLLER_FIELDS, DeviceModel};
 use vmdisk_model::{
     Address, CcwAddress, Controller, ControllerField, ControllerType, DiskField, DriveAddress,
-    FieldPath, Frontend, PciAddress, ScsiControllerModel, Switch, TargetBus, UsbAddress,
-    VirtioOptions,
+    FieldKind, FieldPath, Fields, Frontend, PciAddress, ScsiControllerModel, Switch, TargetBus,
+    UsbAddress,
 };
 
-use super::property::DeviceModel;
 use super::read::{DiskDriver, is_on};
 use crate::board::Board;
 use crate::reader::{Reader, number_of};
@@ -188,53 +188,14 @@ impl<'a> Reader<'a> {
             ..Controller::new(kind, index)
         };
         if scsi_model.is_some_and(ScsiControllerModel::is_virtio) {
-            let numbers: [(ControllerField, &str, &mut Option<u32>); 3] = [
-                (
-                    ControllerField::Queues,
-                    "num_queues",
-                    &mut controller.queues,
-                ),
-                (
-                    ControllerField::CmdPerLun,
-                    "cmd_per_lun",
-                    &mut controller.cmd_per_lun,
-                ),
-                (
-                    ControllerField::MaxSectors,
-                    "max_sectors",
-                    &mut controller.max_sectors,
-                ),
-            ];
-            for (field, key, slot) in numbers {
-                if let Some(property) = properties.get(key) {
-                    *slot = self.number32(at(field), property);
+            for field in CONTROLLER_FIELDS {
+                let row = fields::controller(*field);
+                let slot = controller.field_mut(*field);
+                if let Some(slot) = slot.filter(|slot| slot.kind() != FieldKind::Structure)
+                    && let Some(property) = row.virtio_scsi.and_then(|key| properties.get(key))
+                {
+                    self.read_value(at(*field), property, row, slot);
                 }
-            }
-            let VirtioOptions {
-                iommu,
-                ats,
-                packed,
-                page_per_vq,
-            } = &mut controller.virtio;
-            let switches: [(ControllerField, &str, &mut Option<Switch>); 5] = [
-                (ControllerField::Iommu, "iommu_platform", iommu),
-                (ControllerField::Ats, "ats", ats),
-                (ControllerField::Packed, "packed", packed),
-                (ControllerField::PagePerVq, "page-per-vq", page_per_vq),
-                (
-                    ControllerField::IoEventFd,
-                    "ioeventfd",
-                    &mut controller.ioeventfd,
-                ),
-            ];
-            for (field, key, slot) in switches {
-                if let Some(property) = properties.get(key) {
-                    *slot = self.switch(at(field), property);
-                }
-            }
-            if let Some(property) = properties.get("iothread") {
-                self.record(at(ControllerField::IoThread), property);
-                controller.iothread = Some(self.iothread(property.value.as_str()));
             }
             controller.iothread_mapping =
                 self.read_vq_mapping(properties, at(ControllerField::IoThreadMapping));

@@ -1,9 +1,9 @@
 //! virtio-blk, and what all virtio devices share: their transport and their standard.
 
+use vmdisk_fields::DeviceModel;
 use vmdisk_model::{Address, CcwAddress, DiskField, FieldPath, Switch, VirtioModel, VirtioOptions};
 
 use super::DiskDevice;
-use super::property::DeviceModel;
 use crate::board::Transport;
 use crate::json::JsonObject;
 use crate::writer::Writer;

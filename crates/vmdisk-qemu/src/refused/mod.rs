@@ -15,6 +15,8 @@ mod nodes;
 mod places;
 mod wants;
 
+use std::collections::HashSet;
+
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_source::{Problem, ProblemKind, Span};
 
@@ -35,9 +37,9 @@ impl<'a> Reader<'a> {
         self.find_refused_memory();
         // One mistake is one problem: what reading stumbled over is not told a second time.
         let mut found = self.problems.split_off(read);
+        let known: HashSet<Span> = self.problems.iter().map(|problem| problem.span).collect();
         found.retain(|problem| {
-            problem.kind != ProblemKind::PropertyRefused
-                || !self.problems.iter().any(|known| known.span == problem.span)
+            problem.kind != ProblemKind::PropertyRefused || !known.contains(&problem.span)
         });
         self.problems.append(&mut found);
     }

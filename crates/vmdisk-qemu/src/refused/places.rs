@@ -9,6 +9,7 @@ use super::base_of;
 use crate::board::Board;
 use crate::device::read::is_on;
 use crate::reader::{Reader, is_open, number_of};
+use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Properties, Property, Syntax};
 
 /// Buses that machines bring along, by the beginning of their names.
@@ -36,6 +37,53 @@ const ROOT_SLOTS: usize = 30;
 
 /// A PCI address that is said: bus, slot and function.
 type Slot<'a> = (&'a str, u64, u64);
+
+/// What makes buses.
+struct Makers<'a> {
+    /// Ids of the devices.
+    ids: HashSet<&'a str>,
+    /// Names of their drivers, without the transport.
+    drivers: HashSet<&'a str>,
+    has_usb: bool,
+    /// True if a board without PCI is asked for one.
+    has_pcie_microvm: bool,
+}
+
+impl<'a> Makers<'a> {
+    fn of(reader: &Reader<'a>, devices: &[(usize, &'a str, &'a Properties)]) -> Self {
+        let ids = devices
+            .iter()
+            .filter_map(|(_, _, device)| Some(device.peek("id")?.value.as_str()))
+            .collect();
+        let drivers: HashSet<&'a str> = devices
+            .iter()
+            .map(|(_, driver, _)| base_of(driver))
+            .collect();
+        let machine_has = |key| {
+            let machines = reader.of_name("machine").into_iter();
+            let mut machines = machines.chain(reader.of_name("M"));
+            machines.any(|(_, machine)| is_on(machine.peek(key)))
+        };
+        let is_usb = |option: &WrittenOption| matches!(option.name.as_str(), "usb" | "usbdevice");
+        let has_usb = reader.options.iter().any(is_usb)
+            || machine_has("usb")
+            || drivers.iter().any(|driver| {
+                ["xhci", "ehci", "uhci", "ohci"]
+                    .iter()
+                    .any(|it| driver.contains(it))
+            });
+        Makers {
+            ids,
+            drivers,
+            has_usb,
+            has_pcie_microvm: machine_has("pcie"),
+        }
+    }
+
+    fn has(&self, wanted: &[&str]) -> bool {
+        wanted.iter().any(|name| self.drivers.contains(name))
+    }
+}
 
 /// What is taken so far.
 #[derive(Default)]
@@ -71,10 +119,7 @@ const EMULATED_SCSI: [&str; 11] = [
 impl<'a> Reader<'a> {
     pub(super) fn find_refused_places(&mut self) {
         let devices = self.devices();
-        let ids: HashSet<&'a str> = devices
-            .iter()
-            .filter_map(|(_, _, device)| Some(device.peek("id")?.value.as_str()))
-            .collect();
+        let makers = Makers::of(self, &devices);
         // QEMU makes those in JSON behind all others, wherever they stand.
         let late: HashSet<&'a str> = devices
             .iter()
@@ -86,24 +131,20 @@ impl<'a> Reader<'a> {
             .filter(|(_, driver, _)| matches!(*driver, "pcie-root-port" | "ioh3420"))
             .filter_map(|(_, _, device)| Some(device.peek("id")?.value.as_str()))
             .collect();
-        let drivers: HashSet<&'a str> = devices
-            .iter()
-            .map(|(_, driver, _)| base_of(driver))
-            .collect();
         let mut taken = Taken::default();
         for (option, driver, device) in devices {
             let base = base_of(driver);
             let span = device
                 .peek("driver")
                 .map_or(self.options[option].span, |it| it.span);
-            self.check_bus(option, driver, device, span, &ids, &drivers);
+            self.check_bus(option, driver, device, span, &makers);
             self.check_bus_of_json(option, device, &late);
             match base {
                 "scsi-hd" | "scsi-cd" | "scsi-disk" | "scsi-block" | "scsi-generic" => {
-                    self.check_scsi_place(option, device, span, &drivers, &mut taken);
+                    self.check_scsi_place(option, device, span, &makers, &mut taken);
                 }
                 "ide-hd" | "ide-cd" | "ide-drive" => {
-                    self.check_ide_place(option, device, span, &ids, &mut taken)
+                    self.check_ide_place(option, device, span, &makers.ids, &mut taken)
                 }
                 "nvme" if device.peek("drive").is_some() => {
                     if let Some(id) = device.peek("id") {
@@ -126,8 +167,7 @@ impl<'a> Reader<'a> {
         driver: &str,
         device: &'a Properties,
         span: Span,
-        ids: &HashSet<&'a str>,
-        drivers: &HashSet<&'a str>,
+        makers: &Makers<'a>,
     ) {
         if let Some(bus) = device.peek("bus") {
             let name = bus.value.as_str();
@@ -135,8 +175,8 @@ impl<'a> Reader<'a> {
                 Some((owner, number)) if number.bytes().all(|it| it.is_ascii_digit()) => owner,
                 Some(_) | None => name,
             };
-            let is_known = ids.contains(name)
-                || ids.contains(owner)
+            let is_known = makers.ids.contains(name)
+                || makers.ids.contains(owner)
                 || BUILT_IN.contains(&owner)
                 || is_open(name)
                 // A bus of the device's own path.
@@ -154,41 +194,25 @@ impl<'a> Reader<'a> {
             self.board,
             Board::Q35 | Board::I440fx | Board::PcieVirt | Board::Pseries
         );
-        let has = |wanted: &[&str]| wanted.iter().any(|name| drivers.contains(name));
-        let is_missing_scsi = !has(&[
+        let is_missing_scsi = !makers.has(&[
             "virtio-scsi",
             "vhost-scsi",
             "vhost-user-scsi",
             "usb-bot",
             "usb-uas",
-        ]) && !has(&EMULATED_SCSI);
-        let is_usb_asked = self
-            .options
-            .iter()
-            .any(|option| option.name == "usb" || option.name == "usbdevice")
-            || self
-                .of_name("machine")
-                .iter()
-                .any(|(_, machine)| is_on(machine.peek("usb")));
-        let has_usb = is_usb_asked
-            || drivers.iter().any(|driver| {
-                driver.contains("xhci")
-                    || driver.contains("ehci")
-                    || driver.contains("uhci")
-                    || driver.contains("ohci")
-            });
+        ]) && !makers.has(&EMULATED_SCSI);
         let (missing, help) = match base_of(driver) {
             "scsi-hd" | "scsi-cd" | "scsi-block" | "scsi-generic" if is_pc && is_missing_scsi => {
                 ("SCSI", "write -device virtio-scsi-pci in front")
             }
-            "usb-storage" | "usb-bot" | "usb-uas" if is_pc && !has_usb => {
+            "usb-storage" | "usb-bot" | "usb-uas" if is_pc && !makers.has_usb => {
                 ("USB", "write -device qemu-xhci in front")
             }
-            "nvme-ns" if !has(&["nvme"]) => (
+            "nvme-ns" if !makers.has(&["nvme"]) => (
                 "NVMe",
                 "write -device nvme,serial=… in front, and its id as bus",
             ),
-            "floppy" if self.board == Board::Q35 && !has(&["isa-fdc"]) => {
+            "floppy" if self.board == Board::Q35 && !makers.has(&["isa-fdc"]) => {
                 ("floppy", "write -device isa-fdc in front")
             }
             _ if driver.ends_with("-device") && driver.starts_with("virtio-") && has_pci => {
@@ -196,7 +220,7 @@ impl<'a> Reader<'a> {
             }
             _ if driver.ends_with("-pci")
                 && self.board == Board::Mmio
-                && !self.has_pcie_microvm() =>
+                && !makers.has_pcie_microvm =>
             {
                 ("PCI", "write the same device with -device at its end")
             }
@@ -229,17 +253,6 @@ impl<'a> Reader<'a> {
         self.refuse(ProblemKind::BusMissing, option, bus.span, message, help);
     }
 
-    /// True if a board without PCI is asked for one.
-    fn has_pcie_microvm(&self) -> bool {
-        self.of_name("machine")
-            .iter()
-            .any(|(_, machine)| is_on(machine.peek("pcie")))
-            || self
-                .of_name("M")
-                .iter()
-                .any(|(_, machine)| is_on(machine.peek("pcie")))
-    }
-
     fn out_of_range(&mut self, option: usize, span: Span, message: String, most: u64) {
         let help = format!("write a number from 0 to {most}");
         self.refuse(ProblemKind::UnitOutOfRange, option, span, message, help);
@@ -255,7 +268,7 @@ impl<'a> Reader<'a> {
         option: usize,
         device: &'a Properties,
         span: Span,
-        drivers: &HashSet<&'a str>,
+        makers: &Makers<'a>,
         taken: &mut Taken<'a>,
     ) {
         // The limits are the controller's; those of virtio-scsi are the largest.
@@ -271,8 +284,7 @@ impl<'a> Reader<'a> {
                 );
             }
         }
-        let is_virtio_alone = drivers.contains("virtio-scsi")
-            && !EMULATED_SCSI.iter().any(|other| drivers.contains(other));
+        let is_virtio_alone = makers.has(&["virtio-scsi"]) && !makers.has(&EMULATED_SCSI);
         if let Some((channel, span)) =
             number(device, "channel").filter(|(channel, _)| *channel > 0 && is_virtio_alone)
         {

@@ -6,6 +6,8 @@ use super::json_text;
 use super::pairs;
 use super::properties::Properties;
 use super::text::Text;
+use crate::failure::ReadFailure;
+use crate::limits::OptionList;
 
 /// One option as it was written.
 #[derive(Clone, Debug)]
@@ -128,26 +130,46 @@ fn with_json_name(properties: Properties, file: &str) -> Properties {
 }
 
 /// The options of a command line, and what of them is not JSON although it begins so.
-pub(crate) fn options(arguments: &[Text], file: &str) -> (Vec<WrittenOption>, Vec<Fault>) {
-    let mut options = Vec::new();
+pub(crate) fn options(
+    arguments: &[Text],
+    file: &str,
+) -> Result<(Vec<WrittenOption>, Vec<Fault>), ReadFailure> {
+    let mut options = OptionList::default();
     let mut faults = Vec::new();
-    let mut arguments = arguments.iter().peekable();
-    while let Some(word) = arguments.next() {
+    // Programs that change their title leave zero bytes behind the last word.
+    let filled = arguments.iter().rposition(|word| !word.as_str().is_empty());
+    let mut has_empty = false;
+    let mut arguments = arguments.iter().enumerate();
+    while let Some((nth, word)) = arguments.next() {
         let text = word.as_str();
+        if text.is_empty() {
+            let span = word.whole();
+            let is_line = file[span.end..].starts_with(['\r', '\n']);
+            if !is_line && !has_empty && filled > Some(nth) {
+                has_empty = true;
+                faults.push(Fault {
+                    span,
+                    message: "an empty argument, which QEMU reads as a disk without an image"
+                        .to_owned(),
+                    help: "remove it".to_owned(),
+                });
+            }
+            continue;
+        }
         let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
             options.push(WrittenOption {
                 name: String::new(),
                 span: word.whole(),
                 properties: Some(pairs::file_name(word)),
                 text: None,
-            });
+            })?;
             continue;
         };
         let name = name.strip_prefix('-').unwrap_or(name);
         let value = if WITHOUT_VALUE.contains(&name) {
             None
         } else {
-            arguments.next().cloned()
+            arguments.next().map(|(_, value)| value.clone())
         };
         let mut span = word.whole();
         if let Some(value) = &value {
@@ -178,7 +200,7 @@ pub(crate) fn options(arguments: &[Text], file: &str) -> (Vec<WrittenOption>, Ve
             text: value
                 .filter(|_| name == "readconfig")
                 .map(|value| value.as_str().to_owned()),
-        });
+        })?;
     }
-    (options, faults)
+    Ok((options.into_options(), faults))
 }
