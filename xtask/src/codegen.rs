@@ -1,4 +1,5 @@
-//! Pages and schemas that are made from the code: `docs/rules/`, `docs/schema/` and `docs/direct-io.md`.
+//! Files that are made from the code: `docs/rules/`, `docs/schema/`, `docs/direct-io.md`, and the table of QEMU's
+//! properties from the recordings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
+use vmdisk::facts::{Introspection, MemberTable};
 use vmdisk::rules::{Example, Group, RULES, Rule};
 
 use crate::{direct_io, repository};
@@ -63,10 +65,15 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
     }
     files.insert(PathBuf::from("docs/rules/README.md"), table());
     files.insert(PathBuf::from("docs/direct-io.md"), direct_io::page()?);
+    files.insert(
+        PathBuf::from("crates/vmdisk-facts/src/members.txt"),
+        members()?,
+    );
     for schema in [
         "bench",
         "bench-compare",
         "capabilities",
+        "capabilities-diff",
         "facts",
         "facts-diff",
         "image",
@@ -80,8 +87,22 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
     Ok(files)
 }
 
+/// The table of properties and members of QEMU's releases, from the recordings.
+fn members() -> anyhow::Result<String> {
+    let mut recordings = Vec::new();
+    for entry in std::fs::read_dir(repository().join("fixtures/capabilities"))? {
+        let path = entry?.path();
+        let text = std::fs::read_to_string(&path)?;
+        let recording =
+            Introspection::from_json(&text).with_context(|| path.display().to_string())?;
+        recordings.push(recording);
+    }
+    recordings.sort_by_key(|recording| recording.qemu);
+    Ok(MemberTable::reduce(&recordings).to_text())
+}
+
 /// Runs the command in this process and returns what it prints to standard output.
-fn vmdisk(arguments: &[&str], stdin: &str) -> anyhow::Result<String> {
+pub(crate) fn vmdisk(arguments: &[&str], stdin: &str) -> anyhow::Result<String> {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut io = vmdisk_cli::Io {
         stdin: &mut stdin.as_bytes(),

@@ -58,6 +58,11 @@ enum Chore {
         /// Folder to unpack into [default: target/qemus, where tests look for them]
         folder: Option<PathBuf>,
     },
+    /// Records the answers of the QEMUs that `cargo xtask qemus` unpacked, in fixtures/capabilities; codegen reduces them
+    Record {
+        /// Folder of the unpacked QEMUs [default: target/qemus]
+        folder: Option<PathBuf>,
+    },
     /// Times `vmdisk lint -j1` beside `xmllint` on 1,000 generated domains, in one run
     Race {
         /// Rounds; each runs every command once, in turn
@@ -90,6 +95,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Libvirts { folder } => libvirts::run(folder),
         Chore::Qemus { folder } => qemus::run(folder),
+        Chore::Record { folder } => qemus::record(folder),
         Chore::Race {
             rounds,
             count,

@@ -60,6 +60,23 @@ const EMULATOR: &str = "qemu-system-x86_64";
 /// A driver that Debian packs apart, with those of other servers; by its place in the folder of a version.
 const MODULE: &str = "apt/root/usr/lib/x86_64-linux-gnu/qemu/block-curl.so";
 
+/// Records what each unpacked QEMU says of itself.
+pub(crate) fn record(folder: Option<PathBuf>) -> anyhow::Result<()> {
+    let folder = folder.unwrap_or_else(|| crate::repository().join("target/qemus"));
+    for source in &SOURCES {
+        let emulator = folder.join(source.version).join(EMULATOR);
+        let emulator = emulator
+            .to_str()
+            .context("the folder's name is not UTF-8")?;
+        let arguments = ["capabilities", "--qemu", emulator, "--format", "recording"];
+        let recording = crate::codegen::vmdisk(&arguments, "")?;
+        let file = format!("fixtures/capabilities/{}.json", source.version);
+        fs::write(crate::repository().join(&file), recording)?;
+        println!("{file}");
+    }
+    Ok(())
+}
+
 /// Fetches what is not there yet.
 pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     ensure!(

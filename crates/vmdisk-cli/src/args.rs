@@ -407,7 +407,10 @@ pub(crate) enum FactsFormat {
 }
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct CapabilitiesArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<CapabilitiesCommand>,
     /// Answer for this target, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12.
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub(crate) target: Option<Target>,
@@ -420,6 +423,25 @@ pub(crate) struct CapabilitiesArgs {
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CapabilitiesCommand {
+    /// Print what changes from one target to another: capabilities, device properties, node and object members.
+    Diff(CapabilitiesDiffArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CapabilitiesDiffArgs {
+    /// A target such as qemu=7.2, or the path of a QEMU or of a recording.
+    #[arg(value_name = "OLD")]
+    pub(crate) old: String,
+    /// The target to compare it with.
+    #[arg(value_name = "NEW")]
+    pub(crate) new: String,
+    /// How to print it; `vmdisk schema capabilities-diff` describes the JSON.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
+    pub(crate) format: TextFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -504,6 +526,8 @@ pub(crate) enum SchemaFormat {
     Image,
     /// What `vmdisk capabilities --format json` prints.
     Capabilities,
+    /// What `vmdisk capabilities diff --format json` prints.
+    CapabilitiesDiff,
     /// What `vmdisk capabilities --format recording` prints and `--qemu` reads.
     Recording,
     /// What `vmdisk bench report --format json` prints.

@@ -1,5 +1,7 @@
 //! `vmdisk capabilities`.
 
+pub(crate) mod diff;
+
 use std::fmt::Write;
 
 use schemars::JsonSchema;
@@ -8,7 +10,7 @@ use vmdisk::Target;
 use vmdisk::facts::capability::{Row, TABLE};
 use vmdisk::facts::{Answer, Basis, Component, Introspection, Probe, Version};
 
-use crate::args::{CapabilitiesArgs, CapabilitiesFormat};
+use crate::args::{CapabilitiesArgs, CapabilitiesCommand, CapabilitiesFormat};
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver;
@@ -61,6 +63,9 @@ struct Capability {
 
 /// Shows what a target can do.
 pub(crate) fn run(args: &CapabilitiesArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    if let Some(CapabilitiesCommand::Diff(args)) = &args.command {
+        return diff::run(args, io);
+    }
     let asked = args.qemu.as_deref().map(qemu::ask).transpose()?;
     let target = qemu::target(args.target.as_ref(), asked.as_ref())?;
     let text = match args.format {
@@ -168,6 +173,7 @@ fn table(target: &Target, asked: Option<&Introspection>) -> String {
             machines,
             schema_version: _,
             capabilities: _,
+            members: _,
         } = introspection;
         let package = if package.is_empty() {
             String::new()

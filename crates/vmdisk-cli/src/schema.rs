@@ -21,6 +21,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::FactsDiff => crate::facts::diff::schema(),
         SchemaFormat::Image => image::json::schema(),
         SchemaFormat::Capabilities => capabilities::schema(),
+        SchemaFormat::CapabilitiesDiff => capabilities::diff::schema(),
         SchemaFormat::Recording => capabilities::recording_schema(),
         SchemaFormat::Bench => BenchResult::json_schema(),
         SchemaFormat::BenchCompare => RunComparison::json_schema(),

@@ -1,6 +1,7 @@
 //! What a QEMU program said of itself when it was asked, ready to be kept.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use crate::target::Target;
 use crate::version::Version;
 
 /// The version of what is written.
-pub const INTROSPECTION_VERSION: u32 = 1;
+pub const INTROSPECTION_VERSION: u32 = 2;
 
 /// The answers of one QEMU program.
 ///
@@ -33,6 +34,11 @@ pub struct Introspection {
     pub unknown: BTreeMap<String, String>,
     /// Its machine types, with the short names (`q35`) that some have too.
     pub machines: Vec<String>,
+    /// Properties of devices, and members of nodes and objects, by their owner (`device virtio-blk-pci`,
+    /// `node qcow2`, `object iothread`), each with the name of its type. Since version 2; an owner that the program
+    /// lacks is missing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub members: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// Why the text of an introspection could not be read.
@@ -55,7 +61,7 @@ impl Introspection {
     /// If it is no such text, or of a later version.
     pub fn from_json(text: &str) -> Result<Self, IntrospectionError> {
         let read: Self = serde_json::from_str(text)?;
-        if read.schema_version != INTROSPECTION_VERSION {
+        if read.schema_version > INTROSPECTION_VERSION {
             return Err(IntrospectionError::Version(read.schema_version));
         }
         Ok(read)
@@ -79,6 +85,7 @@ impl Introspection {
             capabilities,
             unknown: _, // the version answers for these
             machines,
+            members,
         } = self;
         let probed = capabilities
             .iter()
@@ -88,6 +95,7 @@ impl Introspection {
             arch: (!arch.is_empty()).then(|| arch.clone()),
             probed: probed.collect(),
             machines: machines.iter().cloned().collect(),
+            members: (!members.is_empty()).then(|| Arc::new(members.clone())),
             ..Target::default()
         }
     }

@@ -21,6 +21,7 @@ mod index;
 mod introspection;
 pub mod libvirt;
 pub mod lvm_config;
+mod members;
 pub mod mount;
 mod number;
 pub mod path;
@@ -41,6 +42,7 @@ pub use facts::{CollectError, Collector, Facts, Host, Redaction, SCHEMA, SCHEMA_
 pub use filesystem::{Btrfs, Filesystem, FsKind};
 pub use index::{HostIndex, Identity};
 pub use introspection::{INTROSPECTION_VERSION, Introspection, IntrospectionError};
+pub use members::{Member, MemberTable, Owner, ValueKind, is_unstable};
 pub use mount::{Mount, OptionValue};
 pub use path::{Directory, File, FileKind, ImageHeader};
 pub use read::{MAX_BYTES, Read, ReadError, Warning};

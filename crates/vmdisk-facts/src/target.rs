@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use crate::capability::{Capability, Component};
 use crate::fact::Fact;
@@ -33,6 +34,8 @@ pub struct Target {
     pub probed: BTreeMap<Capability, bool>,
     /// The machine types that QEMU itself names; empty where it was not asked.
     pub machines: BTreeSet<String>,
+    /// Properties and members that QEMU itself named, by [`crate::Owner::key`]; `None` where it was not asked.
+    pub members: Option<Arc<BTreeMap<String, BTreeMap<String, String>>>>,
 }
 
 /// Why the text of a target could not be read.
@@ -98,6 +101,7 @@ impl Target {
             arch: facts.cpu.arch.clone().known(),
             probed,
             machines: BTreeSet::new(),
+            members: None,
         }
     }
 
@@ -125,6 +129,7 @@ impl Target {
         } else {
             self.machines
         };
+        let members = self.members.or(other.members.filter(|_| same_qemu));
         Self {
             qemu: self.qemu.or(other.qemu),
             libvirt: self.libvirt.or(other.libvirt),
@@ -133,6 +138,7 @@ impl Target {
             arch: self.arch.or(other.arch),
             probed,
             machines,
+            members,
         }
     }
 
@@ -213,6 +219,7 @@ impl fmt::Display for Target {
             arch,
             probed: _,
             machines: _,
+            members: _,
         } = self;
         let version = |version: &Option<Version>| version.map(|version| version.to_string());
         let parts = [

@@ -6,12 +6,92 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use vmdisk_facts::capability::{Row, TABLE};
-use vmdisk_facts::{Component, INTROSPECTION_VERSION, Introspection, Probe};
+use vmdisk_facts::{Component, INTROSPECTION_VERSION, Introspection, Owner, Probe};
 
 use crate::error::QmpError;
 use crate::launch::Launch;
 use crate::qemu::Qemu;
 use crate::schema::Schema;
+
+/// The types of devices whose properties are recorded: disks, their controllers, and the bridges these are behind.
+const DEVICES: &[&str] = &[
+    "am53c974",
+    "dc390",
+    "emmc",
+    "floppy",
+    "i82801b11-bridge",
+    "ich9-ahci",
+    "ich9-usb-ehci1",
+    "ich9-usb-uhci1",
+    "ide-cd",
+    "ide-cf",
+    "ide-hd",
+    "ioh3420",
+    "isa-fdc",
+    "lsi53c810",
+    "lsi53c895a",
+    "megasas",
+    "megasas-gen2",
+    "mptsas1068",
+    "nec-usb-xhci",
+    "nvme",
+    "nvme-ns",
+    "nvme-subsys",
+    "pci-bridge",
+    "pcie-pci-bridge",
+    "pcie-root-port",
+    "piix3-ide",
+    "piix3-usb-uhci",
+    "piix4-ide",
+    "piix4-usb-uhci",
+    "pvscsi",
+    "pxb",
+    "pxb-pcie",
+    "qemu-xhci",
+    "scsi-block",
+    "scsi-cd",
+    "scsi-generic",
+    "scsi-hd",
+    "sd-card",
+    "sdhci-pci",
+    "usb-bot",
+    "usb-ehci",
+    "usb-storage",
+    "usb-uas",
+    "vhost-scsi-pci",
+    "vhost-scsi-pci-non-transitional",
+    "vhost-scsi-pci-transitional",
+    "vhost-user-blk",
+    "vhost-user-blk-pci",
+    "vhost-user-blk-pci-non-transitional",
+    "vhost-user-blk-pci-transitional",
+    "vhost-user-scsi-pci",
+    "vhost-user-scsi-pci-non-transitional",
+    "vhost-user-scsi-pci-transitional",
+    "virtio-blk-device",
+    "virtio-blk-pci",
+    "virtio-blk-pci-non-transitional",
+    "virtio-blk-pci-transitional",
+    "virtio-scsi-device",
+    "virtio-scsi-pci",
+    "virtio-scsi-pci-non-transitional",
+    "virtio-scsi-pci-transitional",
+];
+
+/// The types of objects whose properties are recorded.
+const OBJECTS: &[&str] = &[
+    "iothread",
+    "memory-backend-file",
+    "memory-backend-memfd",
+    "memory-backend-ram",
+    "memory-backend-shm",
+    "pr-manager-helper",
+    "secret",
+    "throttle-group",
+    "tls-creds-anon",
+    "tls-creds-psk",
+    "tls-creds-x509",
+];
 
 /// Asks a QEMU program for everything in the table of capabilities that can be asked; it needs about 0.1 s.
 ///
@@ -60,6 +140,20 @@ pub fn introspect(program: &Path, patience: Duration) -> Result<Introspection, Q
             }
         }
     }
+    let mut members = BTreeMap::new();
+    for (driver, found) in schema.variants("blockdev-add") {
+        members.insert(Owner::Node(&driver).key(), found);
+    }
+    for name in DEVICES {
+        if let Ok(Some(found)) = asked.types("device-list-properties", name) {
+            members.insert(Owner::Device(name).key(), found);
+        }
+    }
+    for name in OBJECTS {
+        if let Ok(Some(found)) = asked.types("qom-list-properties", name) {
+            members.insert(Owner::Object(name).key(), found);
+        }
+    }
     Ok(Introspection {
         schema_version: INTROSPECTION_VERSION,
         qemu: greeting.version,
@@ -68,6 +162,7 @@ pub fn introspect(program: &Path, patience: Duration) -> Result<Introspection, Q
         capabilities,
         unknown,
         machines: machine_types(&machines),
+        members,
     })
 }
 
@@ -104,10 +199,20 @@ impl Asked {
         } else {
             "qom-list-properties"
         };
+        let types = self.types(command, name)?;
+        Ok(types.map(|types| types.into_keys().collect()))
+    }
+
+    /// The properties of a type with the names of their types; `None` where there is no such type.
+    fn types(
+        &mut self,
+        command: &str,
+        name: &str,
+    ) -> Result<Option<BTreeMap<String, String>>, String> {
         let question = json!({ "typename": name });
         let answer = self.qemu().and_then(|qemu| qemu.ask(command, question));
         match answer {
-            Ok(list) => Ok(Some(names(&list))),
+            Ok(list) => Ok(Some(types(&list))),
             Err(QmpError::Refused { class, .. }) if class == "DeviceNotFound" => Ok(None),
             Err(error @ QmpError::Refused { .. }) => Err(error.to_string()),
             Err(
@@ -132,6 +237,17 @@ fn machine_types(list: &Value) -> Vec<String> {
     all.extend(aliases.filter_map(|one| Some(one["alias"].as_str()?.to_owned())));
     all.remove("none");
     all.into_iter().collect()
+}
+
+/// The names in a list of properties, with those of their types.
+fn types(list: &Value) -> BTreeMap<String, String> {
+    let named = list.as_array().into_iter().flatten();
+    named
+        .filter_map(|one| Some((one["name"].as_str()?, one["type"].as_str()?)))
+        // What a device consists of, and what every object has, is nothing to write.
+        .filter(|(name, kind)| *name != "type" && !kind.starts_with("child<"))
+        .map(|(name, kind)| (name.to_owned(), kind.to_owned()))
+        .collect()
 }
 
 /// The names in a list of things that have one.

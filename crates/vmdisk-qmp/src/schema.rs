@@ -1,11 +1,14 @@
 //! Questions to the answer of `query-qmp-schema`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
 /// How deep alternates may lie in each other; QEMU's do not.
 const DEEPEST: usize = 16;
+
+/// How deep objects in the arguments of a command are followed: `encrypt.key-secret`.
+const PARTS: usize = 2;
 
 /// The types and commands of a QEMU, by name.
 #[derive(Debug)]
@@ -36,6 +39,64 @@ impl Schema {
         let command = parts.next().and_then(|name| self.entries.get(name));
         let rest: Vec<&str> = parts.collect();
         command.is_some_and(|command| self.leads(command, &rest, DEEPEST))
+    }
+
+    /// The members of each variant of a command's arguments, with the names of their types: those of all variants, and
+    /// those of parts as `part.member`.
+    pub(crate) fn variants(&self, command: &str) -> BTreeMap<String, BTreeMap<String, String>> {
+        let Some(arguments) =
+            self.object(&self.entries.get(command).unwrap_or(&Value::Null)["arg-type"])
+        else {
+            return BTreeMap::new();
+        };
+        let variants = arguments["variants"].as_array().into_iter().flatten();
+        variants
+            .filter_map(|variant| {
+                let mut members = BTreeMap::new();
+                self.members(arguments, "", PARTS, &mut members);
+                self.members(self.object(&variant["type"])?, "", PARTS, &mut members);
+                Some((variant["case"].as_str()?.to_owned(), members))
+            })
+            .collect()
+    }
+
+    /// Adds the members of an object, and of the objects in it that are no nodes.
+    fn members(
+        &self,
+        object: &Value,
+        prefix: &str,
+        deeper: usize,
+        members: &mut BTreeMap<String, String>,
+    ) {
+        for member in object["members"].as_array().into_iter().flatten() {
+            let (Some(name), Some(kind)) = (member["name"].as_str(), member["type"].as_str())
+            else {
+                continue;
+            };
+            let name = format!("{prefix}{name}");
+            if let Some(part) = self.object(&member["type"]).filter(|_| deeper > 0) {
+                let inside = format!("{name}.");
+                self.members(part, &inside, deeper - 1, members);
+                for variant in part["variants"].as_array().into_iter().flatten() {
+                    if let Some(variant) = self.object(&variant["type"]) {
+                        self.members(variant, &inside, deeper - 1, members);
+                    }
+                }
+            }
+            // Types have numbers for names, which differ between builds, but for those that are built in.
+            let kind = match self.entries.get(kind) {
+                Some(entry) if entry["meta-type"] == "builtin" => kind,
+                Some(entry) => entry["meta-type"].as_str().unwrap_or("any"),
+                None => "any",
+            };
+            members.insert(name, kind.to_owned());
+        }
+    }
+
+    /// The object of a name.
+    fn object(&self, name: &Value) -> Option<&Value> {
+        let entry = self.entries.get(name.as_str()?)?;
+        (entry["meta-type"] == "object").then_some(entry)
     }
 
     fn leads(&self, entry: &Value, path: &[&str], deeper: usize) -> bool {
