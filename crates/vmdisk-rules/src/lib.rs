@@ -38,6 +38,7 @@ mod media;
 mod page;
 mod policy;
 mod remedy;
+mod reported;
 mod rule;
 mod rules;
 mod target_names;
