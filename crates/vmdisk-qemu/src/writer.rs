@@ -13,7 +13,7 @@ use crate::key_value::KeyValue;
 use crate::libvirt_order;
 use crate::names::Ids;
 use crate::options::{Medium, Options, Style};
-use crate::pci::PciSlots;
+use crate::pci_slots::PciSlots;
 use crate::problem::WriteProblem;
 
 /// The state of writing one command line.
@@ -80,6 +80,11 @@ impl<'a> Writer<'a> {
     /// True unless the target is known to lack it: a recent QEMU is assumed.
     pub(crate) fn can(&self, capability: Capability) -> bool {
         !self.target.can(capability).is_no()
+    }
+
+    /// The place of a disk in the boot order.
+    pub(crate) fn boot_index(&self, nth: usize) -> Option<u32> {
+        self.boot_indexes.get(nth).copied().flatten()
     }
 
     fn note(&self, at: FieldPath, message: String, help: Option<&str>) -> WriteProblem {

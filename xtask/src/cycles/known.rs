@@ -162,34 +162,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-plan/src/spec/of_network.rs",
     ],
     &[
-        "vmdisk-qemu/src/blockdev/format.rs",
-        "vmdisk-qemu/src/blockdev/image.rs",
-        "vmdisk-qemu/src/blockdev/mod.rs",
-    ],
-    &[
-        "vmdisk-qemu/src/blockdev/read.rs",
-        "vmdisk-qemu/src/device/read.rs",
-        "vmdisk-qemu/src/device/read_controller.rs",
-        "vmdisk-qemu/src/document.rs",
-        "vmdisk-qemu/src/edits.rs",
-        "vmdisk-qemu/src/reader.rs",
-    ],
-    &[
-        "vmdisk-qemu/src/boot.rs",
-        "vmdisk-qemu/src/pci.rs",
-        "vmdisk-qemu/src/writer.rs",
-    ],
-    &[
-        "vmdisk-qemu/src/command_line.rs",
-        "vmdisk-qemu/src/daemon.rs",
-        "vmdisk-qemu/src/write.rs",
-    ],
-    &[
-        "vmdisk-qemu/src/device/mod.rs",
-        "vmdisk-qemu/src/device/property.rs",
-        "vmdisk-qemu/src/device/virtio.rs",
-    ],
-    &[
         "vmdisk-rules/src/comparison.rs",
         "vmdisk-rules/src/finding.rs",
         "vmdisk-rules/src/page.rs",

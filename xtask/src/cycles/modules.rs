@@ -88,7 +88,8 @@ impl Modules {
             }
             _ => {
                 let names = [module, path].concat();
-                let is_child = self.0.contains_key(&names[..=module.len()]);
+                // A single name may be a variable's.
+                let is_child = path.len() > 1 && self.0.contains_key(&names[..=module.len()]);
                 let is_known = is_child || self.import(module, first).is_some();
                 is_known.then_some(names)
             }

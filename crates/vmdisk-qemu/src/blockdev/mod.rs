@@ -4,6 +4,8 @@ pub(crate) mod filter;
 pub(crate) mod format;
 mod image;
 mod network;
+mod node_options;
+pub(crate) mod nodes;
 mod one_node;
 pub(crate) mod protocol;
 pub(crate) mod read;
@@ -18,40 +20,10 @@ use vmdisk_model::{
 };
 
 pub(crate) use image::Layer;
+use node_options::NodeOptions;
 
-use crate::json::JsonObject;
 use crate::names::{DEEPEST, NodeNames};
 use crate::writer::Writer;
-
-/// What holds for every node of a chain.
-///
-/// QEMU hands these down to children that are written inside their parent, and not to children that
-/// are named: with named nodes each must say them itself, or `O_DIRECT`, discard and read-only stop
-/// at the first layer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NodeOptions {
-    pub(crate) cache: Option<CacheSwitches>,
-    pub(crate) discard: Option<Discard>,
-}
-
-impl NodeOptions {
-    /// Adds the options to a node.
-    fn push_to(self, node: &mut JsonObject) {
-        if let Some(CacheSwitches {
-            // The frontend's switch.
-            write_cache: _,
-            direct,
-            no_flush,
-        }) = self.cache
-        {
-            let cache = JsonObject::new()
-                .with("direct", direct)
-                .with("no-flush", no_flush);
-            node.push("cache", cache);
-        }
-        node.push_some("discard", self.discard.map(Discard::as_wire));
-    }
-}
 
 /// The cache switches to write: none where QEMU's default is meant.
 pub(crate) fn written_cache(backend: &Backend) -> Option<CacheSwitches> {

@@ -6,8 +6,13 @@ use vmdisk_model::{
 };
 use vmdisk_source::ProblemKind;
 
-use crate::reader::{NodeAt, Reader, number_of, switch_of};
+use super::nodes::Nodes;
+use crate::index::{Index, NodeAt};
+use crate::notes::Notes;
+use crate::object::read_throttle::{FilterGroups, read_throttle_group};
+use crate::object::secret::read_secret;
 use crate::syntax::properties::{Kind, Property};
+use crate::syntax::value::{is_open, number_of, switch_of};
 
 /// What a node says, or has from the node that it is written in.
 ///
@@ -34,12 +39,11 @@ impl NodeSwitches {
     }
 }
 
-/// What came of the nodes of a disk.
-pub(crate) struct Nodes {
-    pub(crate) backend: Backend,
-    /// Whether requests go around the page cache, and whether flushes are dropped; `None` if no node says.
-    pub(crate) direct: Option<bool>,
-    pub(crate) no_flush: Option<bool>,
+/// Reads the nodes of disks.
+pub(crate) struct NodeReader<'r, 'a> {
+    pub(super) index: &'r Index<'a>,
+    pub(super) notes: &'r mut Notes<'a>,
+    groups: &'r mut FilterGroups<'a>,
 }
 
 /// What is carried from the top node to the bottom of a chain.
@@ -62,7 +66,19 @@ enum Below<'a> {
     Node(NodeAt<'a>, NodeSwitches),
 }
 
-impl<'a> Reader<'a> {
+impl<'r, 'a> NodeReader<'r, 'a> {
+    pub(crate) const fn new(
+        index: &'r Index<'a>,
+        groups: &'r mut FilterGroups<'a>,
+        notes: &'r mut Notes<'a>,
+    ) -> Self {
+        NodeReader {
+            index,
+            notes,
+            groups,
+        }
+    }
+
     /// Reads the chain below `node` into the backend of the nth disk.
     pub(crate) fn read_nodes(&mut self, nth: usize, node: NodeAt<'a>) -> Nodes {
         let mut backend = Backend::new(BackendSource::Empty);
@@ -115,22 +131,24 @@ impl<'a> Reader<'a> {
                 view: node.view.inside(key),
             });
         }
-        let is_name = key == "file" && self.is_drive(node.option) && node.view.prefix.is_empty();
+        let is_name =
+            key == "file" && self.index.is_drive(node.option) && node.view.prefix.is_empty();
         let property = node.view.peek(key).filter(|_| !is_name)?;
         if property.kind == Kind::Null {
             return None;
         }
         let property = node.view.get(key)?;
         let name = property.value.as_str();
-        let Some(child) = self.nodes.get(name).cloned() else {
+        let Some(child) = self.index.node(name).cloned() else {
             let at = FieldPath::Disk(nth, DiskField::Source);
             let message = format!("no node is called `{name}`");
-            self.problem(ProblemKind::MissingValue, at, property.span, message)
+            self.notes
+                .problem(ProblemKind::MissingValue, at, property.span, message)
                 .help = Some("write its -blockdev in front of this one".to_owned());
             return None;
         };
-        self.owners
-            .insert(child.option, FieldPath::Disk(nth, DiskField::Disk));
+        self.notes
+            .own(child.option, FieldPath::Disk(nth, DiskField::Disk));
         Some(child)
     }
 
@@ -141,8 +159,8 @@ impl<'a> Reader<'a> {
         mut node: NodeAt<'a>,
         backend: &mut Backend,
     ) -> Option<NodeAt<'a>> {
-        self.owners
-            .insert(node.option, FieldPath::Disk(nth, DiskField::Disk));
+        self.notes
+            .own(node.option, FieldPath::Disk(nth, DiskField::Disk));
         let mut throttles: Vec<(usize, &'a Property, bool)> = Vec::new();
         let image = self.walk_filters(nth, &mut node, backend, &mut throttles);
         self.read_throttles(nth, backend, &throttles);
@@ -158,13 +176,15 @@ impl<'a> Reader<'a> {
         throttles: &[(usize, &'a Property, bool)],
     ) {
         if let [(option, group, false)] = throttles {
-            self.record_option(FieldPath::Disk(nth, DiskField::Iotune), *option);
-            backend.iotune = self.read_throttle_group(nth, group);
+            self.notes
+                .record_option(FieldPath::Disk(nth, DiskField::Iotune), *option);
+            backend.iotune = read_throttle_group(nth, group, self.index, self.notes);
             return;
         }
         for (option, group, _) in throttles.iter().rev() {
-            self.record_option(FieldPath::Disk(nth, DiskField::ThrottleFilters), *option);
-            let name = self.filter_group(nth, group);
+            self.notes
+                .record_option(FieldPath::Disk(nth, DiskField::ThrottleFilters), *option);
+            let name = self.groups.of_filter(nth, group, self.index, self.notes);
             backend.throttle_filters.push(name);
         }
     }
@@ -178,7 +198,7 @@ impl<'a> Reader<'a> {
         throttles: &mut Vec<(usize, &'a Property, bool)>,
     ) -> bool {
         // No graph has more nodes than there are; a ring would have no end.
-        for _ in 0..=self.options.len() {
+        for _ in 0..=self.index.options().len() {
             match node.view.peek("driver").map(|driver| driver.value.as_str()) {
                 Some("throttle") => {
                     let name = node.view.peek("node-name");
@@ -193,14 +213,14 @@ impl<'a> Reader<'a> {
                 }
                 Some("copy-on-read") => {
                     let at = FieldPath::Disk(nth, DiskField::CopyOnRead);
-                    self.record_option(at, node.option);
+                    self.notes.record_option(at, node.option);
                     backend.copy_on_read = Some(Switch::On);
                 }
                 Some("compress" | "preallocate" | "blkdebug" | "blkverify" | "blkreplay") => {
                     let driver = node.view.get("driver");
                     if let Some(driver) = driver {
                         let at = FieldPath::Disk(nth, DiskField::Source);
-                        self.keep(at, driver.value.as_str(), driver.span);
+                        self.notes.keep(at, driver.value.as_str(), driver.span);
                     }
                 }
                 Some(_) | None => return true,
@@ -250,7 +270,7 @@ impl<'a> Reader<'a> {
         };
         let mut read = |key: &str, field: DiskField| {
             let property = node.view.get(key)?;
-            self.switch(at(field), property)
+            self.notes.switch(at(field), property)
         };
         let direct = read("cache.direct", DiskField::Cache);
         let no_flush = read("cache.no-flush", DiskField::Cache);
@@ -258,7 +278,7 @@ impl<'a> Reader<'a> {
             .or_else(|| read("readonly", DiskField::ReadOnly));
         let auto_read_only = node.view.text("auto-read-only").and_then(switch_of);
         let discard = node.view.get("discard").and_then(|property| {
-            self.word(
+            self.notes.word(
                 at(DiskField::Discard),
                 property,
                 &["unmap", "ignore"],
@@ -287,10 +307,10 @@ impl<'a> Reader<'a> {
         let mut below = Below::Node(top, NodeSwitches::default());
         while let Below::Node(node, handed) = below {
             let depth = images.len();
-            if depth > self.options.len() || depth > crate::names::DEEPEST {
+            if depth > self.index.options().len() || depth > crate::names::DEEPEST {
                 let at = FieldPath::Disk(chain.nth, DiskField::Source);
-                let span = self.options[node.option].span;
-                self.problem(
+                let span = self.index.span(node.option);
+                self.notes.problem(
                     ProblemKind::InvalidValue,
                     at,
                     span,
@@ -329,25 +349,26 @@ impl<'a> Reader<'a> {
     ) -> (Option<Image>, Below<'a>) {
         let nth = chain.nth;
         node.view.get("node-name");
-        self.record_option(FieldPath::Image(nth, depth, ImageField::Image), node.option);
+        self.notes
+            .record_option(FieldPath::Image(nth, depth, ImageField::Image), node.option);
         let switches = self.switches(nth, depth, &node, parent);
         let drive_format = node
             .view
             .peek("format")
-            .filter(|_| self.is_drive(node.option));
+            .filter(|_| self.index.is_drive(node.option));
         let driver = node.view.peek("driver").or(drive_format);
         let format = driver.and_then(|driver| Format::of_qemu_driver(driver.value.as_str()));
         if depth == 0 {
             chain.top = Some((switches, node.option));
             let at = FieldPath::Disk(nth, DiskField::Driver);
-            self.record_option(at, node.option);
-            self.slots.top.insert(nth, node.option);
+            self.notes.record_option(at, node.option);
+            self.notes.slots_mut().top.insert(nth, node.option);
             self.read_top_options(nth, &node, backend);
         } else {
             // Nothing writes to a backing image.
             node.view.get("detect-zeroes");
         }
-        let is_drive = self.is_drive(node.option) && node.view.prefix.is_empty();
+        let is_drive = self.index.is_drive(node.option) && node.view.prefix.is_empty();
         let names_protocol = driver.is_some_and(|driver| driver.key == "driver");
         if format.is_none() && (!is_drive || names_protocol) {
             // A protocol node without a format above it: the bytes are the disk.
@@ -361,12 +382,13 @@ impl<'a> Reader<'a> {
         if let Some(driver) = driver {
             driver.is_used.set(true);
             let at = FieldPath::Image(nth, depth, ImageField::Format);
-            self.record(at, driver);
+            self.notes.record(at, driver);
             if format.is_none() {
                 let text = driver.value.as_str();
-                if !crate::reader::is_open(text) {
+                if !is_open(text) {
                     let message = format!("format `{text}` is not known");
-                    self.problem(ProblemKind::InvalidValue, at, driver.span, message);
+                    self.notes
+                        .problem(ProblemKind::InvalidValue, at, driver.span, message);
                 }
             }
         }
@@ -380,7 +402,8 @@ impl<'a> Reader<'a> {
         };
         let slice = slice_of(&node);
         if let (Some(_), Some(property)) = (slice, node.view.peek("size")) {
-            self.record(FieldPath::Image(nth, depth, ImageField::Slice), property);
+            self.notes
+                .record(FieldPath::Image(nth, depth, ImageField::Slice), property);
         }
         let image = match below {
             Some(below) => {
@@ -402,7 +425,7 @@ impl<'a> Reader<'a> {
             && let Some(property) = node.view.get("cache-size")
         {
             let at = FieldPath::Image(nth, depth, ImageField::MetadataCacheSize);
-            image.metadata_cache_size = self.number(at, property).map(Bytes);
+            image.metadata_cache_size = self.notes.number(at, property).map(Bytes);
         }
         let format = match format {
             Some(Format::Raw) => Some(plain_format(&image.protocol)),
@@ -438,8 +461,8 @@ impl<'a> Reader<'a> {
         let Some(property) = node.view.get(key) else {
             return (format, None);
         };
-        self.record(at, property);
-        let mut secret = self.read_secret(property.value.as_str());
+        self.notes.record(at, property);
+        let mut secret = read_secret(property.value.as_str(), self.index, self.notes);
         secret.secret_type = Some("passphrase".to_owned());
         let encryption = Encryption {
             format: Some(encryption_format),
@@ -484,10 +507,6 @@ impl<'a> Reader<'a> {
         Some(Box::new(image))
     }
 
-    pub(super) fn is_drive(&self, option: usize) -> bool {
-        self.options[option].name != "blockdev"
-    }
-
     /// What an image stands on.
     fn read_backing(&mut self, nth: usize, node: &NodeAt<'a>, switches: NodeSwitches) -> Below<'a> {
         if let Some(property) = node.view.peek("backing")
@@ -515,14 +534,17 @@ impl<'a> Reader<'a> {
         if let Some(property) = node.view.get("detect-zeroes") {
             let at = at(DiskField::DetectZeroes);
             backend.detect_zeroes =
-                self.word(at, property, DetectZeroes::WORDS, DetectZeroes::from_wire);
+                self.notes
+                    .word(at, property, DetectZeroes::WORDS, DetectZeroes::from_wire);
         }
         if let Some(property) = node.view.get("cache-size") {
-            let size = self.number(at(DiskField::MetadataCacheSize), property);
+            let size = self
+                .notes
+                .number(at(DiskField::MetadataCacheSize), property);
             backend.metadata_cache_size = size.map(Bytes);
         }
         if let Some(property) = node.view.get("discard-no-unref") {
-            backend.discard_no_unref = self.switch(at(DiskField::DiscardNoUnref), property);
+            backend.discard_no_unref = self.notes.switch(at(DiskField::DiscardNoUnref), property);
         }
     }
 }

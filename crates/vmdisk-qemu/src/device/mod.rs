@@ -1,5 +1,8 @@
 //! `-device`: frontends, and the controllers they hang on.
 
+pub(crate) mod buses;
+mod drive;
+pub(crate) mod driver;
 pub(crate) mod floppy;
 pub(crate) mod ide;
 pub(crate) mod nvme;
@@ -8,9 +11,11 @@ pub(crate) mod read;
 pub(crate) mod read_controller;
 pub(crate) mod scsi;
 pub(crate) mod sd;
+mod target_name;
 pub(crate) mod usb;
 pub(crate) mod vhost_user_blk;
 pub(crate) mod virtio;
+mod virtio_blk;
 
 use std::collections::HashSet;
 

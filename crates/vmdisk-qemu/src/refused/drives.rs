@@ -3,9 +3,10 @@
 use vmdisk_model::CacheMode;
 use vmdisk_source::ProblemKind;
 
+use super::check::Check;
 use crate::board::Board;
-use crate::reader::{Reader, is_open, switch_of};
 use crate::syntax::properties::Properties;
+use crate::syntax::value::{is_open, switch_of};
 
 /// Words of the frontend, which `-drive` had until QEMU 3.0.
 const GONE: &[&str] = &["addr", "cyls", "heads", "secs", "serial", "trans"];
@@ -47,9 +48,9 @@ const PROTOCOLS: &[&str] = &[
     "vxhs",
 ];
 
-impl Reader<'_> {
+impl Check<'_> {
     pub(super) fn find_refused_drives(&mut self) {
-        for (option, drive) in self.of_name("drive") {
+        for (option, drive) in self.index.of_name("drive") {
             for key in GONE {
                 if let Some(property) = drive.peek(key) {
                     let message = format!("-drive has no `{key}` since QEMU 3.0");
@@ -69,8 +70,8 @@ impl Reader<'_> {
     }
 
     fn check_interface(&mut self, option: usize, drive: &Properties) {
-        let is_pc =
-            matches!(self.board, Board::Q35 | Board::I440fx) && self.domain.machine.is_some();
+        let is_pc = matches!(self.lowered.board(), Board::Q35 | Board::I440fx)
+            && self.lowered.domain().machine.is_some();
         let Some(interface) = drive.peek("if") else {
             return;
         };
