@@ -35,32 +35,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
     ],
     &["vmdisk-cli/src/args.rs", "vmdisk-cli/src/bench/args.rs"],
     &[
-        "vmdisk-cli/src/bench/compare.rs",
-        "vmdisk-cli/src/bench/mod.rs",
-        "vmdisk-cli/src/bench/report.rs",
-        "vmdisk-cli/src/bench/request.rs",
-        "vmdisk-cli/src/bench/run.rs",
-    ],
-    &[
-        "vmdisk-cli/src/convert.rs",
-        "vmdisk-cli/src/convert/spec.rs",
-    ],
-    &[
-        "vmdisk-cli/src/facts/check.rs",
-        "vmdisk-cli/src/facts/collect.rs",
-        "vmdisk-cli/src/facts/diff.rs",
-        "vmdisk-cli/src/facts/mod.rs",
-        "vmdisk-cli/src/facts/redact.rs",
-        "vmdisk-cli/src/facts/show.rs",
-        "vmdisk-cli/src/host.rs",
-        "vmdisk-cli/src/hosts.rs",
-    ],
-    &[
-        "vmdisk-cli/src/image/json.rs",
-        "vmdisk-cli/src/image/mod.rs",
-        "vmdisk-cli/src/image/text.rs",
-    ],
-    &[
         "vmdisk-collect/src/chains.rs",
         "vmdisk-collect/src/collect.rs",
     ],
