@@ -33,7 +33,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-bench-runner/src/report/remarks.rs",
         "vmdisk-bench-runner/src/report/result.rs",
     ],
-    &["vmdisk-cli/src/args.rs", "vmdisk-cli/src/bench/args.rs"],
     &[
         "vmdisk-collect/src/chains.rs",
         "vmdisk-collect/src/collect.rs",
