@@ -67,6 +67,10 @@ impl Modules {
 
     /// The file that defines what a path means that is written in a module; `None` outside of the crate.
     pub(super) fn file_of(&self, module: &Names, path: &[String]) -> Option<&Path> {
+        if let [name] = path {
+            // Else it is a name of the module itself, or a variable.
+            self.import(module, name)?;
+        }
         let names = self.absolute(module, path)?;
         self.find(&names, MOST_STEPS)
             .map(|module| self.0[&module].file.as_path())
@@ -88,8 +92,7 @@ impl Modules {
             }
             _ => {
                 let names = [module, path].concat();
-                // A single name may be a variable's.
-                let is_child = path.len() > 1 && self.0.contains_key(&names[..=module.len()]);
+                let is_child = self.0.contains_key(&names[..=module.len()]);
                 let is_known = is_child || self.import(module, first).is_some();
                 is_known.then_some(names)
             }
