@@ -29,7 +29,7 @@ impl Writer<'_> {
                     "the device sits on PCI, and its address is of another type",
                 );
             }
-            Some(Address::Unassigned) if self.medium == Medium::Monitor => {
+            Some(Address::Unassigned) if self.medium() == Medium::Monitor => {
                 self.pci_next_slot(device, at);
             }
             Some(Address::Unassigned) => {
@@ -55,14 +55,14 @@ impl Writer<'_> {
             function,
             multifunction,
         } = address;
-        let Some(root) = self.machine.board.root_bus() else {
-            if self.machine.board == Board::Unknown {
+        let Some(root) = self.machine().board.root_bus() else {
+            if self.machine().board == Board::Unknown {
                 self.leave_out(
                     at,
                     "the PCI address is not written: the machine is not known, and with it the name of its bus",
                 );
             } else {
-                let board = self.machine.board.name();
+                let board = self.machine().board.name();
                 self.problem(at, format!("{board} has no PCI bus"));
             }
             return;
@@ -76,7 +76,7 @@ impl Writer<'_> {
                 at,
                 format!(
                     "{root} of {} takes nothing while the guest runs",
-                    self.machine.board.name()
+                    self.machine().board.name()
                 ),
                 "give it an address on a bus of a root port, or none",
             );
@@ -95,20 +95,20 @@ impl Writer<'_> {
 
     /// True for a device that is plugged into a machine whose root bus takes none.
     fn is_plugged_into_express(&self) -> bool {
-        self.medium == Medium::Monitor && self.machine.board.is_pci_express()
+        self.medium() == Medium::Monitor && self.machine().board.is_pci_express()
     }
 
     /// Names the port that a device without an address is plugged into.
     fn pci_next_port(&mut self, device: &mut JsonObject, at: FieldPath) {
-        let number = self.pci.count();
-        if self.machine.board == Board::Unknown && number == 1 {
+        let number = self.places().pci().count();
+        if self.machine().board == Board::Unknown && number == 1 {
             self.leave_out(
                 at,
                 "no machine is named: one with PCI Express, such as q35, takes devices in its ports alone",
             );
         }
-        if self.machine.board.is_pci_express() {
-            let port = self.ids.take(&format!("hotplug{number}"));
+        if self.machine().board.is_pci_express() {
+            let port = self.places().take_id(&format!("hotplug{number}"));
             self.leave_out(
                 at,
                 format!("it goes into the port `{port}`, which QEMU must have been started with: -device pcie-root-port,id={port},chassis={number}"),
@@ -118,15 +118,15 @@ impl Writer<'_> {
     }
 
     fn pci_next_slot(&mut self, device: &mut JsonObject, at: FieldPath) {
-        if self.medium == Medium::Monitor {
+        if self.medium() == Medium::Monitor {
             // Which slots are free only the running QEMU knows.
             self.pci_next_port(device, at);
             return;
         }
-        match self.pci.next() {
+        match self.places().pci().next() {
             NextSlot::Qemus => {}
             NextSlot::Slot(slot) => {
-                if let Some(root) = self.machine.board.root_bus() {
+                if let Some(root) = self.machine().board.root_bus() {
                     device.push("bus", root);
                     device.push("addr", format!("{slot:#x}"));
                 }
@@ -136,7 +136,7 @@ impl Writer<'_> {
                 is_first: false, ..
             } => {}
             NextSlot::Full { room, .. } => {
-                let board = self.machine.board.name();
+                let board = self.machine().board.name();
                 self.problem_with_help(
                     at,
                     format!(
@@ -150,29 +150,29 @@ impl Writer<'_> {
 
     /// Writes the ports and bridges that make the buses which addresses speak of.
     pub(crate) fn write_pci_buses(&mut self) {
-        let Some(root) = self.machine.board.root_bus() else {
+        let Some(root) = self.machine().board.root_bus() else {
             return;
         };
-        let buses = self.pci.take_buses();
+        let buses = self.places().pci().take_buses();
         for (bus, (at, has_slots)) in buses {
-            if self.medium == Medium::Monitor {
+            if self.medium() == Medium::Monitor {
                 let message = format!(
                     "its bus `pci.{bus}` must be there already: no port is made while the guest runs"
                 );
                 self.leave_out(at, message);
                 continue;
             }
-            let (driver, chassis) = match (self.machine.board.is_pci_express(), has_slots) {
+            let (driver, chassis) = match (self.machine().board.is_pci_express(), has_slots) {
                 (true, false) => ("pcie-root-port", Some("chassis")),
                 (true, true) => ("pcie-pci-bridge", None),
                 (false, _) => ("pci-bridge", Some("chassis_nr")),
             };
-            let id = self.ids.take(&format!("pci.{bus}"));
+            let id = self.places().take_id(&format!("pci.{bus}"));
             let mut device = JsonObject::new().with("driver", driver).with("id", id);
             if let Some(chassis) = chassis {
                 device.push(chassis, bus);
             }
-            let before = self.pci.are_handed_out();
+            let before = self.places().pci().are_handed_out();
             self.pci_next_slot(&mut device, at);
             if !before {
                 device.push("bus", root);

@@ -6,7 +6,8 @@ use crate::command_line::CommandLine;
 use crate::options::{Medium, Options};
 use crate::problem::WriteProblems;
 use crate::write_daemon::storage_daemon;
-use crate::write_guest::{WrittenGuest, write_guest};
+use crate::write_guest::write_guest;
+use crate::writer::Written;
 
 /// Writes a guest as a QEMU command line: a whole guest with its machine and `-nodefaults`, bare
 /// disks with what they need and nothing else.
@@ -47,12 +48,12 @@ pub(crate) fn write_for(
     options: &Options,
     medium: Medium,
 ) -> Result<CommandLine, WriteProblems> {
-    let WrittenGuest {
-        program,
+    let (program, written) = write_guest(domain, options, medium);
+    let Written {
         arguments,
         mut problems,
         left_out,
-    } = write_guest(domain, options, medium);
+    } = written;
     let mut daemons = Vec::new();
     for nth in 0..domain.disks.len() {
         match storage_daemon(domain, nth, options) {

@@ -51,7 +51,7 @@ fn write(
         style: Style::Readable,
         ..options.clone()
     };
-    let line = write_guest(&domain, &options, Medium::CommandLine);
+    let (_, line) = write_guest(&domain, &options, Medium::CommandLine);
     if !line.problems.is_empty() {
         return Err(of_disk(line.problems, nth));
     }

@@ -1,41 +1,28 @@
 //! Writes the options of a guest: what it needs as a whole, then its disks in order.
 
-use vmdisk_model::{BootDevice, Domain, DomainField, FieldPath, Scope, TargetBus};
+use vmdisk_model::{BootDevice, Disk, Domain, DomainField, FieldPath, Scope, TargetBus};
 
-use crate::argument::Argument;
-use crate::device::DiskDevice;
+use crate::device::{ControllerIds, DiskDevice};
+use crate::guest::Guest;
 use crate::names::{NodeNames, image_count, libvirt_numbers, libvirt_order, stems};
 use crate::options::{Medium, Options, Style};
-use crate::problem::WriteProblem;
-use crate::writer::Writer;
+use crate::placement::Plan;
+use crate::writer::{Writer, Written};
 
-/// The options of a guest, without the daemons that it needs.
-pub(crate) struct WrittenGuest {
-    pub(crate) program: Option<&'static str>,
-    pub(crate) arguments: Vec<Argument>,
-    pub(crate) problems: Vec<WriteProblem>,
-    pub(crate) left_out: Vec<WriteProblem>,
+/// Writes the options of a guest as they go into a medium, without the daemons that it needs; and names its program.
+pub(crate) fn write_guest(
+    domain: &Domain,
+    options: &Options,
+    medium: Medium,
+) -> (Option<&'static str>, Written) {
+    let guest = Guest::new(domain, options, medium);
+    let plan = Plan::new(&guest);
+    let mut writer = Writer::new(&guest);
+    let program = write_options(&plan, &mut writer);
+    (program, writer.finish())
 }
 
-/// Writes the options of a guest as they go into a medium.
-pub(crate) fn write_guest(domain: &Domain, options: &Options, medium: Medium) -> WrittenGuest {
-    let mut writer = Writer::new(domain, options, medium);
-    let program = write_options(&mut writer);
-    let Writer {
-        arguments,
-        problems,
-        left_out,
-        ..
-    } = writer;
-    WrittenGuest {
-        program,
-        arguments,
-        problems,
-        left_out,
-    }
-}
-
-fn write_options(writer: &mut Writer<'_>) -> Option<&'static str> {
+fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
     let Domain {
         scope,
         // Written with the machine.
@@ -60,14 +47,14 @@ fn write_options(writer: &mut Writer<'_>) -> Option<&'static str> {
         disks,
         // Other people's devices.
         scsi_host_devices: _,
-    } = writer.domain;
+    } = writer.domain();
     let program = match scope {
         Scope::WholeGuest => {
             let memory = writer.write_memory();
-            // The machine names its memory, and reads better in front of it.
-            let memory_arguments = std::mem::take(&mut writer.arguments);
+            let count = writer.written().arguments.len();
             let program = writer.write_machine(memory);
-            writer.arguments.extend(memory_arguments);
+            // The machine names its memory, and reads better in front of it.
+            writer.move_to_end(count);
             program
         }
         Scope::DisksOnly => None,
@@ -87,10 +74,20 @@ fn write_options(writer: &mut Writer<'_>) -> Option<&'static str> {
     writer.write_iothreads();
     writer.write_throttle_limits();
     writer.write_pci_buses();
-    let mut plan = writer.plan();
-    writer.write_controllers(&mut plan);
+    writer.add_notes(&plan.problems, &plan.left_out);
+    let controllers = writer.write_controllers(plan);
+    write_disks(disks, plan, &controllers, writer);
+    program
+}
+
+fn write_disks<'a>(
+    disks: &'a [Disk],
+    plan: &Plan,
+    controllers: &ControllerIds,
+    writer: &mut Writer<'a>,
+) {
     let stems = stems(disks);
-    let order = match writer.style {
+    let order = match writer.style() {
         Style::Readable => (0..disks.len()).collect(),
         Style::Libvirt => libvirt_order(disks),
     };
@@ -105,8 +102,8 @@ fn write_options(writer: &mut Writer<'_>) -> Option<&'static str> {
             writer.write_sd_card(nth, disk);
             continue;
         }
-        let problems = writer.problems.len();
-        let names = match writer.style {
+        let problems = writer.written().problems.len();
+        let names = match writer.style() {
             Style::Readable => NodeNames::Readable { stem },
             Style::Libvirt => NodeNames::Libvirt {
                 stem,
@@ -115,7 +112,7 @@ fn write_options(writer: &mut Writer<'_>) -> Option<&'static str> {
             },
         };
         let node = writer.write_backend(nth, disk, stem, names);
-        if writer.problems.len() > problems && node.is_none() {
+        if writer.written().problems.len() > problems && node.is_none() {
             // The device would only be refused a second time for lack of its node.
             continue;
         }
@@ -125,8 +122,8 @@ fn write_options(writer: &mut Writer<'_>) -> Option<&'static str> {
             stem,
             node,
             place: plan.places[nth],
-            plan: &plan,
+            plan,
+            controllers,
         });
     }
-    program
 }

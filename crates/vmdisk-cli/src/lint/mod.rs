@@ -4,6 +4,7 @@ pub(crate) mod checked;
 pub(crate) mod classes;
 pub(crate) mod config_files;
 mod diff;
+mod gather;
 pub(crate) mod inputs;
 mod mode;
 mod output;
@@ -31,6 +32,7 @@ use crate::stop::{Stop, plain};
 use crate::wanted::Wanted;
 use checked::Checked;
 use classes::Classes;
+use gather::gather;
 use inputs::{Inputs, Origin};
 use mode::Mode;
 use output::Output;
@@ -83,7 +85,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         output: &output,
     };
     let done = run::all(&inputs.files, &job, threads(args));
-    let mut results = Results::of(&inputs, done, mode, &output);
+    let mut results = gather(&inputs, done, mode, &output);
     if let Some(hosts) = &mut hosts {
         results.all.append(&mut hosts.failed);
     }

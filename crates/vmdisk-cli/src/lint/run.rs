@@ -71,7 +71,7 @@ fn unless_it_panics(number: usize, input: &Input, job: &Job<'_>) -> Option<Done>
             ),
             ..Message::error("could not be checked because of a mistake in vmdisk itself").at(place)
         }));
-        done.render(job.output);
+        render(&mut done, job.output);
         Some(done)
     })
 }
@@ -91,8 +91,14 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
         }
         Err(message) => Err(message),
     };
-    done.render(job.output);
+    render(&mut done, job.output);
     Some(done)
+}
+
+/// Turns the reports of an input into text, where the output has a text for each.
+fn render(done: &mut Done, output: &Output) {
+    let all = std::iter::once(&mut done.checked).chain(&mut done.named);
+    done.rendered = all.map(|checked| output.render(checked)).collect();
 }
 
 fn check(

@@ -31,7 +31,7 @@ impl Writer<'_> {
             );
             return String::new();
         }
-        match self.machine.board {
+        match self.machine().board {
             Board::I440fx => {
                 if self.is_libvirt_style() {
                     self.global_floppy_boot_order(plan);
@@ -39,7 +39,7 @@ impl Writer<'_> {
                 BUILT_IN_BUS.to_owned()
             }
             Board::Q35 => {
-                let id = self.ids.take("fdc0");
+                let id = self.places().take_id("fdc0");
                 let mut object = JsonObject::new().with("driver", "isa-fdc");
                 // libvirt leaves the drives to find the only controller there is.
                 if self.is_libvirt_style() {
@@ -86,7 +86,7 @@ impl Writer<'_> {
     /// the disk.
     fn floppy_orders(&self, plan: &Plan) -> Vec<(&'static str, u32, usize)> {
         let mut orders = Vec::new();
-        for (nth, disk) in self.domain.disks.iter().enumerate() {
+        for (nth, disk) in self.domain().disks.iter().enumerate() {
             let place = plan.places[nth];
             let place = place.filter(|_| disk.frontend.effective_bus() == TargetBus::Fdc);
             let property = match place.map(|place| place.unit) {

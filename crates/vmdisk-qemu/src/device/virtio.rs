@@ -30,7 +30,7 @@ impl Writer<'_> {
                 | Address::SpaprVio(_)
                 | Address::Unassigned,
             )
-            | None => self.machine.board.transport(),
+            | None => self.machine().board.transport(),
         }
     }
 

@@ -40,7 +40,7 @@ impl Writer<'_> {
                 format!("libvirt starts a helper for reservations; start qemu-pr-helper at {path}"),
             );
         }
-        if self.helpers.insert(id.clone()) {
+        if self.places().is_first_with_helper(&id) {
             let object = JsonObject::new()
                 .with("qom-type", "pr-manager-helper")
                 .with("id", id.as_str())
@@ -54,7 +54,7 @@ impl Writer<'_> {
         if !self.is_libvirt_style() {
             return DEFAULT_SOCKET.to_owned();
         }
-        let Domain { name, .. } = self.domain;
+        let Domain { name, .. } = self.domain();
         let name = name.as_deref().unwrap_or_default();
         format!("/var/lib/libvirt/qemu/domain--1-{name}/{MANAGED}.sock")
     }
