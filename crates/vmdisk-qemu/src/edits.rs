@@ -93,6 +93,7 @@ impl Editor<'_> {
         }
     }
 
+    #[allow(clippy::too_many_lines, reason = "a row for each field")]
     fn set_disk(&mut self, nth: usize, field: DiskField, value: &str) -> Option<()> {
         let top = self.slots.top.get(&nth).copied();
         let bottom = self.slots.bottom.get(&nth).copied();

@@ -7,6 +7,8 @@
 //! Two styles name the same guest: [`Style::Readable`] calls nodes after their disk, and
 //! [`Style::Libvirt`] writes what libvirt would, for reading beside a running guest.
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod argument;
 mod blockdev;
 mod board;

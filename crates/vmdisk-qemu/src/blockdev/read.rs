@@ -380,17 +380,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             return (image, Below::Unspecified);
         }
         if let Some(driver) = driver {
-            driver.is_used.set(true);
-            let at = FieldPath::Image(nth, depth, ImageField::Format);
-            self.notes.record(at, driver);
-            if format.is_none() {
-                let text = driver.value.as_str();
-                if !is_open(text) {
-                    let message = format!("format `{text}` is not known");
-                    self.notes
-                        .problem(ProblemKind::InvalidValue, at, driver.span, message);
-                }
-            }
+            self.read_format(nth, depth, driver, format);
         }
         chain.has_format |= depth == 0;
         let below = self.child(nth, &node, "file");
@@ -435,6 +425,19 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         image.encryption = encryption.or(image.encryption);
         image.format = format;
         (Some(image), backing)
+    }
+
+    /// Notes the format of an image.
+    fn read_format(&mut self, nth: usize, depth: usize, driver: &Property, format: Option<Format>) {
+        driver.is_used.set(true);
+        let at = FieldPath::Image(nth, depth, ImageField::Format);
+        self.notes.record(at, driver);
+        let text = driver.value.as_str();
+        if format.is_none() && !is_open(text) {
+            let message = format!("format `{text}` is not known");
+            self.notes
+                .problem(ProblemKind::InvalidValue, at, driver.span, message);
+        }
     }
 
     /// Reads what a format node decrypts; a LUKS container is a raw image that is encrypted.

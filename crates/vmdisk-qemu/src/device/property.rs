@@ -209,6 +209,7 @@ impl DeviceModel {
 
 impl Writer<'_> {
     /// Adds the properties that a disk asks for to its device.
+    #[allow(clippy::too_many_lines, reason = "a row for each field")]
     pub(crate) fn disk_properties(
         &mut self,
         object: &mut JsonObject,

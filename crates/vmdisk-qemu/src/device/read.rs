@@ -233,6 +233,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
     }
 
     /// The properties of a disk, by the names that its model has for them.
+    #[allow(clippy::too_many_lines, reason = "a row for each field")]
     fn read_properties(
         &mut self,
         nth: usize,

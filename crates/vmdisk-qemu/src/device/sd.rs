@@ -134,6 +134,7 @@ impl Writer<'_> {
     }
 
     /// Notes what only disks with a device of their own have.
+    #[allow(clippy::too_many_lines, reason = "a row for each field")]
     fn refuse_beyond_sd(&mut self, nth: usize, disk: &Disk) {
         let Frontend {
             device: _,

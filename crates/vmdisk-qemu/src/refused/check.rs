@@ -5,6 +5,7 @@ use vmdisk_source::{Problem, ProblemKind, Span};
 
 use crate::index::Index;
 use crate::lower::Lowered;
+use crate::syntax::properties::{Properties, Property};
 
 /// The options and the model of a command line, and what QEMU refuses of them.
 pub(super) struct Check<'a> {
@@ -60,4 +61,10 @@ pub(super) fn base_of(driver: &str) -> &str {
         .iter()
         .find_map(|end| driver.strip_suffix(end))
         .unwrap_or(driver)
+}
+
+/// The names of the nodes that an option makes.
+pub(super) fn node_names(node: &Properties) -> impl Iterator<Item = &Property> {
+    node.iter()
+        .filter(|property| property.key == "node-name" || property.key.ends_with(".node-name"))
 }

@@ -51,17 +51,12 @@ const PROTOCOLS: &[&str] = &[
 impl Check<'_> {
     pub(super) fn find_refused_drives(&mut self) {
         for (option, drive) in self.index.of_name("drive") {
-            for key in GONE {
-                if let Some(property) = drive.peek(key) {
-                    let message = format!("-drive has no `{key}` since QEMU 3.0");
-                    let help = if *key == "addr" {
-                        "write if=none, and addr on a -device".to_owned()
-                    } else {
-                        format!("write if=none, and {key} on a -device")
-                    };
-                    let span = property.key_span;
-                    self.refuse(ProblemKind::PropertyRefused, option, span, message, help);
-                }
+            for property in GONE.iter().filter_map(|key| drive.peek(key)) {
+                let key = &property.key;
+                let message = format!("-drive has no `{key}` since QEMU 3.0");
+                let help = format!("write if=none, and {key} on a -device");
+                let span = property.key_span;
+                self.refuse(ProblemKind::PropertyRefused, option, span, message, help);
             }
             self.check_interface(option, drive);
             self.check_cache(option, drive);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::check::Check;
+use super::check::{Check, node_names};
 use crate::names::is_identifier;
 use crate::syntax::value::is_open;
 use vmdisk_source::{ProblemKind, Span};
@@ -15,17 +15,8 @@ impl<'a> Check<'a> {
         let mut nodes: HashMap<&'a str, Span> = HashMap::new();
         for name in ["blockdev", "drive"] {
             for (option, properties) in self.index.of_name(name) {
-                for property in properties.iter() {
-                    let is_name =
-                        property.key == "node-name" || property.key.ends_with(".node-name");
-                    if is_name {
-                        self.check_node_name(
-                            option,
-                            property.value.as_str(),
-                            property.span,
-                            &mut nodes,
-                        );
-                    }
+                for name in node_names(properties) {
+                    self.check_node_name(option, name.value.as_str(), name.span, &mut nodes);
                 }
             }
         }

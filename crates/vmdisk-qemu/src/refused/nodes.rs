@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use vmdisk_source::{ProblemKind, Span};
 
-use super::check::Check;
+use super::check::{Check, node_names};
 use crate::syntax::properties::{Kind, Properties, Property};
 use crate::syntax::value::{is_on, is_open};
 
@@ -226,10 +226,4 @@ fn thread_of<'a>(device: &'a Properties, threads: &HashMap<&'a str, &'a str>) ->
     let bus = device.peek("bus")?.value.as_str();
     let owner = bus.rsplit_once('.').map_or(bus, |(owner, _)| owner);
     threads.get(owner).copied()
-}
-
-/// The names of the nodes that an option makes.
-fn node_names(node: &Properties) -> impl Iterator<Item = &Property> {
-    node.iter()
-        .filter(|property| property.key == "node-name" || property.key.ends_with(".node-name"))
 }
