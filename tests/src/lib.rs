@@ -1,5 +1,6 @@
 //! What tests across crates share: where things are, and when a real program may be missing.
 
+pub mod fix_cases;
 pub mod fuzz;
 mod libvirts;
 mod qemus;

@@ -1,18 +1,23 @@
 //! Whole files or none: writes beside the target, then renames.
 
-use std::fs::{self, File, Metadata};
-use std::io::{self, Write};
+mod attributes;
+mod beside;
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
+use beside::Beside;
 
 /// Why a file was not replaced; it is as it was.
 #[derive(Debug)]
 pub(crate) enum ReplaceError {
     /// Somebody else wrote it since it was read.
     Changed,
-    /// Its owner or mode could not be kept.
-    Ownership(io::Error),
+    /// It has other names, which would keep the old text.
+    Linked(u64),
+    /// Its owner, mode or extended attributes could not be kept.
+    Attributes(io::Error),
     /// Something else.
     Io(io::Error),
 }
@@ -27,10 +32,16 @@ impl std::fmt::Display for ReplaceError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             ReplaceError::Changed => f.write_str("it was changed by somebody else meanwhile"),
-            ReplaceError::Ownership(error) => {
+            ReplaceError::Linked(names) => {
                 write!(
                     f,
-                    "its owner and mode could not be kept: {}",
+                    "it has {names} hard links, and the others would keep the old text"
+                )
+            }
+            ReplaceError::Attributes(error) => {
+                write!(
+                    f,
+                    "its owner, mode and extended attributes could not be kept: {}",
                     crate::stop::plain(error)
                 )
             }
@@ -39,56 +50,57 @@ impl std::fmt::Display for ReplaceError {
     }
 }
 
-/// Replaces the contents of a file if they still are `before`; mode, owner and a symbolic link that
-/// leads to it stay.
+/// Replaces the contents of a file if they still are `before`; mode, owner, access control list, extended
+/// attributes and a symbolic link that leads to it stay. That somebody else wrote the very same is no failure.
 pub(crate) fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<(), ReplaceError> {
     let target = fs::canonicalize(path)?;
-    let metadata = fs::metadata(&target)?;
-    let mut beside = Builder::new()
-        .prefix(".vmdisk-")
-        .tempfile_in(directory_of(&target))?;
-    beside.write_all(after)?;
-    keep_owner_and_mode(beside.as_file(), &metadata).map_err(ReplaceError::Ownership)?;
-    beside.as_file().sync_all()?;
+    let beside = like(&target, after)?;
     // As late as can be: what is written between this and the rename is lost, and nothing else is.
-    if fs::read(&target)? != before {
+    let now = fs::read(&target)?;
+    if now == after {
+        return Ok(());
+    }
+    if now != before {
         return Err(ReplaceError::Changed);
     }
-    persist(beside, &target)?;
+    beside.persist(&target)?;
     Ok(())
+}
+
+/// A file beside `target` with all that `target` has but its contents.
+fn like(target: &Path, contents: &[u8]) -> Result<Beside, ReplaceError> {
+    let metadata = fs::metadata(target)?;
+    let names = attributes::names_of(&metadata);
+    if names > 1 {
+        return Err(ReplaceError::Linked(names));
+    }
+    let mut beside = Beside::new(&directory_of(target), None)?;
+    beside.write(contents)?;
+    attributes::copy(target, &metadata, beside.file()).map_err(ReplaceError::Attributes)?;
+    beside.file().sync_all()?;
+    Ok(beside)
 }
 
 /// Creates a file or replaces it as a whole. What is no regular file (a pipe, `/dev/stdout`) is
 /// written to as it stands.
-pub(crate) fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
+pub(crate) fn write(path: &Path, contents: &[u8]) -> Result<(), ReplaceError> {
     match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => {
-            File::options().write(true).open(path)?.write_all(contents)
-        }
-        Ok(metadata) => {
+        Ok(metadata) if !metadata.is_file() => Ok(File::options()
+            .write(true)
+            .open(path)?
+            .write_all(contents)?),
+        Ok(_) => {
             let target = fs::canonicalize(path)?;
-            let mut beside = Builder::new()
-                .prefix(".vmdisk-")
-                .tempfile_in(directory_of(&target))?;
-            beside.write_all(contents)?;
-            keep_owner_and_mode(beside.as_file(), &metadata)?;
-            persist(beside, &target)
+            Ok(like(&target, contents)?.persist(&target)?)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut builder = Builder::new();
-            builder.prefix(".vmdisk-");
-            new_file_mode(&mut builder);
-            let mut beside = builder.tempfile_in(directory_of(path))?;
-            beside.write_all(contents)?;
-            persist(beside, path)
+            // The process's umask still applies, as for every file that a program creates.
+            let mut beside = Beside::new(&directory_of(path), Some(0o666))?;
+            beside.write(contents)?;
+            Ok(beside.persist(path)?)
         }
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
-}
-
-fn persist(beside: NamedTempFile, target: &Path) -> io::Result<()> {
-    beside.persist(target).map_err(|error| error.error)?;
-    Ok(())
 }
 
 fn directory_of(path: &Path) -> PathBuf {
@@ -96,32 +108,6 @@ fn directory_of(path: &Path) -> PathBuf {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         Some(_) | None => PathBuf::from("."),
     }
-}
-
-#[cfg(unix)]
-fn new_file_mode(builder: &mut Builder<'_, '_>) {
-    use std::os::unix::fs::PermissionsExt;
-    // The process's umask still applies, as for every file that a program creates.
-    builder.permissions(fs::Permissions::from_mode(0o666));
-}
-
-#[cfg(not(unix))]
-fn new_file_mode(_: &mut Builder<'_, '_>) {}
-
-#[cfg(unix)]
-fn keep_owner_and_mode(file: &File, wanted: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, fchown};
-    let is = file.metadata()?;
-    if (is.uid(), is.gid()) != (wanted.uid(), wanted.gid()) {
-        fchown(file, Some(wanted.uid()), Some(wanted.gid()))?;
-    }
-    // After the owner, because changing the owner clears set-id bits.
-    file.set_permissions(wanted.permissions())
-}
-
-#[cfg(not(unix))]
-fn keep_owner_and_mode(file: &File, wanted: &Metadata) -> io::Result<()> {
-    file.set_permissions(wanted.permissions())
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ mod shell;
 mod stop;
 mod wanted;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -71,9 +72,10 @@ pub fn main() -> ExitCode {
 
 /// Runs the command with these arguments, the first of which is the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, io),
+        Err(error) => return usage(&error, &arguments, io),
     };
     let colors = Colors::choose(cli.color, io);
     match dispatch(&cli.command, io, colors) {
@@ -100,7 +102,7 @@ fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, 
 }
 
 /// Help and version are data; anything else is a mistake in the usage.
-fn usage(error: &clap::Error, io: &mut Io<'_>) -> Exit {
+fn usage(error: &clap::Error, arguments: &[OsString], io: &mut Io<'_>) -> Exit {
     let is_mistake = error.use_stderr();
     let has_color = if is_mistake {
         io.stderr_has_color
@@ -108,11 +110,21 @@ fn usage(error: &clap::Error, io: &mut Io<'_>) -> Exit {
         io.stdout_has_color
     };
     let text = error.render();
-    let text = if has_color {
+    let mut text = if has_color {
         text.ansi().to_string()
     } else {
-        sanitize::lines(&text.to_string()).into_owned()
+        text.to_string()
     };
+    // An argument may be the name of a file that somebody else chose.
+    for argument in arguments {
+        let argument = argument.to_string_lossy();
+        if let Cow::Owned(safe) = sanitize::line(&argument) {
+            text = text.replace(argument.as_ref(), &safe);
+        }
+    }
+    if !has_color {
+        text = sanitize::lines(&text).into_owned();
+    }
     if is_mistake {
         io.say(&text);
         return Exit::CouldNot;

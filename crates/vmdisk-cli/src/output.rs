@@ -12,8 +12,9 @@ use crate::stop::{Stop, plain};
 /// A reader that went away (`vmdisk lint … | head`) wanted no more, which is no failure.
 pub(crate) fn deliver(io: &mut Io<'_>, file: Option<&Path>, text: &str) -> Result<(), Stop> {
     match file {
-        Some(path) => atomic::write(path, text.as_bytes())
-            .map_err(|error| Stop::file("write", path, plain(&error))),
+        Some(path) => {
+            atomic::write(path, text.as_bytes()).map_err(|error| Stop::file("write", path, error))
+        }
         None => match io.data(text) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

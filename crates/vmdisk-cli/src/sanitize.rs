@@ -6,6 +6,10 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 /// True for characters that act on a terminal or a reader instead of being seen.
 const fn is_hazard(character: char) -> bool {
     match character {
@@ -33,6 +37,27 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
 /// Text of several lines: line feeds stay, every other hazard is written as its number.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escape(text, |character| character == '\n')
+}
+
+/// A value of which every string, line ends included, is harmless; for reports whose only line ends are their own.
+pub(crate) fn strings<T: Serialize + DeserializeOwned>(value: &T) -> serde_json::Result<T> {
+    serde_json::from_value(clean(serde_json::to_value(value)?))
+}
+
+fn clean(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(line(&text).into_owned()),
+        Value::Array(values) => Value::Array(values.into_iter().map(clean).collect()),
+        Value::Object(members) => {
+            let members = members.into_iter();
+            Value::Object(
+                members
+                    .map(|(key, value)| (line(&key).into_owned(), clean(value)))
+                    .collect(),
+            )
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
 }
 
 fn escape(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {

@@ -43,7 +43,7 @@ pub(crate) fn man(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
 
 fn write(directory: &Path, command: Command) -> Result<(), Stop> {
     let path = directory.join(manual(command.clone()).get_filename());
-    atomic::write(&path, &page(command)?).map_err(|error| Stop::file("write", &path, plain(&error)))
+    atomic::write(&path, &page(command)?).map_err(|error| Stop::file("write", &path, error))
 }
 
 fn page(command: Command) -> Result<Vec<u8>, Stop> {

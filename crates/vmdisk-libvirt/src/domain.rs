@@ -72,6 +72,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, 
     domain.blkiotune = blkiotune::read(reader, &mut element, guest);
     domain.throttle_groups = throttle_groups::read(reader, &mut element, guest);
     domain.iothreads = iothreads::read(reader, &mut element, guest);
+    domain.tuned_iothreads = iothreads::read_tuned(reader, &element, &domain.iothreads);
     domain.default_iothread = iothreads::read_default(reader, &mut element, guest);
     os::read(reader, &mut element, &mut domain, guest);
     if let Some(node) = element.child("devices") {
@@ -218,7 +219,8 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
         throttle_groups,
         default_iothread,
         iothreads,
-        controllers: _, // written by `write_devices`, as the disks are
+        tuned_iothreads: _, // kept in `cputune`
+        controllers: _,     // written by `write_devices`, as the disks are
         disks: _,
         scsi_host_devices: _, // kept among the devices
     } = domain;

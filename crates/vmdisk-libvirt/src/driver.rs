@@ -1,60 +1,43 @@
 //! `<driver>` of a disk: options of the frontend and of the backend, in one element.
 
-use vmdisk_model::{
-    AioMode, Backend, BackendSource, Bytes, CacheMode, DetectZeroes, Discard, DiskField,
-    ErrorPolicy, FieldPath, Format, Frontend, IoThreadId, ReadErrorPolicy, Switch,
-};
+use vmdisk_model::{BackendSource, Bytes, Disk, DiskField, FieldPath, Format};
 use vmdisk_source::ProblemKind;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
-use crate::value::{scaled, unsigned32};
+use crate::value::scaled;
+use crate::vocabulary::{DRIVER, Field};
 use crate::writer::Writer;
-use crate::{iothread_mapping, metadata_cache, statistics, virtio_options};
+use crate::{iothread_mapping, metadata_cache, plain, statistics};
 
 const AT: KeptAt = KeptAt::path("driver");
 const METADATA_CACHE: metadata_cache::Paths =
     ["driver/metadata_cache", "driver/metadata_cache/max_size"];
 
-/// Reads the driver element; returns the format, if the source can have one.
+/// Reads the driver element; the source has been read, which says whether there can be a format.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    disk: &mut Element<'_, '_>,
-    frontend: &mut Frontend,
-    backend: &mut Backend,
-    has_format: bool,
+    element: &mut Element<'_, '_>,
+    disk: &mut Disk,
     kept: &mut KeptInside,
-) -> Option<Format> {
-    let node = disk.child("driver")?;
-    let mut driver = reader.open_child(disk, node, disk.whose);
+) {
+    let Some(node) = element.child("driver") else {
+        return;
+    };
+    let mut driver = reader.open_child(element, node, element.whose);
     // The writer says `qemu` by itself.
     driver.take("name", |name| (name == "qemu").then_some(()));
     report_foreign_name(reader, &driver);
-    let format = if has_format {
-        driver.take("type", Format::from_wire)
-    } else {
-        None
-    };
-    backend.cache = driver.take("cache", CacheMode::from_wire);
-    frontend.error_policy = driver.take("error_policy", ErrorPolicy::from_wire);
-    frontend.read_error_policy = driver.take("rerror_policy", ReadErrorPolicy::from_wire);
-    backend.aio = driver.take("io", AioMode::from_wire);
-    backend.copy_on_read = driver.take("copy_on_read", Switch::from_wire);
-    backend.discard = driver.take("discard", Discard::from_wire);
-    frontend.iothread = driver.take("iothread", unsigned32).map(IoThreadId);
-    backend.detect_zeroes = driver.take("detect_zeroes", DetectZeroes::from_wire);
-    backend.discard_no_unref = driver.take("discard_no_unref", Switch::from_wire);
-    frontend.ioeventfd = driver.take("ioeventfd", Switch::from_wire);
-    frontend.event_idx = driver.take("event_idx", Switch::from_wire);
-    frontend.virtio = virtio_options::read(&mut driver);
-    frontend.queues = driver.take("queues", unsigned32);
-    frontend.queue_size = driver.take("queue_size", unsigned32);
+    if let BackendSource::Image(image) = &mut disk.backend.source {
+        image.format = driver.take("type", Format::from_wire);
+    }
+    plain::read_attributes(&mut driver, disk);
+    let (frontend, backend) = (&mut disk.frontend, &mut disk.backend);
     frontend.iothread_mapping = iothread_mapping::read(reader, &mut driver, kept);
     backend.metadata_cache_size = metadata_cache::read(reader, &mut driver, METADATA_CACHE, kept);
     frontend.statistics = statistics::read(reader, &mut driver, kept);
     kept.note(AT, reader.close(driver));
-    format
 }
 
 /// Reports a driver of another hypervisor: Xen has `phy`, `tap` and `file`.
@@ -121,59 +104,30 @@ pub(crate) fn write_scaled<'k>(
     }
 }
 
-/// What of a frontend and backend is written on the driver element; the rest is ignored here.
-pub(crate) struct Driver<'m> {
-    pub(crate) format: Option<Format>,
-    pub(crate) frontend: &'m Frontend,
-    pub(crate) backend: &'m Backend,
-}
-
 /// Writes the driver element.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, driver: &Driver<'_>, kept: &'k KeptInside) {
-    let Driver {
-        format,
-        frontend,
-        backend,
-    } = driver;
-    let Backend {
-        source, // written by `source`
-        cache,
-        aio,
-        discard,
-        detect_zeroes,
-        copy_on_read,
-        discard_no_unref,
-        metadata_cache_size,
-        iotune: _, // written by `disk`, as all that follow
-        throttle_filters: _,
-        snapshot: _,
-        is_read_only: _,
-        is_shareable: _,
-        is_transient: _,
-        share_backing: _,
-        startup_policy: _,
-    } = backend;
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInside) {
+    let Disk { frontend, backend } = disk;
     writer.start("driver", kept.at(AT));
     writer.attribute("name", "qemu");
-    writer.optional("type", *format);
+    writer.optional("type", backend.image().and_then(|image| image.format));
     // How a daemon opens the image is said to the daemon; libvirt refuses it here.
-    let is_daemons = matches!(source, BackendSource::VhostUser(socket) if socket.served.is_some());
-    writer.optional("cache", cache.filter(|_| !is_daemons));
-    writer.optional("error_policy", frontend.error_policy);
-    writer.optional("rerror_policy", frontend.read_error_policy);
-    writer.optional("io", aio.filter(|_| !is_daemons));
-    writer.optional("ioeventfd", frontend.ioeventfd);
-    writer.optional("event_idx", frontend.event_idx);
-    writer.optional("copy_on_read", *copy_on_read);
-    writer.optional("discard", discard.filter(|_| !is_daemons));
-    writer.optional("iothread", frontend.iothread);
-    writer.optional("detect_zeroes", detect_zeroes.filter(|_| !is_daemons));
-    writer.optional("discard_no_unref", *discard_no_unref);
-    writer.optional("queues", frontend.queues);
-    writer.optional("queue_size", frontend.queue_size);
-    virtio_options::write(writer, &frontend.virtio);
+    let is_daemons = backend
+        .socket()
+        .is_some_and(|socket| socket.served.is_some());
+    plain::write_attributes(writer, &DRIVER, disk, |field| {
+        is_daemons
+            && matches!(
+                field,
+                Field::Disk(
+                    DiskField::Cache
+                        | DiskField::Aio
+                        | DiskField::Discard
+                        | DiskField::DetectZeroes
+                )
+            )
+    });
     iothread_mapping::write(writer, &frontend.iothread_mapping, kept);
-    metadata_cache::write(writer, *metadata_cache_size, METADATA_CACHE, 0, kept);
+    metadata_cache::write(writer, backend.metadata_cache_size, METADATA_CACHE, 0, kept);
     statistics::write(writer, &frontend.statistics, kept);
     writer.end();
 }

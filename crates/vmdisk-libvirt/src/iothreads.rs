@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_model::{DefaultIoThread, IoThread, IoThreadId, Polling};
+use vmdisk_model::{DefaultIoThread, DomainField, FieldPath, IoThread, IoThreadId, Polling};
 use vmdisk_source::ProblemKind;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
 use crate::polling;
 use crate::reader::Reader;
+use crate::tree::attribute;
 use crate::value::unsigned32;
 use crate::vocabulary::Whose;
 use crate::writer::Writer;
@@ -113,6 +114,60 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, threads: &[IoThread], kept: &'k
         writer.end();
     }
     writer.end();
+}
+
+/// The iothreads that `<cputune>` names, which itself is kept. Its place is the first row that names one that is not
+/// among `threads`.
+pub(crate) fn read_tuned(
+    reader: &mut Reader<'_>,
+    domain: &Element<'_, '_>,
+    threads: &[IoThread],
+) -> Vec<IoThreadId> {
+    let mut children = domain.children.iter();
+    let Some(cputune) = children.find(|child| child.name == "cputune") else {
+        return Vec::new();
+    };
+    let mut place = cputune.node;
+    let mut named = BTreeSet::new();
+    let mut is_wrong = false;
+    for row in cputune.node.children() {
+        let ids = match row.tag_name().name() {
+            "iothreadpin" => attribute(row, "iothread")
+                .and_then(unsigned32)
+                .map(|id| BTreeSet::from([id])),
+            "iothreadsched" => attribute(row, "iothreads").and_then(number_set),
+            _ => None,
+        };
+        let ids = ids.unwrap_or_default();
+        let is_known = |id: &u32| threads.iter().any(|thread| thread.id.0 == *id);
+        if !is_wrong && !ids.iter().all(is_known) {
+            is_wrong = true;
+            place = row;
+        }
+        named.extend(ids);
+    }
+    if !named.is_empty() {
+        reader.record_element(FieldPath::Domain(DomainField::CpuTune), place);
+    }
+    named.into_iter().map(IoThreadId).collect()
+}
+
+/// A set of numbers as libvirt writes it: `1-3,^2,7`.
+fn number_set(text: &str) -> Option<BTreeSet<u32>> {
+    let mut numbers = BTreeSet::new();
+    for part in text.split(',').map(str::trim) {
+        if let Some(number) = part.strip_prefix('^') {
+            numbers.remove(&unsigned32(number)?);
+            continue;
+        }
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (unsigned32(first)?, unsigned32(last)?);
+        if last > MAX_IOTHREADS {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    Some(numbers)
 }
 
 /// Reads what is said of QEMU's main loop.

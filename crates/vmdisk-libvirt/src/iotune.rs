@@ -1,6 +1,7 @@
 //! `<iotune>`: throttling, one element per limit.
 
-use vmdisk_model::{Iotune, IotuneLimits};
+use vmdisk_fields::{LIMIT_FIELDS, Label};
+use vmdisk_model::Iotune;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
@@ -9,62 +10,6 @@ use crate::value::unsigned64;
 use crate::writer::Writer;
 
 const AT: KeptAt = KeptAt::path("iotune");
-
-/// Every limit with its element, in libvirt's order.
-fn limits(iotune: &mut Iotune) -> [(&'static str, &mut Option<u64>); 19] {
-    let Iotune {
-        bytes,
-        iops,
-        size_iops,
-        group: _, // a name, not a number
-    } = iotune;
-    let IotuneLimits {
-        total,
-        read,
-        write,
-        total_max,
-        read_max,
-        write_max,
-        total_max_length,
-        read_max_length,
-        write_max_length,
-    } = bytes;
-    let IotuneLimits {
-        total: total_iops,
-        read: read_iops,
-        write: write_iops,
-        total_max: total_iops_max,
-        read_max: read_iops_max,
-        write_max: write_iops_max,
-        total_max_length: total_iops_max_length,
-        read_max_length: read_iops_max_length,
-        write_max_length: write_iops_max_length,
-    } = iops;
-    [
-        ("total_bytes_sec", total),
-        ("read_bytes_sec", read),
-        ("write_bytes_sec", write),
-        ("total_iops_sec", total_iops),
-        ("read_iops_sec", read_iops),
-        ("write_iops_sec", write_iops),
-        ("total_bytes_sec_max", total_max),
-        ("read_bytes_sec_max", read_max),
-        ("write_bytes_sec_max", write_max),
-        ("total_iops_sec_max", total_iops_max),
-        ("read_iops_sec_max", read_iops_max),
-        ("write_iops_sec_max", write_iops_max),
-        ("size_iops_sec", size_iops),
-        ("total_bytes_sec_max_length", total_max_length),
-        ("read_bytes_sec_max_length", read_max_length),
-        ("write_bytes_sec_max_length", write_max_length),
-        ("total_iops_sec_max_length", total_iops_max_length),
-        ("read_iops_sec_max_length", read_iops_max_length),
-        ("write_iops_sec_max_length", write_iops_max_length),
-    ]
-}
-
-/// Where libvirt has the name of the group among the limits.
-const GROUP_BEFORE: &str = "total_bytes_sec_max_length";
 
 /// Reads the limits of a disk.
 pub(crate) fn read(
@@ -87,7 +32,8 @@ pub(crate) fn read_limits(
     kept: &mut KeptInside,
 ) -> Iotune {
     let mut iotune = Iotune::default();
-    for (name, limit) in limits(&mut iotune) {
+    for (field, slot) in iotune.limits_mut() {
+        let name = field.label();
         let Some(node) = element.child(name) else {
             continue;
         };
@@ -95,7 +41,7 @@ pub(crate) fn read_limits(
             Some(number) => {
                 let inner = reader.open_child(element, node, element.whose);
                 kept.note(KeptAt::nth(name, nth), reader.close(inner));
-                *limit = Some(number);
+                *slot = Some(number);
             }
             // Reported when the element is closed, and kept.
             None => element.give_back(node),
@@ -126,13 +72,14 @@ pub(crate) fn write_limits<'k>(
     nth: usize,
     kept: &'k KeptInside,
 ) {
-    let mut iotune = iotune.clone();
-    let group = iotune.group.take();
-    for (name, limit) in limits(&mut iotune) {
-        if name == GROUP_BEFORE {
-            let parts = kept.at(KeptAt::nth("group_name", nth));
-            writer.text_element("group_name", group.as_ref(), parts);
+    let limits = iotune.limits();
+    for field in LIMIT_FIELDS {
+        let name = field.label();
+        let parts = kept.at(KeptAt::nth(name, nth));
+        match limits.iter().find(|(limit, _)| limit == field) {
+            Some((_, limit)) => writer.text_element(name, *limit, parts),
+            // The one that is no limit.
+            None => writer.text_element(name, iotune.group.as_ref(), parts),
         }
-        writer.text_element(name, *limit, kept.at(KeptAt::nth(name, nth)));
     }
 }

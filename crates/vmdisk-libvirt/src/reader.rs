@@ -77,6 +77,18 @@ impl<'t> Reader<'t> {
         &mut self.problems[last]
     }
 
+    /// Notes the place of an element that is not opened.
+    pub(crate) fn record_element(&mut self, at: FieldPath, node: Node<'_, '_>) {
+        let range: Span = node.range().into();
+        let tag = scan_tag(self.text, range.start);
+        let place = Place {
+            span: Span::new(range.start, tag.map_or(range.end, |tag| tag.end.end)),
+            whole: whole(self.text, range),
+            attributes_end: None,
+        };
+        self.map.record(at, place);
+    }
+
     fn slice(&self, span: Span) -> &'t str {
         span.slice(self.text).unwrap_or_default()
     }

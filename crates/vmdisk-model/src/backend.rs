@@ -1,7 +1,8 @@
 //! The host side of a disk.
 
 use crate::{
-    AioMode, Bytes, CacheMode, DetectZeroes, Discard, Image, Iotune, Switch, wire_enum::wire_enum,
+    AioMode, Bytes, CacheMode, DetectZeroes, Discard, DiskField, Image, Iotune, Switch, fields,
+    wire_enum::wire_enum,
 };
 
 wire_enum! {
@@ -129,7 +130,7 @@ wire_enum! {
 /// The host side of a disk: what is opened, and how.
 ///
 /// libvirt spreads it over `<driver>` and `<source>`; QEMU has it in a graph of `-blockdev` nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backend {
     /// What is opened.
     pub source: BackendSource,
@@ -168,26 +169,33 @@ pub struct Backend {
     pub startup_policy: Option<StartupPolicy>,
 }
 
+fields! {
+    impl DiskField for Backend {
+        source: Source,
+        cache: Cache,
+        aio: Aio,
+        discard: Discard,
+        detect_zeroes: DetectZeroes,
+        copy_on_read: CopyOnRead,
+        discard_no_unref: DiscardNoUnref,
+        metadata_cache_size: MetadataCacheSize,
+        iotune: Iotune,
+        throttle_filters: ThrottleFilters,
+        snapshot: Snapshot,
+        is_read_only: ReadOnly,
+        is_shareable: Shareable,
+        is_transient: Transient,
+        share_backing: ShareBacking,
+        startup_policy: StartupPolicy
+    }
+}
+
 impl Backend {
     /// A backend with every option left open.
     pub fn new(source: impl Into<BackendSource>) -> Self {
         Backend {
             source: source.into(),
-            cache: None,
-            aio: None,
-            discard: None,
-            detect_zeroes: None,
-            copy_on_read: None,
-            discard_no_unref: None,
-            metadata_cache_size: None,
-            iotune: None,
-            throttle_filters: Vec::new(),
-            snapshot: None,
-            is_read_only: false,
-            is_shareable: false,
-            is_transient: false,
-            startup_policy: None,
-            share_backing: None,
+            ..Backend::default()
         }
     }
 
@@ -196,6 +204,14 @@ impl Backend {
         match &self.source {
             BackendSource::Image(image) => Some(image),
             BackendSource::VhostUser(_) | BackendSource::Empty => None,
+        }
+    }
+
+    /// The socket, if a daemon does the I/O.
+    pub fn socket(&self) -> Option<&VhostUserSocket> {
+        match &self.source {
+            BackendSource::VhostUser(socket) => Some(socket),
+            BackendSource::Image(_) | BackendSource::Empty => None,
         }
     }
 
@@ -217,13 +233,14 @@ impl Backend {
 }
 
 /// What a backend opens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BackendSource {
     /// An image: a format on a protocol, with its backing chain.
     Image(Box<Image>),
     /// A socket of a `VhostUserBackend`, which does the I/O itself; libvirt `disk/@type='vhostuser'`.
     VhostUser(VhostUserSocket),
     /// Nothing: an empty drive with removable media.
+    #[default]
     Empty,
 }
 

@@ -1,8 +1,8 @@
 //! Controllers that disks hang on.
 
 use crate::{
-    Address, Architecture, IoThreadId, IoThreadQueues, MachineType, Switch, VirtioOptions,
-    wire_enum::wire_enum,
+    Address, Architecture, ControllerField, FieldKind, IoThreadId, IoThreadQueues, MachineType,
+    Switch, VirtioOptions, fields, wire_enum::wire_enum,
 };
 
 wire_enum! {
@@ -147,6 +147,39 @@ pub struct Controller {
     pub alias: Option<String>,
     /// Number by which the guest's firmware names a PCI device (libvirt 5.6.0).
     pub acpi_index: Option<u32>,
+}
+
+fields! {
+    impl ControllerField for Controller {
+        index: Index,
+        queues: Queues,
+        cmd_per_lun: CmdPerLun,
+        max_sectors: MaxSectors,
+        ioeventfd: IoEventFd,
+        iothread: IoThread,
+        iothread_mapping: IoThreadMapping,
+        ports: Ports,
+        start_port: StartPort,
+        serial: Serial,
+        address: Address,
+        alias: Alias,
+        acpi_index: AcpiIndex;
+        inside virtio: VirtioOptions {
+            iommu: Iommu,
+            ats: Ats,
+            packed: Packed,
+            page_per_vq: PagePerVq,
+        };
+        // The kind is never unset, and the model is a word of one kind and text of the others.
+        without controller_type, scsi_model, other_model
+    }
+}
+
+impl ControllerField {
+    /// Which values the field can have; `None` for one that is no field of its own.
+    pub const fn kind(self) -> Option<FieldKind> {
+        Controller::kind_of(self)
+    }
 }
 
 impl Controller {

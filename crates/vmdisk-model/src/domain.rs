@@ -49,6 +49,9 @@ pub struct Domain {
     pub default_iothread: Option<DefaultIoThread>,
     /// Event-loop threads.
     pub iothreads: Vec<IoThread>,
+    /// Iothreads that have CPUs or a scheduler of their own; libvirt `cputune/iothreadpin` (1.2.9) and
+    /// `cputune/iothreadsched` (1.2.13). They are only looked at, and written back as they were read.
+    pub tuned_iothreads: Vec<IoThreadId>,
     /// Disk controllers that are written down.
     pub controllers: Vec<Controller>,
     /// Disks, in order.

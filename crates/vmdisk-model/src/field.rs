@@ -28,7 +28,7 @@ pub enum FieldPath {
 macro_rules! field_enum {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident $(in $parent:ident)? = $label:literal,)+ }
+        pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident $(in $parent:ident)?,)+ }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,11 +44,6 @@ macro_rules! field_enum {
                     $($name::$variant => field_enum!(@parent $name $($parent)?),)+
                 }
             }
-
-            /// How the field is called in a breadcrumb: libvirt's element or attribute.
-            pub const fn label(self) -> &'static str {
-                match self { $($name::$variant => $label,)+ }
-            }
         }
     };
     (@parent $name:ident $parent:ident) => { Some($name::$parent) };
@@ -59,47 +54,49 @@ field_enum! {
     /// Fields of the guest itself.
     pub enum DomainField {
         /// The guest.
-        Domain = "domain",
+        Domain,
         /// Its name.
-        Name in Domain = "name",
+        Name in Domain,
         /// Its identity.
-        Uuid in Domain = "uuid",
+        Uuid in Domain,
         /// How CPUs run.
-        DomainType in Domain = "@type",
+        DomainType in Domain,
         /// The operating system part.
-        Os in Domain = "os",
+        Os in Domain,
         /// Instruction set.
-        Architecture in Os = "type/@arch",
+        Architecture in Os,
         /// Machine.
-        Machine in Os = "type/@machine",
+        Machine in Os,
         /// vCPUs.
-        Vcpus in Domain = "vcpu",
+        Vcpus in Domain,
         /// What the firmware looks for.
-        BootDevices in Os = "os/boot",
+        BootDevices in Os,
         /// Memory size.
-        Memory in Domain = "memory",
+        Memory in Domain,
         /// How memory is backed.
-        MemoryBacking in Domain = "memoryBacking",
+        MemoryBacking in Domain,
         /// Huge pages.
-        HugePages in MemoryBacking = "hugepages",
+        HugePages in MemoryBacking,
         /// Kind of memory.
-        MemorySource in MemoryBacking = "source/@type",
+        MemorySource in MemoryBacking,
         /// Access of memory.
-        MemoryAccess in MemoryBacking = "access/@mode",
+        MemoryAccess in MemoryBacking,
         /// Memory of the NUMA cells.
-        NumaCells in Domain = "cpu/numa",
+        NumaCells in Domain,
         /// Share of the host's disks.
-        Blkiotune in Domain = "blkiotune",
+        Blkiotune in Domain,
+        /// CPUs and schedulers.
+        CpuTune in Domain,
         /// Groups of limits.
-        ThrottleGroups in Domain = "throttlegroups",
+        ThrottleGroups in Domain,
         /// Number of iothreads.
-        IoThreads in Domain = "iothreads",
+        IoThreads in Domain,
         /// List of iothreads.
-        IoThreadIds in Domain = "iothreadids",
+        IoThreadIds in Domain,
         /// QEMU's main loop.
-        DefaultIoThread in Domain = "defaultiothread",
+        DefaultIoThread in Domain,
         /// Devices.
-        Devices in Domain = "devices",
+        Devices in Domain,
     }
 }
 
@@ -107,129 +104,129 @@ field_enum! {
     /// Fields of a disk.
     pub enum DiskField {
         /// The disk.
-        Disk = "disk",
+        Disk,
         /// Kind of source.
-        SourceType in Disk = "@type",
+        SourceType in Disk,
         /// Kind of device.
-        Device in Disk = "@device",
+        Device in Disk,
         /// virtio standard.
-        Model in Disk = "@model",
+        Model in Disk,
         /// Right to raw I/O.
-        RawIo in Disk = "@rawio",
+        RawIo in Disk,
         /// Filter of SCSI commands.
-        Sgio in Disk = "@sgio",
+        Sgio in Disk,
         /// What a snapshot does.
-        Snapshot in Disk = "@snapshot",
+        Snapshot in Disk,
         /// The driver element.
-        Driver in Disk = "driver",
+        Driver in Disk,
         /// Name of the driver.
-        DriverName in Driver = "driver/@name",
+        DriverName in Driver,
         /// Cache mode.
-        Cache in Driver = "driver/@cache",
+        Cache in Driver,
         /// Host I/O mode.
-        Aio in Driver = "driver/@io",
+        Aio in Driver,
         /// Discard mode.
-        Discard in Driver = "driver/@discard",
+        Discard in Driver,
         /// Zero detection.
-        DetectZeroes in Driver = "driver/@detect_zeroes",
+        DetectZeroes in Driver,
         /// Copy on read.
-        CopyOnRead in Driver = "driver/@copy_on_read",
+        CopyOnRead in Driver,
         /// Discard without unreferencing.
-        DiscardNoUnref in Driver = "driver/@discard_no_unref",
+        DiscardNoUnref in Driver,
         /// Write error policy.
-        ErrorPolicy in Driver = "driver/@error_policy",
+        ErrorPolicy in Driver,
         /// Read error policy.
-        ReadErrorPolicy in Driver = "driver/@rerror_policy",
+        ReadErrorPolicy in Driver,
         /// Notification by another thread.
-        IoEventFd in Driver = "driver/@ioeventfd",
+        IoEventFd in Driver,
         /// Fewer interrupts.
-        EventIdx in Driver = "driver/@event_idx",
+        EventIdx in Driver,
         /// Through the guest's IOMMU.
-        Iommu in Driver = "driver/@iommu",
+        Iommu in Driver,
         /// Cached translations of addresses.
-        Ats in Driver = "driver/@ats",
+        Ats in Driver,
         /// Packed virtqueues.
-        Packed in Driver = "driver/@packed",
+        Packed in Driver,
         /// A page for each queue.
-        PagePerVq in Driver = "driver/@page_per_vq",
+        PagePerVq in Driver,
         /// Statistics.
-        Statistics in Driver = "driver/statistics",
+        Statistics in Driver,
         /// Queues.
-        Queues in Driver = "driver/@queues",
+        Queues in Driver,
         /// Queue size.
-        QueueSize in Driver = "driver/@queue_size",
+        QueueSize in Driver,
         /// Event loop.
-        IoThread in Driver = "driver/@iothread",
+        IoThread in Driver,
         /// Queue mapping.
-        IoThreadMapping in Driver = "driver/iothreads",
+        IoThreadMapping in Driver,
         /// Metadata cache.
-        MetadataCacheSize in Driver = "driver/metadata_cache",
+        MetadataCacheSize in Driver,
         /// The source element, also of a backend that is not an image.
-        Source in Disk = "source",
+        Source in Disk,
         /// What becomes of a disk without its source.
-        StartupPolicy in Source = "source/@startupPolicy",
+        StartupPolicy in Source,
         /// Socket of a `VhostUserBackend`.
-        SocketPath in Source = "source/@path",
+        SocketPath in Source,
         /// Reconnection to the daemon.
-        Reconnect in Source = "source/reconnect",
+        Reconnect in Source,
         /// Whether the guest may switch the daemon's write cache.
-        ConfigWce in Source = "config-wce",
+        ConfigWce in Source,
         /// The target element.
-        Target in Disk = "target",
+        Target in Disk,
         /// Name of the target.
-        TargetDev in Target = "target/@dev",
+        TargetDev in Target,
         /// Bus.
-        TargetBus in Target = "target/@bus",
+        TargetBus in Target,
         /// Revolutions per minute.
-        RotationRate in Target = "target/@rotation_rate",
+        RotationRate in Target,
         /// Removable.
-        Removable in Target = "target/@removable",
+        Removable in Target,
         /// State of the tray.
-        Tray in Target = "target/@tray",
+        Tray in Target,
         /// DPO and FUA.
-        DpoFua in Target = "target/@dpofua",
+        DpoFua in Target,
         /// Cylinders, heads and sectors.
-        Geometry in Disk = "geometry",
+        Geometry in Disk,
         /// How the firmware translates them.
-        GeometryTranslation in Geometry = "geometry/@trans",
+        GeometryTranslation in Geometry,
         /// Block sizes.
-        BlockIo in Disk = "blockio",
+        BlockIo in Disk,
         /// Logical block size.
-        LogicalBlockSize in BlockIo = "blockio/@logical_block_size",
+        LogicalBlockSize in BlockIo,
         /// Physical block size.
-        PhysicalBlockSize in BlockIo = "blockio/@physical_block_size",
+        PhysicalBlockSize in BlockIo,
         /// Discard granularity.
-        DiscardGranularity in BlockIo = "blockio/@discard_granularity",
+        DiscardGranularity in BlockIo,
         /// Throttling.
-        Iotune in Disk = "iotune",
+        Iotune in Disk,
         /// Groups whose limits the disk shares.
-        ThrottleFilters in Disk = "throttlefilters",
+        ThrottleFilters in Disk,
         /// Read-only.
-        ReadOnly in Disk = "readonly",
+        ReadOnly in Disk,
         /// Shareable.
-        Shareable in Disk = "shareable",
+        Shareable in Disk,
         /// Transient.
-        Transient in Disk = "transient",
+        Transient in Disk,
         /// Guests share what is below.
-        ShareBacking in Transient = "transient/@shareBacking",
+        ShareBacking in Transient,
         /// Serial number.
-        Serial in Disk = "serial",
+        Serial in Disk,
         /// World wide name.
-        Wwn in Disk = "wwn",
+        Wwn in Disk,
         /// Vendor.
-        Vendor in Disk = "vendor",
+        Vendor in Disk,
         /// Product.
-        Product in Disk = "product",
+        Product in Disk,
         /// Boot order.
-        BootOrder in Disk = "boot/@order",
+        BootOrder in Disk,
         /// What the boot loader is told.
-        LoadParm in Disk = "boot/@loadparm",
+        LoadParm in Disk,
         /// Address.
-        Address in Disk = "address",
+        Address in Disk,
         /// Alias.
-        Alias in Disk = "alias",
+        Alias in Disk,
         /// Number for the firmware.
-        AcpiIndex in Disk = "acpi/@index",
+        AcpiIndex in Disk,
     }
 }
 
@@ -237,71 +234,71 @@ field_enum! {
     /// Fields of an image.
     pub enum ImageField {
         /// The image: the top one stands for the disk, one below for its `<backingStore>`.
-        Image = "image",
+        Image,
         /// Format.
-        Format in Image = "format",
+        Format in Image,
         /// Where the bytes are.
-        Source in Image = "source",
+        Source in Image,
         /// Path of the file or device.
-        Path in Source = "source path",
+        Path in Source,
         /// Descriptors instead of a path.
-        FdGroup in Source = "source/@fdgroup",
+        FdGroup in Source,
         /// How a server is spoken to.
-        NetworkProtocol in Source = "source/@protocol",
+        NetworkProtocol in Source,
         /// What the storage is called on its server.
-        NetworkName in Source = "source/@name",
+        NetworkName in Source,
         /// What follows the `?` of a URL.
-        Query in Source = "source/@query",
+        Query in Source,
         /// Encryption of the connection.
-        Tls in Source = "source/@tls",
+        Tls in Source,
         /// Name in the server's certificate.
-        TlsHostname in Source = "source/@tlsHostname",
+        TlsHostname in Source,
         /// The servers.
-        Hosts in Source = "source/host",
+        Hosts in Source,
         /// Snapshot.
-        Snapshot in Source = "source/snapshot",
+        Snapshot in Source,
         /// Configuration file of Ceph.
-        ConfigFile in Source = "source/config",
+        ConfigFile in Source,
         /// Name of the iSCSI initiator.
-        Initiator in Source = "source/initiator",
+        Initiator in Source,
         /// Verification of the server's certificate.
-        SslVerify in Source = "source/ssl",
+        SslVerify in Source,
         /// Cookies.
-        Cookies in Source = "source/cookies",
+        Cookies in Source,
         /// Reading ahead.
-        Readahead in Source = "source/readahead",
+        Readahead in Source,
         /// Time after which a request has failed.
-        Timeout in Source = "source/timeout",
+        Timeout in Source,
         /// Reconnection to the server.
-        ReconnectDelay in Source = "source/reconnect",
+        ReconnectDelay in Source,
         /// As whom a server is spoken to.
-        Identity in Source = "source/identity",
+        Identity in Source,
         /// Keys of known servers.
-        KnownHosts in Source = "source/knownHosts",
+        KnownHosts in Source,
         /// Pool of a volume.
-        Pool in Source = "source/@pool",
+        Pool in Source,
         /// Volume of a pool.
-        Volume in Source = "source/@volume",
+        Volume in Source,
         /// How a volume is reached.
-        VolumeMode in Source = "source/@mode",
+        VolumeMode in Source,
         /// Namespace of an NVMe controller.
-        Namespace in Source = "source/@namespace",
+        Namespace in Source,
         /// Whether libvirt takes the controller from the host.
-        Managed in Source = "source/@managed",
+        Managed in Source,
         /// Where the controller sits on the host.
-        SourceAddress in Source = "source/address",
+        SourceAddress in Source,
         /// Part of the storage.
-        Slice in Source = "source/slices",
+        Slice in Source,
         /// Data file.
-        DataFile in Source = "source/dataStore",
+        DataFile in Source,
         /// Encryption of the image.
-        Encryption in Source = "source/encryption",
+        Encryption in Source,
         /// Logging in to the server.
-        Authentication in Source = "source/auth",
+        Authentication in Source,
         /// Persistent reservations.
-        Reservations in Source = "source/reservations",
+        Reservations in Source,
         /// Metadata cache of an image below the top one.
-        MetadataCacheSize in Format = "format/metadata_cache",
+        MetadataCacheSize in Format,
     }
 }
 
@@ -309,47 +306,47 @@ field_enum! {
     /// Fields of a controller.
     pub enum ControllerField {
         /// The controller.
-        Controller = "controller",
+        Controller,
         /// Kind.
-        ControllerType in Controller = "@type",
+        ControllerType in Controller,
         /// Number.
-        Index in Controller = "@index",
+        Index in Controller,
         /// Model.
-        Model in Controller = "@model",
+        Model in Controller,
         /// The driver element.
-        Driver in Controller = "driver",
+        Driver in Controller,
         /// Queues.
-        Queues in Driver = "driver/@queues",
+        Queues in Driver,
         /// Commands per LUN.
-        CmdPerLun in Driver = "driver/@cmd_per_lun",
+        CmdPerLun in Driver,
         /// Largest request.
-        MaxSectors in Driver = "driver/@max_sectors",
+        MaxSectors in Driver,
         /// Notification by another thread.
-        IoEventFd in Driver = "driver/@ioeventfd",
+        IoEventFd in Driver,
         /// Through the guest's IOMMU.
-        Iommu in Driver = "driver/@iommu",
+        Iommu in Driver,
         /// Cached translations of addresses.
-        Ats in Driver = "driver/@ats",
+        Ats in Driver,
         /// Packed virtqueues.
-        Packed in Driver = "driver/@packed",
+        Packed in Driver,
         /// A page for each queue.
-        PagePerVq in Driver = "driver/@page_per_vq",
+        PagePerVq in Driver,
         /// Event loop.
-        IoThread in Driver = "driver/@iothread",
+        IoThread in Driver,
         /// Queue mapping.
-        IoThreadMapping in Driver = "driver/iothreads",
+        IoThreadMapping in Driver,
         /// Ports.
-        Ports in Controller = "@ports",
+        Ports in Controller,
         /// First port that is served.
-        StartPort in Controller = "master/@startport",
+        StartPort in Controller,
         /// Serial number.
-        Serial in Controller = "serial",
+        Serial in Controller,
         /// Address.
-        Address in Controller = "address",
+        Address in Controller,
         /// Alias.
-        Alias in Controller = "alias",
+        Alias in Controller,
         /// Number for the firmware.
-        AcpiIndex in Controller = "acpi/@index",
+        AcpiIndex in Controller,
     }
 }
 
@@ -357,15 +354,15 @@ field_enum! {
     /// Fields of an iothread.
     pub enum IoThreadField {
         /// The iothread.
-        IoThread = "iothread",
+        IoThread,
         /// Number.
-        Id in IoThread = "@id",
+        Id in IoThread,
         /// Fewest threads in its pool.
-        ThreadPoolMin in IoThread = "@thread_pool_min",
+        ThreadPoolMin in IoThread,
         /// Most threads in its pool.
-        ThreadPoolMax in IoThread = "@thread_pool_max",
+        ThreadPoolMax in IoThread,
         /// Polling.
-        Polling in IoThread = "poll",
+        Polling in IoThread,
     }
 }
 
@@ -373,47 +370,47 @@ field_enum! {
     /// Limits of a disk or of a throttle group.
     pub enum LimitField {
         /// All of them.
-        Limits = "limits",
+        Limits,
         /// Name of the group.
-        Group in Limits = "group_name",
+        Group in Limits,
         /// Size of a request.
-        SizeIops in Limits = "size_iops_sec",
+        SizeIops in Limits,
         /// All, in bytes a second.
-        TotalBytes in Limits = "total_bytes_sec",
+        TotalBytes in Limits,
         /// Reads, in bytes a second.
-        ReadBytes in Limits = "read_bytes_sec",
+        ReadBytes in Limits,
         /// Writes, in bytes a second.
-        WriteBytes in Limits = "write_bytes_sec",
+        WriteBytes in Limits,
         /// All, in bytes a second in a burst.
-        TotalBytesMax in Limits = "total_bytes_sec_max",
+        TotalBytesMax in Limits,
         /// Reads, in bytes a second in a burst.
-        ReadBytesMax in Limits = "read_bytes_sec_max",
+        ReadBytesMax in Limits,
         /// Writes, in bytes a second in a burst.
-        WriteBytesMax in Limits = "write_bytes_sec_max",
+        WriteBytesMax in Limits,
         /// All, in bytes, seconds of a burst.
-        TotalBytesMaxLength in Limits = "total_bytes_sec_max_length",
+        TotalBytesMaxLength in Limits,
         /// Reads, in bytes, seconds of a burst.
-        ReadBytesMaxLength in Limits = "read_bytes_sec_max_length",
+        ReadBytesMaxLength in Limits,
         /// Writes, in bytes, seconds of a burst.
-        WriteBytesMaxLength in Limits = "write_bytes_sec_max_length",
+        WriteBytesMaxLength in Limits,
         /// All, in requests a second.
-        TotalIops in Limits = "total_iops_sec",
+        TotalIops in Limits,
         /// Reads, in requests a second.
-        ReadIops in Limits = "read_iops_sec",
+        ReadIops in Limits,
         /// Writes, in requests a second.
-        WriteIops in Limits = "write_iops_sec",
+        WriteIops in Limits,
         /// All, in requests a second in a burst.
-        TotalIopsMax in Limits = "total_iops_sec_max",
+        TotalIopsMax in Limits,
         /// Reads, in requests a second in a burst.
-        ReadIopsMax in Limits = "read_iops_sec_max",
+        ReadIopsMax in Limits,
         /// Writes, in requests a second in a burst.
-        WriteIopsMax in Limits = "write_iops_sec_max",
+        WriteIopsMax in Limits,
         /// All, in requests, seconds of a burst.
-        TotalIopsMaxLength in Limits = "total_iops_sec_max_length",
+        TotalIopsMaxLength in Limits,
         /// Reads, in requests, seconds of a burst.
-        ReadIopsMaxLength in Limits = "read_iops_sec_max_length",
+        ReadIopsMaxLength in Limits,
         /// Writes, in requests, seconds of a burst.
-        WriteIopsMaxLength in Limits = "write_iops_sec_max_length",
+        WriteIopsMaxLength in Limits,
     }
 }
 
@@ -463,18 +460,6 @@ impl FieldPath {
             | FieldPath::Controller(..)
             | FieldPath::IoThread(..)
             | FieldPath::ThrottleGroup(..) => None,
-        }
-    }
-
-    /// How the field is called in a breadcrumb.
-    pub const fn label(self) -> &'static str {
-        match self {
-            FieldPath::Domain(field) => field.label(),
-            FieldPath::Disk(_, field) => field.label(),
-            FieldPath::Image(_, _, field) => field.label(),
-            FieldPath::Controller(_, field) => field.label(),
-            FieldPath::IoThread(_, field) => field.label(),
-            FieldPath::Iotune(_, field) | FieldPath::ThrottleGroup(_, field) => field.label(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What the guest sees.
 
 use crate::{
-    Address, Bytes, ErrorPolicy, Geometry, IoThreadId, IoThreadQueues, ReadErrorPolicy, Statistics,
-    Switch, VirtioOptions, wire_enum::wire_enum,
+    Address, Bytes, DiskField, ErrorPolicy, Geometry, IoThreadId, IoThreadQueues, ReadErrorPolicy,
+    Statistics, Switch, VirtioOptions, fields, wire_enum::wire_enum,
 };
 
 wire_enum! {
@@ -184,7 +184,7 @@ impl FrontendKind {
 }
 
 /// What the guest sees of a disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frontend {
     /// Kind of device; unset is `disk`.
     pub device: Option<Device>,
@@ -259,6 +259,49 @@ pub struct Frontend {
     pub acpi_index: Option<u32>,
 }
 
+fields! {
+    impl DiskField for Frontend {
+        device: Device,
+        target: TargetDev,
+        bus: TargetBus,
+        model: Model,
+        rawio: RawIo,
+        sgio: Sgio,
+        ioeventfd: IoEventFd,
+        event_idx: EventIdx,
+        statistics: Statistics,
+        queues: Queues,
+        queue_size: QueueSize,
+        iothread: IoThread,
+        iothread_mapping: IoThreadMapping,
+        geometry: Geometry,
+        logical_block_size: LogicalBlockSize,
+        physical_block_size: PhysicalBlockSize,
+        discard_granularity: DiscardGranularity,
+        error_policy: ErrorPolicy,
+        read_error_policy: ReadErrorPolicy,
+        serial: Serial,
+        wwn: Wwn,
+        vendor: Vendor,
+        product: Product,
+        rotation_rate: RotationRate,
+        removable: Removable,
+        tray: Tray,
+        dpofua: DpoFua,
+        boot_order: BootOrder,
+        loadparm: LoadParm,
+        address: Address,
+        alias: Alias,
+        acpi_index: AcpiIndex;
+        inside virtio: VirtioOptions {
+            iommu: Iommu,
+            ats: Ats,
+            packed: Packed,
+            page_per_vq: PagePerVq,
+        }
+    }
+}
+
 impl Frontend {
     /// A disk called `target` on `bus`, with every option left open.
     pub fn new(target: impl Into<String>, bus: TargetBus) -> Self {
@@ -270,50 +313,8 @@ impl Frontend {
     }
 
     /// A frontend with nothing set at all.
-    pub const fn unset() -> Self {
-        Frontend {
-            device: None,
-            target: None,
-            bus: None,
-            model: None,
-            rawio: None,
-            sgio: None,
-            ioeventfd: None,
-            event_idx: None,
-            virtio: VirtioOptions {
-                iommu: None,
-                ats: None,
-                packed: None,
-                page_per_vq: None,
-            },
-            statistics: Statistics {
-                intervals: Vec::new(),
-                histograms: Vec::new(),
-            },
-            queues: None,
-            queue_size: None,
-            iothread: None,
-            iothread_mapping: Vec::new(),
-            geometry: None,
-            logical_block_size: None,
-            physical_block_size: None,
-            discard_granularity: None,
-            error_policy: None,
-            read_error_policy: None,
-            serial: None,
-            wwn: None,
-            vendor: None,
-            product: None,
-            rotation_rate: None,
-            removable: None,
-            tray: None,
-            dpofua: None,
-            boot_order: None,
-            loadparm: None,
-            address: None,
-            alias: None,
-            acpi_index: None,
-        }
+    pub fn unset() -> Self {
+        Frontend::default()
     }
 
     /// The kind of device in force: `disk` where none is written.

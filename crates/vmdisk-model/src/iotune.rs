@@ -1,5 +1,7 @@
 //! Throttling of one disk.
 
+use crate::LimitField;
+
 /// Limits for one kind of request, in bytes or operations; unset means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IotuneLimits {
@@ -37,16 +39,16 @@ pub struct Iotune {
 }
 
 impl Iotune {
-    /// Every limit under its name in QEMU's `ThrottleLimits`, in QEMU's order; the group's name is no limit.
+    /// Every limit by its name, in QEMU's order; the group's name is no limit.
     ///
     /// ```
-    /// use vmdisk_model::Iotune;
+    /// use vmdisk_model::{Iotune, LimitField};
     ///
     /// let iotune = Iotune { size_iops: Some(4096), ..Iotune::default() };
     /// let set: Vec<_> = iotune.limits().into_iter().filter(|(_, limit)| limit.is_some()).collect();
-    /// assert_eq!(set, [("iops-size", Some(4096))]);
+    /// assert_eq!(set, [(LimitField::SizeIops, Some(4096))]);
     /// ```
-    pub fn limits(&self) -> [(&'static str, Option<u64>); 19] {
+    pub fn limits(&self) -> [(LimitField, Option<u64>); 19] {
         let mut copy = Iotune {
             group: None,
             ..*self
@@ -55,7 +57,7 @@ impl Iotune {
     }
 
     /// The same, to be written to.
-    pub const fn limits_mut(&mut self) -> [(&'static str, &mut Option<u64>); 19] {
+    pub const fn limits_mut(&mut self) -> [(LimitField, &mut Option<u64>); 19] {
         let Iotune {
             bytes,
             iops,
@@ -85,25 +87,25 @@ impl Iotune {
             write_max_length: iops_write_max_length,
         } = iops;
         [
-            ("bps-total", total),
-            ("bps-read", read),
-            ("bps-write", write),
-            ("bps-total-max", total_max),
-            ("bps-read-max", read_max),
-            ("bps-write-max", write_max),
-            ("bps-total-max-length", total_max_length),
-            ("bps-read-max-length", read_max_length),
-            ("bps-write-max-length", write_max_length),
-            ("iops-total", iops_total),
-            ("iops-read", iops_read),
-            ("iops-write", iops_write),
-            ("iops-total-max", iops_total_max),
-            ("iops-read-max", iops_read_max),
-            ("iops-write-max", iops_write_max),
-            ("iops-total-max-length", iops_total_max_length),
-            ("iops-read-max-length", iops_read_max_length),
-            ("iops-write-max-length", iops_write_max_length),
-            ("iops-size", size_iops),
+            (LimitField::TotalBytes, total),
+            (LimitField::ReadBytes, read),
+            (LimitField::WriteBytes, write),
+            (LimitField::TotalBytesMax, total_max),
+            (LimitField::ReadBytesMax, read_max),
+            (LimitField::WriteBytesMax, write_max),
+            (LimitField::TotalBytesMaxLength, total_max_length),
+            (LimitField::ReadBytesMaxLength, read_max_length),
+            (LimitField::WriteBytesMaxLength, write_max_length),
+            (LimitField::TotalIops, iops_total),
+            (LimitField::ReadIops, iops_read),
+            (LimitField::WriteIops, iops_write),
+            (LimitField::TotalIopsMax, iops_total_max),
+            (LimitField::ReadIopsMax, iops_read_max),
+            (LimitField::WriteIopsMax, iops_write_max),
+            (LimitField::TotalIopsMaxLength, iops_total_max_length),
+            (LimitField::ReadIopsMaxLength, iops_read_max_length),
+            (LimitField::WriteIopsMaxLength, iops_write_max_length),
+            (LimitField::SizeIops, size_iops),
         ]
     }
 }

@@ -24,6 +24,7 @@
 //! assert_eq!(domain.frontend_kind(&domain.disks[0]), FrontendKind::VirtioBlk);
 //! ```
 
+mod value;
 mod wire_enum;
 
 mod address;
@@ -88,4 +89,5 @@ pub use network::{
 pub use pool::{LocatedVolume, PoolType, StoragePool, StorageVolume, VolumeNotLocated, VolumeType};
 pub use size::{Bytes, SizeError};
 pub use statistics::{LatencyHistogram, Statistics};
+pub use value::{FieldKind, FieldType, FieldValue, Fields, TypedField, kind_of};
 pub use virtio::VirtioOptions;

@@ -1,12 +1,13 @@
 //! Fixes: from a change of the model to edits of the command line that change nothing else.
 
+use vmdisk_fields::{Label, Spelling, disk};
 use vmdisk_model::{
-    CacheMode, Change, ControllerField, DiskField, DomainField, FieldPath, Format, ImageField,
+    CacheMode, Change, ControllerField, DiskField, DomainField, FieldKind, FieldPath, Format,
+    ImageField, Switch,
 };
 use vmdisk_source::Edit;
 
 use crate::device::driver::disk_driver;
-use crate::device::property::Spelling;
 use crate::document::Document;
 use crate::slots::{NewValue, Slots, insertion};
 use crate::syntax::properties::{Kind, Syntax};
@@ -93,7 +94,10 @@ impl Editor<'_> {
         }
     }
 
-    #[allow(clippy::too_many_lines, reason = "a row for each field")]
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "what is not on the nodes is a property of the device, or cannot be set"
+    )]
     fn set_disk(&mut self, nth: usize, field: DiskField, value: &str) -> Option<()> {
         let top = self.slots.top.get(&nth).copied();
         let bottom = self.slots.bottom.get(&nth).copied();
@@ -124,6 +128,8 @@ impl Editor<'_> {
                 let word = if switches.write_cache { "on" } else { "off" };
                 self.put_on_device(nth, field, &NewValue::Word(word))
             }
+            // The image is a node inside it, which has a setting of its own.
+            DiskField::Discard | DiskField::DetectZeroes if self.is_filter(top?) => None,
             DiskField::Discard if top.is_some_and(is_drive) => {
                 self.put_in_drive(top?, "discard", &NewValue::Word(value))
             }
@@ -151,76 +157,40 @@ impl Editor<'_> {
                     &NewValue::Word(value),
                 )
             }
-            DiskField::Queues
-            | DiskField::QueueSize
-            | DiskField::LogicalBlockSize
-            | DiskField::PhysicalBlockSize
-            | DiskField::DiscardGranularity
-            | DiskField::RotationRate
-            | DiskField::BootOrder => self.put_on_device(nth, field, &NewValue::Number(value)),
-            DiskField::Serial | DiskField::LoadParm | DiskField::GeometryTranslation => {
-                self.put_on_device(nth, field, &NewValue::Word(value))
-            }
-            DiskField::AcpiIndex => self.put_on_device(nth, field, &NewValue::Number(value)),
-            DiskField::IoEventFd
-            | DiskField::EventIdx
-            | DiskField::Iommu
-            | DiskField::Ats
-            | DiskField::Packed
-            | DiskField::PagePerVq
-            | DiskField::ConfigWce
-            | DiskField::DpoFua => {
-                let is_on = vmdisk_model::Switch::from_wire(value)? == vmdisk_model::Switch::On;
-                self.put_on_device(nth, field, &NewValue::Bool(is_on))
-            }
-            DiskField::Disk
-            | DiskField::RawIo
-            | DiskField::Sgio
-            | DiskField::Snapshot
-            | DiskField::Statistics
-            | DiskField::Tray
-            | DiskField::Geometry
-            | DiskField::ThrottleFilters
-            | DiskField::ShareBacking
-            | DiskField::StartupPolicy
-            | DiskField::SourceType
-            | DiskField::Device
-            | DiskField::Model
-            | DiskField::Driver
-            | DiskField::DriverName
-            | DiskField::CopyOnRead
-            | DiskField::DiscardNoUnref
-            | DiskField::ErrorPolicy
-            | DiskField::ReadErrorPolicy
-            | DiskField::IoThread
-            | DiskField::IoThreadMapping
-            | DiskField::MetadataCacheSize
-            | DiskField::Source
-            | DiskField::SocketPath
-            | DiskField::Reconnect
-            | DiskField::Target
-            | DiskField::TargetDev
-            | DiskField::TargetBus
-            | DiskField::Removable
-            | DiskField::BlockIo
-            | DiskField::Iotune
-            | DiskField::ReadOnly
-            | DiskField::Shareable
-            | DiskField::Transient
-            | DiskField::Wwn
-            | DiskField::Vendor
-            | DiskField::Product
-            | DiskField::Address
-            | DiskField::Alias => None,
+            _ => self.set_property(nth, field, value),
         }
+    }
+
+    /// Sets a field that is a property of the device.
+    fn set_property(&mut self, nth: usize, field: DiskField, value: &str) -> Option<()> {
+        let value = match field.kind()? {
+            FieldKind::Number => NewValue::Number(value),
+            FieldKind::Switch => NewValue::Bool(Switch::from_wire(value)? == Switch::On),
+            // A number to QEMU, and text in base 16 to the model.
+            FieldKind::Text if field == DiskField::Wwn => return None,
+            FieldKind::Text => NewValue::Word(value),
+            FieldKind::Word(words) => {
+                let word = words.iter().find(|word| **word == value)?;
+                NewValue::Word(disk(field).qemu_word(word))
+            }
+            // An iothread is an object of its own, and a share takes more than a property.
+            FieldKind::IoThread
+            | FieldKind::Flag
+            | FieldKind::Count
+            | FieldKind::Size
+            | FieldKind::Structure => {
+                return None;
+            }
+        };
+        self.put_on_device(nth, field, &value)
     }
 
     fn device_key(&self, nth: usize, field: DiskField) -> Option<(usize, &'static str)> {
         let device = *self.slots.device.get(&nth)?;
         let model = disk_driver(&self.slots.options.get(&device)?.driver)?.model;
-        match model.spelling(field) {
-            Spelling::Property(key) => Some((device, key)),
-            Spelling::Elsewhere | Spelling::Nowhere => None,
+        match disk(field).spelling(model) {
+            Spelling::Named(key) => Some((device, key)),
+            Spelling::Elsewhere | Spelling::Unknown => None,
         }
     }
 
@@ -250,6 +220,12 @@ impl Editor<'_> {
             key.strip_suffix(name)
                 .is_some_and(|before| before.is_empty() || before.ends_with('.'))
         })
+    }
+
+    /// True if the node of an option is a filter above the image.
+    fn is_filter(&self, option: usize) -> bool {
+        let slot = self.slots.options.get(&option);
+        slot.is_some_and(|slot| matches!(slot.driver.as_str(), "throttle" | "copy-on-read"))
     }
 
     /// True if a drive says its switches one by one, which beat a mode.
@@ -290,19 +266,16 @@ impl Editor<'_> {
     /// Replaces or adds a value.
     fn put(&mut self, option: usize, key: &str, value: &NewValue<'_>) -> Option<()> {
         let slot = self.slots.options.get(&option)?;
-        let text = value.text(&slot.syntax);
         if let Some(written) = slot.values.get(key) {
-            let was_quoted = match (&slot.syntax, written.kind) {
-                (Syntax::Json { .. }, Kind::Text) => true,
-                (
-                    Syntax::Json { .. },
-                    Kind::Plain | Kind::Number | Kind::Bool | Kind::Null | Kind::EmptyArray,
-                ) => false,
-                (Syntax::Pairs { .. } | Syntax::Lines { .. }, _) => value.is_quoted(),
+            // `file=json:{…}` has JSON inside key=value.
+            let is_json = match written.kind {
+                Kind::Plain => false,
+                Kind::Text | Kind::Number | Kind::Bool | Kind::Null | Kind::EmptyArray => true,
             };
-            if was_quoted != value.is_quoted() {
+            if is_json && (written.kind == Kind::Text) != value.is_quoted() {
                 return None;
             }
+            let text = value.text(is_json);
             self.edits.push(Edit::replace(written.span, text));
             return Some(());
         }

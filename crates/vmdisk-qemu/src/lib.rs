@@ -25,6 +25,7 @@ mod index;
 mod json;
 mod key_value;
 mod libvirt_order;
+mod limits;
 mod lower;
 mod machine_options;
 mod machine_read;

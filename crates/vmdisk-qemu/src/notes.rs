@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use vmdisk_model::{FieldPath, Switch};
-use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span, nearest};
+use vmdisk_model::{DiskField, FieldPath, Switch};
+use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
 
 use crate::document::KeptProperty;
 use crate::index::Index;
+use crate::limits::{MAX_NODES, Suggestions};
 use crate::slots::Slots;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Kind, Properties, Property};
@@ -24,6 +25,9 @@ pub(crate) struct Notes<'a> {
     /// Objects that the model describes completely.
     read_objects: HashSet<usize>,
     slots: Slots,
+    /// Nodes that may still be read.
+    nodes_left: usize,
+    suggestions: Suggestions,
 }
 
 /// The notes of a command line that is lowered.
@@ -45,6 +49,8 @@ impl<'a> Notes<'a> {
             owners: BTreeMap::new(),
             read_objects: HashSet::new(),
             slots: Slots::default(),
+            nodes_left: MAX_NODES,
+            suggestions: Suggestions::default(),
         }
     }
 
@@ -102,6 +108,28 @@ impl<'a> Notes<'a> {
     /// True for an object that the model describes completely.
     pub(crate) fn is_read_object(&self, option: usize) -> bool {
         self.read_objects.contains(&option)
+    }
+
+    /// The known word that an unknown one most likely stands for.
+    pub(crate) fn nearest<'w>(
+        &mut self,
+        word: &str,
+        known: impl IntoIterator<Item = &'w str>,
+    ) -> Option<&'w str> {
+        self.suggestions.nearest(word, known)
+    }
+
+    /// Counts a node that is read for a disk; false if there are too many to read on.
+    pub(crate) fn count_node(&mut self, nth: usize, option: usize) -> bool {
+        let Some(left) = self.nodes_left.checked_sub(1) else {
+            let at = FieldPath::Disk(nth, DiskField::Source);
+            let span = self.options[option].span;
+            let message = format!("all disks together have more than {MAX_NODES} nodes");
+            self.problem(ProblemKind::InvalidValue, at, span, message);
+            return false;
+        };
+        self.nodes_left = left;
+        true
     }
 
     /// Notes a problem.
@@ -188,7 +216,7 @@ impl<'a> Notes<'a> {
             return Some(value);
         }
         if !is_open(text) {
-            let near = nearest(text, words.iter().copied());
+            let near = self.suggestions.nearest(text, words.iter().copied());
             let message = format!(
                 "invalid value `{text}` for `{}`, expected one of {}",
                 property.key,
@@ -277,7 +305,9 @@ impl<'a> Notes<'a> {
     /// Notes a property that no version of QEMU has in this option.
     fn refuse_key(&mut self, name: &str, property: &Property, at: FieldPath) {
         let message = format!("`{}` is no property that QEMU knows here", property.key);
-        let near = nearest(&property.key, vocabulary::words(name));
+        let near = self
+            .suggestions
+            .nearest(&property.key, vocabulary::words(name));
         let span = property.key_span;
         let problem = self.problem(ProblemKind::PropertyRefused, at, span, message);
         problem.help = Some(match near {

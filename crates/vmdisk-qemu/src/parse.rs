@@ -6,7 +6,7 @@ use crate::config_file;
 use crate::failure::ReadFailure;
 use crate::monitor;
 use crate::syntax::form::{Form, words};
-use crate::syntax::option::{Fault, WrittenOption, options};
+use crate::syntax::option::{Fault, OptionList, WrittenOption, options};
 
 /// The option that names a file with further options.
 pub(crate) const READCONFIG: &str = "readconfig";
@@ -35,42 +35,55 @@ impl Parsed {
         let main = text.get(..command_line).unwrap_or(text);
         let words = words(main)?;
         let (own, faults) = match words.form {
-            Form::ConfigFile => config_file::read::options(text, Span::new(0, main.len())),
-            Form::MonitorScript => monitor::read::options(main),
+            Form::ConfigFile => config_file::read::options(text, Span::new(0, main.len()))?,
+            Form::MonitorScript => monitor::read::options(main)?,
             Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
-                options(&words.arguments, main)
+                options(&words.arguments, main)?
             }
         };
-        let daemons = words.daemons.iter();
+        let mut daemons = Vec::new();
+        for arguments in &words.daemons {
+            daemons.push(options(arguments, text)?.0);
+        }
         let mut parsed = Parsed {
             form: words.form,
             whole: Span::new(0, main.trim_end().len()),
             program: words.program.map(|program| program.as_str().to_owned()),
-            options: Vec::with_capacity(own.len()),
+            options: Vec::new(),
             faults,
-            daemons: daemons.map(|words| options(words, text).0).collect(),
+            daemons,
             missing_files: Vec::new(),
         };
-        parsed.add_with_files(own, text, files);
+        parsed.add_with_files(own, text, files)?;
         Ok(parsed)
     }
 
     /// Adds options, and those of each file after the option that names it.
-    fn add_with_files(&mut self, options: Vec<WrittenOption>, text: &str, files: &[Span]) {
+    fn add_with_files(
+        &mut self,
+        options: Vec<WrittenOption>,
+        text: &str,
+        files: &[Span],
+    ) -> Result<(), ReadFailure> {
+        let mut all = OptionList::default();
         let mut files = files.iter();
         for option in options {
             let named = (option.name == READCONFIG).then(|| (option.span, option.text.clone()));
-            self.options.push(option);
+            all.push(option)?;
             let Some((span, name)) = named else { continue };
             match name.as_ref().and_then(|_| files.next()) {
                 Some(file) => {
-                    let (more, faults) = config_file::read::options(text, *file);
-                    self.options.extend(more);
+                    let (more, faults) = config_file::read::options(text, *file)?;
+                    for option in more {
+                        all.push(option)?;
+                    }
                     self.faults.extend(faults);
                 }
                 None => self.missing_files.push((span, name)),
             }
         }
+        self.options = all.into_options();
+        Ok(())
     }
 
     pub(crate) const fn form(&self) -> Form {

@@ -92,14 +92,14 @@ pub(crate) enum NewValue<'v> {
 }
 
 impl NewValue<'_> {
-    /// How it is written without quotes, in a place that held `kind` before.
-    pub(crate) fn text(&self, syntax: &Syntax) -> &str {
-        match (self, syntax) {
+    /// How it is written without quotes.
+    pub(crate) const fn text(&self, is_json: bool) -> &str {
+        match (self, is_json) {
             (NewValue::Word(text) | NewValue::Number(text), _) => text,
-            (NewValue::Bool(true), Syntax::Json { .. }) => "true",
-            (NewValue::Bool(false), Syntax::Json { .. }) => "false",
-            (NewValue::Bool(true), Syntax::Pairs { .. } | Syntax::Lines { .. }) => "on",
-            (NewValue::Bool(false), Syntax::Pairs { .. } | Syntax::Lines { .. }) => "off",
+            (NewValue::Bool(true), true) => "true",
+            (NewValue::Bool(false), true) => "false",
+            (NewValue::Bool(true), false) => "on",
+            (NewValue::Bool(false), false) => "off",
         }
     }
 
@@ -118,8 +118,9 @@ pub(crate) fn insertion(
     key: &str,
     value: &NewValue<'_>,
 ) -> Option<Edit> {
-    let text = value.text(syntax);
+    let text = value.text(matches!(syntax, Syntax::Json { .. }));
     match syntax {
+        Syntax::FileName => None,
         Syntax::Pairs { end } => Some(Edit::insert(*end, format!(",{key}={text}"))),
         Syntax::Lines { end, is_cut } => {
             let before = if *is_cut { "\n" } else { "" };

@@ -47,6 +47,7 @@ fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
         disks,
         // Other people's devices.
         scsi_host_devices: _,
+        tuned_iothreads: _, // the threads of the process, which QEMU hears nothing of
     } = writer.domain();
     let program = match scope {
         Scope::WholeGuest => {

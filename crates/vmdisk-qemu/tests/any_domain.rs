@@ -447,6 +447,7 @@ prop_compose! {
             machine: machine.map(MachineType::new),
             vcpus: None,
             scsi_host_devices: Vec::new(),
+            tuned_iothreads: Vec::new(),
             memory,
             memory_backing: MemoryBacking { access, source, ..MemoryBacking::default() },
             boot_devices,

@@ -2,10 +2,12 @@
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
-    AioMode, ControllerField, Disk, DiskField, Domain, DomainField, EncryptionEngine,
-    EncryptionFormat, FieldPath, Image, ImageField, IoThreadField, MemorySource, NetworkProtocol,
-    Protocol, Switch, TargetBus,
+    BackendSource, ControllerField, DiskField, Domain, DomainField, EncryptionEngine,
+    EncryptionFormat, FieldPath, Fields, Image, ImageField, IoThreadField, MemorySource,
+    NetworkProtocol, NetworkSource, TargetBus,
 };
+
+use Uses::{Disk, DiskValue, Image as InImage, Other, Protocol};
 
 /// What becomes of a configuration where the capability is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,545 +18,194 @@ pub(crate) enum Without {
     Ignored,
 }
 
+/// Where a configuration uses something.
+pub(crate) enum Uses {
+    /// Disks that set a field.
+    Disk(DiskField),
+    /// Disks that set a field to this.
+    DiskValue(DiskField, &'static str),
+    /// Images of each chain that are reached by one of these protocols.
+    Protocol(&'static [NetworkProtocol]),
+    /// Images of each chain for which something holds, at a field of theirs.
+    Image(ImageField, fn(&Image) -> bool),
+    /// Elsewhere.
+    Other(fn(&Domain) -> Vec<FieldPath>),
+}
+
 /// A use of something that not every version has.
 pub(crate) struct Feature {
     pub(crate) capability: Capability,
     /// What the user of it does; reads on from its name: `asks for io_uring`.
     pub(crate) does: &'static str,
     pub(crate) without: Without,
-    /// Calls back with each place where it is used.
-    pub(crate) places: fn(&Domain, &mut dyn FnMut(FieldPath)),
+    uses: Uses,
 }
 
-const fn feature(
-    capability: Capability,
-    without: Without,
-    does: &'static str,
-    places: fn(&Domain, &mut dyn FnMut(FieldPath)),
-) -> Feature {
-    Feature {
-        capability,
-        does,
-        without,
-        places,
+impl Feature {
+    /// Each place where it is used.
+    pub(crate) fn places(&self, domain: &Domain) -> Vec<FieldPath> {
+        match self.uses {
+            Disk(field) => disks(domain, field, |disk| disk.has(field)),
+            DiskValue(field, value) => disks(domain, field, |disk| {
+                disk.get(field).is_some_and(|set| set.to_string() == value)
+            }),
+            Protocol(protocols) => images(domain, ImageField::NetworkProtocol, |image| {
+                network(image).is_some_and(|network| protocols.contains(&network.protocol))
+            }),
+            InImage(field, holds) => images(domain, field, holds),
+            Other(places) => places(domain),
+        }
     }
 }
 
-/// Every row; a capability may have several.
-pub(crate) const FEATURES: &[Feature] = &[
-    feature(
-        Capability::AioIoUring,
-        Without::Refused,
-        "asks for io_uring",
-        io_uring,
-    ),
-    feature(
-        Capability::LibvirtIoUring,
-        Without::Refused,
-        "asks for io_uring",
-        io_uring,
-    ),
-    feature(
-        Capability::DiscardNoUnref,
-        Without::Refused,
-        "asks for discard_no_unref",
-        discard_no_unref,
-    ),
-    feature(
-        Capability::LibvirtDiscardNoUnref,
-        Without::Ignored,
-        "asks for discard_no_unref",
-        discard_no_unref,
-    ),
-    feature(
-        Capability::LibvirtNbdReconnect,
-        Without::Ignored,
-        "is to wait for its NBD server when that is gone",
-        nbd_reconnect,
-    ),
-    feature(
-        Capability::LibvirtSshIdentity,
-        Without::Ignored,
-        "says by which user or keys it speaks ssh",
-        ssh_identity,
-    ),
-    feature(
-        Capability::IothreadVqMappingBlk,
-        Without::Refused,
-        "maps its queues to iothreads",
-        disk_mapping,
-    ),
-    feature(
-        Capability::LibvirtIothreadMapping,
-        Without::Ignored,
-        "maps its queues to iothreads",
-        disk_mapping,
-    ),
-    feature(
-        Capability::IothreadVqMappingScsi,
-        Without::Refused,
-        "maps its queues to iothreads",
-        controller_mapping,
-    ),
-    feature(
-        Capability::LibvirtScsiIothreadMapping,
-        Without::Ignored,
-        "maps its queues to iothreads",
-        controller_mapping,
-    ),
-    feature(
-        Capability::IothreadThreadPool,
-        Without::Refused,
-        "sets the size of its thread pool",
-        thread_pool,
-    ),
-    feature(
-        Capability::NvmeNamespaceDevice,
-        Without::Refused,
-        "is on bus nvme",
-        nvme_bus,
-    ),
-    feature(
-        Capability::LibvirtNvmeBus,
-        Without::Refused,
-        "is on bus nvme",
-        nvme_bus,
-    ),
-    feature(
-        Capability::LibvirtQueueSize,
-        Without::Ignored,
-        "sets the size of its queues",
-        queue_size,
-    ),
-    feature(
-        Capability::LibvirtMetadataCache,
-        Without::Ignored,
-        "sets the size of its metadata cache",
-        metadata_cache,
-    ),
-    feature(
-        Capability::LibvirtVhostUser,
-        Without::Refused,
-        "is served by a daemon over vhost-user",
-        vhost_user,
-    ),
-    feature(
-        Capability::LibvirtDiscardGranularity,
-        Without::Ignored,
-        "sets discard_granularity",
-        discard_granularity,
-    ),
-    feature(
-        Capability::LibvirtRotationRate,
-        Without::Ignored,
-        "sets rotation_rate",
-        rotation_rate,
-    ),
-    feature(
-        Capability::LibvirtTransient,
-        Without::Refused,
-        "forgets what the guest writes",
-        transient,
-    ),
-    feature(
-        Capability::MemoryBackendMemfd,
-        Without::Refused,
-        "has its memory in a memfd",
-        memfd,
-    ),
-    feature(Capability::Rbd, Without::Refused, "is on RBD", rbd),
-    feature(Capability::Iscsi, Without::Refused, "is on iSCSI", iscsi),
-    feature(
-        Capability::Nfs,
-        Without::Refused,
-        "is on NFS, spoken by QEMU,",
-        nfs,
-    ),
-    feature(Capability::Ssh, Without::Refused, "is read over SSH", ssh),
-    feature(
-        Capability::Https,
-        Without::Refused,
-        "is read over HTTP",
-        http,
-    ),
-    feature(Capability::Ftp, Without::Refused, "is read over FTP", ftp),
-    feature(
-        Capability::Tftp,
-        Without::Refused,
-        "is read over TFTP",
-        tftp,
-    ),
-    feature(
-        Capability::Gluster,
-        Without::Refused,
-        "is on GlusterFS",
-        gluster,
-    ),
-    feature(
-        Capability::Sheepdog,
-        Without::Refused,
-        "is on Sheepdog",
-        sheepdog,
-    ),
-    feature(Capability::Vxhs, Without::Refused, "is on VxHS", vxhs),
-    feature(
-        Capability::RbdEncryption,
-        Without::Refused,
-        "lets librbd decrypt",
-        librbd,
-    ),
-    feature(
-        Capability::RbdLuksAny,
-        Without::Refused,
-        "lets librbd find out the version of LUKS",
-        luks_any,
-    ),
-    feature(
-        Capability::NbdTlsHostname,
-        Without::Refused,
-        "names the host in the certificate of its NBD server",
-        tls_hostname,
-    ),
-    feature(
-        Capability::NvmeDriver,
-        Without::Refused,
-        "has an NVMe controller driven by QEMU",
-        nvme_source,
-    ),
-    feature(
-        Capability::VhostVdpaDriver,
-        Without::Refused,
-        "is on vhost-vdpa",
-        vhost_vdpa,
-    ),
-    feature(
-        Capability::Qcow2DataFile,
-        Without::Refused,
-        "has its data in a file of its own",
-        data_file,
-    ),
-    feature(
-        Capability::PrManager,
-        Without::Refused,
-        "passes reservations on",
-        reservations,
-    ),
-    feature(
-        Capability::StatsIntervals,
-        Without::Refused,
-        "asks for averages over intervals",
-        statistics,
-    ),
-    feature(
-        Capability::LibvirtNvmeSource,
-        Without::Refused,
-        "has an NVMe controller driven by QEMU",
-        nvme_source,
-    ),
-    feature(
-        Capability::LibvirtVhostVdpa,
-        Without::Refused,
-        "is on vhost-vdpa",
-        vhost_vdpa,
-    ),
-    feature(
-        Capability::LibvirtDataStore,
-        Without::Ignored,
-        "has its data in a file of its own",
-        data_file,
-    ),
-    feature(
-        Capability::LibvirtSlices,
-        Without::Ignored,
-        "is a slice of its file",
-        slice,
-    ),
-    feature(
-        Capability::LibvirtStatistics,
-        Without::Ignored,
-        "asks for averages over intervals",
-        statistics,
-    ),
-    feature(
-        Capability::LibvirtThrottleFilters,
-        Without::Ignored,
-        "is limited by throttle groups",
-        throttle_filters,
-    ),
-];
+/// Declares the rows: a capability, what its user does (reads on from its name), what becomes of the configuration
+/// without it, and where it is used.
+macro_rules! features {
+    ($($capability:ident: $does:literal, $without:ident, $uses:expr;)+) => {
+        /// Every row; a capability may have several.
+        pub(crate) const FEATURES: &[Feature] = &[
+            $(Feature {
+                capability: Capability::$capability,
+                does: $does,
+                without: Without::$without,
+                uses: $uses,
+            },)+
+        ];
+    };
+}
 
-/// Calls back with a field of each disk that something holds for.
+features! {
+    AioIoUring: "asks for io_uring", Refused, DiskValue(DiskField::Aio, "io_uring");
+    LibvirtIoUring: "asks for io_uring", Refused, DiskValue(DiskField::Aio, "io_uring");
+    DiscardNoUnref: "asks for discard_no_unref", Refused, DiskValue(DiskField::DiscardNoUnref, "on");
+    LibvirtDiscardNoUnref: "asks for discard_no_unref", Ignored, DiskValue(DiskField::DiscardNoUnref, "on");
+    LibvirtNbdReconnect: "is to wait for its NBD server when that is gone", Ignored, InImage(ImageField::ReconnectDelay, |image| network(image).is_some_and(|it| it.reconnect_delay.is_some()));
+    LibvirtSshIdentity: "says by which user or keys it speaks ssh", Ignored, Other(ssh_identity);
+    IothreadVqMappingBlk: "maps its queues to iothreads", Refused, Disk(DiskField::IoThreadMapping);
+    LibvirtIothreadMapping: "maps its queues to iothreads", Ignored, Disk(DiskField::IoThreadMapping);
+    IothreadVqMappingScsi: "maps its queues to iothreads", Refused, Other(controller_mapping);
+    LibvirtScsiIothreadMapping: "maps its queues to iothreads", Ignored, Other(controller_mapping);
+    IothreadThreadPool: "sets the size of its thread pool", Refused, Other(thread_pool);
+    NvmeNamespaceDevice: "is on bus nvme", Refused, Other(nvme_bus);
+    LibvirtNvmeBus: "is on bus nvme", Refused, Other(nvme_bus);
+    LibvirtQueueSize: "sets the size of its queues", Ignored, Disk(DiskField::QueueSize);
+    LibvirtMetadataCache: "sets the size of its metadata cache", Ignored, Disk(DiskField::MetadataCacheSize);
+    LibvirtVhostUser: "is served by a daemon over vhost-user", Refused, Other(vhost_user);
+    LibvirtDiscardGranularity: "sets discard_granularity", Ignored, Disk(DiskField::DiscardGranularity);
+    LibvirtRotationRate: "sets rotation_rate", Ignored, Disk(DiskField::RotationRate);
+    LibvirtTransient: "forgets what the guest writes", Refused, Disk(DiskField::Transient);
+    MemoryBackendMemfd: "has its memory in a memfd", Refused, Other(memfd);
+    Rbd: "is on RBD", Refused, Protocol(&[NetworkProtocol::Rbd]);
+    Iscsi: "is on iSCSI", Refused, Protocol(&[NetworkProtocol::Iscsi]);
+    Nfs: "is on NFS, spoken by QEMU,", Refused, Protocol(&[NetworkProtocol::Nfs]);
+    Ssh: "is read over SSH", Refused, Protocol(&[NetworkProtocol::Ssh]);
+    Https: "is read over HTTP", Refused, Protocol(&[NetworkProtocol::Http, NetworkProtocol::Https]);
+    Ftp: "is read over FTP", Refused, Protocol(&[NetworkProtocol::Ftp, NetworkProtocol::Ftps]);
+    Tftp: "is read over TFTP", Refused, Protocol(&[NetworkProtocol::Tftp]);
+    Gluster: "is on GlusterFS", Refused, Protocol(&[NetworkProtocol::Gluster]);
+    Sheepdog: "is on Sheepdog", Refused, Protocol(&[NetworkProtocol::Sheepdog]);
+    Vxhs: "is on VxHS", Refused, Protocol(&[NetworkProtocol::Vxhs]);
+    RbdEncryption: "lets librbd decrypt", Refused, InImage(ImageField::Encryption, |image| engine(image) == Some(EncryptionEngine::Librbd));
+    RbdLuksAny: "lets librbd find out the version of LUKS", Refused, InImage(ImageField::Encryption, |image| format(image) == Some(EncryptionFormat::LuksAny));
+    NbdTlsHostname: "names the host in the certificate of its NBD server", Refused, InImage(ImageField::TlsHostname, |image| network(image).is_some_and(|it| it.tls_hostname.is_some()));
+    NvmeDriver: "has an NVMe controller driven by QEMU", Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
+    VhostVdpaDriver: "is on vhost-vdpa", Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
+    Qcow2DataFile: "has its data in a file of its own", Refused, InImage(ImageField::DataFile, |image| image.data_file.is_some());
+    PrManager: "passes reservations on", Refused, InImage(ImageField::Reservations, |image| image.reservations.is_some());
+    StatsIntervals: "asks for averages over intervals", Refused, Other(statistics);
+    LibvirtNvmeSource: "has an NVMe controller driven by QEMU", Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
+    LibvirtVhostVdpa: "is on vhost-vdpa", Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
+    LibvirtDataStore: "has its data in a file of its own", Ignored, InImage(ImageField::DataFile, |image| image.data_file.is_some());
+    LibvirtSlices: "is a slice of its file", Ignored, InImage(ImageField::Slice, |image| image.slice.is_some());
+    LibvirtStatistics: "asks for averages over intervals", Ignored, Other(statistics);
+    LibvirtThrottleFilters: "is limited by throttle groups", Ignored, Disk(DiskField::ThrottleFilters);
+}
+
+/// A field of each disk for which something holds.
 fn disks(
     domain: &Domain,
-    found: &mut dyn FnMut(FieldPath),
     field: DiskField,
-    holds: fn(&Disk) -> bool,
-) {
-    for (index, _) in domain
-        .disks
-        .iter()
-        .enumerate()
-        .filter(|(_, disk)| holds(disk))
-    {
-        found(FieldPath::Disk(index, field));
-    }
+    holds: impl Fn(&vmdisk_model::Disk) -> bool,
+) -> Vec<FieldPath> {
+    let disks = domain.disks.iter().enumerate();
+    let found = disks.filter(|(_, disk)| holds(disk));
+    found.map(|(nth, _)| FieldPath::Disk(nth, field)).collect()
 }
 
-fn io_uring(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::Aio, |disk| {
-        disk.backend.aio == Some(AioMode::IoUring)
-    });
-}
-
-fn discard_no_unref(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::DiscardNoUnref, |disk| {
-        disk.backend.discard_no_unref == Some(Switch::On)
-    });
-}
-
-fn disk_mapping(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::IoThreadMapping, |disk| {
-        !disk.frontend.iothread_mapping.is_empty()
-    });
-}
-
-fn controller_mapping(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    for (index, controller) in domain.controllers.iter().enumerate() {
-        if !controller.iothread_mapping.is_empty() {
-            found(FieldPath::Controller(
-                index,
-                ControllerField::IoThreadMapping,
-            ));
-        }
-    }
-}
-
-fn thread_pool(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    for (index, iothread) in domain.iothreads.iter().enumerate() {
-        if iothread.thread_pool_min.is_some() || iothread.thread_pool_max.is_some() {
-            found(FieldPath::IoThread(index, IoThreadField::IoThread));
-        }
-    }
-}
-
-fn nvme_bus(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::TargetBus, |disk| {
-        disk.frontend.effective_bus() == TargetBus::Nvme
-    });
-}
-
-fn queue_size(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::QueueSize, |disk| {
-        disk.frontend.queue_size.is_some()
-    });
-}
-
-fn metadata_cache(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::MetadataCacheSize, |disk| {
-        disk.backend.metadata_cache_size.is_some()
-    });
-}
-
-fn vhost_user(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::SourceType, |disk| {
-        matches!(
-            disk.backend.source,
-            vmdisk_model::BackendSource::VhostUser(_)
-        )
-    });
-}
-
-fn discard_granularity(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::DiscardGranularity, |disk| {
-        disk.frontend.discard_granularity.is_some()
-    });
-}
-
-fn rotation_rate(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::RotationRate, |disk| {
-        disk.frontend.rotation_rate.is_some()
-    });
-}
-
-fn transient(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::Transient, |disk| {
-        disk.backend.is_transient
-    });
-}
-
-fn memfd(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    if domain.memory_backing.source == Some(MemorySource::Memfd) {
-        found(FieldPath::Domain(DomainField::MemorySource));
-    }
-}
-
-/// Calls back with a field of each image of each chain that something holds for.
-fn images(
-    domain: &Domain,
-    found: &mut dyn FnMut(FieldPath),
-    field: ImageField,
-    holds: impl Fn(&Image) -> bool,
-) {
+/// A field of each image of each chain for which something holds.
+fn images(domain: &Domain, field: ImageField, holds: impl Fn(&Image) -> bool) -> Vec<FieldPath> {
+    let mut found = Vec::new();
     for (index, disk) in domain.disks.iter().enumerate() {
         let chain = disk.backend.image().into_iter().flat_map(Image::chain);
-        for (depth, _) in chain.enumerate().filter(|(_, image)| holds(image)) {
-            found(FieldPath::Image(index, depth, field));
-        }
+        let chain = chain.enumerate().filter(|(_, image)| holds(image));
+        found.extend(chain.map(|(depth, _)| FieldPath::Image(index, depth, field)));
     }
+    found
 }
 
-/// Images that are reached by one of these protocols.
-fn networked(domain: &Domain, found: &mut dyn FnMut(FieldPath), protocols: &[NetworkProtocol]) {
-    images(
-        domain,
-        found,
-        ImageField::NetworkProtocol,
-        |image| match &image.protocol {
-            Protocol::Network(network) => protocols.contains(&network.protocol),
-            Protocol::File { .. }
-            | Protocol::HostDevice { .. }
-            | Protocol::Directory { .. }
-            | Protocol::Volume(_)
-            | Protocol::Nvme(_)
-            | Protocol::VhostVdpa { .. }
-            | Protocol::Other(_) => false,
-        },
-    );
+fn network(image: &Image) -> Option<&NetworkSource> {
+    let vmdisk_model::Protocol::Network(network) = &image.protocol else {
+        return None;
+    };
+    Some(network)
 }
 
-fn rbd(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    networked(domain, found, &[NetworkProtocol::Rbd]);
+fn engine(image: &Image) -> Option<EncryptionEngine> {
+    image.encryption.as_ref()?.engine
 }
 
-fn iscsi(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    networked(domain, found, &[NetworkProtocol::Iscsi]);
+fn format(image: &Image) -> Option<EncryptionFormat> {
+    image.encryption.as_ref()?.format
 }
 
-fn nfs(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    networked(domain, found, &[NetworkProtocol::Nfs]);
+fn controller_mapping(domain: &Domain) -> Vec<FieldPath> {
+    let controllers = domain.controllers.iter().enumerate();
+    let mapped = controllers.filter(|(_, controller)| !controller.iothread_mapping.is_empty());
+    mapped
+        .map(|(nth, _)| FieldPath::Controller(nth, ControllerField::IoThreadMapping))
+        .collect()
 }
 
-fn ssh(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    networked(domain, found, &[NetworkProtocol::Ssh]);
+fn thread_pool(domain: &Domain) -> Vec<FieldPath> {
+    let iothreads = domain.iothreads.iter().enumerate();
+    let sized =
+        iothreads.filter(|(_, it)| it.thread_pool_min.is_some() || it.thread_pool_max.is_some());
+    sized
+        .map(|(nth, _)| FieldPath::IoThread(nth, IoThreadField::IoThread))
+        .collect()
 }
 
-fn http(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    networked(
-        domain,
-        found,
-        &[NetworkProtocol::Http, NetworkProtocol::Https],
-    );
+fn nvme_bus(domain: &Domain) -> Vec<FieldPath> {
+    let is_nvme = |disk: &vmdisk_model::Disk| disk.frontend.effective_bus() == TargetBus::Nvme;
+    disks(domain, DiskField::TargetBus, is_nvme)
 }
 
-fn ftp(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    networked(
-        domain,
-        found,
-        &[NetworkProtocol::Ftp, NetworkProtocol::Ftps],
-    );
+fn vhost_user(domain: &Domain) -> Vec<FieldPath> {
+    disks(domain, DiskField::SourceType, |disk| {
+        matches!(disk.backend.source, BackendSource::VhostUser(_))
+    })
 }
 
-fn tftp(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    networked(domain, found, &[NetworkProtocol::Tftp]);
+fn memfd(domain: &Domain) -> Vec<FieldPath> {
+    let is_memfd = domain.memory_backing.source == Some(MemorySource::Memfd);
+    let at = FieldPath::Domain(DomainField::MemorySource);
+    is_memfd.then_some(at).into_iter().collect()
 }
 
-fn gluster(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    networked(domain, found, &[NetworkProtocol::Gluster]);
-}
-
-fn sheepdog(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    networked(domain, found, &[NetworkProtocol::Sheepdog]);
-}
-
-fn vxhs(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    networked(domain, found, &[NetworkProtocol::Vxhs]);
-}
-
-fn librbd(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    images(domain, found, ImageField::Encryption, |image| {
-        let encryption = image.encryption.as_ref();
-        encryption.is_some_and(|encryption| encryption.engine == Some(EncryptionEngine::Librbd))
+fn ssh_identity(domain: &Domain) -> Vec<FieldPath> {
+    let mut found = images(domain, ImageField::Identity, |image| {
+        network(image).is_some_and(|network| {
+            network.protocol == NetworkProtocol::Ssh && network.identity.is_some()
+        })
     });
+    found.extend(images(domain, ImageField::KnownHosts, |image| {
+        network(image).is_some_and(|network| network.known_hosts.is_some())
+    }));
+    found
 }
 
-fn luks_any(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    images(domain, found, ImageField::Encryption, |image| {
-        let encryption = image.encryption.as_ref();
-        encryption.is_some_and(|encryption| encryption.format == Some(EncryptionFormat::LuksAny))
-    });
-}
-
-fn tls_hostname(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    images(
-        domain,
-        found,
-        ImageField::TlsHostname,
-        |image| matches!(&image.protocol, Protocol::Network(network) if network.tls_hostname.is_some()),
-    );
-}
-
-fn nbd_reconnect(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    images(
-        domain,
-        found,
-        ImageField::ReconnectDelay,
-        |image| matches!(&image.protocol, Protocol::Network(network) if network.reconnect_delay.is_some()),
-    );
-}
-
-fn ssh_identity(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    images(
-        domain,
-        found,
-        ImageField::Identity,
-        |image| matches!(&image.protocol, Protocol::Network(network) if network.protocol == NetworkProtocol::Ssh && network.identity.is_some()),
-    );
-    images(
-        domain,
-        found,
-        ImageField::KnownHosts,
-        |image| matches!(&image.protocol, Protocol::Network(network) if network.known_hosts.is_some()),
-    );
-}
-
-fn nvme_source(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    images(domain, found, ImageField::Source, |image| {
-        matches!(image.protocol, Protocol::Nvme(_))
-    });
-}
-
-fn vhost_vdpa(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    images(domain, found, ImageField::Source, |image| {
-        matches!(image.protocol, Protocol::VhostVdpa { .. })
-    });
-}
-
-fn data_file(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    images(domain, found, ImageField::DataFile, |image| {
-        image.data_file.is_some()
-    });
-}
-
-fn slice(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    images(domain, found, ImageField::Slice, |image| {
-        image.slice.is_some()
-    });
-}
-
-fn reservations(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    images(domain, found, ImageField::Reservations, |image| {
-        image.reservations.is_some()
-    });
-}
-
-fn statistics(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::Statistics, |disk| {
+fn statistics(domain: &Domain) -> Vec<FieldPath> {
+    disks(domain, DiskField::Statistics, |disk| {
         !disk.frontend.statistics.intervals.is_empty()
-    });
-}
-
-fn throttle_filters(domain: &Domain, found: &mut dyn FnMut(FieldPath)) {
-    disks(domain, found, DiskField::ThrottleFilters, |disk| {
-        !disk.backend.throttle_filters.is_empty()
-    });
+    })
 }

@@ -1,5 +1,6 @@
 //! A finding with its places in a text.
 
+use vmdisk_model::FieldPath;
 use vmdisk_rules::{Applicability, Confidence, Rule, Severity};
 use vmdisk_source::{Edit, Position, Span};
 
@@ -72,6 +73,8 @@ pub struct Diagnostic {
     pub confidence: Confidence,
     /// Which disk, if it is about one.
     pub disk: Option<DiskIdentity>,
+    /// The field it is about.
+    pub at: FieldPath,
     /// What is wrong, naming the disk by its target.
     pub title: String,
     /// Where.

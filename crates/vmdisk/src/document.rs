@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use vmdisk_fields::Label;
 use vmdisk_libvirt::RootKind;
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::{Allowance, Edit, LaterWord, LineIndex, Problem, SourceMap, Span};
@@ -70,6 +71,9 @@ pub fn read_with_config_files(
     text: &str,
     files: &[(String, String)],
 ) -> Result<Document, ReadFailure> {
+    if files.is_empty() {
+        return read(text);
+    }
     let mut joined = text.to_owned();
     let mut parts = Vec::with_capacity(files.len());
     for (name, file) in files {

@@ -120,13 +120,14 @@ pub use document::{
     ConfigFilePart, Document, Source, breadcrumb, read, read_bytes, read_with_config_files,
 };
 pub use failure::{ReadFailure, ReadFailureKind};
-pub use fix::{FixScope, Fixed, fix};
+pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};
 pub use lint::{LintOptions, LintReport, lint, lint_tried};
 pub use losses::{Loss, losses, not_about_disks};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use storage::{Storage, StorageItem, Unlocated};
 pub use vmdisk_facts::{Facts, HostIndex, Target};
+pub use vmdisk_fields::Label;
 pub use vmdisk_libvirt::{RootKind, sniff};
 pub use vmdisk_rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
 

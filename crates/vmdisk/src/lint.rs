@@ -180,6 +180,7 @@ fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said)
         severity: *severity,
         confidence: Confidence::Certain,
         disk,
+        at: *at,
         title,
         place: document.place(*at),
         label: None,
@@ -235,6 +236,7 @@ fn resolve(document: &Document, finding: Finding, hosts: Option<FoundOn>) -> Dia
                 .get(index)
                 .and_then(|disk| disk.frontend.target.clone()),
         }),
+        at,
         title: in_words_of_the_text(title),
         place,
         label: label.map(in_words_of_the_text),
@@ -291,13 +293,15 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
     let mut complaints = Vec::new();
     let mut complain = |rule: &str, span: Span, title: String, help: &str, edits: Vec<Edit>| {
         let rule = vmdisk_rules::find(rule).expect("rules about allowances are in the table");
+        let at = FieldPath::Domain(DomainField::Domain);
         complaints.push(Diagnostic {
             rule,
             severity: rule.severity,
             confidence: Confidence::Certain,
             disk: None,
+            at,
             title,
-            place: document.place_of_span(FieldPath::Domain(DomainField::Domain), span, true),
+            place: document.place_of_span(at, span, true),
             label: None,
             related: Vec::new(),
             notes: Vec::new(),

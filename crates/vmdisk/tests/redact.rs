@@ -117,6 +117,35 @@ fn redacted_facts_are_read_without_a_warning_and_hold_no_name() {
 }
 
 #[test]
+fn groups_decide_what_is_kept_on_every_profile() {
+    // Optimized builds once read the group of every key as "": kept words became tokens, and `host.id` was kept.
+    let text = r#"{"schema_version": "1.0", "cpu": {"arch": "x86_64"}, "kernel": {"release": "6.1"},
+        "host": {"id": "acme-host", "class": "acme-class", "boot": "acme-boot"},
+        "files": [{"path": "/a", "dio": {"dioalign": "set"}}]}"#;
+    let facts = Facts::from_json(text).unwrap().facts;
+    let text = redactor(Level::Shareable).facts(&facts).unwrap().to_json();
+    assert!(!text.contains("acme"), "{text}");
+    for kept in ["\"x86_64\"", "\"6.1\"", "\"set\""] {
+        assert!(text.contains(kept), "{kept}: {text}");
+    }
+}
+
+#[test]
+fn credentials_in_the_names_of_images_are_removed_at_every_level() {
+    for name in ["nbd://joe:canary@host/a", "json:{\"password\": \"canary\"}"] {
+        let text = serde_json::json!({
+            "schema_version": "1.0",
+            "files": [{"path": "/a", "image": {"format": "qcow2", "backing": {"path": name}}}],
+        });
+        let facts = Facts::from_json(&text.to_string()).unwrap().facts;
+        for level in Level::ALL {
+            let text = redactor(*level).facts(&facts).unwrap().to_json();
+            assert!(!text.contains("canary"), "{level:?}: {text}");
+        }
+    }
+}
+
+#[test]
 fn a_redacted_configuration_holds_no_name() {
     let text =
         "<domain type='kvm'><name>acme</name><uuid>c7a5fdbd-edaf-9455-926a-d65c16db1809</uuid>
@@ -179,4 +208,222 @@ proptest::proptest! {
         let redacted = found(&redactor.domain(document.domain()), Some(&redactor.facts(&facts).unwrap()));
         proptest::prop_assert_eq!(redacted, whole);
     }
+}
+
+/// Every facts file below `fixtures/`, with its JSON.
+fn every_facts_file() -> Vec<(PathBuf, serde_json::Value)> {
+    let mut files = Vec::new();
+    let mut folders = vec![fixtures()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "json") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let Ok(tree) = serde_json::from_str::<serde_json::Value>(&text) else {
+                    continue;
+                };
+                if tree.get("schema_version").is_some() && Facts::from_json(&text).is_ok() {
+                    files.push((path, tree));
+                }
+            }
+        }
+    }
+    files.sort_by(|one, other| one.0.cmp(&other.0));
+    files
+}
+
+/// A name that no fixture contains.
+const CANARY: &str = "acme-canary";
+
+/// Places that may hold a text of any form and are published as they are, with the reason.
+const PUBLISHED: &[(&str, &[&str])] = &[
+    (
+        "the file's own header and the collector's words",
+        &[
+            ".schema",
+            ".collected_at",
+            ".collector.groups[]",
+            ".collector.name",
+            ".collector.namespace",
+            ".collector.version",
+        ],
+    ),
+    (
+        "versions of kernels and packages: rules depend on them",
+        &[
+            ".kernel.release",
+            ".kernel.vendor",
+            ".libvirt.package",
+            ".qemu[].package",
+        ],
+    ),
+    (
+        "keys and values of the boot parameters, mount options and services that the collector looks for",
+        &[
+            ".kernel.cmdline.*",
+            ".kernel.cmdline.default_hugepagesz",
+            ".kernel.cmdline.hugepages",
+            ".kernel.cmdline.hugepagesz",
+            ".kernel.cmdline.kvm_intel.nested",
+            ".mounts[].options.*",
+            ".mounts[].options.compress",
+            ".mounts[].options.data",
+            ".mounts[].options.discard",
+            ".mounts[].options.proto",
+            ".mounts[].options.rsize",
+            ".mounts[].options.size",
+            ".mounts[].options.space_cache",
+            ".mounts[].options.subvolid",
+            ".mounts[].options.timeo",
+            ".mounts[].options.vers",
+            ".services.*",
+            ".services.dmeventd",
+            ".services.fstrim.timer",
+            ".services.mdmonitor.service",
+        ],
+    ),
+    (
+        "words of the kernel and of programs, an open set",
+        &[
+            ".blockdevs[].bcache.mode",
+            ".blockdevs[].bcache.state",
+            ".blockdevs[].crypt.cipher",
+            ".blockdevs[].crypt.options[]",
+            ".blockdevs[].dm.uuid_prefix",
+            ".blockdevs[].kind",
+            ".blockdevs[].lvm.discards",
+            ".blockdevs[].lvm.health",
+            ".blockdevs[].lvm.segtype",
+            ".blockdevs[].lvm.when_full",
+            ".blockdevs[].md.consistency",
+            ".blockdevs[].md.level",
+            ".blockdevs[].md.state",
+            ".blockdevs[].md.sync",
+            ".blockdevs[].nvme.transport",
+            ".blockdevs[].queue.scheduler",
+            ".blockdevs[].queue.write_cache",
+            ".blockdevs[].queue.zoned",
+            ".blockdevs[].scsi.cache_type",
+            ".blockdevs[].scsi.host",
+            ".blockdevs[].scsi.provisioning_mode",
+            ".blockdevs[].scsi.state",
+            ".blockdevs[].zvol.compression",
+            ".blockdevs[].zvol.primarycache",
+            ".blockdevs[].zvol.sync",
+            ".cpu.arch",
+            ".cpu.nodes.0.cpus",
+            ".cpu.nodes.1.cpus",
+            ".cpu.virt[]",
+            ".dirs[].dio.nowait_overwrite",
+            ".dirs[].dio.open",
+            ".dirs[].dio.w512",
+            ".files[].image.backing.format",
+            ".files[].image.compression",
+            ".files[].image.encryption",
+            ".files[].image.format",
+            ".files[].image.probed",
+            ".filesystems[].btrfs.checksum",
+            ".filesystems[].btrfs.data_profile[]",
+            ".filesystems[].btrfs.meta_profile[]",
+            ".filesystems[].btrfs.read_policy",
+            ".filesystems[].ext4.data_mode",
+            ".filesystems[].kind",
+            ".filesystems[].magic",
+            ".filesystems[].zfs.compression",
+            ".filesystems[].zfs.direct",
+            ".filesystems[].zfs.primarycache",
+            ".filesystems[].zfs.sync",
+            ".kvm.module",
+            ".kvm.trial",
+            ".libvirt.qemu_conf.lock_manager",
+            ".libvirt.qemu_conf.security_driver[]",
+            ".limits.io_uring_setup",
+            ".lsm[]",
+            ".lvm_config.thin_pool_discards",
+            ".memory.thp",
+            ".mounts[].fstype",
+            ".qemu[].aio[]",
+            ".qemu[].arch",
+            ".security.selinux",
+        ],
+    ),
+];
+
+/// Plants the canary at each place of a facts file, one at a time: in texts, and as a key. Calls `planted` with the
+/// place, its list indexes left out.
+fn plant_everywhere(tree: &serde_json::Value, planted: &mut dyn FnMut(String, &serde_json::Value)) {
+    let mut places = vec![(String::new(), String::new())];
+    let mut copy = tree.clone();
+    while let Some((pointer, place)) = places.pop() {
+        let here = copy.pointer_mut(&pointer).unwrap();
+        match here.clone() {
+            serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {
+            }
+            serde_json::Value::String(text) => {
+                let canary = if text.starts_with('/') {
+                    format!("/{CANARY}/{CANARY}")
+                } else {
+                    CANARY.to_owned()
+                };
+                *here = canary.into();
+                planted(place, &copy);
+                *copy.pointer_mut(&pointer).unwrap() = text.into();
+            }
+            serde_json::Value::Array(all) => places.extend(
+                (0..all.len()).map(|nth| (format!("{pointer}/{nth}"), format!("{place}[]"))),
+            ),
+            serde_json::Value::Object(map) => {
+                places.extend(map.keys().map(|key| {
+                    let escaped = key.replace('~', "~0").replace('/', "~1");
+                    (format!("{pointer}/{escaped}"), format!("{place}.{key}"))
+                }));
+                here.as_object_mut()
+                    .unwrap()
+                    .insert(CANARY.to_owned(), "1".into());
+                planted(format!("{place}.*"), &copy);
+                *copy.pointer_mut(&pointer).unwrap() = map.into();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_name_planted_anywhere_in_any_facts_file_is_published_only_where_the_table_says_so() {
+    let files = every_facts_file();
+    assert!(files.len() > 80, "{} facts files", files.len());
+    let mut seen = std::collections::BTreeSet::new();
+    let mut published = std::collections::BTreeSet::new();
+    let mut unreadable = 0;
+    for (_, tree) in &files {
+        plant_everywhere(tree, &mut |place, planted| {
+            if !seen.insert(place.clone()) {
+                return;
+            }
+            // A place that takes few words only cannot hold a name.
+            let Ok(read) = Facts::from_json(&planted.to_string()) else {
+                unreadable += 1;
+                return;
+            };
+            for level in [Level::Shareable, Level::Minimal] {
+                let text = redactor(level).facts(&read.facts).unwrap().to_json();
+                if text.contains(CANARY) {
+                    published.insert(place.clone());
+                }
+            }
+        });
+    }
+    println!(
+        "{} facts files, {} places, {unreadable} of them take few words only, {} published",
+        files.len(),
+        seen.len(),
+        published.len()
+    );
+    let table: std::collections::BTreeSet<String> = PUBLISHED
+        .iter()
+        .flat_map(|row| row.1)
+        .map(|place| (*place).to_owned())
+        .collect();
+    assert_eq!(published, table);
 }

@@ -10,33 +10,55 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
     (1, "vmdisk-source", &[]),
     // Field paths implement the trait that source maps are generic over.
     (1, "vmdisk-model", &["vmdisk-source"]),
+    (1, "vmdisk-fields", &["vmdisk-model"]),
     (1, "vmdisk-facts", &[]),
     (1, "vmdisk-image", &[]),
     (
         2,
         "vmdisk-libvirt",
-        &["vmdisk-model", "vmdisk-source", "vmdisk-facts"],
+        &[
+            "vmdisk-model",
+            "vmdisk-fields",
+            "vmdisk-source",
+            "vmdisk-facts",
+        ],
     ),
     (
         2,
         "vmdisk-qemu",
-        &["vmdisk-model", "vmdisk-source", "vmdisk-facts"],
+        &[
+            "vmdisk-model",
+            "vmdisk-fields",
+            "vmdisk-source",
+            "vmdisk-facts",
+        ],
     ),
     (
         2,
         "vmdisk-rules",
-        &["vmdisk-model", "vmdisk-source", "vmdisk-facts"],
+        &[
+            "vmdisk-model",
+            "vmdisk-fields",
+            "vmdisk-source",
+            "vmdisk-facts",
+        ],
     ),
     (
         2,
         "vmdisk-plan",
-        &["vmdisk-model", "vmdisk-source", "vmdisk-facts"],
+        &[
+            "vmdisk-model",
+            "vmdisk-fields",
+            "vmdisk-source",
+            "vmdisk-facts",
+        ],
     ),
     (
         3,
         "vmdisk",
         &[
             "vmdisk-model",
+            "vmdisk-fields",
             "vmdisk-source",
             "vmdisk-facts",
             "vmdisk-image",

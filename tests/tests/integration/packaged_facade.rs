@@ -52,6 +52,7 @@ fn a_stranger_builds_against_the_packaged_facade_alone() {
     let crates = [
         "vmdisk-source",
         "vmdisk-model",
+        "vmdisk-fields",
         "vmdisk-facts",
         "vmdisk-image",
         "vmdisk-libvirt",

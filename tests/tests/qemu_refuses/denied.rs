@@ -47,7 +47,9 @@ fn a_denied_ring_ends_a_qemu_or_leaves_it_to_threads_as_the_rule_says() {
     if !real(has_program("strace"), test, "strace") {
         return;
     }
-    let setting = Setting::new();
+    let Some(setting) = Setting::new(test) else {
+        return;
+    };
     let mut facts = setting.facts().clone();
     facts.limits.io_uring_disabled = Fact::Known(2);
     let nodes = "-blockdev driver=file,node-name=f0,filename={a.raw},aio=io_uring";
@@ -80,7 +82,9 @@ fn slots_for_linux_aio_that_the_host_has_not_are_reported() {
     if !real(has_program("strace"), test, "strace") {
         return;
     }
-    let setting = Setting::new();
+    let Some(setting) = Setting::new(test) else {
+        return;
+    };
     let nodes = "-blockdev driver=file,node-name=f0,filename={a.raw},aio=native,cache.direct=on";
     let (nodes, words) = (words(nodes, &setting), words(&with_device(nodes), &setting));
     on_each_qemu(test, |qemu| {

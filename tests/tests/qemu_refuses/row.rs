@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use vmdisk::facts::{Facts, HostIndex, Version};
 use vmdisk::{LintOptions, Severity, lint, read_bytes};
-use vmdisk_tests::{QemuBuild, qemus};
+use vmdisk_tests::{QemuBuild, qemus, real};
 
 use crate::setting::Setting;
 
@@ -210,6 +210,15 @@ fn fault(row: &Row, qemu: &QemuBuild, setting: &Setting) -> Option<String> {
     let bad = words(refused, setting);
     let is_to_refuse = by.refuses(qemu.version);
     let answer = refusal(qemu, &bad, setting);
+    if let Some(said) = &answer
+        && let Some((_, driver)) = said.split_once("Unknown driver '")
+        && !says.contains("Unknown driver")
+    {
+        let driver = driver.split('\'').next().unwrap_or_default();
+        let needs = format!("the block driver {driver} of QEMU {}", qemu.name);
+        real(false, rule, &needs);
+        return None;
+    }
     match &answer {
         Some(said) if is_to_refuse && says.split('|').any(|text| said.contains(text)) => {}
         None if !is_to_refuse => {}
@@ -268,7 +277,9 @@ pub(crate) fn try_rows_since(test: &str, first: Version, rows: &[Row]) {
         for _ in 0..2 {
             scope.spawn(|| {
                 // QEMU's locks would make one try fail the other.
-                let setting = Setting::new();
+                let Some(setting) = Setting::new(test) else {
+                    return;
+                };
                 loop {
                     let Some((qemu, row)) = next.lock().unwrap().next() else {
                         return;
@@ -293,7 +304,9 @@ pub(crate) fn try_rows_since(test: &str, first: Version, rows: &[Row]) {
 
 /// Holds a QEMU and the rule of a row to having nothing against its options.
 pub(crate) fn accepts(qemu: &QemuBuild, row: &Row) {
-    let setting = Setting::new();
+    let Some(setting) = Setting::new(row.rule) else {
+        return;
+    };
     let words = words(row.refused, &setting);
     let said = refusal(qemu, &words, &setting);
     assert_eq!(said, None, "{}", row.refused);

@@ -99,7 +99,9 @@ fn a_daemon_that_cannot_see_the_guests_memory_reads_nothing_for_it() {
     if !real(has_program("strace"), test, "strace") {
         return;
     }
-    let setting = Setting::new();
+    let Some(setting) = Setting::new(test) else {
+        return;
+    };
     let device = "-chardev socket,id=c0,path=vub.sock -device vhost-user-blk-pci,chardev=c0,id=vda,num-queues=1,bootindex=1";
     let memory = |share: &str| {
         format!(
@@ -157,7 +159,9 @@ fn more_queues_than_the_daemon_has_are_refused_and_reported() {
     if !real(has_program("strace"), test, "strace") {
         return;
     }
-    let setting = Setting::new();
+    let Some(setting) = Setting::new(test) else {
+        return;
+    };
     let device = "-m 128 -smp 4 -object memory-backend-memfd,id=m0,size=128M,share=on -machine q35,memory-backend=m0 \
                   -chardev socket,id=c0,path=vub.sock -device vhost-user-blk-pci,chardev=c0,id=vda,config-wce=off";
     let fewer = format!("{device},num-queues=2");

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use vmdisk::facts::Facts;
 use vmdisk_collect::{Request, collect};
+use vmdisk_tests::{has_program, qemus, real};
 
 /// A folder with images, gone when the test is over.
 pub(crate) struct Setting {
@@ -73,9 +74,11 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Setting {
-    pub(crate) fn new() -> Self {
+    /// The files of a test, if there is a `qemu-img` to make them.
+    pub(crate) fn new(test: &str) -> Option<Self> {
+        let qemu_img = qemu_img(test)?;
         let folder = tempfile::tempdir().unwrap();
-        for entry in std::fs::read_dir(made()).unwrap() {
+        for entry in std::fs::read_dir(made(&qemu_img)).unwrap() {
             let entry = entry.unwrap();
             std::fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
         }
@@ -86,8 +89,9 @@ impl Setting {
         }
         std::fs::create_dir(folder.path().join("folder")).unwrap();
         let facts = collected(folder.path());
-        Setting { folder, facts }
+        Some(Setting { folder, facts })
     }
+
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -107,8 +111,21 @@ impl Setting {
     }
 }
 
+/// The installed `qemu-img`, or that of the oldest QEMU at hand; without either the test is skipped.
+fn qemu_img(test: &str) -> Option<PathBuf> {
+    if has_program("qemu-img") {
+        return Some(PathBuf::from("qemu-img"));
+    }
+    let oldest = qemus(test)
+        .first()
+        .map(|build| build.program("qemu-img"))
+        .filter(|program| program.is_file());
+    real(oldest.is_some(), test, "qemu-img");
+    oldest
+}
+
 /// The files, made once for all tests of this program.
-fn made() -> &'static Path {
+fn made(qemu_img: &Path) -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         // What is static is never dropped: the next run clears the folder away.
@@ -128,12 +145,12 @@ fn made() -> &'static Path {
         for (name, arguments) in IMAGES {
             // On a busy machine qemu-img cannot measure how long a passphrase takes, and gives up.
             let made = (0..10).any(|_| {
-                let output = Command::new("qemu-img")
+                let output = Command::new(qemu_img)
                     .args(["create", "-q"])
                     .args(arguments.split(' '))
                     .current_dir(&folder)
                     .output()
-                    .unwrap_or_else(|error| panic!("qemu-img: {error}"));
+                    .unwrap_or_else(|error| panic!("{}: {error}", qemu_img.display()));
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
                 let is_busy = said.contains("Unable to get accurate CPU usage");
                 assert!(output.status.success() || is_busy, "{name}: {said}");

@@ -688,9 +688,12 @@ const ROWS: &[(u32, Silence)] = &[
 
 #[test]
 fn what_qemu_takes_in_silence_shows_where_it_can() {
-    on_each_qemu("silence", |qemu| {
+    let test = "silence";
+    on_each_qemu(test, |qemu| {
         let (mut shown, mut told) = (0, 0);
-        let setting = Setting::new();
+        let Some(setting) = Setting::new(test) else {
+            return;
+        };
         for (number, row) in ROWS {
             let Silence {
                 what,
@@ -772,7 +775,9 @@ fn direct_io_on_tmpfs_goes_through_the_page_cache() {
         "-blockdev driver=file,node-name=f0,filename={},cache.direct=on -device virtio-blk-pci,drive=f0,id=vda",
         path.display()
     );
-    let setting = Setting::new();
+    let Some(setting) = Setting::new(test) else {
+        return;
+    };
     on_each_qemu(test, |qemu| {
         let it = Try {
             qemu,

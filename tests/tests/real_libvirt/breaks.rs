@@ -410,6 +410,21 @@ pub(crate) const BREAKS: &[Break] = &[
             guest.disk(dice).child("driver").set("iothread", 1);
         },
     ),
+    ("Cannot find 'iothread' : …", |guest, dice| {
+        let row = if dice.once_in(2) {
+            Element::new("iothreadpin")
+                .with("iothread", 7)
+                .with("cpuset", 0)
+        } else {
+            Element::new("iothreadsched")
+                .with("iothreads", "1-7")
+                .with("scheduler", "batch")
+        };
+        guest
+            .domain
+            .children
+            .push(Element::new("cputune").around(row));
+    }),
     ("iothread '…' not defined in iothreadid", |guest, dice| {
         mapped(guest, dice, &[(3, &[])]);
     }),

@@ -5,6 +5,7 @@ mod breaks;
 mod compare;
 mod difference;
 mod element;
+mod fixes;
 mod guest;
 mod moves;
 mod pages;

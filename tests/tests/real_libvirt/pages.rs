@@ -9,7 +9,7 @@ use vmdisk_tests::{LibvirtBuild, Step, Verdict, libvirts};
 use crate::quoted::{quoted, said_at_definition};
 
 /// A guest around an example, which may be a disk alone.
-fn guest(example: &str, number: usize) -> String {
+pub(crate) fn guest(example: &str, number: usize) -> String {
     let name = format!("<name>example{number}</name>");
     let emulator = "<emulator>/usr/bin/qemu-system-x86_64</emulator>";
     if !example.trim_start().starts_with("<domain") {

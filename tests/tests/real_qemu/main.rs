@@ -1,13 +1,14 @@
 //! Starts each QEMU at hand with our command lines and asks it what it understood.
 
 // A helper of a test fails like the test itself.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout)]
 
 mod agree;
 mod capabilities;
 mod config_file;
 mod crowd;
 mod effect;
+mod fixes;
 mod guest;
 mod hostile;
 mod hotplug;

@@ -319,7 +319,9 @@ fn serve(stream: &TcpStream, content: &[u8], heard: &Mutex<Vec<String>>) -> Opti
 #[test]
 fn a_file_on_a_web_server_is_read_as_it_was_named() {
     on_each_qemu("a file on a web server", |build| {
-        let nowhere = full(NetworkProtocol::Http, closed_port(), &Storage::new());
+        let hosts = vec![NetworkHost::tcp("127.0.0.1", Some(closed_port()))];
+        let source = NetworkSource::new(NetworkProtocol::Http, Some("a.img".to_owned()), hosts);
+        let nowhere = Image::new(Some(Format::Raw), Protocol::Network(Box::new(source)));
         let answer = said(build, &line(build, nowhere, true), str::to_owned);
         if !has_driver(build, NetworkProtocol::Http, &answer) {
             return;

@@ -98,13 +98,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-libvirt/src/resolve/mod.rs",
     ],
     &[
-        "vmdisk-libvirt/src/vocabulary/controller.rs",
-        "vmdisk-libvirt/src/vocabulary/disk.rs",
-        "vmdisk-libvirt/src/vocabulary/limits.rs",
-        "vmdisk-libvirt/src/vocabulary/mod.rs",
-        "vmdisk-libvirt/src/vocabulary/source.rs",
-    ],
-    &[
         "vmdisk-model/src/address.rs",
         "vmdisk-model/src/frontend.rs",
     ],
@@ -139,5 +132,18 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-rules/src/finding.rs",
         "vmdisk-rules/src/page.rs",
         "vmdisk-rules/src/rule.rs",
+    ],
+    &["vmdisk-fields/src/row.rs", "vmdisk-fields/src/takers.rs"],
+    &[
+        "vmdisk-libvirt/src/vocabulary/controller.rs",
+        "vmdisk-libvirt/src/vocabulary/disk.rs",
+        "vmdisk-libvirt/src/vocabulary/limits.rs",
+        "vmdisk-libvirt/src/vocabulary/mod.rs",
+        "vmdisk-libvirt/src/vocabulary/rows.rs",
+        "vmdisk-libvirt/src/vocabulary/source.rs",
+    ],
+    &[
+        "vmdisk-model/src/controller.rs",
+        "vmdisk-model/src/value.rs",
     ],
 ];

@@ -33,8 +33,7 @@ fn cumulative(t: f64, degrees: f64) -> f64 {
     1.0 - 0.5 * incomplete_beta(degrees / (degrees + t * t), 0.5 * degrees, 0.5)
 }
 
-/// The regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun 26.5.8,
-/// evaluated as Lentz does).
+/// The regularised incomplete beta function.
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -44,8 +43,15 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     }
     // The fraction converges fast on this side of the mean only.
     if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - incomplete_beta(1.0 - x, b, a);
+        1.0 - beta_fraction(1.0 - x, b, a)
+    } else {
+        beta_fraction(x, a, b)
     }
+}
+
+/// The regularised incomplete beta function by its continued fraction (Abramowitz and Stegun 26.5.8, evaluated as
+/// Lentz does), for `x` below the mean.
+fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     let front =
         (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
     let away_from_zero = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };

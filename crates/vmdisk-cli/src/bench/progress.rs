@@ -91,7 +91,8 @@ impl<'a, 'io> Progress<'a, 'io> {
     /// A line that stays.
     fn lasting(&mut self, line: &str) {
         let clear = if self.is_terminal { "\r\u{1b}[K" } else { "" };
-        self.io.say(&format!("{clear}{}", sanitize::lines(line)));
+        let line = sanitize::line(line.trim_end_matches('\n'));
+        self.io.say(&format!("{clear}{line}\n"));
     }
 
     /// Takes the passing line away.

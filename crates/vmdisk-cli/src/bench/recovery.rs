@@ -32,5 +32,5 @@ pub(super) fn recover(directories: &[PathBuf], io: &mut Io<'_>) {
 }
 
 fn say(io: &mut Io<'_>, text: &str) {
-    io.say(&format!("{}\n", sanitize::lines(text)));
+    io.say(&format!("{}\n", sanitize::line(text)));
 }

@@ -19,7 +19,7 @@ pub(super) const RESULT: &str = "result.json";
 /// Writes the report of a run.
 pub(super) fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let result = read(&args.run)?;
-    let text = in_form(&result, args.format);
+    let text = in_form(&result, args.format)?;
     deliver(io, args.output.as_deref(), &text)?;
     Ok(Exit::Clean)
 }
@@ -36,15 +36,21 @@ pub(super) fn read(path: &Path) -> Result<BenchResult, Stop> {
     BenchResult::from_json(&text, &path.display().to_string()).map_err(stop)
 }
 
+/// A result of which no name has a line end or acts on a terminal.
+pub(super) fn in_lines(result: &BenchResult) -> Result<BenchResult, Stop> {
+    sanitize::strings(result)
+        .map_err(|error| Stop::new(format!("could not write the result for people: {error}")))
+}
+
 /// A result in a form.
-pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> String {
-    match format {
-        ReportFormat::Text => sanitize::lines(&text(result)).into_owned(),
+pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> Result<String, Stop> {
+    Ok(match format {
+        ReportFormat::Text => text(&in_lines(result)?),
         ReportFormat::Json => result.to_json(),
         ReportFormat::Csv => csv(result),
-        ReportFormat::Markdown => markdown(result),
-        ReportFormat::Html => html(result),
-    }
+        ReportFormat::Markdown => markdown(&in_lines(result)?),
+        ReportFormat::Html => html(&in_lines(result)?),
+    })
 }
 
 /// Writes every form into the directory of a run.
@@ -56,8 +62,8 @@ pub(super) fn write_all(result: &BenchResult, directory: &Path) -> Result<(), St
         ("report.html", ReportFormat::Html),
     ] {
         let path = directory.join(name);
-        crate::atomic::write(&path, in_form(result, format).as_bytes())
-            .map_err(|error| Stop::file("write", &path, plain(&error)))?;
+        crate::atomic::write(&path, in_form(result, format)?.as_bytes())
+            .map_err(|error| Stop::file("write", &path, error))?;
     }
     Ok(())
 }

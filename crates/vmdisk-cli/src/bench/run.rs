@@ -89,7 +89,8 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
         message.help = Some("name a directory elsewhere with --directory".to_owned());
         io.say(&message.render(colors.stderr));
     }
-    io.say(&format!("{}\n", in_words(&plan, &settings, &estimate)));
+    let words = in_words(&plan, &settings, &estimate);
+    io.say(&format!("{}\n", sanitize::lines(&words)));
 
     let directory = match &how.output {
         Some(output) => output.clone(),
@@ -226,7 +227,7 @@ fn measure(
         return Err(Stop::new("nothing was measured"));
     }
     write_all(&result, directory)?;
-    deliver(io, None, &in_form(&result, args::ReportFormat::Text))?;
+    deliver(io, None, &in_form(&result, args::ReportFormat::Text)?)?;
     io.say(&format!(
         "after {}: {} and report.html, report.md, samples.csv beside it\n",
         duration(elapsed.as_secs_f64()),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use vmdisk::model::{Domain, FieldPath};
-use vmdisk::{Conflict, ConflictKind, Decision, Document, Resolved, breadcrumb, resolve};
+use vmdisk::{Conflict, ConflictKind, Decision, Document, Label, Resolved, breadcrumb, resolve};
 use vmdisk_source::LineIndex;
 
 use crate::lint::inputs::Input;

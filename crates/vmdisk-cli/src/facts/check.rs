@@ -27,9 +27,10 @@ pub(super) fn run(args: &CheckArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     }
     let mut text = String::new();
     for complaint in &complaints {
-        let _ = writeln!(text, "{}: {complaint}", file.display());
+        let complaint = format!("{}: {complaint}", file.display());
+        let _ = writeln!(text, "{}", sanitize::line(&complaint));
     }
-    deliver(io, None, &sanitize::lines(&text))?;
+    deliver(io, None, &text)?;
     Ok(if complaints.is_empty() {
         Exit::Clean
     } else {

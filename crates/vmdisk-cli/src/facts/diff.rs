@@ -42,6 +42,32 @@ struct Difference {
     gone_findings: Vec<Finding>,
 }
 
+impl Difference {
+    /// The same without anything that acts on a terminal, line ends included.
+    fn in_lines(&self) -> Self {
+        let line = |text: &String| sanitize::line(text).into_owned();
+        let change = |Change { path, old, new }: &Change| Change {
+            path: line(path),
+            old: old.as_ref().map(line),
+            new: new.as_ref().map(line),
+        };
+        let finding = |finding: &Finding| Finding {
+            domain: line(&finding.domain),
+            disk: finding.disk.as_ref().map(line),
+            title: line(&finding.title),
+            ..*finding
+        };
+        Difference {
+            schema_version: self.schema_version,
+            old: line(&self.old),
+            new: line(&self.new),
+            changes: self.changes.iter().map(change).collect(),
+            new_findings: self.new_findings.iter().map(finding).collect(),
+            gone_findings: self.gone_findings.iter().map(finding).collect(),
+        }
+    }
+}
+
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
 
@@ -112,7 +138,7 @@ pub(super) fn run(args: &DiffArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
             .extend(before.difference(&after).cloned());
     }
     let text = match format {
-        TextFormat::Text => sanitize::lines(&difference.text(!domains.is_empty())).into_owned(),
+        TextFormat::Text => difference.in_lines().text(!domains.is_empty()),
         TextFormat::Json => {
             let mut text = serde_json::to_string_pretty(&difference)
                 .expect("a difference holds only text and lists");

@@ -20,7 +20,8 @@ use crate::stop::Stop;
 /// Shows a facts file.
 pub(super) fn run(args: &ShowArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let facts = read_facts(&args.file, io, colors)?;
-    deliver(io, None, &sanitize::lines(&text(&facts)))?;
+    let facts = sanitize::strings(&facts).map_err(|error| Stop::file("show", &args.file, error))?;
+    deliver(io, None, &text(&facts))?;
     Ok(Exit::Clean)
 }
 

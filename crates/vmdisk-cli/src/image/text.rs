@@ -11,12 +11,12 @@ use vmdisk::model::Bytes;
 use super::finding::{Finding, at, shown};
 use super::look::{DataFile, Image, Link};
 use super::shown::Shown;
-use crate::sanitize;
+use crate::sanitize::line;
 
 /// The text of all images.
 pub(crate) fn write(images: &[Shown]) -> String {
     let blocks: Vec<String> = images.iter().map(one).collect();
-    sanitize::lines(&blocks.join("\n")).into_owned()
+    blocks.join("\n")
 }
 
 fn one(shown: &Shown) -> String {
@@ -27,12 +27,12 @@ fn one(shown: &Shown) -> String {
     } = shown;
     let mut out = String::new();
     if let Some(top) = image.links.first() {
-        let _ = writeln!(out, "{path}: {}", kind(&top.header));
+        let _ = writeln!(out, "{}: {}", line(path), line(&kind(&top.header)));
         for (name, value) in rows(top) {
-            let _ = writeln!(out, "  {name:<15} {value}");
+            let _ = writeln!(out, "  {name:<15} {}", line(&value));
         }
         for data in &top.data {
-            let _ = writeln!(out, "  {:<15} {}", "data file", data_file(data));
+            let _ = writeln!(out, "  {:<15} {}", "data file", line(&data_file(data)));
         }
     }
     if image.is_followed {
@@ -230,10 +230,14 @@ fn chain(image: &Image) -> String {
             .header
             .virtual_size()
             .map_or_else(String::new, |bytes| format!(", {}", Bytes(bytes)));
-        let _ = writeln!(out, "  {depth}. {} ({format}{size})", link.location);
+        let _ = writeln!(
+            out,
+            "  {depth}. {} ({format}{size})",
+            line(&link.location.to_string())
+        );
         if depth > 0 {
             for data in &link.data {
-                let _ = writeln!(out, "     data file {}", data_file(data));
+                let _ = writeln!(out, "     data file {}", line(&data_file(data)));
             }
         }
     }
@@ -247,7 +251,7 @@ fn chain(image: &Image) -> String {
         End::Unresolvable => "a relative name with nothing to be relative to".to_owned(),
         End::TooDeep => "and more, not looked at".to_owned(),
     };
-    let _ = writeln!(out, "  → {end}");
+    let _ = writeln!(out, "  → {}", line(&end));
     out
 }
 
@@ -274,12 +278,16 @@ fn of_finding(finding: &Finding) -> String {
         Some(offset) => format!("{image}, byte {offset}"),
         None => image.clone(),
     };
-    let mut out = format!("{severity}[{name}]: {message}\n  --> {place}\n");
+    let mut out = format!(
+        "{severity}[{name}]: {}\n  --> {}\n",
+        line(message),
+        line(&place)
+    );
     if let Some(note) = note {
-        let _ = writeln!(out, "  note: {note}");
+        let _ = writeln!(out, "  note: {}", line(note));
     }
     if let Some(help) = help {
-        let _ = writeln!(out, "  help: {help}");
+        let _ = writeln!(out, "  help: {}", line(help));
     }
     out
 }

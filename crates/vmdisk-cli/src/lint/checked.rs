@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use vmdisk::rules::NotChecked;
-use vmdisk::{Confidence, Diagnostic, Document, LintReport, Place, Severity};
+use vmdisk::{Confidence, Diagnostic, Document, FailedFix, LintReport, Place, Severity};
 use vmdisk_source::LineIndex;
 
 use crate::render::message::Message;
@@ -38,6 +38,8 @@ pub(crate) struct Report {
     pub(crate) not_checked: Vec<Unchecked>,
     /// Titles of what `--fix` mended.
     pub(crate) mended: Vec<String>,
+    /// Fixes that were undone.
+    pub(crate) failed_fixes: Vec<FailedFix>,
 }
 
 /// Something that a rule could not look at.
@@ -69,16 +71,12 @@ impl Report {
             allowed: Vec::new(),
             not_checked: Vec::new(),
             mended: Vec::new(),
+            failed_fixes: Vec::new(),
         }
     }
 
     /// The report of a document; `tells_places` if the output tells every place that was not checked.
-    pub(crate) fn new(
-        document: Document,
-        report: LintReport,
-        mended: Vec<String>,
-        tells_places: bool,
-    ) -> Self {
+    pub(crate) fn new(document: Document, report: LintReport, tells_places: bool) -> Self {
         let LintReport {
             diagnostics,
             allowed,
@@ -119,7 +117,8 @@ impl Report {
             findings: diagnostics,
             allowed,
             not_checked: unchecked,
-            mended,
+            mended: Vec::new(),
+            failed_fixes: Vec::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vmdisk::{Diagnostic, Document, ReadFailure};
+use vmdisk::{ConfigFilePart, Diagnostic, Document, ReadFailure};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::lint::checked::{Checked, Report};
@@ -49,6 +49,15 @@ pub(crate) fn joined(input: &Input, document: Document) -> Result<Joined, ReadFa
         joined.document = vmdisk::read_with_config_files(&joined.document.text, &files)?;
     }
     Ok(joined)
+}
+
+/// The files that a document was read with, each with its name and its text.
+pub(crate) fn texts(document: &Document) -> Vec<(String, String)> {
+    let text = |part: &ConfigFilePart| part.span.slice(&document.text).unwrap_or_default();
+    let parts = document.config_files.iter();
+    parts
+        .map(|part| (part.name.clone(), text(part).to_owned()))
+        .collect()
 }
 
 /// Where a file is that a document names.

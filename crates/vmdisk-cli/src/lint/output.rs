@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use vmdisk::Severity;
+use vmdisk::{FailedFix, Severity};
 
 use crate::args::{LintArgs, LintFormat};
 use crate::color::Colors;
@@ -13,6 +13,7 @@ use crate::lint::classes::Classes;
 use crate::lint::mode::Mode;
 use crate::lint::results::Results;
 use crate::output::deliver;
+use crate::render::message::{Message, MessagePlace};
 use crate::render::summary::{self, Summary};
 use crate::render::{View, concise, github, human, json, sarif};
 use crate::stop::Stop;
@@ -152,9 +153,7 @@ impl Output {
             (None, path) => deliver(io, path.as_deref(), &data)?,
         }
         for checked in &results.all {
-            if let Err(message) = &checked.outcome {
-                io.say(&format!("{}\n", message.render(self.colors_messages)));
-            }
+            self.say_messages(checked, io);
         }
         if args.verbose {
             io.say(&summary::not_checked(&results.all, classes));
@@ -164,6 +163,21 @@ impl Output {
             self.say_summary(mode, &summary, classes, io);
         }
         Ok(())
+    }
+
+    /// Says why an input could not be checked, or which fixes were undone.
+    fn say_messages(&self, checked: &Checked, io: &mut Io<'_>) {
+        let mut say = |message: &Message| {
+            io.say(&format!("{}\n", message.render(self.colors_messages)));
+        };
+        match &checked.outcome {
+            Err(message) => say(message),
+            Ok(report) => {
+                for failed in &report.failed_fixes {
+                    say(&undone(&checked.path, failed));
+                }
+            }
+        }
     }
 
     fn say_summary(
@@ -186,4 +200,20 @@ impl Output {
             io.say(further);
         }
     }
+}
+
+/// The warning about a fix that was undone.
+fn undone(path: &str, failed: &FailedFix) -> Message {
+    let FailedFix {
+        rule,
+        at: _, // The title names the disk.
+        title,
+        why,
+    } = failed;
+    let mut message = Message::warning(format!("the fix of {} was undone: {why}", rule.name));
+    message.notes.push(format!("it was to fix: {title}"));
+    message.at(MessagePlace {
+        path: path.to_owned(),
+        quoted: None,
+    })
 }

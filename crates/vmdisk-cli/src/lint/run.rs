@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 
 use rayon::prelude::*;
 use vmdisk::{LintOptions, Storage};
@@ -133,50 +134,51 @@ fn check(
                 }
                 None => vmdisk::lint(&document, &job.options),
             };
-            let mut report =
-                Report::new(document, report, Vec::new(), job.output.names_every_place());
+            let mut report = Report::new(document, report, job.output.names_every_place());
             done.named.extend(parts.split(&mut report));
             return Ok(report);
         }
         Mode::Fix(scope) | Mode::Diff(scope) => scope,
     };
-    let own = document.own_text();
-    let fixed = vmdisk::fix(own, &job.options, scope)
-        .map_err(|failure| read::message(input, bytes, failure))?;
-    let changes = fixed.document.text != own;
+    let own = document.own_text().to_owned();
+    let files = config_files::texts(&document);
+    let read_again = |own: &str| {
+        let mut document = vmdisk::read_with_config_files(own, &files)?;
+        if document.has_volumes() {
+            document.locate_volumes((job.storage)());
+        }
+        Ok(document)
+    };
+    let fixed = vmdisk::fix_document(document, &read_again, &job.options, scope);
+    let text = fixed.document.own_text();
+    let changes = text != own;
     match job.mode {
         Mode::Report => {}
-        Mode::Diff(_) if changes => {
-            done.diff = diff::unified(&input.file, own, &fixed.document.text);
-        }
+        Mode::Diff(_) if changes => done.diff = diff::unified(&input.file, &own, text),
         Mode::Diff(_) => {}
         Mode::Fix(_) => match input.origin {
-            Origin::Stdin => done.fixed = Some(fixed.document.text.clone()),
+            Origin::Stdin => done.fixed = Some(text.to_owned()),
             Origin::Named | Origin::Found(_) if changes => {
-                atomic::replace(&input.file, bytes, fixed.document.text.as_bytes())
+                replace(&input.file, bytes, text.as_bytes())
                     .map_err(|error| not_written(input, &error))?;
             }
             Origin::Named | Origin::Found(_) => {}
         },
     }
-    let (document, report) = if document.config_files.is_empty() {
-        (fixed.document, fixed.report)
-    } else {
-        // What was mended is held against the files that it names, too.
-        let Joined { document, .. } = config_files::joined(input, fixed.document)
-            .map_err(|failure| read::message(input, bytes, failure))?;
-        let report = vmdisk::lint(&document, &job.options);
-        (document, report)
-    };
-    let parts = Parts::of(input, &document);
-    let mut report = Report::new(
-        document,
-        report,
-        fixed.mended,
-        job.output.names_every_place(),
-    );
+    let parts = Parts::of(input, &fixed.document);
+    let mut report = Report::new(fixed.document, fixed.report, job.output.names_every_place());
+    report.mended = fixed.mended;
+    report.failed_fixes = fixed.failed;
     done.named.extend(parts.split(&mut report));
     Ok(report)
+}
+
+/// Replaces a file, unless another run has written the very same meanwhile.
+fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<(), ReplaceError> {
+    match atomic::replace(path, before, after) {
+        Err(ReplaceError::Changed) if std::fs::read(path).is_ok_and(|is| is == after) => Ok(()),
+        result => result,
+    }
 }
 
 fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
@@ -187,7 +189,10 @@ fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
     let mut message = Message::error(format!("could not be fixed: {error}")).at(place);
     message.help = match error {
         ReplaceError::Changed => Some("run the same command again".to_owned()),
-        ReplaceError::Ownership(_) => Some("run it as the owner of the file".to_owned()),
+        ReplaceError::Linked(_) => {
+            Some("write the result with -o to another file, or remove the other names".to_owned())
+        }
+        ReplaceError::Attributes(_) => Some("run it as the owner of the file".to_owned()),
         ReplaceError::Io(_) => None,
     };
     Box::new(message)
@@ -197,6 +202,16 @@ fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
 mod tests {
     use super::*;
     use crate::args::LintFormat;
+
+    #[test]
+    fn a_file_that_another_run_fixed_in_the_same_way_is_fixed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.xml");
+        std::fs::write(&path, "after").unwrap();
+        assert!(replace(&path, b"before", b"after").is_ok());
+        let other = replace(&path, b"before", b"else");
+        assert!(matches!(other, Err(ReplaceError::Changed)), "{other:?}");
+    }
 
     #[test]
     fn a_mistake_of_ours_fails_one_input_and_no_other() {

@@ -19,7 +19,7 @@ pub(crate) struct Found {
 const EXTENSIONS: [&str; 4] = ["xml", "args", "cmdline", "cfg"];
 
 /// All files below `directory` with such names that `.gitignore` does not exclude; hidden ones
-/// are left out.
+/// are left out, and so are links to anything but a regular file below `directory`.
 pub(crate) fn guest_files(directory: &Path) -> Found {
     let mut found = Found::default();
     let mut links = Vec::new();
@@ -38,8 +38,17 @@ pub(crate) fn guest_files(directory: &Path) -> Found {
     }
     if !links.is_empty() {
         // libvirt's autostart folder links to the files beside it, which one mention is enough for.
-        let real: HashSet<PathBuf> = found.files.iter().flat_map(fs::canonicalize).collect();
-        links.retain(|link| !fs::canonicalize(link).is_ok_and(|target| real.contains(&target)));
+        let mut seen: HashSet<PathBuf> = found.files.iter().flat_map(fs::canonicalize).collect();
+        let root = fs::canonicalize(directory);
+        links.sort();
+        links.retain(|link| match (fs::canonicalize(link), &root) {
+            // Whoever may put a link into a directory does not thereby choose what is read, or fixed, elsewhere.
+            (Ok(target), Ok(root)) => {
+                target.starts_with(root) && target.is_file() && seen.insert(target)
+            }
+            // The reader reports a link that leads nowhere.
+            (Err(_), _) | (_, Err(_)) => true,
+        });
         found.files.append(&mut links);
     }
     found.files.sort();
@@ -124,7 +133,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_to_a_file_that_is_found_anyway_is_left_out() {
+    fn a_link_counts_if_it_leads_to_a_regular_file_below_that_is_not_found_anyway() {
         use std::os::unix::fs::symlink;
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
@@ -134,13 +143,24 @@ mod tests {
         symlink("../web1.xml", root.join("qemu/autostart/web1.xml")).unwrap();
         symlink("../outside.xml", root.join("qemu/outside.xml")).unwrap();
         symlink("nowhere", root.join("qemu/dangling.xml")).unwrap();
+        symlink("/dev/stdin", root.join("qemu/terminal.xml")).unwrap();
+        symlink("/dev/null", root.join("qemu/device.xml")).unwrap();
+        fs::write(root.join("qemu/.hidden"), "<domain/>").unwrap();
+        symlink(".hidden", root.join("qemu/inside.xml")).unwrap();
+        symlink(".hidden", root.join("qemu/twice.xml")).unwrap();
+        let fifo = std::process::Command::new("mkfifo")
+            .arg(root.join("qemu/.pipe"))
+            .status();
+        if fifo.is_ok_and(|status| status.success()) {
+            symlink(".pipe", root.join("qemu/pipe.xml")).unwrap();
+        }
         let found = guest_files(&root.join("qemu"));
         let names: Vec<&Path> = found
             .files
             .iter()
             .map(|path| path.strip_prefix(root.join("qemu")).unwrap())
             .collect();
-        let expected = ["dangling.xml", "outside.xml", "web1.xml"].map(Path::new);
+        let expected = ["dangling.xml", "inside.xml", "web1.xml"].map(Path::new);
         assert_eq!(names, expected);
     }
 }

@@ -4,8 +4,9 @@ use annotate_snippets::renderer::Renderer;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Patch, Snippet};
 use vmdisk_source::{Edit, LineIndex, Position, Span};
 
+use crate::render::secrets::mask;
 use crate::render::window::{Window, excerpt, shown_part};
-use crate::sanitize::{line, lines};
+use crate::sanitize;
 
 /// Further places shown at most; the rest is counted.
 const MOST_RELATED: usize = 6;
@@ -80,13 +81,13 @@ impl Block<'_> {
             group = group.element(element);
         }
         for note in windows.notes.iter().chain(&self.notes) {
-            group = group.element(Level::NOTE.message(lines(note)));
+            group = group.element(Level::NOTE.message(line(note)));
         }
         let patch = self.patch_snippets();
         let mut groups = Vec::with_capacity(2);
         match (&self.help, patch.is_empty()) {
             (Some(help), true) => {
-                groups.push(group.element(Level::HELP.message(lines(help))));
+                groups.push(group.element(Level::HELP.message(line(help))));
             }
             (None, true) => groups.push(group),
             (help, false) => {
@@ -147,11 +148,14 @@ impl Block<'_> {
     }
 }
 
-/// The text of an edit, with what acts on a terminal replaced.
+/// One line of text without secrets and without what acts on a terminal.
+fn line(text: &str) -> String {
+    sanitize::line(&mask(text)).into_owned()
+}
+
+/// The text of an edit, without secrets and with what acts on a terminal replaced.
 fn clean_source(text: &str) -> String {
-    text.chars()
-        .map(crate::sanitize::source_character)
-        .collect()
+    mask(text).chars().map(sanitize::source_character).collect()
 }
 
 /// The windows of a block: one around the main place and those near it, one for each far place.
@@ -174,7 +178,7 @@ struct Main<'a> {
 impl<'a> Windows<'a> {
     fn new(block: &Block<'a>) -> Self {
         let mut windows = Windows {
-            path: line(block.path.unwrap_or_default()).into_owned(),
+            path: line(block.path.unwrap_or_default()),
             main: None,
             far: Vec::new(),
             notes: Vec::new(),
@@ -200,7 +204,7 @@ impl<'a> Windows<'a> {
             .take(if snippet { MOST_RELATED } else { 0 })
         {
             let at = shown_part(text, *at);
-            let label = line(label).into_owned();
+            let label = line(label);
             let is_near = at.start + NEAR_BYTES >= span.end && at.end <= span.start + NEAR_BYTES;
             if is_near {
                 bounds = Span::new(bounds.start.min(at.start), bounds.end.max(at.end));
@@ -239,7 +243,7 @@ impl<'a> Windows<'a> {
             position: index.position(text, span.start),
             shown: shown.map(|window| (window, line_of(bounds.start))),
             span,
-            label: label.map(|label| line(label).into_owned()),
+            label: label.map(line),
             near,
         });
         windows

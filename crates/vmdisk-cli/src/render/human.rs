@@ -28,6 +28,7 @@ fn block(path: &str, report: &Report, finding: &Diagnostic, view: &View<'_>) -> 
         severity,
         confidence,
         disk: _,
+        at: _,
         title,
         place,
         label,

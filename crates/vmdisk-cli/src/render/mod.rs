@@ -7,6 +7,7 @@ pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod message;
 pub(crate) mod sarif;
+mod secrets;
 pub(crate) mod summary;
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,7 @@ pub(crate) struct Summary {
     pub(crate) fixable: usize,
     pub(crate) fixable_unsafely: usize,
     pub(crate) fixed: usize,
+    pub(crate) failed_fixes: usize,
     pub(crate) rules_not_checked: BTreeSet<&'static str>,
     /// The reasons for that.
     reasons: BTreeSet<Cow<'static, str>>,
@@ -37,6 +38,7 @@ impl Summary {
                 continue;
             };
             summary.fixed += report.mended.len();
+            summary.failed_fixes += report.failed_fixes.len();
             summary.allowed += report.allowed.len();
             for finding in &report.findings {
                 match finding.severity {
@@ -99,6 +101,7 @@ impl Summary {
         if self.fixed > 0 {
             let _ = write!(out, "; {} fixed", self.fixed);
         }
+        out.push_str(&self.undone());
         if self.allowed > 0 {
             let _ = write!(out, "; {} allowed", self.allowed);
         }
@@ -155,8 +158,17 @@ impl Summary {
         if self.failed > 0 {
             let _ = write!(out, "; {} failed", count(self.failed, "input", "inputs"));
         }
+        out.push_str(&self.undone());
         out.push('\n');
         out
+    }
+
+    /// The number of fixes that were undone, if there are any.
+    fn undone(&self) -> String {
+        match self.failed_fixes {
+            0 => String::new(),
+            number => format!("; {} undone", count(number, "fix", "fixes")),
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Golden output of every format over one made-up report, so that new rules do not change it.
 
+use vmdisk::model::{DiskField, FieldPath};
 use vmdisk::rules::find;
 use vmdisk::source::{Edit, LineIndex, Span};
 use vmdisk::{
-    AllowedBy, Applicability, Confidence, Diagnostic, DiskIdentity, Place, RelatedPlace,
-    ResolvedFix, Severity,
+    AllowedBy, Applicability, Confidence, Diagnostic, DiskIdentity, FailedFix, FixFailure, Place,
+    RelatedPlace, ResolvedFix, Severity,
 };
 
 use crate::exit::Exit;
@@ -58,6 +59,7 @@ fn finding(severity: Severity, title: &str, place: Place) -> Diagnostic {
             index: 1,
             target: Some("vda".to_owned()),
         }),
+        at: FieldPath::Disk(1, DiskField::Cache),
         title: title.to_owned(),
         place,
         label: None,
@@ -180,6 +182,12 @@ fn sample() -> Vec<Checked> {
             ),
         ],
         mended: Vec::new(),
+        failed_fixes: vec![FailedFix {
+            rule: find("cache-unsafe").unwrap(),
+            at: FieldPath::Disk(1, DiskField::Cache),
+            title: "`vda` throws away the guest's flushes".to_owned(),
+            why: FixFailure::StillReported,
+        }],
     };
     let broken = "<domain>\n  <devices>\n</domain>\n";
     let end = broken.rfind("</domain>").unwrap();

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use vmdisk_source::Span;
 
+use crate::render::secrets;
 use crate::sanitize;
 
 /// A line with more bytes than this before, in or behind a place is not quoted.
@@ -16,7 +17,13 @@ const LONGEST_LINE: usize = 2048;
 /// A place over more bytes than this is shown by its first line.
 const LONGEST_SPAN: usize = 1024;
 
-/// Whole lines of a text, with every hazard replaced.
+/// Bytes before a quoted part that are looked at for the name of a secret that reaches into it.
+const BEFORE: usize = 2048;
+
+/// At most so many more are looked at for the beginning of a word.
+const LONGEST_WORD: usize = 64 * 1024;
+
+/// Whole lines of a text, with every hazard and every secret replaced character by character.
 pub(crate) struct Window<'a> {
     start: usize,
     raw: &'a str,
@@ -42,12 +49,7 @@ impl<'a> Window<'a> {
         if raw.len() > LONGEST_SPAN + 2 * LONGEST_LINE {
             return None;
         }
-        let changes = |character: char| sanitize::source_character(character) != character;
-        let clean = if raw.chars().any(changes) {
-            Cow::Owned(raw.chars().map(sanitize::source_character).collect())
-        } else {
-            Cow::Borrowed(raw)
-        };
+        let clean = clean(masked(text, start, end));
         Some(Window { start, raw, clean })
     }
 
@@ -62,14 +64,44 @@ impl<'a> Window<'a> {
             let raw = self.raw.get(..offset.checked_sub(self.start)?)?;
             Some(match &self.clean {
                 Cow::Borrowed(_) => raw.len(),
-                Cow::Owned(_) => raw
-                    .chars()
-                    .map(|character| sanitize::source_character(character).len_utf8())
-                    .sum(),
+                Cow::Owned(clean) => {
+                    let shown = clean.char_indices().nth(raw.chars().count());
+                    shown.map_or(clean.len(), |(at, _)| at)
+                }
             })
         };
         Some(within(span.start)?..within(span.end)?)
     }
+}
+
+/// A part of a text with its secrets masked, those too that begin before it.
+fn masked(text: &str, start: usize, end: usize) -> Cow<'_, str> {
+    let mut from = start.saturating_sub(BEFORE);
+    let least = from.saturating_sub(LONGEST_WORD);
+    let bytes = text.as_bytes();
+    while from > least && !bytes[from - 1].is_ascii_whitespace() {
+        from -= 1;
+    }
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    // What is behind decides where a secret ends, never whether it is one.
+    match secrets::mask(text.get(from..end).unwrap_or_default()) {
+        Cow::Borrowed(part) => Cow::Borrowed(&part[(start - from).min(part.len())..]),
+        Cow::Owned(part) => {
+            let before = text.get(from..start).unwrap_or_default().chars().count();
+            Cow::Owned(part.chars().skip(before).collect())
+        }
+    }
+}
+
+/// A text with every hazard replaced character by character.
+fn clean(text: Cow<'_, str>) -> Cow<'_, str> {
+    let changes = |character: char| sanitize::source_character(character) != character;
+    if text.chars().any(changes) {
+        return Cow::Owned(text.chars().map(sanitize::source_character).collect());
+    }
+    text
 }
 
 /// The part of a place that is shown: all of it, or its first line if it is very long.
@@ -100,8 +132,8 @@ pub(crate) fn excerpt(text: &str, span: Span) -> String {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    let quoted = text.get(start..end).unwrap_or_default().trim();
-    format!("…{}…", sanitize::line(quoted))
+    let quoted = masked(text, start, end);
+    format!("…{}…", sanitize::line(quoted.trim()))
 }
 
 /// Up to [`LONGEST_LINE`] bytes before an offset.

@@ -118,3 +118,28 @@ fn a_report_goes_to_a_file_and_replaces_it_whole() {
     let run = place.run(&["lint", "a.xml", "--output", "no/such/place"]);
     assert_eq!(run.code, 2);
 }
+
+#[test]
+fn file_names_are_never_made_options() {
+    let line = "qemu-system-x86_64 -machine pc -hda /srv/a.img -sd /srv/b.img /srv/c.img\n";
+    let place = Place::with(&[("a.args", line)]);
+    for _ in 0..2 {
+        let run = place.run(&["lint", "a.args", "--fix", "--unsafe-fixes"]);
+        assert!(!run.stderr.contains("fixed"), "{run:?}");
+        assert_eq!(place.read("a.args"), line);
+    }
+}
+
+#[test]
+fn volumes_and_named_files_are_known_while_a_guest_is_fixed() {
+    // The disk of the file uses the iothread, which is none without it.
+    let line = "qemu-system-x86_64 -nodefaults -machine q35 -object iothread,id=io1 -readconfig disks.cfg \\\n  \
+                -drive if=none,id=b,file=/srv/b.img,format=raw,cache=unsafe -device virtio-blk-pci,drive=b,id=vdb\n";
+    let file = "[drive \"a\"]\n  if = \"none\"\n  file = \"/srv/a.img\"\n  format = \"raw\"\n  cache = \"none\"\n\
+                [device \"vda\"]\n  driver = \"virtio-blk-pci\"\n  drive = \"a\"\n  iothread = \"io1\"\n";
+    let place = Place::with(&[("a.args", line), ("disks.cfg", file)]);
+    let run = place.run(&["lint", "a.args", "--fix", "--unsafe-fixes"]);
+    assert!(!run.stdout.contains("iothread-unused"), "{run:?}");
+    assert_eq!(place.read("a.args"), line.replace("unsafe", "writeback"));
+    assert_eq!(place.read("disks.cfg"), file);
+}

@@ -4,6 +4,7 @@ mod insert;
 mod outline;
 mod slot;
 
+use vmdisk_fields::Label;
 use vmdisk_model::{Change, DiskField, DomainField, FieldPath, ImageField};
 use vmdisk_source::{Edit, Place, Span};
 

@@ -12,7 +12,7 @@ mod vhost_user;
 mod volume;
 
 use vmdisk_model::{
-    Backend, BackendSource, Device, DevicePath, DiskField, FieldPath, Format, Image, ImageField,
+    Backend, BackendSource, Device, DevicePath, Disk, DiskField, FieldPath, Image, ImageField,
     Protocol, StartupPolicy,
 };
 use vmdisk_source::ProblemKind;
@@ -25,34 +25,32 @@ use crate::writer::Writer;
 
 const AT: &str = "source";
 
-/// Reads what a disk opens, and the rest of the backend that stands around it; the format is read with
-/// the driver element.
+/// Reads what a disk opens; the format is read with the driver element.
 pub(crate) fn read<'t>(
     reader: &mut Reader<'t>,
-    disk: &mut Element<'t, '_>,
-    device: Device,
+    element: &mut Element<'t, '_>,
+    disk: &mut Disk,
     kept: &mut KeptInside,
-) -> Backend {
-    let mut startup_policy = None;
-    let source = match disk.peek("type").unwrap_or("file") {
+) {
+    let startup_policy = &mut disk.backend.startup_policy;
+    let source = match element.peek("type").unwrap_or("file") {
         "vhostuser" => {
-            vhost_user::read(reader, disk, &mut startup_policy, kept).map(BackendSource::VhostUser)
+            vhost_user::read(reader, element, startup_policy, kept).map(BackendSource::VhostUser)
         }
-        _ => read_image(reader, disk, 0, &mut startup_policy, kept).map(|mut image| {
-            authentication::read_in_old_place(reader, disk, &mut image, kept);
-            encryption::read_in_old_place(reader, disk, &mut image, kept);
-            image.backing = backing_store::read(reader, disk, kept);
+        _ => read_image(reader, element, 0, startup_policy, kept).map(|mut image| {
+            authentication::read_in_old_place(reader, element, &mut image, kept);
+            encryption::read_in_old_place(reader, element, &mut image, kept);
+            image.backing = backing_store::read(reader, element, kept);
             BackendSource::Image(Box::new(image))
         }),
     };
-    if source.is_some() {
-        disk.take_text("type");
-    } else {
-        report_missing(reader, disk, device);
+    match source {
+        Some(source) => {
+            element.take_text("type");
+            disk.backend.source = source;
+        }
+        None => report_missing(reader, element, disk.frontend.effective_device()),
     }
-    let mut backend = Backend::new(source.unwrap_or(BackendSource::Empty));
-    backend.startup_policy = startup_policy;
-    backend
 }
 
 fn report_missing(reader: &mut Reader<'_>, disk: &Element<'_, '_>, device: Device) {
@@ -192,12 +190,12 @@ pub(crate) fn type_of(protocol: &Protocol) -> &str {
     }
 }
 
-/// The word for `disk/@type`, and the format, which stands on the driver element.
-pub(crate) fn type_and_format(source: &BackendSource) -> (&str, Option<Format>) {
+/// The word for `disk/@type` of a disk.
+pub(crate) fn type_of_disk(source: &BackendSource) -> &str {
     match source {
-        BackendSource::Image(image) => (type_of(&image.protocol), image.format),
-        BackendSource::VhostUser(_) => ("vhostuser", None),
-        BackendSource::Empty => ("file", None),
+        BackendSource::Image(image) => type_of(&image.protocol),
+        BackendSource::VhostUser(_) => "vhostuser",
+        BackendSource::Empty => "file",
     }
 }
 

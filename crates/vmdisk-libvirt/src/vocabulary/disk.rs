@@ -1,16 +1,13 @@
 //! `<disk>` and what stands in it, apart from `<source>`.
 
-use vmdisk_model::{
-    AioMode, CacheMode, DetectZeroes, Device, Discard, DiskField, ErrorPolicy, Format,
-    GeometryTranslation, ImageField, LimitField, ReadErrorPolicy, Sgio, Snapshot, TargetBus, Tray,
-    VirtioModel,
-};
+use vmdisk_model::{DiskField, Format, ImageField, LimitField};
 
 use super::Field::{Disk, Image, Iotune};
 use super::Value::{AnyBase, Positive32, Text, Unsigned32, Unsigned64, Words, WordsAnd};
 use super::limits::IOTUNE;
+use super::rows::{disk_attribute, disk_attributes, disk_child};
 use super::source::{AUTH, ENCRYPTION};
-use super::{ChildSpec, ElementSpec, Need, ON_OFF, Pick, YES_NO, attribute, child};
+use super::{ChildSpec, ElementSpec, Need, ON_OFF, Pick, attribute, child};
 
 /// Kinds of source; libvirt `disk/@type`.
 pub const SOURCE_TYPES: &[&str] = &[
@@ -25,33 +22,14 @@ pub const SOURCE_TYPES: &[&str] = &[
     "ctl",
 ];
 
-/// Kinds of source that came later, each with the libvirt and the QEMU that first knew it.
-const LATER_SOURCE_TYPES: &[(&str, super::Since, Option<super::Since>)] = &[
-    ("dir", (0, 7, 5), None),
-    ("network", (0, 8, 7), None),
-    ("volume", (1, 0, 5), None),
-    ("nvme", (6, 0, 0), Some((2, 12, 0))),
-    ("vhostuser", (7, 1, 0), Some((2, 12, 0))),
-    ("vhostvdpa", (9, 8, 0), Some((8, 1, 0))),
-    ("ctl", (12, 0, 0), None),
-];
-
 /// libvirt `<disk>`.
 pub static DISK: ElementSpec = ElementSpec::new("disk")
-    .attributes(&[
-        attribute("type", (0, 0, 3), Words(SOURCE_TYPES))
-            .is(Disk(DiskField::SourceType))
-            .later(LATER_SOURCE_TYPES),
-        attribute("device", (0, 1, 4), Words(Device::WORDS))
-            .is(Disk(DiskField::Device))
-            .later(&[("lun", (0, 9, 10), None)]),
-        attribute("model", (5, 2, 0), Words(VirtioModel::WORDS)).is(Disk(DiskField::Model)),
-        attribute("rawio", (0, 9, 10), YES_NO).is(Disk(DiskField::RawIo)),
-        attribute("sgio", (1, 0, 2), Words(Sgio::WORDS)).is(Disk(DiskField::Sgio)),
-        attribute("snapshot", (0, 9, 5), Words(Snapshot::WORDS)).is(Disk(DiskField::Snapshot)),
-    ])
+    .attributes(disk_attributes!(
+        "",
+        disk_attribute(DiskField::SourceType).value(Words(SOURCE_TYPES))
+    ))
     .children(&[
-        child((0, 1, 8), &DRIVER).is(Disk(DiskField::Driver)),
+        disk_child(DiskField::Driver, &DRIVER),
         child((0, 9, 7), &AUTH).is(Image(ImageField::Authentication)),
         ChildSpec {
             name: "source",
@@ -66,78 +44,39 @@ pub static DISK: ElementSpec = ElementSpec::new("disk")
         },
         BACKING_STORE_CHILD,
         child((1, 2, 13), &BACKEND_DOMAIN),
-        child((0, 10, 0), &GEOMETRY).is(Disk(DiskField::Geometry)),
-        child((0, 10, 2), &BLOCKIO).is(Disk(DiskField::BlockIo)),
+        disk_child(DiskField::Geometry, &GEOMETRY),
+        disk_child(DiskField::BlockIo, &BLOCKIO),
         child((0, 9, 12), &MIRROR),
-        child((0, 0, 3), &TARGET).is(Disk(DiskField::Target)),
-        child((0, 9, 8), &IOTUNE)
-            .is(Disk(DiskField::Iotune))
-            .is(Iotune(LimitField::Limits)),
-        child((11, 2, 0), &THROTTLE_FILTERS).is(Disk(DiskField::ThrottleFilters)),
-        child((0, 0, 3), &READONLY).is(Disk(DiskField::ReadOnly)),
-        child((0, 3, 3), &SHAREABLE).is(Disk(DiskField::Shareable)),
-        child((0, 9, 5), &TRANSIENT).is(Disk(DiskField::Transient)),
-        child((0, 7, 1), &SERIAL).is(Disk(DiskField::Serial)),
-        child((0, 10, 1), &WWN).is(Disk(DiskField::Wwn)),
-        child((1, 0, 1), &VENDOR).is(Disk(DiskField::Vendor)),
-        child((1, 0, 1), &PRODUCT).is(Disk(DiskField::Product)),
+        disk_child(DiskField::Target, &TARGET),
+        disk_child(DiskField::Iotune, &IOTUNE).is(Iotune(LimitField::Limits)),
+        disk_child(DiskField::ThrottleFilters, &THROTTLE_FILTERS),
+        disk_child(DiskField::ReadOnly, &READONLY),
+        disk_child(DiskField::Shareable, &SHAREABLE),
+        disk_child(DiskField::Transient, &TRANSIENT),
+        disk_child(DiskField::Serial, &SERIAL),
+        disk_child(DiskField::Wwn, &WWN),
+        disk_child(DiskField::Vendor, &VENDOR),
+        disk_child(DiskField::Product, &PRODUCT),
         child((0, 7, 6), &ENCRYPTION).is(Image(ImageField::Encryption)),
         child((0, 8, 8), &BOOT),
         child((0, 7, 6), &ALIAS),
         child((5, 6, 0), &DISK_ACPI),
-        child((0, 7, 6), &ADDRESS).is(Disk(DiskField::Address)),
+        disk_child(DiskField::Address, &ADDRESS),
         child((5, 0, 0), &PRIVATE_DATA),
     ]);
 
-static DRIVER: ElementSpec = ElementSpec::new("driver")
-    .attributes(&[
-        attribute("name", (0, 1, 8), Text).is(Disk(DiskField::DriverName)),
+/// libvirt `disk/driver`.
+pub(crate) static DRIVER: ElementSpec = ElementSpec::new("driver")
+    .attributes(disk_attributes!(
+        "driver",
+        disk_attribute(DiskField::DriverName),
         attribute("type", (0, 1, 8), WordsAnd(Format::WORDS, &["aio"]))
-            .is(Image(ImageField::Format)),
-        attribute("cache", (0, 6, 0), WordsAnd(CacheMode::WORDS, &["default"]))
-            .is(Disk(DiskField::Cache))
-            .later(&[("directsync", (0, 9, 5), None), ("unsafe", (0, 9, 7), None)]),
-        attribute("error_policy", (0, 8, 0), Words(ErrorPolicy::WORDS))
-            .is(Disk(DiskField::ErrorPolicy))
-            .later(&[("report", (0, 9, 7), None)]),
-        attribute("rerror_policy", (0, 9, 7), Words(ReadErrorPolicy::WORDS))
-            .is(Disk(DiskField::ReadErrorPolicy)),
-        attribute("io", (0, 8, 8), Words(AioMode::WORDS))
-            .is(Disk(DiskField::Aio))
-            .later(&[("io_uring", (6, 3, 0), Some((5, 0, 0)))]),
-        attribute("ioeventfd", (0, 9, 3), ON_OFF).is(Disk(DiskField::IoEventFd)),
-        attribute("event_idx", (0, 9, 5), ON_OFF).is(Disk(DiskField::EventIdx)),
-        attribute("copy_on_read", (0, 9, 10), ON_OFF).is(Disk(DiskField::CopyOnRead)),
-        attribute("discard", (1, 0, 6), Words(Discard::WORDS)).is(Disk(DiskField::Discard)),
-        attribute("iothread", (1, 2, 8), Positive32)
-            .is(Disk(DiskField::IoThread))
-            .qemu((2, 1, 0)),
-        attribute("detect_zeroes", (2, 0, 0), Words(DetectZeroes::WORDS))
-            .is(Disk(DiskField::DetectZeroes)),
-        attribute("discard_no_unref", (9, 5, 0), ON_OFF)
-            .is(Disk(DiskField::DiscardNoUnref))
-            .qemu((8, 1, 0)),
-        attribute("queues", (3, 9, 0), Unsigned32)
-            .is(Disk(DiskField::Queues))
-            .qemu((2, 7, 0)),
-        attribute("queue_size", (7, 8, 0), Unsigned32)
-            .is(Disk(DiskField::QueueSize))
-            .qemu((2, 12, 0)),
-        attribute("iommu", (3, 5, 0), ON_OFF).is(Disk(DiskField::Iommu)),
-        attribute("ats", (3, 5, 0), ON_OFF).is(Disk(DiskField::Ats)),
-        attribute("packed", (6, 3, 0), ON_OFF).is(Disk(DiskField::Packed)),
-        attribute("page_per_vq", (7, 9, 0), ON_OFF)
-            .is(Disk(DiskField::PagePerVq))
-            .qemu((2, 8, 0)),
-    ])
+            .is(Image(ImageField::Format))
+    ))
     .children(&[
-        child((10, 0, 0), &DISK_IOTHREADS)
-            .is(Disk(DiskField::IoThreadMapping))
-            .qemu((9, 0, 0)),
-        child((7, 0, 0), &METADATA_CACHE).is(Disk(DiskField::MetadataCacheSize)),
-        child((11, 9, 0), &STATISTICS)
-            .is(Disk(DiskField::Statistics))
-            .qemu((10, 2, 0)),
+        disk_child(DiskField::IoThreadMapping, &DISK_IOTHREADS),
+        disk_child(DiskField::MetadataCacheSize, &METADATA_CACHE),
+        disk_child(DiskField::Statistics, &STATISTICS),
     ]);
 
 /// libvirt `driver/iothreads`, of disks and of SCSI controllers alike.
@@ -213,35 +152,19 @@ static FORMAT: ElementSpec = ElementSpec::new("format")
 static BACKEND_DOMAIN: ElementSpec =
     ElementSpec::new("backenddomain").attributes(&[attribute("name", (1, 2, 13), Text)]);
 
-static GEOMETRY: ElementSpec = ElementSpec::new("geometry").attributes(&[
+static GEOMETRY: ElementSpec = ElementSpec::new("geometry").attributes(disk_attributes!(
+    "geometry",
     attribute("cyls", (0, 10, 0), Unsigned32),
     attribute("heads", (0, 10, 0), Unsigned32),
-    attribute("secs", (0, 10, 0), Unsigned32),
-    attribute("trans", (0, 10, 0), Words(GeometryTranslation::WORDS))
-        .is(Disk(DiskField::GeometryTranslation)),
-]);
+    attribute("secs", (0, 10, 0), Unsigned32)
+));
 
-static BLOCKIO: ElementSpec = ElementSpec::new("blockio").attributes(&[
-    attribute("logical_block_size", (0, 10, 2), Unsigned32).is(Disk(DiskField::LogicalBlockSize)),
-    attribute("physical_block_size", (0, 10, 2), Unsigned32).is(Disk(DiskField::PhysicalBlockSize)),
-    attribute("discard_granularity", (9, 8, 0), Unsigned32).is(Disk(DiskField::DiscardGranularity)),
-]);
+static BLOCKIO: ElementSpec = ElementSpec::new("blockio").attributes(disk_attributes!("blockio"));
 
 /// libvirt `<mirror>`: what a running block job writes; ignored on input, so nothing in it is judged.
 static MIRROR: ElementSpec = ElementSpec::new("mirror").unjudged();
 
-static TARGET: ElementSpec = ElementSpec::new("target").attributes(&[
-    attribute("dev", (0, 0, 3), Text).is(Disk(DiskField::TargetDev)),
-    attribute("bus", (0, 4, 3), Words(TargetBus::WORDS))
-        .is(Disk(DiskField::TargetBus))
-        .later(&[("nvme", (11, 5, 0), None)]),
-    attribute("tray", (0, 9, 11), Words(Tray::WORDS)).is(Disk(DiskField::Tray)),
-    attribute("removable", (1, 1, 3), ON_OFF).is(Disk(DiskField::Removable)),
-    attribute("rotation_rate", (7, 3, 0), Unsigned32)
-        .is(Disk(DiskField::RotationRate))
-        .qemu((2, 11, 0)),
-    attribute("dpofua", (11, 10, 0), ON_OFF).is(Disk(DiskField::DpoFua)),
-]);
+static TARGET: ElementSpec = ElementSpec::new("target").attributes(disk_attributes!("target"));
 
 static THROTTLE_FILTERS: ElementSpec = ElementSpec::new("throttlefilters")
     .needs(&[Need::Distinct("throttlefilter", "group")])
@@ -254,27 +177,18 @@ static THROTTLE_FILTER: ElementSpec = ElementSpec::new("throttlefilter")
 static READONLY: ElementSpec = ElementSpec::new("readonly");
 static SHAREABLE: ElementSpec = ElementSpec::new("shareable");
 static TRANSIENT: ElementSpec =
-    ElementSpec::new("transient").attributes(&[
-        attribute("shareBacking", (7, 4, 0), YES_NO).is(Disk(DiskField::ShareBacking))
-    ]);
+    ElementSpec::new("transient").attributes(disk_attributes!("transient"));
 
 static SERIAL: ElementSpec = ElementSpec::new("serial").content(Text);
 static WWN: ElementSpec = ElementSpec::new("wwn").content(Text);
 static VENDOR: ElementSpec = ElementSpec::new("vendor").content(Text);
 static PRODUCT: ElementSpec = ElementSpec::new("product").content(Text);
 
-static BOOT: ElementSpec = ElementSpec::new("boot").attributes(&[
-    attribute("order", (0, 8, 8), Positive32).is(Disk(DiskField::BootOrder)),
-    attribute("loadparm", (3, 5, 0), Text).is(Disk(DiskField::LoadParm)),
-]);
+static BOOT: ElementSpec = ElementSpec::new("boot").attributes(disk_attributes!("boot"));
 
-static ALIAS: ElementSpec =
-    ElementSpec::new("alias")
-        .attributes(&[attribute("name", (0, 7, 6), Text).is(Disk(DiskField::Alias))]);
+static ALIAS: ElementSpec = ElementSpec::new("alias").attributes(disk_attributes!("alias"));
 
-static DISK_ACPI: ElementSpec =
-    ElementSpec::new("acpi")
-        .attributes(&[attribute("index", (5, 6, 0), Unsigned32).is(Disk(DiskField::AcpiIndex))]);
+static DISK_ACPI: ElementSpec = ElementSpec::new("acpi").attributes(disk_attributes!("acpi"));
 
 /// libvirt `<address>`, all types together.
 pub(super) static ADDRESS: ElementSpec = ElementSpec::new("address")

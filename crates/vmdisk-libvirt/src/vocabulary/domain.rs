@@ -47,7 +47,7 @@ pub static DOMAIN: ElementSpec = ElementSpec::new("domain")
         child((1, 2, 8), &IOTHREADS).is(Domain(DomainField::IoThreads)),
         child((1, 2, 15), &IOTHREAD_IDS).is(Domain(DomainField::IoThreadIds)),
         child((8, 5, 0), &DEFAULT_IOTHREAD).is(Domain(DomainField::DefaultIoThread)),
-        other(&CPUTUNE),
+        other(&CPUTUNE).is(Domain(DomainField::CpuTune)),
         child((11, 2, 0), &THROTTLE_GROUPS).is(Domain(DomainField::ThrottleGroups)),
         other(&NUMATUNE),
         other(&RESOURCE),

@@ -13,9 +13,12 @@ mod domain;
 mod limits;
 mod moment;
 mod pool;
+mod rows;
 mod source;
 
+pub(crate) use controller::CONTROLLER_DRIVER;
 pub use controller::{CONTROLLER, SCSI_CONTROLLER};
+pub(crate) use disk::DRIVER;
 pub use disk::{BACKING_STORE, DISK, SOURCE_TYPES};
 pub use domain::{DEVICES, DOMAIN};
 pub(crate) use domain::{IOTHREAD, other_devices};
@@ -31,8 +34,7 @@ use vmdisk_model::{
     ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField,
 };
 
-/// The libvirt that first knew something: major, minor, micro.
-pub type Since = (u32, u32, u32);
+pub use vmdisk_fields::Since;
 
 /// A field of the model, without the number of the disk or controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +176,12 @@ impl AttributeSpec {
         })
     }
 
+    /// Says what it may say.
+    const fn value(mut self, value: Value) -> Self {
+        self.value = value;
+        self
+    }
+
     /// Says which field of the model the attribute is.
     const fn is(mut self, field: Field) -> Self {
         self.fields[if self.fields[0].is_none() { 0 } else { 1 }] = Some(field);
@@ -239,12 +247,6 @@ impl ChildSpec {
     /// Says which field of the model the element is.
     const fn is(mut self, field: Field) -> Self {
         self.fields[if self.fields[0].is_none() { 0 } else { 1 }] = Some(field);
-        self
-    }
-
-    /// Says which QEMU first did it.
-    const fn qemu(mut self, since: Since) -> Self {
-        self.qemu = Some(since);
         self
     }
 

@@ -2,15 +2,16 @@
 
 use vmdisk_model::{
     DiskField, EncryptionEngine, EncryptionFormat, ImageField, NetworkProtocol, NetworkTransport,
-    StartupPolicy, Switch, VolumeMode,
+    Switch, VolumeMode,
 };
 
 use super::Field::{Disk, Image};
 use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Uuid, Words};
 use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
+use super::rows::disk_attribute;
 use super::{ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
 
-/// What is known of a `<source>` in a disk of this type.
+/// What is known of a `<source>` in a disk of this type, or of the type that a misspelt word must stand for.
 pub fn source_of(source_type: &str) -> &'static ElementSpec {
     match source_type {
         "file" => &FILE,
@@ -22,7 +23,10 @@ pub fn source_of(source_type: &str) -> &'static ElementSpec {
         "vhostuser" => &VHOST_USER,
         "vhostvdpa" => &VHOST_VDPA,
         "ctl" => &CTL,
-        _ => &OF_UNKNOWN_TYPE,
+        _ => match vmdisk_source::nearest(source_type, SOURCE_TYPES.iter().copied()) {
+            Some(meant) => source_of(meant),
+            None => &OF_UNKNOWN_TYPE,
+        },
     }
 }
 
@@ -48,8 +52,7 @@ static FILE: ElementSpec = ElementSpec::new("source")
     .attributes(&[
         attribute("file", (0, 0, 3), Text).is(Image(ImageField::Path)),
         attribute("fdgroup", (9, 0, 0), Text).is(Image(ImageField::FdGroup)),
-        attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
-            .is(Disk(DiskField::StartupPolicy)),
+        disk_attribute(DiskField::StartupPolicy),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
     .children(LOCAL_CHILDREN);
@@ -58,8 +61,7 @@ static BLOCK: ElementSpec = ElementSpec::new("source")
     .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("dev", (0, 0, 3), Text).is(Image(ImageField::Path)),
-        attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
-            .is(Disk(DiskField::StartupPolicy)),
+        disk_attribute(DiskField::StartupPolicy),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
     .children(LOCAL_CHILDREN);
@@ -68,8 +70,7 @@ static DIR: ElementSpec = ElementSpec::new("source")
     .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("dir", (0, 7, 5), Text).is(Image(ImageField::Path)),
-        attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
-            .is(Disk(DiskField::StartupPolicy)),
+        disk_attribute(DiskField::StartupPolicy),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
     .children(COMMON_CHILDREN);
@@ -86,8 +87,7 @@ static NETWORK: ElementSpec = ElementSpec::new("source")
         attribute("tlsHostname", (8, 2, 0), Text)
             .is(Image(ImageField::TlsHostname))
             .qemu((7, 0, 0)),
-        attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
-            .is(Disk(DiskField::StartupPolicy)),
+        disk_attribute(DiskField::StartupPolicy),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
     .children(&[
@@ -117,8 +117,7 @@ static VOLUME: ElementSpec = ElementSpec::new("source")
         attribute("pool", (1, 0, 5), Text).is(Image(ImageField::Pool)),
         attribute("volume", (1, 0, 5), Text).is(Image(ImageField::Volume)),
         attribute("mode", (1, 1, 1), Words(VolumeMode::WORDS)).is(Image(ImageField::VolumeMode)),
-        attribute("startupPolicy", (0, 9, 7), Words(StartupPolicy::WORDS))
-            .is(Disk(DiskField::StartupPolicy)),
+        disk_attribute(DiskField::StartupPolicy),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
     .children(VOLUME_CHILDREN);
@@ -130,8 +129,7 @@ static NVME: ElementSpec = ElementSpec::new("source")
         attribute("managed", (6, 0, 0), YES_NO).is(Image(ImageField::Managed)),
         attribute("namespace", (6, 0, 0), AnyBase).is(Image(ImageField::Namespace)),
         // Read wherever it stands, and refused here.
-        attribute("startupPolicy", (6, 0, 0), Words(StartupPolicy::WORDS))
-            .is(Disk(DiskField::StartupPolicy)),
+        disk_attribute(DiskField::StartupPolicy),
         attribute("index", (6, 0, 0), Unsigned32),
     ])
     .children(&[
@@ -146,10 +144,9 @@ static VHOST_USER: ElementSpec = ElementSpec::new("source")
     .needs(&[Need::Distinct("seclabel", "model"), Need::Attribute("type")])
     .attributes(&[
         attribute("type", (7, 1, 0), Words(&["unix"])),
-        attribute("path", (7, 1, 0), Text).is(Disk(DiskField::SocketPath)),
+        disk_attribute(DiskField::SocketPath),
         // Read wherever it stands, and refused here.
-        attribute("startupPolicy", (7, 1, 0), Words(StartupPolicy::WORDS))
-            .is(Disk(DiskField::StartupPolicy)),
+        disk_attribute(DiskField::StartupPolicy),
         attribute("index", (7, 1, 0), Unsigned32),
     ])
     .children(&[
@@ -163,8 +160,7 @@ static VHOST_VDPA: ElementSpec = ElementSpec::new("source")
     .attributes(&[
         attribute("dev", (9, 8, 0), Text).is(Image(ImageField::Path)),
         // Read wherever it stands, and refused here.
-        attribute("startupPolicy", (9, 8, 0), Words(StartupPolicy::WORDS))
-            .is(Disk(DiskField::StartupPolicy)),
+        disk_attribute(DiskField::StartupPolicy),
         attribute("index", (9, 8, 0), Unsigned32),
     ])
     .children(COMMON_CHILDREN);

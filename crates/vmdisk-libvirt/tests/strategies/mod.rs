@@ -482,6 +482,7 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
                     controllers,
                     disks,
                     scsi_host_devices: Vec::new(),
+                    tuned_iothreads: Vec::new(),
                 }
             },
         )

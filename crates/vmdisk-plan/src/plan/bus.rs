@@ -14,7 +14,7 @@ use super::planner::{Chosen, Planner};
 use crate::spec::{BackendSpec, BusSpec, DeviceAccess, DiskSpec, MediaSpec};
 
 /// The bus of the model.
-const fn target_bus(bus: BusSpec) -> TargetBus {
+pub(super) const fn target_bus(bus: BusSpec) -> TargetBus {
     match bus {
         BusSpec::Virtio => TargetBus::Virtio,
         BusSpec::VirtioScsi | BusSpec::Scsi => TargetBus::Scsi,

@@ -1,10 +1,12 @@
 //! What QEMU or libvirt refuses whatever else is chosen, and what is taken over as asked.
 
+use vmdisk_fields as fields;
 use vmdisk_model::{
-    AioMode, Bytes, CacheMode, DetectZeroes, Device, DiskField, ErrorPolicy, FieldPath, Switch,
+    AioMode, Bytes, CacheMode, DetectZeroes, Device, DiskField, FieldPath, FieldValue, Fields,
+    Switch, TargetBus,
 };
 
-use super::bus::is_lun;
+use super::bus::{is_lun, target_bus};
 use super::planner::{Chosen, Planner};
 use crate::spec::{BackendSpec, BusSpec, DiskSpec, MediaSpec, SpecPath};
 
@@ -34,64 +36,26 @@ impl Planner<'_> {
 
     /// libvirt's list: `virDomainDiskVhostUserValidate`.
     fn refuse_on_vhost_user(&mut self, at: &SpecPath, spec: &DiskSpec, is_ours: bool) {
-        let DiskSpec {
-            backend: _,
-            bus,
-            target: _,
-            media,
-            cache,
-            io,
-            discard,
-            detect_zeroes,
-            copy_on_read,
-            discard_no_unref: _,
-            metadata_cache_size: _,
-            queues: _,
-            queue_size: _,
-            iothread,
-            logical_block_size,
-            physical_block_size,
-            discard_granularity,
-            error_policy,
-            read_error_policy,
-            serial,
-            wwn,
-            vendor,
-            product,
-            rotation_rate,
-            removable,
-            boot: _,
-            readonly,
-            shareable,
-            transient,
-            iotune,
-        } = spec;
-        let keys = [
-            ("bus", bus.is_some_and(|bus| bus != BusSpec::Virtio)),
-            ("media", media.is_some_and(|media| media != MediaSpec::Disk)),
+        let is_refused = |field: &&DiskField| {
+            let row = fields::disk(**field);
             // Of a daemon that is written too they are options of its nodes.
-            ("cache", cache.is_some() && !is_ours),
-            ("io", io.is_some() && !is_ours),
-            ("discard", discard.is_some() && !is_ours),
-            ("detect-zeroes", detect_zeroes.is_some() && !is_ours),
-            ("copy-on-read", copy_on_read.is_some()),
-            ("iothread", iothread.is_some()),
-            ("logical-block-size", logical_block_size.is_some()),
-            ("physical-block-size", physical_block_size.is_some()),
-            ("discard-granularity", discard_granularity.is_some()),
-            ("error-policy", error_policy.is_some()),
-            ("read-error-policy", read_error_policy.is_some()),
-            ("serial", serial.is_some()),
-            ("wwn", wwn.is_some()),
-            ("vendor", vendor.is_some()),
-            ("product", product.is_some()),
-            ("rotation-rate", rotation_rate.is_some()),
-            ("removable", removable.is_some()),
-            ("readonly", *readonly == Some(true)),
-            ("shareable", *shareable == Some(true)),
-            ("transient", *transient == Some(true)),
-            ("iotune", iotune.is_some()),
+            let is_the_daemons =
+                row.is_of_the_medium && !row.is_of_the_device || **field == DiskField::Cache;
+            let is_elsewhere = is_elsewhere(**field, TargetBus::Virtio);
+            let is_refused = row.is_refused_on_vhost_user || is_elsewhere.is_some();
+            is_refused && asks_for(spec, **field) && !(is_ours && is_the_daemons)
+        };
+        let mut keys = vec![
+            ("bus", spec.bus.is_some_and(|bus| bus != BusSpec::Virtio)),
+            (
+                "media",
+                spec.media.is_some_and(|media| media != MediaSpec::Disk),
+            ),
+            ("iothread", spec.iothread.is_some()),
+            ("iotune", spec.iotune.is_some()),
         ];
+        let fields = DiskSpec::FIELDS.iter().filter(is_refused);
+        keys.extend(fields.filter_map(|field| Some((fields::disk(*field).spec?, true))));
         self.refuse_keys(
             at,
             &keys,
@@ -186,29 +150,17 @@ impl Planner<'_> {
         let has_large_sectors =
             |size: Option<Bytes>| size.is_some_and(|size| size.0 > 512) && is_ata;
         let is_product_long = spec.product.as_ref().is_some_and(|text| text.len() > 16);
-        let keys = [
-            ("queues", spec.queues.is_some() && !is_virtio && !is_scsi),
-            ("queue-size", spec.queue_size.is_some() && !is_virtio),
+        let is_elsewhere = |field| is_elsewhere(field, target_bus(bus)).is_some();
+        let mut keys = vec![
+            ("product", is_product_long && is_scsi),
             (
                 "iothread",
                 spec.iothread.is_some() && !is_virtio && !is_scsi,
             ),
-            ("wwn", spec.wwn.is_some() && !is_scsi && bus != BusSpec::Ide),
-            ("vendor", spec.vendor.is_some() && !is_scsi),
             (
-                "product",
-                spec.product.is_some() && !is_scsi && !is_ata || is_product_long && is_scsi,
+                "iotune",
+                spec.iotune.is_some() && is_elsewhere(DiskField::Iotune),
             ),
-            (
-                "rotation-rate",
-                spec.rotation_rate.is_some() && !is_scsi && !is_ata,
-            ),
-            (
-                "removable",
-                spec.removable.is_some() && !is_scsi && bus != BusSpec::Usb,
-            ),
-            ("serial", spec.serial.is_some() && bus == BusSpec::Sd),
-            ("iotune", spec.iotune.is_some() && bus == BusSpec::Sd),
             (
                 "logical-block-size",
                 has_large_sectors(spec.logical_block_size),
@@ -218,6 +170,12 @@ impl Planner<'_> {
                 has_large_sectors(spec.discard_granularity),
             ),
         ];
+        let misplaced = DiskSpec::FIELDS.iter().filter(|field| {
+            // The queues of a SCSI disk are its controller's.
+            let is_the_controllers = **field == DiskField::Queues && is_scsi;
+            spec.has(**field) && is_elsewhere(**field) && !is_the_controllers
+        });
+        keys.extend(misplaced.filter_map(|field| Some((fields::disk(*field).spec?, true))));
         let why = format!("bus {bus} has no such");
         self.refuse_keys(at, &keys, &why);
         let is_disk = matches!(spec.media, None | Some(MediaSpec::Disk));
@@ -298,65 +256,74 @@ impl Planner<'_> {
 
     /// Takes over what is not chosen but only asked for.
     pub(crate) fn plan_as_asked(&mut self, index: usize, spec: &DiskSpec) {
-        let switch = |on: bool| if on { Switch::On } else { Switch::Off };
         let device = self.domain.disks[index].frontend.effective_device();
-        let at = |field| FieldPath::Disk(index, field);
-        self.note_asked::<DetectZeroes>(
-            at(DiskField::DetectZeroes),
-            "detect-zeroes",
-            spec.detect_zeroes,
-        );
-        self.note_asked(at(DiskField::CopyOnRead), "copy-on-read", spec.copy_on_read);
-        self.note_asked::<ErrorPolicy>(
-            at(DiskField::ErrorPolicy),
-            "error-policy",
-            spec.error_policy,
-        );
-        self.note_asked(
-            at(DiskField::ReadErrorPolicy),
-            "read-error-policy",
-            spec.read_error_policy,
-        );
-        self.note_asked(at(DiskField::Serial), "serial", spec.serial.as_ref());
-        self.note_asked(at(DiskField::Wwn), "wwn", spec.wwn.as_ref());
-        self.note_asked(at(DiskField::Vendor), "vendor", spec.vendor.as_ref());
-        self.note_asked(at(DiskField::Product), "product", spec.product.as_ref());
-        self.note_asked(
-            at(DiskField::RotationRate),
-            "rotation-rate",
-            spec.rotation_rate,
-        );
-        self.note_asked(at(DiskField::Removable), "removable", spec.removable);
-        self.note_asked(at(DiskField::BootOrder), "boot", spec.boot);
         let is_disk = matches!(device, Device::Disk | Device::Lun);
-        let readonly = self.decide(at(DiskField::ReadOnly), "readonly", spec.readonly, |_| {
-            let reason = spec.backend.only_read_because().filter(|_| is_disk)?;
-            Some(Chosen::by_default(true, reason))
-        });
-        self.note_asked(at(DiskField::Shareable), "shareable", spec.shareable);
-        self.note_asked(at(DiskField::Transient), "transient", spec.transient);
-        self.note_asked(
-            at(DiskField::Iotune),
-            "iotune",
-            spec.iotune.as_ref().map(|_| "as asked"),
-        );
-        let disk = self.disk(index);
-        let frontend = &mut disk.frontend;
-        frontend.error_policy = spec.error_policy;
-        frontend.read_error_policy = spec.read_error_policy;
-        frontend.serial.clone_from(&spec.serial);
-        frontend.wwn.clone_from(&spec.wwn);
-        frontend.vendor.clone_from(&spec.vendor);
-        frontend.product.clone_from(&spec.product);
-        frontend.rotation_rate = spec.rotation_rate;
-        frontend.removable = spec.removable.map(switch);
-        frontend.boot_order = spec.boot;
-        let backend = &mut disk.backend;
-        backend.detect_zeroes = spec.detect_zeroes;
-        backend.copy_on_read = spec.copy_on_read.map(switch);
-        backend.iotune = spec.iotune.as_ref().map(crate::spec::IotuneSpec::to_model);
-        backend.is_read_only = readonly == Some(true) || device == Device::Cdrom;
-        backend.is_shareable = spec.shareable == Some(true);
-        backend.is_transient = spec.transient == Some(true);
+        let at = |field| FieldPath::Disk(index, field);
+        for field in DiskSpec::FIELDS {
+            if *field == DiskField::ReadOnly {
+                let asked = spec.readonly;
+                let readonly = self.decide(at(*field), "readonly", asked, |_| {
+                    let reason = spec.backend.only_read_because().filter(|_| is_disk)?;
+                    Some(Chosen::by_default(true, reason))
+                });
+                self.disk(index).backend.is_read_only =
+                    readonly == Some(true) || device == Device::Cdrom;
+            } else if let (Some(value), Some(key)) = (spec.get(*field), fields::disk(*field).spec)
+                && !CHOSEN.contains(field)
+            {
+                self.note_asked(at(*field), key, Some(shown(&value)));
+                let disk = self.disk(index);
+                let value = field.kind().and_then(|kind| value.to_kind(kind));
+                if let (Some(slot), Some(value)) = (disk.field_mut(*field), value) {
+                    slot.set(value);
+                }
+            }
+        }
+        let iotune = spec.iotune.as_ref();
+        self.note_asked(at(DiskField::Iotune), "iotune", iotune.map(|_| "as asked"));
+        self.disk(index).backend.iotune = iotune.map(crate::spec::IotuneSpec::to_model);
     }
+}
+
+/// What is chosen where nobody asks, each by a function of its own.
+const CHOSEN: &[DiskField] = &[
+    DiskField::TargetDev,
+    DiskField::Cache,
+    DiskField::Aio,
+    DiskField::Discard,
+    DiskField::DiscardNoUnref,
+    DiskField::MetadataCacheSize,
+    DiskField::Queues,
+    DiskField::QueueSize,
+    DiskField::LogicalBlockSize,
+    DiskField::PhysicalBlockSize,
+    DiskField::DiscardGranularity,
+];
+
+/// A value in the words of a spec.
+fn shown(value: &FieldValue) -> String {
+    match value {
+        FieldValue::Switch(switch) => (*switch == Switch::On).to_string(),
+        FieldValue::Set
+        | FieldValue::Number(_)
+        | FieldValue::Count(_)
+        | FieldValue::Size(_)
+        | FieldValue::Text(_)
+        | FieldValue::Word(_)
+        | FieldValue::IoThread(_) => value.to_string(),
+    }
+}
+
+/// True if a spec sets a field to more than `false`, where that is what a disk without it has.
+fn asks_for(spec: &DiskSpec, field: DiskField) -> bool {
+    let value = spec.get(field);
+    let of_model = value.and_then(|value| value.to_kind(field.kind()?));
+    of_model.is_some()
+}
+
+/// Where a field of a hard disk would be right, if the newest libvirt refuses it on this bus.
+fn is_elsewhere(field: DiskField, bus: TargetBus) -> Option<&'static str> {
+    fields::disk(field)
+        .takers
+        .elsewhere(bus, Device::Disk, |_| None)
 }

@@ -2,7 +2,8 @@
 
 use schemars::{Schema, json_schema};
 use vmdisk_model::{
-    AioMode, Bytes, CacheMode, DetectZeroes, Device, Discard, ErrorPolicy, ReadErrorPolicy,
+    AioMode, Bytes, CacheMode, DetectZeroes, Device, Discard, DiskField, ErrorPolicy,
+    ReadErrorPolicy,
 };
 
 use super::backend::BackendSpec;
@@ -76,6 +77,38 @@ section! {
         iotune: Option<IotuneSpec> = "iotune",
     }
     unknown keys: explain_unknown_key;
+}
+
+vmdisk_model::fields! {
+    impl DiskField for DiskSpec {
+        target: TargetDev,
+        cache: Cache,
+        io: Aio,
+        discard: Discard,
+        detect_zeroes: DetectZeroes,
+        copy_on_read: CopyOnRead,
+        discard_no_unref: DiscardNoUnref,
+        metadata_cache_size: MetadataCacheSize,
+        queues: Queues,
+        queue_size: QueueSize,
+        logical_block_size: LogicalBlockSize,
+        physical_block_size: PhysicalBlockSize,
+        discard_granularity: DiscardGranularity,
+        error_policy: ErrorPolicy,
+        read_error_policy: ReadErrorPolicy,
+        serial: Serial,
+        wwn: Wwn,
+        vendor: Vendor,
+        product: Product,
+        rotation_rate: RotationRate,
+        removable: Removable,
+        boot: BootOrder,
+        readonly: ReadOnly,
+        shareable: Shareable,
+        transient: Transient;
+        // What is more than the value of one field of the disk.
+        without backend, bus, media, iothread, iotune
+    }
 }
 
 /// What a key in the wrong place, or from another tool, was meant to say.
@@ -245,5 +278,29 @@ impl SpecValue for IoThreadSpec {
                 { "type": "array", "items": number, "minItems": 1 }
             ]
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_that_of_the_table_of_fields() {
+        let keys = DiskSpec::keys();
+        let of_fields = vmdisk_fields::DISK_FIELDS
+            .iter()
+            .filter_map(|field| vmdisk_fields::disk(*field).spec);
+        let of_fields: Vec<&str> = of_fields.collect();
+        for key in &of_fields {
+            assert!(keys.contains(key), "{key}");
+        }
+        let backends = BackendSpec::KINDS;
+        for key in keys.iter().filter(|key| !backends.contains(key)) {
+            assert!(of_fields.contains(key), "{key}");
+        }
+        for field in DiskSpec::FIELDS {
+            assert!(vmdisk_fields::disk(*field).spec.is_some(), "{field:?}");
+        }
     }
 }

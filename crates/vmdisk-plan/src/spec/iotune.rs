@@ -1,6 +1,6 @@
 //! Throttling in a spec.
 
-use vmdisk_model::{Bytes, Iotune, IotuneLimits};
+use vmdisk_model::{Bytes, FieldKind, FieldType, FieldValue, Fields, Iotune, LimitField};
 
 use super::section::section;
 
@@ -51,90 +51,62 @@ section! {
     }
 }
 
+vmdisk_model::fields! {
+    impl LimitField for IotuneSpec {
+        total_bytes_sec: TotalBytes,
+        read_bytes_sec: ReadBytes,
+        write_bytes_sec: WriteBytes,
+        total_iops_sec: TotalIops,
+        read_iops_sec: ReadIops,
+        write_iops_sec: WriteIops,
+        total_bytes_sec_max: TotalBytesMax,
+        read_bytes_sec_max: ReadBytesMax,
+        write_bytes_sec_max: WriteBytesMax,
+        total_iops_sec_max: TotalIopsMax,
+        read_iops_sec_max: ReadIopsMax,
+        write_iops_sec_max: WriteIopsMax,
+        size_iops_sec: SizeIops,
+        group_name: Group,
+        total_bytes_sec_max_length: TotalBytesMaxLength,
+        read_bytes_sec_max_length: ReadBytesMaxLength,
+        write_bytes_sec_max_length: WriteBytesMaxLength,
+        total_iops_sec_max_length: TotalIopsMaxLength,
+        read_iops_sec_max_length: ReadIopsMaxLength,
+        write_iops_sec_max_length: WriteIopsMaxLength
+    }
+}
+
 impl IotuneSpec {
     /// The same limits in the model.
     pub fn to_model(&self) -> Iotune {
-        let IotuneSpec {
-            total_bytes_sec,
-            read_bytes_sec,
-            write_bytes_sec,
-            total_bytes_sec_max,
-            read_bytes_sec_max,
-            write_bytes_sec_max,
-            total_bytes_sec_max_length,
-            read_bytes_sec_max_length,
-            write_bytes_sec_max_length,
-            total_iops_sec,
-            read_iops_sec,
-            write_iops_sec,
-            total_iops_sec_max,
-            read_iops_sec_max,
-            write_iops_sec_max,
-            total_iops_sec_max_length,
-            read_iops_sec_max_length,
-            write_iops_sec_max_length,
-            size_iops_sec,
-            group_name,
-        } = self;
-        let plain = |size: &Option<Bytes>| size.map(|size| size.0);
-        Iotune {
-            bytes: IotuneLimits {
-                total: plain(total_bytes_sec),
-                read: plain(read_bytes_sec),
-                write: plain(write_bytes_sec),
-                total_max: plain(total_bytes_sec_max),
-                read_max: plain(read_bytes_sec_max),
-                write_max: plain(write_bytes_sec_max),
-                total_max_length: *total_bytes_sec_max_length,
-                read_max_length: *read_bytes_sec_max_length,
-                write_max_length: *write_bytes_sec_max_length,
-            },
-            iops: IotuneLimits {
-                total: *total_iops_sec,
-                read: *read_iops_sec,
-                write: *write_iops_sec,
-                total_max: *total_iops_sec_max,
-                read_max: *read_iops_sec_max,
-                write_max: *write_iops_sec_max,
-                total_max_length: *total_iops_sec_max_length,
-                read_max_length: *read_iops_sec_max_length,
-                write_max_length: *write_iops_sec_max_length,
-            },
-            size_iops: plain(size_iops_sec),
-            group: group_name.clone(),
+        let mut iotune = Iotune {
+            group: self.group_name.clone(),
+            ..Iotune::default()
+        };
+        for (field, limit) in iotune.limits_mut() {
+            let value = self
+                .get(field)
+                .and_then(|value| value.to_kind(FieldKind::Count));
+            if let Some(value) = value {
+                limit.set(value);
+            }
         }
+        iotune
     }
 
     /// The limits of the model in the words of a spec.
     pub fn of_model(iotune: &Iotune) -> Self {
-        let Iotune {
-            bytes,
-            iops,
-            size_iops,
-            group,
-        } = iotune;
-        let sized = |size: Option<u64>| size.map(Bytes);
-        IotuneSpec {
-            total_bytes_sec: sized(bytes.total),
-            read_bytes_sec: sized(bytes.read),
-            write_bytes_sec: sized(bytes.write),
-            total_bytes_sec_max: sized(bytes.total_max),
-            read_bytes_sec_max: sized(bytes.read_max),
-            write_bytes_sec_max: sized(bytes.write_max),
-            total_bytes_sec_max_length: bytes.total_max_length,
-            read_bytes_sec_max_length: bytes.read_max_length,
-            write_bytes_sec_max_length: bytes.write_max_length,
-            total_iops_sec: iops.total,
-            read_iops_sec: iops.read,
-            write_iops_sec: iops.write,
-            total_iops_sec_max: iops.total_max,
-            read_iops_sec_max: iops.read_max,
-            write_iops_sec_max: iops.write_max,
-            total_iops_sec_max_length: iops.total_max_length,
-            read_iops_sec_max_length: iops.read_max_length,
-            write_iops_sec_max_length: iops.write_max_length,
-            size_iops_sec: sized(*size_iops),
-            group_name: group.clone(),
+        let mut spec = IotuneSpec {
+            group_name: iotune.group.clone(),
+            ..IotuneSpec::default()
+        };
+        for (field, limit) in iotune.limits() {
+            if let (Some(slot), Some(limit)) = (spec.field_mut(field), limit)
+                && let Some(value) = FieldValue::Count(limit).to_kind(slot.kind())
+            {
+                slot.set(value);
+            }
         }
+        spec
     }
 }

@@ -1,10 +1,11 @@
 //! From a guest that exists to the spec that asks for the same disks.
 
+use vmdisk_fields::{DISK_FIELDS, Label, disk as disk_row};
 use vmdisk_model::{
-    Address, AioMode, Backend, BackendSource, Backing, BootDevice, Device, Discard, Disk,
-    DiskField, Domain, DomainField, DomainType, DriveAddress, FieldPath, Format, Frontend,
-    FrontendKind, HostStorage, Image, ImageField, MemoryBacking, Protocol, Scope, Statistics,
-    Switch, TargetBus, VhostUserSocket, VirtioOptions,
+    Address, AioMode, BackendSource, Backing, BootDevice, Device, Discard, Disk, DiskField, Domain,
+    DomainField, DomainType, DriveAddress, FieldPath, Fields, Format, Frontend, FrontendKind,
+    HostStorage, Image, ImageField, MemoryBacking, Protocol, Scope, Switch, TargetBus,
+    VhostUserSocket,
 };
 
 use super::of_network::network_of;
@@ -34,16 +35,6 @@ impl Report {
     pub(super) fn leave(&mut self, at: FieldPath, what: impl Into<String>, is_grave: bool) {
         let what = what.into();
         self.0.push(NotCarried { at, what, is_grave });
-    }
-
-    /// Notes the fields of a disk that are set and that no spec has.
-    fn leave_set(&mut self, disk: usize, fields: &[(DiskField, bool)]) {
-        for (field, is_set) in fields {
-            if *is_set {
-                let what = format!("`{}`", field.label());
-                self.leave(FieldPath::Disk(disk, *field), what, false);
-            }
-        }
     }
 }
 
@@ -133,6 +124,7 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
         controllers,
         disks: _,
         scsi_host_devices: _, // no disks
+        tuned_iothreads: _,   // in `<cputune>`, of which nothing else is read
     } = domain;
     let at = FieldPath::Domain;
     let guest_type = match domain_type {
@@ -291,13 +283,14 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
         Device::Floppy => Some(MediaSpec::Floppy),
     };
     spec.iothread = iothread_of(domain, disk);
-    frontend_of(nth, frontend, &mut spec, report);
-    modes_of(nth, backend, &mut spec, report);
+    fields_of(nth, disk, &mut spec, report);
     if is_networked && spec.io.take().is_some() {
         let what = "`io`, which acts on files and devices only,";
         report.leave(at(DiskField::Aio), what, false);
     }
-    if !is_served {
+    if is_served {
+        spec.cache = None;
+    } else {
         // What nobody wrote is what a plan would choose otherwise.
         spec.cache = Some(backend.effective_cache());
         if device == Device::Disk {
@@ -308,98 +301,44 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
     Some(spec)
 }
 
-fn frontend_of(nth: usize, frontend: &Frontend, spec: &mut DiskSpec, report: &mut Report) {
-    let Frontend {
-        device: _, // in the spec's medium, or the device's access
-        target,
-        bus: _, // with the backend
-        model,
-        rawio,
-        sgio,
-        ioeventfd,
-        event_idx,
-        virtio,
-        statistics,
-        queues,
-        queue_size,
-        iothread: _, // by `iothread_of`, which also looks at the controller
-        iothread_mapping,
-        geometry,
-        logical_block_size,
-        physical_block_size,
-        discard_granularity,
-        error_policy,
-        read_error_policy,
-        serial,
-        wwn,
-        vendor,
-        product,
-        rotation_rate,
-        removable,
-        tray,
-        dpofua,
-        boot_order,
-        loadparm,
-        address,
-        alias,
-        acpi_index,
-    } = frontend;
-    let VirtioOptions {
-        iommu,
-        ats,
-        packed,
-        page_per_vq,
-    } = virtio;
-    let size = |size: &Option<u32>| size.map(|size| vmdisk_model::Bytes(size.into()));
-    spec.target.clone_from(target);
-    (spec.queues, spec.queue_size) = (*queues, *queue_size);
-    if iothread_mapping.iter().any(|row| !row.queues.is_empty()) {
-        let what = "which queue runs in which iothread";
-        report.leave(
-            FieldPath::Disk(nth, DiskField::IoThreadMapping),
-            what,
-            false,
-        );
+/// What a spec has a key for, and what it has none for.
+fn fields_of(nth: usize, disk: &Disk, spec: &mut DiskSpec, report: &mut Report) {
+    let Disk { frontend, backend } = disk;
+    let mut rows = frontend.iothread_mapping.iter();
+    if rows.any(|row| !row.queues.is_empty()) {
+        let at = FieldPath::Disk(nth, DiskField::IoThreadMapping);
+        report.leave(at, "which queue runs in which iothread", false);
     }
-    spec.logical_block_size = size(logical_block_size);
-    spec.physical_block_size = size(physical_block_size);
-    spec.discard_granularity = size(discard_granularity);
-    (spec.error_policy, spec.read_error_policy) = (*error_policy, *read_error_policy);
-    spec.serial.clone_from(serial);
-    spec.wwn.clone_from(wwn);
-    spec.vendor.clone_from(vendor);
-    spec.product.clone_from(product);
-    spec.rotation_rate = *rotation_rate;
-    spec.removable = removable.map(|switch| switch == Switch::On);
-    spec.boot = *boot_order;
-    report.leave_set(
-        nth,
-        &[
-            (DiskField::Model, model.is_some()),
-            (DiskField::RawIo, rawio.is_some()),
-            (DiskField::Sgio, sgio.is_some()),
-            (DiskField::IoEventFd, ioeventfd.is_some()),
-            (DiskField::EventIdx, event_idx.is_some()),
-            (DiskField::Iommu, iommu.is_some()),
-            (DiskField::Ats, ats.is_some()),
-            (DiskField::Packed, packed.is_some()),
-            (DiskField::PagePerVq, page_per_vq.is_some()),
-            (DiskField::Statistics, *statistics != Statistics::default()),
-            (DiskField::Geometry, geometry.is_some()),
-            (DiskField::Tray, tray.is_some()),
-            (DiskField::DpoFua, dpofua.is_some()),
-            (DiskField::LoadParm, loadparm.is_some()),
-            (DiskField::Address, is_placed(frontend, address.as_ref())),
-            (DiskField::Alias, alias.is_some()),
-            (DiskField::AcpiIndex, acpi_index.is_some()),
-        ],
-    );
+    spec.iotune = backend.iotune.as_ref().map(IotuneSpec::of_model);
+    for field in DISK_FIELDS {
+        if let (Some(slot), Some(value)) = (spec.field_mut(*field), disk.get(*field))
+            && let Some(value) = value.to_kind(slot.kind())
+        {
+            slot.set(value);
+        }
+        let is_told_elsewhere = matches!(
+            field,
+            // With the backend, above, or with the geometry.
+            DiskField::Source
+                | DiskField::ConfigWce
+                | DiskField::IoThreadMapping
+                | DiskField::GeometryTranslation
+        );
+        let is_usual = *field == DiskField::Address && !is_placed(frontend);
+        if disk.has(*field) && disk_row(*field).spec.is_none() && !is_told_elsewhere && !is_usual {
+            report.leave(
+                FieldPath::Disk(nth, *field),
+                format!("`{}`", field.label()),
+                false,
+            );
+        }
+    }
 }
 
 /// True if a disk is somewhere else than where libvirt puts it by its target's name.
-fn is_placed(frontend: &Frontend, address: Option<&Address>) -> bool {
+fn is_placed(frontend: &Frontend) -> bool {
     let target = frontend.target.as_deref().unwrap_or_default();
-    match address {
+    match &frontend.address {
         Some(Address::Drive(place)) => {
             DriveAddress::of_target(frontend.effective_bus(), target) != Some(*place)
         }
@@ -416,46 +355,6 @@ fn is_placed(frontend: &Frontend, address: Option<&Address>) -> bool {
     }
 }
 
-fn modes_of(nth: usize, backend: &Backend, spec: &mut DiskSpec, report: &mut Report) {
-    let Backend {
-        source: _, // with the backend
-        cache: _,  // as it comes out
-        aio,
-        discard,
-        detect_zeroes,
-        copy_on_read,
-        discard_no_unref,
-        metadata_cache_size,
-        iotune,
-        throttle_filters,
-        snapshot,
-        is_read_only,
-        is_shareable,
-        is_transient,
-        share_backing,
-        startup_policy,
-    } = backend;
-    let is_on = |switch: &Option<Switch>| switch.map(|switch| switch == Switch::On);
-    (spec.io, spec.discard) = (*aio, *discard);
-    spec.detect_zeroes = *detect_zeroes;
-    spec.copy_on_read = is_on(copy_on_read);
-    spec.discard_no_unref = is_on(discard_no_unref);
-    spec.metadata_cache_size = *metadata_cache_size;
-    spec.iotune = iotune.as_ref().map(IotuneSpec::of_model);
-    spec.readonly = is_read_only.then_some(true);
-    spec.shareable = is_shareable.then_some(true);
-    spec.transient = is_transient.then_some(true);
-    report.leave_set(
-        nth,
-        &[
-            (DiskField::ThrottleFilters, !throttle_filters.is_empty()),
-            (DiskField::Snapshot, snapshot.is_some()),
-            (DiskField::ShareBacking, share_backing.is_some()),
-            (DiskField::StartupPolicy, startup_policy.is_some()),
-        ],
-    );
-}
-
 /// What a disk is made of; `None` if no spec can say it.
 fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpec> {
     let image = match &disk.backend.source {
@@ -469,10 +368,10 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
                 served,
             } = socket;
             // A spec has it off, which is what keeps the guest's flushes.
-            report.leave_set(
-                nth,
-                &[(DiskField::ConfigWce, *config_wce == Some(Switch::On))],
-            );
+            if *config_wce == Some(Switch::On) {
+                let what = format!("`{}`", DiskField::ConfigWce.label());
+                report.leave(FieldPath::Disk(nth, DiskField::ConfigWce), what, false);
+            }
             let serves = served.as_deref().and_then(served_of);
             if served.is_some() && serves.is_none() {
                 let at = FieldPath::Disk(nth, DiskField::Source);

@@ -14,9 +14,10 @@ mod read_protocol;
 mod url;
 
 use vmdisk_facts::Capability;
+use vmdisk_fields::{self as fields, DISK_FIELDS};
 use vmdisk_model::{
     Backend, BackendSource, CacheSwitches, DetectZeroes, Device, Discard, Disk, DiskField,
-    FieldPath, Image, Switch,
+    FieldPath, Fields, Image, Switch,
 };
 
 pub(crate) use image::Layer;
@@ -219,25 +220,6 @@ impl<'a> Writer<'a> {
     }
 
     fn empty_drive(&mut self, nth: usize, disk: &Disk) {
-        let Backend {
-            source: _,
-            // The device's `write-cache`.
-            cache: _,
-            aio,
-            discard,
-            detect_zeroes,
-            copy_on_read,
-            discard_no_unref,
-            metadata_cache_size,
-            iotune,
-            throttle_filters,
-            snapshot: _,
-            is_read_only: _,
-            is_shareable: _,
-            is_transient: _,
-            share_backing: _,
-            startup_policy: _,
-        } = &disk.backend;
         let at = |field| FieldPath::Disk(nth, field);
         match disk.frontend.effective_device() {
             Device::Cdrom | Device::Floppy => {}
@@ -249,19 +231,10 @@ impl<'a> Writer<'a> {
                 );
             }
         }
-        for (field, is_set) in [
-            (DiskField::Aio, aio.is_some()),
-            (DiskField::Discard, discard.is_some()),
-            (DiskField::DetectZeroes, detect_zeroes.is_some()),
-            (DiskField::CopyOnRead, copy_on_read.is_some()),
-            (DiskField::DiscardNoUnref, discard_no_unref.is_some()),
-            (DiskField::MetadataCacheSize, metadata_cache_size.is_some()),
-            (DiskField::Iotune, iotune.is_some()),
-            (DiskField::ThrottleFilters, !throttle_filters.is_empty()),
-        ] {
-            if is_set {
+        for field in DISK_FIELDS {
+            if fields::disk(*field).is_of_the_medium && disk.has(*field) {
                 self.leave_out(
-                    at(field),
+                    at(*field),
                     "it belongs to the medium, and the drive is empty",
                 );
             }

@@ -197,8 +197,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         backend: &mut Backend,
         throttles: &mut Vec<(usize, &'a Property, bool)>,
     ) -> bool {
-        // No graph has more nodes than there are; a ring would have no end.
-        for _ in 0..=self.index.options().len() {
+        // A ring would have no end.
+        for _ in 0..=self.index.options().len().min(crate::names::DEEPEST) {
             match node.view.peek("driver").map(|driver| driver.value.as_str()) {
                 Some("throttle") => {
                     let name = node.view.peek("node-name");
@@ -224,6 +224,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                     }
                 }
                 Some(_) | None => return true,
+            }
+            if !self.notes.count_node(nth, node.option) {
+                return false;
             }
             for key in [
                 "driver",
@@ -316,6 +319,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                     span,
                     "the backing images have no end",
                 );
+                below = Below::Unspecified;
+                break;
+            }
+            if !self.notes.count_node(chain.nth, node.option) {
                 below = Below::Unspecified;
                 break;
             }

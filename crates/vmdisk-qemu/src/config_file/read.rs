@@ -3,10 +3,12 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use vmdisk_source::{Span, nearest};
+use vmdisk_source::Span;
 
 use super::{GROUPS, LONGEST_LINE, LONGEST_NAME, option_of};
-use crate::syntax::option::{Fault, WrittenOption};
+use crate::failure::ReadFailure;
+use crate::limits::{MAX_OPTIONS, MAX_PROPERTIES_OF_OPTION, Suggestions, exceeded};
+use crate::syntax::option::{Fault, OptionList, WrittenOption};
 use crate::syntax::properties::{Kind, Properties, Property, Syntax};
 use crate::syntax::text::Text;
 
@@ -128,26 +130,31 @@ struct Group {
 }
 
 /// The groups of a file as the options that they stand for, and what QEMU refuses to read.
-pub(crate) fn options(file: &str, range: Span) -> (Vec<WrittenOption>, Vec<Fault>) {
+pub(crate) fn options(
+    file: &str,
+    range: Span,
+) -> Result<(Vec<WrittenOption>, Vec<Fault>), ReadFailure> {
     let mut reader = GroupReader {
         file,
-        options: Vec::new(),
+        options: OptionList::default(),
         faults: Vec::new(),
+        suggestions: Suggestions::default(),
         group: None,
     };
     let mut start = range.start;
     for line in file[range.start..range.end].split_inclusive('\n') {
-        reader.line(start, line);
+        reader.line(start, line)?;
         start += line.len();
     }
-    reader.finish_group();
-    (reader.options, reader.faults)
+    reader.finish_group()?;
+    Ok((reader.options.into_options(), reader.faults))
 }
 
 struct GroupReader<'f> {
     file: &'f str,
-    options: Vec<WrittenOption>,
+    options: OptionList,
     faults: Vec<Fault>,
+    suggestions: Suggestions,
     group: Option<Group>,
 }
 
@@ -166,7 +173,7 @@ impl GroupReader<'_> {
         text
     }
 
-    fn line(&mut self, start: usize, whole: &str) {
+    fn line(&mut self, start: usize, whole: &str) -> Result<(), ReadFailure> {
         let line = whole.strip_suffix('\n').unwrap_or(whole);
         let at = |range: &Range<usize>| Span::new(start + range.start, start + range.end);
         let body = Span::new(start, start + line.trim_end_matches('\r').len());
@@ -178,13 +185,16 @@ impl GroupReader<'_> {
                 "a shorter value, or a command line instead of this file",
             );
         }
+        if self.faults.len() > MAX_OPTIONS {
+            return Err(exceeded(body, "the file", "mistakes", MAX_OPTIONS));
+        }
         if line.is_empty() || line.starts_with('#') {
-            return;
+            return Ok(());
         }
         if let Some(header) = header(line) {
-            self.finish_group();
+            self.finish_group()?;
             self.begin_group(body, header.id.as_ref().map(at), at(&header.group));
-            return;
+            return Ok(());
         }
         let Some(pair) = pair(line) else {
             // The first word is a key to QEMU whatever follows it.
@@ -195,7 +205,7 @@ impl GroupReader<'_> {
             };
             let help = "write `key = \"value\"` with spaces around the sign, a group in brackets, or a comment from the first column on";
             self.fault(body, message, help);
-            return;
+            return Ok(());
         };
         if !pair.is_closed {
             let help = "close it; no value has a quote or a line end in it";
@@ -221,12 +231,17 @@ impl GroupReader<'_> {
         let Some(group) = &mut self.group else {
             let help = "write the group in brackets in front of it";
             self.fault(body, "QEMU ends here with `no group defined`", help);
-            return;
+            return Ok(());
         };
+        if group.list.len() == MAX_PROPERTIES_OF_OPTION {
+            let limit = MAX_PROPERTIES_OF_OPTION;
+            return Err(exceeded(key, "a group", "keys", limit));
+        }
         group.list.push(property);
         group.span.end = body.end;
         group.end = start + whole.len();
         group.is_cut = !whole.ends_with('\n');
+        Ok(())
     }
 
     fn begin_group(&mut self, line: Span, id: Option<Span>, name: Span) {
@@ -236,10 +251,10 @@ impl GroupReader<'_> {
                 "QEMU ends here with `There is no option group '{}'`",
                 text.as_str()
             );
-            let help = match (
-                text.as_str(),
-                nearest(text.as_str(), GROUPS.iter().copied()),
-            ) {
+            let near = self
+                .suggestions
+                .nearest(text.as_str(), GROUPS.iter().copied());
+            let help = match (text.as_str(), near) {
                 ("blockdev", _) => {
                     "write the nodes as one [drive] with keys such as `file.filename`".to_owned()
                 }
@@ -272,9 +287,9 @@ impl GroupReader<'_> {
         });
     }
 
-    fn finish_group(&mut self) {
+    fn finish_group(&mut self) -> Result<(), ReadFailure> {
         let Some(group) = self.group.take() else {
-            return;
+            return Ok(());
         };
         let Group {
             name,
@@ -288,7 +303,7 @@ impl GroupReader<'_> {
             span,
             properties: Some(Properties::new(list, Syntax::Lines { end, is_cut })),
             text: None,
-        });
+        })
     }
 }
 
@@ -300,7 +315,7 @@ mod tests {
 
     #[test]
     fn groups_become_options_with_their_places() {
-        let (options, faults) = options(GUEST, Span::new(0, GUEST.len()));
+        let (options, faults) = options(GUEST, Span::new(0, GUEST.len())).unwrap();
         assert_eq!(faults, []);
         let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
         assert_eq!(names, ["machine", "drive"]);
@@ -327,7 +342,7 @@ mod tests {
             ("[device]\n driver = \"x\n", "not closed"),
             (&format!("[device]\n{long}"), "of which QEMU reads"),
         ] {
-            let (_, faults) = options(text, Span::new(0, text.len()));
+            let (_, faults) = options(text, Span::new(0, text.len())).unwrap();
             assert_eq!(faults.len(), 1, "{text}: {faults:?}");
             assert!(faults[0].message.contains(fault), "{text}: {faults:?}");
         }

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use vmdisk_fields::DeviceModel;
 use vmdisk_model::{
     Address, CcwAddress, ControllerType, DiskField, DriveAddress, FieldPath, Frontend, PciAddress,
     ScsiControllerModel, Switch, TargetBus, UsbAddress,
 };
 
 use super::driver::DiskDriver;
-use super::property::DeviceModel;
 use crate::board::Board;
 use crate::index::Index;
 use crate::notes::Notes;

@@ -1,11 +1,13 @@
 //! Reads `-drive` and its short forms: `-hda` to `-hdd`, `-cdrom`, `-fda`, and a bare file name.
 
+use vmdisk_fields::disk;
 use vmdisk_model::{
-    Address, BackendSource, CacheMode, ControllerType, Device, Disk, DiskField, ErrorPolicy,
-    FieldPath, Frontend, ReadErrorPolicy, Switch, TargetBus,
+    Address, BackendSource, CacheMode, ControllerType, Device, Disk, DiskField, FieldPath, Fields,
+    Frontend, Switch, TargetBus,
 };
 
 use super::read::DiskReader;
+use super::read_value::read_value;
 use crate::blockdev::nodes::Nodes;
 use crate::board::Board;
 use crate::index::NodeAt;
@@ -70,30 +72,18 @@ impl<'a> DiskReader<'_, 'a> {
     fn read_drive_frontend(
         &mut self,
         nth: usize,
-        properties: &Properties,
+        properties: &'a Properties,
         frontend: &mut Frontend,
     ) {
-        let at = |field| FieldPath::Disk(nth, field);
-        if let Some(property) = properties.get("werror") {
-            let read = |word: &str| match word {
-                "enospc" => Some(ErrorPolicy::Enospace),
-                "enospace" => None,
-                other => ErrorPolicy::from_wire(other),
-            };
-            let words = ["stop", "report", "ignore", "enospc"];
-            frontend.error_policy =
-                self.notes
-                    .word(at(DiskField::ErrorPolicy), property, &words, read);
-        }
-        if let Some(property) = properties.get("rerror") {
-            let at = at(DiskField::ReadErrorPolicy);
-            let read = ReadErrorPolicy::from_wire;
-            frontend.read_error_policy =
-                self.notes.word(at, property, ReadErrorPolicy::WORDS, read);
-        }
-        if let Some(property) = properties.get("serial") {
-            self.notes.record(at(DiskField::Serial), property);
-            frontend.serial = Some(property.value.as_str().to_owned());
+        for (key, field) in [
+            ("werror", DiskField::ErrorPolicy),
+            ("rerror", DiskField::ReadErrorPolicy),
+            ("serial", DiskField::Serial),
+        ] {
+            if let (Some(property), Some(slot)) = (properties.get(key), frontend.field_mut(field)) {
+                let at = FieldPath::Disk(nth, field);
+                read_value(at, property, disk(field), slot, self.iothreads, self.notes);
+            }
         }
     }
 

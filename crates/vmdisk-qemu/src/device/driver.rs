@@ -1,8 +1,7 @@
 //! What the name of a driver says about a disk.
 
+use vmdisk_fields::DeviceModel;
 use vmdisk_model::{Device, TargetBus, VirtioModel};
-
-use super::property::DeviceModel;
 
 /// What the name of a driver says about a disk.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,9 @@
 //! Floppy drives and their controller.
 
+use vmdisk_fields::DeviceModel;
 use vmdisk_model::{Address, ControllerType, Disk, DiskField, FieldPath, Frontend, TargetBus};
 
 use super::DiskDevice;
-use super::property::DeviceModel;
 use crate::argument::QemuOption;
 use crate::board::Board;
 use crate::index::Index;

@@ -1,9 +1,9 @@
 //! IDE and SATA disks, and AHCI controllers.
 
+use vmdisk_fields::DeviceModel;
 use vmdisk_model::{Controller, ControllerField, ControllerType, Device, DiskField, TargetBus};
 
 use super::DiskDevice;
-use super::property::DeviceModel;
 use crate::board::Board;
 use crate::json::JsonObject;
 use crate::options::Style;

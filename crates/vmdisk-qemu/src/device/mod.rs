@@ -9,6 +9,7 @@ pub(crate) mod nvme;
 pub(crate) mod property;
 pub(crate) mod read;
 pub(crate) mod read_controller;
+mod read_value;
 pub(crate) mod scsi;
 pub(crate) mod sd;
 mod target_name;
@@ -19,9 +20,10 @@ mod virtio_blk;
 
 use std::collections::{HashMap, HashSet};
 
+use vmdisk_fields::{self as fields, CONTROLLER_FIELDS};
 use vmdisk_model::{
-    BackendSource, Controller, ControllerField, ControllerType, Device, Disk, DiskField,
-    DriveAddress, FieldPath, ScsiControllerModel, TargetBus, VirtioOptions, target_number,
+    BackendSource, Controller, ControllerType, Device, Disk, DiskField, DriveAddress, FieldPath,
+    Fields, ScsiControllerModel, TargetBus, target_number,
 };
 
 use crate::json::JsonObject;
@@ -106,58 +108,16 @@ impl Writer<'_> {
 
     /// Notes options that only virtio-scsi controllers have on one that is none.
     fn refuse_foreign_options(&mut self, planned: &PlannedController, controller: &Controller) {
-        let Controller {
-            controller_type,
-            index: _,
-            scsi_model: _,
-            // Of the others only USB controllers have models that differ here.
-            other_model: _,
-            queues,
-            cmd_per_lun,
-            max_sectors,
-            ioeventfd,
-            virtio,
-            iothread,
-            iothread_mapping,
-            // Of USB controllers.
-            ports: _,
-            start_port: _,
-            // Of NVMe controllers.
-            serial: _,
-            address: _,
-            alias: _,
-            acpi_index: _,
-        } = controller;
-        let VirtioOptions {
-            iommu,
-            ats,
-            packed,
-            page_per_vq,
-        } = virtio;
-        if *controller_type == ControllerType::Scsi && planned.scsi_model.is_virtio() {
+        if controller.controller_type == ControllerType::Scsi && planned.scsi_model.is_virtio() {
             return;
         }
         let FieldPath::Controller(nth, _) = planned.origin else {
             return;
         };
-        for (field, is_set) in [
-            (ControllerField::Queues, queues.is_some()),
-            (ControllerField::CmdPerLun, cmd_per_lun.is_some()),
-            (ControllerField::MaxSectors, max_sectors.is_some()),
-            (ControllerField::IoEventFd, ioeventfd.is_some()),
-            (ControllerField::Iommu, iommu.is_some()),
-            (ControllerField::Ats, ats.is_some()),
-            (ControllerField::Packed, packed.is_some()),
-            (ControllerField::PagePerVq, page_per_vq.is_some()),
-            (ControllerField::IoThread, iothread.is_some()),
-            (
-                ControllerField::IoThreadMapping,
-                !iothread_mapping.is_empty(),
-            ),
-        ] {
-            if is_set {
+        for field in CONTROLLER_FIELDS {
+            if fields::controller(*field).virtio_scsi.is_some() && controller.has(*field) {
                 self.problem(
-                    FieldPath::Controller(nth, field),
+                    FieldPath::Controller(nth, *field),
                     "only virtio-scsi controllers have this option",
                 );
             }

@@ -1,10 +1,10 @@
 //! Emulated NVMe controllers, and the namespaces that are their disks.
 
 use vmdisk_facts::Capability;
+use vmdisk_fields::DeviceModel;
 use vmdisk_model::{Controller, ControllerField, ControllerType, DiskField, FieldPath};
 
 use super::DiskDevice;
-use super::property::DeviceModel;
 use crate::json::JsonObject;
 use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;

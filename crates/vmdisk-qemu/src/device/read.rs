@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 
+use vmdisk_fields::{DISK_FIELDS, DeviceModel, Spelling, disk};
 use vmdisk_model::{
-    BackendSource, Device, Disk, DiskField, ErrorPolicy, FieldPath, Frontend, Geometry,
-    GeometryTranslation, ReadErrorPolicy, Switch, VhostUserSocket, VirtioOptions,
+    BackendSource, Device, Disk, DiskField, FieldKind, FieldPath, Fields, Frontend, Geometry,
+    GeometryTranslation, Switch, VhostUserSocket,
 };
 use vmdisk_source::ProblemKind;
 
 use super::buses::Buses;
 use super::driver::{DiskDriver, disk_driver};
-use super::property::{DeviceModel, Spelling};
+use super::read_value::read_value;
 use super::target_name::TargetNames;
 use crate::blockdev::nodes::Nodes;
 use crate::blockdev::read::NodeReader;
@@ -163,7 +164,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         if !is_open(name) {
             let at = FieldPath::Disk(nth, DiskField::Source);
             let message = format!("no node and no -drive is called `{name}`");
-            let near = vmdisk_source::nearest(name, self.index.drive_names());
+            let near = self.notes.nearest(name, self.index.drive_names());
             let span = drive.span;
             let problem = self
                 .notes
@@ -233,7 +234,6 @@ impl<'r, 'a> DiskReader<'r, 'a> {
     }
 
     /// The properties of a disk, by the names that its model has for them.
-    #[allow(clippy::too_many_lines, reason = "a row for each field")]
     fn read_properties(
         &mut self,
         nth: usize,
@@ -243,51 +243,36 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         nodes: &mut Nodes,
     ) {
         let at = |field| FieldPath::Disk(nth, field);
-        let find = |field| match model.spelling(field) {
-            Spelling::Property(name) => properties.get(name),
-            Spelling::Elsewhere | Spelling::Nowhere => None,
+        let has = |field| disk(field).spelling(model) != Spelling::Unknown;
+        let find = |field| match disk(field).spelling(model) {
+            Spelling::Named(name) => properties.get(name),
+            Spelling::Elsewhere | Spelling::Unknown => None,
         };
-        let numbers: [(DiskField, &mut Option<u32>); 8] = [
-            (DiskField::AcpiIndex, &mut frontend.acpi_index),
-            (DiskField::Queues, &mut frontend.queues),
-            (DiskField::QueueSize, &mut frontend.queue_size),
-            (
-                DiskField::LogicalBlockSize,
-                &mut frontend.logical_block_size,
-            ),
-            (
-                DiskField::PhysicalBlockSize,
-                &mut frontend.physical_block_size,
-            ),
-            (
-                DiskField::DiscardGranularity,
-                &mut frontend.discard_granularity,
-            ),
-            (DiskField::RotationRate, &mut frontend.rotation_rate),
-            (DiskField::BootOrder, &mut frontend.boot_order),
-        ];
-        for (field, slot) in numbers {
-            if let Some(property) = find(field) {
-                *slot = self.notes.number32(at(field), property);
+        for field in DISK_FIELDS {
+            let slot = frontend.field_mut(*field);
+            if let Some(slot) = slot.filter(|slot| slot.kind() != FieldKind::Structure)
+                && let Some(property) = find(*field)
+            {
+                read_value(
+                    at(*field),
+                    property,
+                    disk(*field),
+                    slot,
+                    self.iothreads,
+                    self.notes,
+                );
             }
         }
-        let texts: [(DiskField, &mut Option<String>); 4] = [
-            (DiskField::LoadParm, &mut frontend.loadparm),
-            (DiskField::Serial, &mut frontend.serial),
-            (DiskField::Vendor, &mut frontend.vendor),
-            (DiskField::Product, &mut frontend.product),
-        ];
-        for (field, slot) in texts {
-            if let Some(property) = find(field) {
-                self.notes.record(at(field), property);
-                *slot = Some(property.value.as_str().to_owned());
-            }
-        }
-        self.read_switches(nth, properties, model, frontend);
-        if model.spelling(DiskField::Geometry) != Spelling::Nowhere {
+        frontend.wwn = frontend.wwn.take().and_then(|text| {
+            let number = number_of(&text)?;
+            Some(format!("{number:016x}"))
+        });
+        // libvirt writes the default.
+        frontend.removable = frontend.removable.filter(|switch| *switch == Switch::On);
+        if has(DiskField::Geometry) {
             self.read_geometry(nth, properties, model, frontend);
         }
-        if model.spelling(DiskField::Statistics) != Spelling::Nowhere {
+        if has(DiskField::Statistics) {
             self.read_intervals(nth, properties, frontend);
         }
         // What the guest builds its by-id names from: the serial number, or what libvirt makes up.
@@ -297,37 +282,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                 id.is_used.set(true);
             }
         }
-        if let Some(property) = find(DiskField::Wwn) {
-            self.notes.record(at(DiskField::Wwn), property);
-            frontend.wwn = number_of(property.value.as_str()).map(|wwn| format!("{wwn:016x}"));
-        }
-        if let Some(property) = find(DiskField::Removable) {
-            let removable = self.notes.switch(at(DiskField::Removable), property);
-            // libvirt writes the default.
-            frontend.removable = removable.filter(|switch| *switch == Switch::On);
-        }
-        if let Some(property) = find(DiskField::ErrorPolicy) {
-            let words = ["stop", "report", "ignore", "enospc"];
-            let read = |word: &str| match word {
-                "enospc" => Some(ErrorPolicy::Enospace),
-                "enospace" => None,
-                other => ErrorPolicy::from_wire(other),
-            };
-            frontend.error_policy =
-                self.notes
-                    .word(at(DiskField::ErrorPolicy), property, &words, read);
-        }
-        if let Some(property) = find(DiskField::ReadErrorPolicy) {
-            let at = at(DiskField::ReadErrorPolicy);
-            let read = ReadErrorPolicy::from_wire;
-            frontend.read_error_policy =
-                self.notes.word(at, property, ReadErrorPolicy::WORDS, read);
-        }
-        if let Some(property) = find(DiskField::IoThread) {
-            self.notes.record(at(DiskField::IoThread), property);
-            frontend.iothread = Some(self.iothreads.number(property.value.as_str()));
-        }
-        if model.spelling(DiskField::IoThreadMapping) != Spelling::Nowhere {
+        if has(DiskField::IoThreadMapping) {
             frontend.iothread_mapping = read_vq_mapping(
                 properties,
                 at(DiskField::IoThreadMapping),
@@ -358,39 +313,6 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         nodes.settle_cache(nth, write_cache, self.notes);
     }
 
-    /// The properties that are on or off and nothing else.
-    fn read_switches(
-        &mut self,
-        nth: usize,
-        properties: &'a Properties,
-        model: DeviceModel,
-        frontend: &mut Frontend,
-    ) {
-        let VirtioOptions {
-            iommu,
-            ats,
-            packed,
-            page_per_vq,
-        } = &mut frontend.virtio;
-        let switches: [(DiskField, &mut Option<Switch>); 7] = [
-            (DiskField::Iommu, iommu),
-            (DiskField::Ats, ats),
-            (DiskField::Packed, packed),
-            (DiskField::PagePerVq, page_per_vq),
-            (DiskField::IoEventFd, &mut frontend.ioeventfd),
-            (DiskField::EventIdx, &mut frontend.event_idx),
-            (DiskField::DpoFua, &mut frontend.dpofua),
-        ];
-        for (field, slot) in switches {
-            let Spelling::Property(name) = model.spelling(field) else {
-                continue;
-            };
-            if let Some(property) = properties.get(name) {
-                *slot = self.notes.switch(FieldPath::Disk(nth, field), property);
-            }
-        }
-    }
-
     /// Cylinders, heads and sectors.
     fn read_geometry(
         &mut self,
@@ -411,7 +333,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                 *slot = self.notes.number32(at(DiskField::Geometry), property);
             }
         }
-        if let Spelling::Property(name) = model.spelling(DiskField::GeometryTranslation)
+        if let Spelling::Named(name) = disk(DiskField::GeometryTranslation).spelling(model)
             && let Some(property) = properties.get(name)
         {
             let read = GeometryTranslation::from_wire;

@@ -1,11 +1,13 @@
 //! Reads disk controllers.
 
+use vmdisk_fields::{self as fields, CONTROLLER_FIELDS};
 use vmdisk_model::{
-    Address, Controller, ControllerField, ControllerType, FieldPath, ScsiControllerModel, Switch,
-    VirtioOptions,
+    Address, Controller, ControllerField, ControllerType, FieldKind, FieldPath, Fields,
+    ScsiControllerModel,
 };
 
 use super::buses::Buses;
+use super::read_value::read_value;
 use crate::board::Board;
 use crate::index::Index;
 use crate::notes::Notes;
@@ -183,7 +185,11 @@ impl<'a> ControllerReader<'_, 'a, '_> {
                 &mut controller.acpi_index,
             ),
         ];
-        self.read_numbers(nth, properties, numbers);
+        for (field, key, slot) in numbers {
+            if let Some(property) = properties.get(key) {
+                *slot = self.notes.number32(at(field), property);
+            }
+        }
         let at = at(ControllerField::Address);
         let register = properties.get("reg");
         controller.address = match register.filter(|_| kind == ControllerType::Scsi) {
@@ -193,67 +199,17 @@ impl<'a> ControllerReader<'_, 'a, '_> {
         self.controllers.push(controller);
     }
 
-    fn read_numbers(
-        &mut self,
-        nth: usize,
-        properties: &Properties,
-        numbers: [(ControllerField, &str, &mut Option<u32>); 3],
-    ) {
-        for (field, key, slot) in numbers {
-            if let Some(property) = properties.get(key) {
-                *slot = self
-                    .notes
-                    .number32(FieldPath::Controller(nth, field), property);
-            }
-        }
-    }
-
     /// The properties that only virtio-scsi controllers have.
     fn read_virtio(&mut self, nth: usize, properties: &'a Properties, controller: &mut Controller) {
         let at = |field| FieldPath::Controller(nth, field);
-        let numbers: [(ControllerField, &str, &mut Option<u32>); 3] = [
-            (
-                ControllerField::Queues,
-                "num_queues",
-                &mut controller.queues,
-            ),
-            (
-                ControllerField::CmdPerLun,
-                "cmd_per_lun",
-                &mut controller.cmd_per_lun,
-            ),
-            (
-                ControllerField::MaxSectors,
-                "max_sectors",
-                &mut controller.max_sectors,
-            ),
-        ];
-        self.read_numbers(nth, properties, numbers);
-        let VirtioOptions {
-            iommu,
-            ats,
-            packed,
-            page_per_vq,
-        } = &mut controller.virtio;
-        let switches: [(ControllerField, &str, &mut Option<Switch>); 5] = [
-            (ControllerField::Iommu, "iommu_platform", iommu),
-            (ControllerField::Ats, "ats", ats),
-            (ControllerField::Packed, "packed", packed),
-            (ControllerField::PagePerVq, "page-per-vq", page_per_vq),
-            (
-                ControllerField::IoEventFd,
-                "ioeventfd",
-                &mut controller.ioeventfd,
-            ),
-        ];
-        for (field, key, slot) in switches {
-            if let Some(property) = properties.get(key) {
-                *slot = self.notes.switch(at(field), property);
+        for field in CONTROLLER_FIELDS {
+            let row = fields::controller(*field);
+            let slot = controller.field_mut(*field);
+            if let Some(slot) = slot.filter(|slot| slot.kind() != FieldKind::Structure)
+                && let Some(property) = row.virtio_scsi.and_then(|key| properties.get(key))
+            {
+                read_value(at(*field), property, row, slot, self.iothreads, self.notes);
             }
-        }
-        if let Some(property) = properties.get("iothread") {
-            self.notes.record(at(ControllerField::IoThread), property);
-            controller.iothread = Some(self.iothreads.number(property.value.as_str()));
         }
         let at = at(ControllerField::IoThreadMapping);
         controller.iothread_mapping = read_vq_mapping(properties, at, self.iothreads, self.notes);

@@ -1,17 +1,18 @@
 //! SCSI controllers and the disks on them.
 
 use vmdisk_facts::Capability;
+use vmdisk_fields::{self as fields, DeviceModel};
 use vmdisk_model::{
     Address, BackendSource, Controller, ControllerField, ControllerType, Device, DiskField,
-    DriveAddress, FieldPath, Format, NetworkProtocol, Protocol, ScsiControllerModel, Switch,
-    VirtioModel, VirtioOptions,
+    DriveAddress, FieldPath, Fields, Format, NetworkProtocol, Protocol, ScsiControllerModel,
+    VirtioModel,
 };
 
 use super::DiskDevice;
-use super::property::DeviceModel;
+use super::property::json_of;
 use super::virtio::VirtioField;
 use crate::json::JsonObject;
-use crate::object::iothread::{iothread_id, vq_mapping};
+use crate::object::iothread::vq_mapping;
 use crate::options::Style;
 use crate::placement::PlannedController;
 use crate::writer::Writer;
@@ -21,6 +22,20 @@ const MOST_QUEUES: u32 = 1022;
 
 /// QEMU refuses longer serial numbers since 10.0, and cut them before.
 const LONGEST_SERIAL: usize = 36;
+
+/// The properties of a virtio-scsi controller, in the order in which libvirt writes them.
+const PROPERTIES: &[ControllerField] = &[
+    ControllerField::Iommu,
+    ControllerField::Ats,
+    ControllerField::Packed,
+    ControllerField::PagePerVq,
+    ControllerField::IoThread,
+    ControllerField::Queues,
+    ControllerField::IoThreadMapping,
+    ControllerField::CmdPerLun,
+    ControllerField::MaxSectors,
+    ControllerField::IoEventFd,
+];
 
 impl Writer<'_> {
     /// Writes a SCSI controller and hands back its id.
@@ -106,55 +121,41 @@ impl Writer<'_> {
         planned: &PlannedController,
         controller: &Controller,
     ) {
-        let Controller {
-            controller_type: _,
-            index: _,
-            scsi_model: _,
-            other_model: _,
-            queues,
-            cmd_per_lun,
-            max_sectors,
-            ioeventfd,
-            virtio,
-            iothread,
-            iothread_mapping,
-            // Of other kinds of controller.
-            ports: _,
-            start_port: _,
-            serial: _,
-            address: _,
-            alias: _,
-            acpi_index: _,
-        } = controller;
         let at = |writer: &Self, field| writer.controller_field(planned, field);
-        if let Some(queues) = queues
-            && !(1..=MOST_QUEUES).contains(queues)
+        if let Some(queues) = controller.queues
+            && !(1..=MOST_QUEUES).contains(&queues)
         {
             let at = at(self, ControllerField::Queues);
             let message = format!("{queues} queues: QEMU takes 1 to {MOST_QUEUES}");
             self.problem(at, message);
         }
-        virtio_options(object, virtio);
-        object.push_some("iothread", iothread.map(iothread_id));
-        object.push_some("num_queues", *queues);
-        if !iothread_mapping.is_empty() {
+        let mapping = &controller.iothread_mapping;
+        if !mapping.is_empty() {
             let at = at(self, ControllerField::IoThreadMapping);
             self.require(
                 Capability::IothreadVqMappingScsi,
                 at,
                 "a mapping of a controller's queues to iothreads",
             );
-            if iothread.is_some() {
+            if controller.iothread.is_some() {
                 self.problem(
                     at,
                     "a controller has either one iothread or a mapping, not both",
                 );
             }
-            object.push("iothread-vq-mapping", vq_mapping(iothread_mapping));
         }
-        object.push_some("cmd_per_lun", *cmd_per_lun);
-        object.push_some("max_sectors", *max_sectors);
-        object.push_some("ioeventfd", ioeventfd.map(|switch| switch == Switch::On));
+        for field in PROPERTIES {
+            let row = fields::controller(*field);
+            let value = match (field, controller.get(*field)) {
+                (ControllerField::IoThreadMapping, _) => {
+                    (!mapping.is_empty()).then(|| vq_mapping(mapping))
+                }
+                (_, value) => value.map(|value| json_of(row, value)),
+            };
+            if let (Some(property), Some(value)) = (row.virtio_scsi, value) {
+                object.push(property, value);
+            }
+        }
     }
 
     /// The path of a controller's field, or of the disk that the controller is there for.
@@ -290,19 +291,4 @@ impl Writer<'_> {
             );
         }
     }
-}
-
-/// Adds the options that all virtio devices have.
-fn virtio_options(object: &mut JsonObject, options: &VirtioOptions) {
-    let VirtioOptions {
-        iommu,
-        ats,
-        packed,
-        page_per_vq,
-    } = options;
-    let is_on = |switch: &Option<Switch>| switch.map(|switch| switch == Switch::On);
-    object.push_some("iommu_platform", is_on(iommu));
-    object.push_some("ats", is_on(ats));
-    object.push_some("packed", is_on(packed));
-    object.push_some("page-per-vq", is_on(page_per_vq));
 }

@@ -1,8 +1,9 @@
 //! SD cards: the one kind of disk that `-drive` alone reaches, because its slot is soldered on.
 
+use vmdisk_fields::{self as fields, DISK_FIELDS};
 use vmdisk_model::{
-    Backend, BackendSource, Backing, CacheMode, Disk, DiskField, FieldPath, Format, Frontend,
-    Geometry, Image, ImageField, Protocol, Statistics, Switch, VirtioOptions, target_number,
+    BackendSource, Backing, CacheMode, Disk, DiskField, FieldPath, Fields, Format, Geometry, Image,
+    ImageField, Protocol, Switch, target_number,
 };
 
 use crate::argument::QemuOption;
@@ -25,25 +26,8 @@ impl Writer<'_> {
             return;
         }
         self.refuse_beyond_sd(nth, disk);
-        let Backend {
-            source,
-            cache,
-            aio,
-            discard,
-            detect_zeroes,
-            is_read_only,
-            // Noted by `refuse_beyond_sd`, or not about the command line.
-            copy_on_read: _,
-            discard_no_unref: _,
-            metadata_cache_size: _,
-            iotune: _,
-            throttle_filters: _,
-            snapshot: _,
-            is_shareable: _,
-            is_transient: _,
-            share_backing: _,
-            startup_policy: _,
-        } = &disk.backend;
+        let backend = &disk.backend;
+        let source = &backend.source;
         let Some((driver, path)) = self.plain_file(nth, source) else {
             return;
         };
@@ -70,11 +54,14 @@ impl Writer<'_> {
             .with("if", "sd")
             .with("index", index.to_string());
         let words = [
-            ("readonly", is_read_only.then_some("on")),
-            ("cache", cache.map(CacheMode::as_wire)),
-            ("detect-zeroes", detect_zeroes.map(|mode| mode.as_wire())),
-            ("discard", discard.map(|mode| mode.as_wire())),
-            ("aio", aio.map(|mode| mode.as_wire())),
+            ("readonly", backend.is_read_only.then_some("on")),
+            ("cache", backend.cache.map(CacheMode::as_wire)),
+            (
+                "detect-zeroes",
+                backend.detect_zeroes.map(|mode| mode.as_wire()),
+            ),
+            ("discard", backend.discard.map(|mode| mode.as_wire())),
+            ("aio", backend.aio.map(|mode| mode.as_wire())),
         ];
         for (key, word) in words {
             if let Some(word) = word {
@@ -136,104 +123,25 @@ impl Writer<'_> {
     /// Notes what only disks with a device of their own have.
     #[allow(clippy::too_many_lines, reason = "a row for each field")]
     fn refuse_beyond_sd(&mut self, nth: usize, disk: &Disk) {
-        let Frontend {
-            device: _,
-            target: _,
-            bus: _,
-            model,
-            rawio: _,
-            sgio: _,
-            ioeventfd,
-            event_idx,
-            virtio,
-            statistics,
-            queues,
-            queue_size,
-            iothread,
-            iothread_mapping,
-            geometry,
-            logical_block_size,
-            physical_block_size,
-            discard_granularity,
-            error_policy,
-            read_error_policy,
-            serial,
-            wwn,
-            vendor,
-            product,
-            rotation_rate,
-            removable,
-            tray: _,
-            dpofua,
-            boot_order,
-            loadparm,
-            address,
-            alias: _,
-            acpi_index,
-        } = &disk.frontend;
         let backend = &disk.backend;
-        let has_more = match &backend.source {
-            BackendSource::Image(image) => has_more_than_a_path(image),
-            BackendSource::VhostUser(_) | BackendSource::Empty => false,
-        };
-        for (field, is_set) in [
-            (DiskField::Source, has_more),
-            (DiskField::Model, model.is_some()),
-            (DiskField::IoEventFd, ioeventfd.is_some()),
-            (DiskField::EventIdx, event_idx.is_some()),
-            (DiskField::Iommu, *virtio != VirtioOptions::default()),
-            (DiskField::Statistics, *statistics != Statistics::default()),
-            (DiskField::Queues, queues.is_some()),
-            (DiskField::QueueSize, queue_size.is_some()),
-            (DiskField::IoThread, iothread.is_some()),
-            (DiskField::IoThreadMapping, !iothread_mapping.is_empty()),
-            (
-                DiskField::Geometry,
-                geometry.is_some_and(|geometry| geometry != Geometry::default()),
-            ),
-            (DiskField::LogicalBlockSize, logical_block_size.is_some()),
-            (DiskField::PhysicalBlockSize, physical_block_size.is_some()),
-            (DiskField::DiscardGranularity, discard_granularity.is_some()),
-            (DiskField::ErrorPolicy, error_policy.is_some()),
-            (DiskField::ReadErrorPolicy, read_error_policy.is_some()),
-            (DiskField::Serial, serial.is_some()),
-            (DiskField::Wwn, wwn.is_some()),
-            (DiskField::Vendor, vendor.is_some()),
-            (DiskField::Product, product.is_some()),
-            (DiskField::RotationRate, rotation_rate.is_some()),
-            (DiskField::Removable, removable.is_some()),
-            (DiskField::DpoFua, dpofua.is_some()),
-            (DiskField::BootOrder, boot_order.is_some()),
-            (DiskField::LoadParm, loadparm.is_some()),
-            (DiskField::Address, address.is_some()),
-            (DiskField::AcpiIndex, acpi_index.is_some()),
-            (
-                DiskField::CopyOnRead,
-                backend.copy_on_read == Some(Switch::On),
-            ),
-            (
-                DiskField::DiscardNoUnref,
-                backend.discard_no_unref.is_some(),
-            ),
-            (
-                DiskField::MetadataCacheSize,
-                backend.metadata_cache_size.is_some(),
-            ),
-            (DiskField::Iotune, backend.iotune.is_some()),
-            (
-                DiskField::ThrottleFilters,
-                !backend.throttle_filters.is_empty(),
-            ),
-            (DiskField::Shareable, backend.is_shareable),
-            (DiskField::Transient, backend.is_transient),
-        ] {
-            if is_set {
-                self.problem(
-                    FieldPath::Disk(nth, field),
-                    "an SD card does not have this option",
-                );
+        if backend.image().is_some_and(has_more_than_a_path) {
+            self.refuse_on_sd(nth, DiskField::Source);
+        }
+        for field in DISK_FIELDS {
+            // Set to nothing, or an option of `-drive`.
+            let is_harmless = *field == DiskField::Cache
+                || *field == DiskField::CopyOnRead && backend.copy_on_read == Some(Switch::Off)
+                || *field == DiskField::Geometry
+                    && disk.frontend.geometry == Some(Geometry::default());
+            if disk.has(*field) && fields::disk(*field).is_of_the_device && !is_harmless {
+                self.refuse_on_sd(nth, *field);
             }
         }
+    }
+
+    fn refuse_on_sd(&mut self, nth: usize, field: DiskField) {
+        let at = FieldPath::Disk(nth, field);
+        self.problem(at, "an SD card does not have this option");
     }
 }
 

@@ -1,12 +1,12 @@
 //! USB storage, and USB controllers.
 
 use vmdisk_facts::Capability;
+use vmdisk_fields::DeviceModel;
 use vmdisk_model::{
     Address, Controller, ControllerField, ControllerType, Device, DiskField, FieldPath,
 };
 
 use super::DiskDevice;
-use super::property::DeviceModel;
 use crate::board::Board;
 use crate::json::JsonObject;
 use crate::placement::{Plan, PlannedController};

@@ -1,13 +1,13 @@
 //! vhost-user-blk: the disk of a `VhostUserBackend`, which shares the guest's memory.
 
 use vmdisk_facts::Capability;
+use vmdisk_fields::{DISK_FIELDS, DeviceModel, disk};
 use vmdisk_model::{
-    Backend, BackendSource, Device, DiskField, DomainField, FieldPath, Scope, Switch, TargetBus,
+    BackendSource, Device, DiskField, DomainField, FieldPath, Fields, Scope, Switch, TargetBus,
     VhostUserSocket,
 };
 
 use super::DiskDevice;
-use super::property::DeviceModel;
 use crate::argument::QemuOption;
 use crate::board::Transport;
 use crate::key_value::KeyValue;
@@ -129,43 +129,16 @@ impl Writer<'_> {
 
     /// Notes options of the host side, which is the daemon's and not QEMU's.
     fn refuse_host_options(&mut self, device: &DiskDevice<'_>) {
-        let Backend {
-            source: _,
-            cache,
-            aio,
-            discard,
-            detect_zeroes,
-            copy_on_read,
-            discard_no_unref,
-            metadata_cache_size,
-            iotune,
-            throttle_filters,
-            snapshot: _,
-            is_read_only,
-            is_shareable,
-            // Noted with the other backends.
-            is_transient: _,
-            share_backing: _,
-            // Of sources that may be missing, which is told before the start.
-            startup_policy: _,
-        } = &device.disk.backend;
-        for (field, is_set) in [
-            // Of the switches `write-cache` alone is the device's, which has none.
-            (DiskField::Cache, cache.is_some()),
-            (DiskField::Aio, aio.is_some()),
-            (DiskField::Discard, discard.is_some()),
-            (DiskField::DetectZeroes, detect_zeroes.is_some()),
-            (DiskField::CopyOnRead, copy_on_read.is_some()),
-            (DiskField::DiscardNoUnref, discard_no_unref.is_some()),
-            (DiskField::MetadataCacheSize, metadata_cache_size.is_some()),
-            (DiskField::Iotune, iotune.is_some()),
-            (DiskField::ThrottleFilters, !throttle_filters.is_empty()),
-            (DiskField::ReadOnly, *is_read_only),
-            (DiskField::Shareable, *is_shareable),
-        ] {
-            if is_set {
+        for field in DISK_FIELDS {
+            let is_of_the_host = disk(*field).is_of_the_medium
+                || matches!(
+                    field,
+                    // Of the switches `write-cache` alone is the device's, which has none.
+                    DiskField::Cache | DiskField::ReadOnly | DiskField::Shareable
+                );
+            if is_of_the_host && device.disk.has(*field) {
                 self.problem_with_help(
-                    device.at(field),
+                    device.at(*field),
                     "the VhostUserBackend does the I/O, and QEMU has no say in this",
                     "set it in the daemon",
                 );

@@ -1,9 +1,9 @@
 //! virtio-blk.
 
+use vmdisk_fields::DeviceModel;
 use vmdisk_model::DiskField;
 
 use super::DiskDevice;
-use super::property::DeviceModel;
 use crate::writer::Writer;
 
 impl Writer<'_> {

@@ -2,8 +2,10 @@
 
 use vmdisk_source::Span;
 
+use crate::failure::ReadFailure;
+use crate::limits::{MAX_OPTIONS, exceeded};
 use crate::syntax::json_text;
-use crate::syntax::option::{Fault, WrittenOption};
+use crate::syntax::option::{Fault, OptionList, WrittenOption};
 use crate::syntax::properties::{Properties, Property, Syntax};
 use crate::syntax::text::Text;
 
@@ -23,8 +25,8 @@ pub(crate) fn is_monitor_script(text: &str) -> bool {
 }
 
 /// The commands of a text as the options that they stand for, and what is no JSON.
-pub(crate) fn options(file: &str) -> (Vec<WrittenOption>, Vec<Fault>) {
-    let mut options = Vec::new();
+pub(crate) fn options(file: &str) -> Result<(Vec<WrittenOption>, Vec<Fault>), ReadFailure> {
+    let mut options = OptionList::default();
     let mut faults = Vec::new();
     let mut start = 0;
     for whole in file.split_inclusive('\n') {
@@ -36,11 +38,23 @@ pub(crate) fn options(file: &str) -> (Vec<WrittenOption>, Vec<Fault>) {
         let mut text = Text::empty(line.start);
         text.push_verbatim(file, line);
         match json_text::object_with(&text, file, "arguments.") {
-            Ok((members, end)) => options.extend(option(line, &members, end)),
+            Ok((members, end)) => {
+                if let Some(option) = option(line, &members, end) {
+                    options.push(option)?;
+                }
+            }
+            Err(_) if faults.len() == MAX_OPTIONS => {
+                return Err(exceeded(
+                    line,
+                    "the file",
+                    "lines that are not JSON",
+                    MAX_OPTIONS,
+                ));
+            }
             Err(fault) => faults.push(Fault::not_json(fault)),
         }
     }
-    (options, faults)
+    Ok((options.into_options(), faults))
 }
 
 /// The option that a command stands for; `end` is where its arguments end.
@@ -108,7 +122,7 @@ mod tests {
     #[test]
     fn commands_become_options_with_their_places() {
         assert!(is_monitor_script(SCRIPT));
-        let (options, faults) = options(SCRIPT);
+        let (options, faults) = options(SCRIPT).unwrap();
         assert_eq!(faults, []);
         let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
         assert_eq!(names, ["object", "device"]);
@@ -136,7 +150,7 @@ mod tests {
         ] {
             assert!(!is_monitor_script(text), "{text}");
         }
-        let (found, faults) = options("{\"execute\":\"device_add\",\n");
+        let (found, faults) = options("{\"execute\":\"device_add\",\n").unwrap();
         assert!(found.is_empty());
         assert_eq!(faults.len(), 1);
     }

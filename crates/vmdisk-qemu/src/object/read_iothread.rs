@@ -17,6 +17,8 @@ pub(crate) struct IoThreadIds<'a> {
     numbers: HashMap<&'a str, IoThreadId>,
     /// Numbers in use.
     taken: HashSet<u32>,
+    /// Where to look for the next free number.
+    next: u32,
 }
 
 impl<'a> IoThreadIds<'a> {
@@ -32,9 +34,12 @@ impl<'a> IoThreadIds<'a> {
             .filter(|number| *number > 0 && !taken.contains(number));
         let number = own.unwrap_or_else(|| {
             // Numbers are counted upwards, and each that is taken was counted once.
-            (u32::try_from(taken.len()).unwrap_or(u32::MAX - 1) + 1..=u32::MAX)
+            let counted = u32::try_from(taken.len()).unwrap_or(u32::MAX - 1) + 1;
+            let free = (counted.max(self.next)..=u32::MAX)
                 .find(|number| !taken.contains(number))
-                .unwrap_or(u32::MAX)
+                .unwrap_or(u32::MAX);
+            self.next = free;
+            free
         });
         self.taken.insert(number);
         self.numbers.insert(id, IoThreadId(number));

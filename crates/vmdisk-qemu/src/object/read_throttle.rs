@@ -132,8 +132,9 @@ fn limits_of(properties: &Properties) -> Option<Iotune> {
 /// The limits of a throttle group, by QEMU's names; `None` if there are none.
 pub(crate) fn iotune_of<'p>(get: impl Fn(&str) -> Option<&'p Property>) -> Option<Iotune> {
     let mut iotune = Iotune::default();
-    for (name, limit) in iotune.limits_mut() {
-        *limit = get(name).and_then(|property| number_of(property.value.as_str()));
+    for (field, limit) in iotune.limits_mut() {
+        let property = vmdisk_fields::limit(field).and_then(|row| get(row.qemu));
+        *limit = property.and_then(|property| number_of(property.value.as_str()));
     }
     (iotune != Iotune::default()).then_some(iotune)
 }

@@ -14,7 +14,7 @@ use crate::writer::Writer;
 /// The limits that are set, under the names of QEMU's `ThrottleLimits`.
 fn limits(iotune: &Iotune) -> impl Iterator<Item = (&'static str, u64)> {
     let all = iotune.limits().into_iter();
-    all.filter_map(|(name, limit)| Some((name, limit?)))
+    all.filter_map(|(field, limit)| Some((vmdisk_fields::limit(field)?.qemu, limit?)))
 }
 
 impl<'a> Writer<'a> {

@@ -4,6 +4,7 @@ use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_source::{Problem, ProblemKind, Span};
 
 use crate::index::Index;
+use crate::limits::Suggestions;
 use crate::lower::Lowered;
 use crate::syntax::properties::{Properties, Property};
 
@@ -12,14 +13,16 @@ pub(super) struct Check<'a> {
     pub(super) index: &'a Index<'a>,
     pub(super) lowered: &'a Lowered<'a>,
     problems: Vec<Problem<FieldPath>>,
+    pub(super) suggestions: Suggestions,
 }
 
 impl<'a> Check<'a> {
-    pub(super) const fn new(index: &'a Index<'a>, lowered: &'a Lowered<'a>) -> Self {
+    pub(super) fn new(index: &'a Index<'a>, lowered: &'a Lowered<'a>) -> Self {
         Check {
             index,
             lowered,
             problems: Vec::new(),
+            suggestions: Suggestions::default(),
         }
     }
 

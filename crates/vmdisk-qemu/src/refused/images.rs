@@ -1,5 +1,7 @@
 //! Options of single nodes that exclude each other or need another.
 
+use std::collections::HashSet;
+
 use vmdisk_source::ProblemKind;
 
 use super::check::Check;
@@ -100,10 +102,15 @@ impl<'a> Check<'a> {
                 }
             }
         }
+        let sets: HashSet<&'a str> = self
+            .index
+            .of_name("add-fd")
+            .filter_map(|(_, added)| added.value("set"))
+            .collect();
         for (node, driver) in nodes {
             self.check_file_below(&node, driver);
             self.check_sharing(&node, driver);
-            self.check_fd_set(&node);
+            self.check_fd_set(&node, &sets);
             self.check_object(&node, "pr-manager", &RESERVATIONS);
             match driver {
                 "qcow2" => {
@@ -186,19 +193,15 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn check_fd_set(&mut self, node: &Node<'_>) {
+    /// Whether an option makes the set of descriptors that a node opens.
+    fn check_fd_set(&mut self, node: &Node<'_>, sets: &HashSet<&'a str>) {
         let Some(name) = node.peek("filename") else {
             return;
         };
         let Some(set) = name.value.as_str().strip_prefix("/dev/fdset/") else {
             return;
         };
-        let is_made = self
-            .index
-            .of_name("add-fd")
-            .into_iter()
-            .any(|(_, added)| added.peek("set").is_some_and(|it| it.value.as_str() == set));
-        if !is_made {
+        if !sets.contains(set) {
             let message = format!("no -add-fd makes the set {set}");
             let help = format!("write -add-fd fd=N,set={set}, or the file's path");
             self.refuse(

@@ -1,12 +1,31 @@
 //! Properties that a device or node does not have, and values of a type that it does not take.
 
-use vmdisk_source::{Edit, ProblemKind, nearest};
+use std::collections::HashMap;
+
+use vmdisk_source::{Edit, ProblemKind};
 
 use super::check::{Check, base_of};
 use super::device_tables::{self, Table};
 use super::node_tables;
 use crate::syntax::properties::{Kind, Properties, Property, Syntax};
 use crate::syntax::value::{is_on, is_open};
+
+/// The members of a node that is written at `prefix` of an option.
+struct Members<'p> {
+    prefix: String,
+    list: Vec<&'p Property>,
+}
+
+impl Members<'_> {
+    /// Appends the node that is written inside another one under a key; hands back its number in `nodes`.
+    fn inside(node: &Properties, prefix: &str, key: &str, nodes: &mut Vec<Self>) -> Option<usize> {
+        let prefix = format!("{prefix}{key}.");
+        node.peek(&format!("{prefix}driver"))?;
+        let list = Vec::new();
+        nodes.push(Members { prefix, list });
+        Some(nodes.len() - 1)
+    }
+}
 
 impl Check<'_> {
     pub(super) fn find_refused_members(&mut self) {
@@ -54,7 +73,7 @@ impl Check<'_> {
             }
         }
         for (option, node) in self.index.of_name("blockdev") {
-            self.check_node(option, node, "");
+            self.check_nodes(option, node);
         }
         for (option, chardev) in self.index.of_name("chardev") {
             if matches!(chardev.syntax, Syntax::Json { .. }) {
@@ -89,34 +108,46 @@ impl Check<'_> {
         }
     }
 
-    /// Checks the members of the node whose keys begin with `prefix`, and of those inside it.
-    fn check_node(&mut self, option: usize, node: &Properties, prefix: &str) {
+    /// Checks the members of a node, and of those inside it.
+    fn check_nodes(&mut self, option: usize, node: &Properties) {
+        let mut nodes = vec![Members {
+            prefix: String::new(),
+            list: node.iter().collect(),
+        }];
+        while let Some(members) = nodes.pop() {
+            self.check_node(option, node, &members, &mut nodes);
+        }
+    }
+
+    /// Checks the members of one node, and appends the nodes inside it to `nodes`.
+    fn check_node<'p>(
+        &mut self,
+        option: usize,
+        node: &'p Properties,
+        members: &Members<'p>,
+        nodes: &mut Vec<Members<'p>>,
+    ) {
+        let Members { prefix, list } = members;
         let Some(driver) = node.peek(&format!("{prefix}driver")) else {
             return;
         };
         let tables = node_tables::tables_of(driver.value.as_str());
-        let mut inside: Vec<&str> = Vec::new();
-        for property in node.iter() {
-            let Some(rest) = property.key.strip_prefix(prefix) else {
-                continue;
-            };
+        // The number of each node inside in `nodes`; `None` for members that are no nodes.
+        let mut inside: HashMap<&str, Option<usize>> = HashMap::new();
+        for property in list {
+            let rest = &property.key[prefix.len()..];
             let first = rest.split('.').next().unwrap_or(rest);
-            if first != rest && node.peek(&format!("{prefix}{first}.driver")).is_some() {
-                if !inside.contains(&first) {
-                    inside.push(first);
-                }
-                continue;
-            }
-            if first == "cache" {
+            let child = (first != rest).then(|| {
+                let child = inside.entry(first);
+                *child.or_insert_with(|| Members::inside(node, prefix, first, nodes))
+            });
+            if let Some(nth) = child.flatten() {
+                nodes[nth].list.push(property);
+            } else if first == "cache" {
                 self.check_cache_member(option, property, rest);
-                continue;
-            }
-            if let Some(tables) = &tables {
+            } else if let Some(tables) = &tables {
                 self.check_member(option, property, first, driver.value.as_str(), tables);
             }
-        }
-        for child in inside {
-            self.check_node(option, node, &format!("{prefix}{child}."));
         }
     }
 
@@ -179,7 +210,7 @@ impl Check<'_> {
             let names = tables
                 .iter()
                 .flat_map(|table| table.iter().map(|(name, _)| *name));
-            let near = nearest(key, names);
+            let near = self.suggestions.nearest(key, names);
             let message = format!("`{owner}` has no property `{key}`");
             let help = match near {
                 Some(near) => format!("did you mean `{near}`?"),

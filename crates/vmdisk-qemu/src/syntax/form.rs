@@ -8,6 +8,7 @@ use super::shell_words::{Quoting, commands};
 use super::text::Text;
 use crate::config_file::read::is_config_file;
 use crate::failure::ReadFailure;
+use crate::limits::Counted;
 use crate::monitor::read::is_monitor_script;
 
 /// How the words of a command line are written down.
@@ -96,17 +97,9 @@ pub(crate) fn architecture(program: &str) -> Option<Architecture> {
 pub(crate) fn words(text: &str) -> Result<Words, ReadFailure> {
     let form = form_of(text);
     match form {
-        Form::ZeroBytes => Ok(with_program(form, split(text, '\0'))),
-        Form::Lines => Ok(with_program(form, lines(text))),
-        Form::Json => {
-            let words = json_text::strings(text).map_err(|fault| {
-                ReadFailure::new(
-                    fault.span,
-                    format!("not a JSON array of strings: {}", fault.message),
-                )
-            })?;
-            Ok(with_program(form, words))
-        }
+        Form::ZeroBytes => Ok(with_program(form, split(text, '\0')?)),
+        Form::Lines => Ok(with_program(form, lines(text)?)),
+        Form::Json => Ok(with_program(form, json_text::strings(text)?)),
         Form::Unit => unit(text),
         // These have options, and no words.
         Form::ConfigFile | Form::MonitorScript => Ok(Words {
@@ -158,31 +151,34 @@ fn is_one_word_to_a_line(text: &str) -> bool {
 }
 
 /// Splits at a character; what is empty at the end is no word.
-fn split(text: &str, at: char) -> Vec<Text> {
+fn split(text: &str, at: char) -> Result<Vec<Text>, ReadFailure> {
     let mut words = Vec::new();
+    let mut counted = Counted::default();
     let mut start = 0;
     for part in text.split(at) {
         let mut word = Text::empty(start);
         word.push_verbatim(text, Span::new(start, start + part.len()));
+        counted.word(start + part.len())?;
         start += part.len() + at.len_utf8();
         words.push(word);
     }
     if words.last().is_some_and(|word| word.as_str().is_empty()) {
         words.pop();
     }
-    words
+    Ok(words)
 }
 
-fn lines(text: &str) -> Vec<Text> {
+fn lines(text: &str) -> Result<Vec<Text>, ReadFailure> {
     let mark = '\u{feff}';
-    split(text, '\n')
+    let lines = split(text, '\n')?
         .into_iter()
         .map(|line| {
             let start = line.as_str().len() - line.as_str().trim_start_matches(mark).len();
             let end = line.as_str().trim_end_matches('\r').len();
             line.part(start..end.max(start))
         })
-        .collect()
+        .collect();
+    Ok(lines)
 }
 
 /// The first word is the program unless it is an option.
@@ -201,29 +197,24 @@ fn with_program(form: Form, mut words: Vec<Text>) -> Words {
 
 fn unit(text: &str) -> Result<Words, ReadFailure> {
     let mut start = 0;
-    let mut found = None;
+    // Where the last value ended: its further lines are no settings.
+    let mut end = 0;
     for line in text.split_inclusive('\n') {
         let blank = line.len() - line.trim_start().len();
-        if let Some(value) = line.trim_start().strip_prefix("ExecStart=") {
+        let setting = line.trim_start().strip_prefix("ExecStart=");
+        if let Some(value) = setting.filter(|_| start >= end) {
             let marks = value.len() - value.trim_start_matches(['-', '@', ':', '+', '!']).len();
             let at = start + blank + "ExecStart=".len() + marks;
-            let range = Span::new(at, at + value_length(&text[at..]));
-            let mut words = commands(text, range, Quoting::Unit).into_iter().flatten();
-            if words.by_ref().any(|word| is_program(word.as_str())) {
-                found = Some((range, ()));
-                break;
+            end = at + value_length(&text[at..]);
+            let commands = commands(text, Span::new(at, end), Quoting::Unit)?;
+            let words: Vec<Text> = commands.into_iter().flatten().collect();
+            if words.iter().any(|word| is_program(word.as_str())) {
+                return Ok(from_program(Form::Unit, words));
             }
         }
         start += line.len();
     }
-    let Some((range, ())) = found else {
-        return Err(no_command(text));
-    };
-    let words: Vec<Text> = commands(text, range, Quoting::Unit)
-        .into_iter()
-        .flatten()
-        .collect();
-    Ok(from_program(Form::Unit, words))
+    Err(no_command(text))
 }
 
 /// Length of a unit's value: to the end of its line, and of those that a backslash joins to it.
@@ -263,7 +254,7 @@ fn from_program(form: Form, mut words: Vec<Text>) -> Words {
 }
 
 fn shell(text: &str) -> Result<Words, ReadFailure> {
-    let all = commands(text, Span::new(0, text.len()), Quoting::Shell);
+    let all = commands(text, Span::new(0, text.len()), Quoting::Shell)?;
     let runs_qemu = |words: &&Vec<Text>| {
         let program = words.iter().position(|word| is_program(word.as_str()));
         program.is_some_and(|at| {

@@ -6,6 +6,8 @@ use vmdisk_source::Span;
 
 use super::properties::{Kind, Properties, Property, Syntax};
 use super::text::Text;
+use crate::failure::ReadFailure;
+use crate::limits::{Counted, MAX_PROPERTIES_OF_OPTION};
 
 /// Deeper nesting is no option of QEMU.
 const DEEPEST: usize = 32;
@@ -18,7 +20,11 @@ pub(crate) struct Fault {
 }
 
 /// The strings of an array, which is the whole text.
-pub(crate) fn strings(file: &str) -> Result<Vec<Text>, Fault> {
+pub(crate) fn strings(file: &str) -> Result<Vec<Text>, ReadFailure> {
+    let not_strings = |fault: Fault| {
+        let message = format!("not a JSON array of strings: {}", fault.message);
+        ReadFailure::new(fault.span, message)
+    };
     let mut text = Text::empty(0);
     text.push_verbatim(file, Span::new(0, file.len()));
     let mut parser = Parser {
@@ -28,21 +34,23 @@ pub(crate) fn strings(file: &str) -> Result<Vec<Text>, Fault> {
         ends: Vec::new(),
     };
     let mut words = Vec::new();
+    let mut counted = Counted::default();
     parser.space();
-    parser.expect(b'[')?;
+    parser.expect(b'[').map_err(not_strings)?;
     parser.space();
     while parser.peek() != Some(b']') {
-        words.push(parser.string()?.0);
+        words.push(parser.string().map_err(not_strings)?.0);
+        counted.word(parser.at)?;
         parser.space();
         if parser.peek() == Some(b',') {
             parser.at += 1;
             parser.space();
         } else if parser.peek() != Some(b']') {
-            return Err(parser.fault("expected `,` or `]`"));
+            return Err(not_strings(parser.fault("expected `,` or `]`")));
         }
     }
     parser.at += 1;
-    parser.end()?;
+    parser.end().map_err(not_strings)?;
     Ok(words)
 }
 
@@ -185,7 +193,7 @@ impl Parser<'_> {
             Some(b'[') => self.array(&key, key_span, depth + 1)?,
             Some(b'"') => {
                 let (value, span) = self.string()?;
-                self.note(key, key_span, value, Kind::Text, span);
+                self.note(key, key_span, value, Kind::Text, span)?;
             }
             _ => {
                 while self
@@ -206,7 +214,7 @@ impl Parser<'_> {
                     }
                 };
                 let span = self.text.span(range.clone());
-                self.note(key, key_span, self.text.part(range), kind, span);
+                self.note(key, key_span, self.text.part(range), kind, span)?;
             }
         }
         Ok(())
@@ -238,12 +246,23 @@ impl Parser<'_> {
             let range = start..self.at;
             let span = self.text.span(range.clone());
             let value = self.text.part(range);
-            self.note(key.to_owned(), key_span, value, Kind::EmptyArray, span);
+            self.note(key.to_owned(), key_span, value, Kind::EmptyArray, span)?;
         }
         Ok(())
     }
 
-    fn note(&mut self, key: String, key_span: Span, value: Text, kind: Kind, span: Span) {
+    fn note(
+        &mut self,
+        key: String,
+        key_span: Span,
+        value: Text,
+        kind: Kind,
+        span: Span,
+    ) -> Result<(), Fault> {
+        if self.found.len() == MAX_PROPERTIES_OF_OPTION {
+            let message = format!("more than {MAX_PROPERTIES_OF_OPTION} members");
+            return Err(self.fault(&message));
+        }
         self.found.push(Property {
             key,
             value,
@@ -253,6 +272,7 @@ impl Parser<'_> {
             whole: Span::new(key_span.start, span.end),
             is_used: Cell::new(false),
         });
+        Ok(())
     }
 
     /// A string, with the place of what stands between its quotes.

@@ -4,8 +4,10 @@ use vmdisk_source::Span;
 
 use super::json_text;
 use super::pairs;
-use super::properties::Properties;
+use super::properties::{Properties, Property};
 use super::text::Text;
+use crate::failure::ReadFailure;
+use crate::limits::{MAX_NAME, MAX_OPTIONS, MAX_PROPERTIES, MAX_PROPERTIES_OF_OPTION, exceeded};
 
 /// One option as it was written.
 #[derive(Clone, Debug)]
@@ -36,6 +38,45 @@ impl Fault {
             message: format!("not JSON: {}", fault.message),
             help: "QEMU refuses it; see what stands before this place".to_owned(),
         }
+    }
+}
+
+/// The options of a command line, of which there are not too many.
+#[derive(Default)]
+pub(crate) struct OptionList {
+    options: Vec<WrittenOption>,
+    properties: usize,
+}
+
+impl OptionList {
+    /// Appends an option.
+    pub(crate) fn push(&mut self, option: WrittenOption) -> Result<(), ReadFailure> {
+        let count = option.properties.as_ref().map_or(0, Properties::len);
+        self.properties += count;
+        if count > MAX_PROPERTIES_OF_OPTION {
+            let limit = MAX_PROPERTIES_OF_OPTION;
+            return Err(exceeded(option.span, "an option", "properties", limit));
+        }
+        let is_long = |property: &&Property| property.key.len() > MAX_NAME;
+        let properties = option.properties.as_ref();
+        if let Some(long) = properties.and_then(|properties| properties.iter().find(is_long)) {
+            let owner = "the name of a property";
+            return Err(exceeded(long.key_span, owner, "bytes", MAX_NAME));
+        }
+        let of_all = "the command line";
+        if self.options.len() >= MAX_OPTIONS {
+            return Err(exceeded(option.span, of_all, "options", MAX_OPTIONS));
+        }
+        if self.properties > MAX_PROPERTIES {
+            return Err(exceeded(option.span, of_all, "properties", MAX_PROPERTIES));
+        }
+        self.options.push(option);
+        Ok(())
+    }
+
+    /// The options in order.
+    pub(crate) fn into_options(self) -> Vec<WrittenOption> {
+        self.options
     }
 }
 
@@ -128,26 +169,46 @@ fn with_json_name(properties: Properties, file: &str) -> Properties {
 }
 
 /// The options of a command line, and what of them is not JSON although it begins so.
-pub(crate) fn options(arguments: &[Text], file: &str) -> (Vec<WrittenOption>, Vec<Fault>) {
-    let mut options = Vec::new();
+pub(crate) fn options(
+    arguments: &[Text],
+    file: &str,
+) -> Result<(Vec<WrittenOption>, Vec<Fault>), ReadFailure> {
+    let mut options = OptionList::default();
     let mut faults = Vec::new();
-    let mut arguments = arguments.iter().peekable();
-    while let Some(word) = arguments.next() {
+    // Programs that change their title leave zero bytes behind the last word.
+    let filled = arguments.iter().rposition(|word| !word.as_str().is_empty());
+    let mut has_empty = false;
+    let mut arguments = arguments.iter().enumerate();
+    while let Some((nth, word)) = arguments.next() {
         let text = word.as_str();
+        if text.is_empty() {
+            let span = word.whole();
+            let is_line = file[span.end..].starts_with(['\r', '\n']);
+            if !is_line && !has_empty && filled > Some(nth) {
+                has_empty = true;
+                faults.push(Fault {
+                    span,
+                    message: "an empty argument, which QEMU reads as a disk without an image"
+                        .to_owned(),
+                    help: "remove it".to_owned(),
+                });
+            }
+            continue;
+        }
         let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
             options.push(WrittenOption {
                 name: String::new(),
                 span: word.whole(),
                 properties: Some(pairs::file_name(word)),
                 text: None,
-            });
+            })?;
             continue;
         };
         let name = name.strip_prefix('-').unwrap_or(name);
         let value = if WITHOUT_VALUE.contains(&name) {
             None
         } else {
-            arguments.next().cloned()
+            arguments.next().map(|(_, value)| value.clone())
         };
         let mut span = word.whole();
         if let Some(value) = &value {
@@ -178,7 +239,7 @@ pub(crate) fn options(arguments: &[Text], file: &str) -> (Vec<WrittenOption>, Ve
             text: value
                 .filter(|_| name == "readconfig")
                 .map(|value| value.as_str().to_owned()),
-        });
+        })?;
     }
-    (options, faults)
+    Ok((options.into_options(), faults))
 }

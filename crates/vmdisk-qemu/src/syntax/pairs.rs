@@ -6,6 +6,7 @@ use vmdisk_source::Span;
 
 use super::properties::{Kind, Properties, Property, Syntax};
 use super::text::Text;
+use crate::limits::MAX_PROPERTIES_OF_OPTION;
 
 /// The pairs of an option; a first part without a key is the value of `implied`.
 pub(crate) fn pairs(text: &Text, implied: Option<&str>) -> Properties {
@@ -13,7 +14,8 @@ pub(crate) fn pairs(text: &Text, implied: Option<&str>) -> Properties {
     let bytes = value.as_bytes();
     let mut list = Vec::new();
     let mut at = 0;
-    while at < bytes.len() {
+    // One too many is read, which tells that there are too many.
+    while at < bytes.len() && list.len() <= MAX_PROPERTIES_OF_OPTION {
         let start = at;
         while at < bytes.len() && bytes[at] != b',' && bytes[at] != b'=' {
             at += 1;
@@ -71,7 +73,7 @@ pub(crate) fn file_name(text: &Text) -> Properties {
         whole: span,
         is_used: Cell::new(false),
     };
-    Properties::new(vec![property], Syntax::Pairs { end: span.end })
+    Properties::new(vec![property], Syntax::FileName)
 }
 
 /// `share` means `share=on` and `noshare` means `share=off` to QEMU, deprecated since 6.0.

@@ -46,6 +46,8 @@ pub(crate) enum Syntax {
     Json { end: usize, quote: String },
     /// key=value pairs that end at `end`.
     Pairs { end: usize },
+    /// A file name and nothing else: QEMU takes all of it as the name, so that nothing can be added.
+    FileName,
     /// Lines of a file of `-readconfig` that end at `end`; `is_cut` if the last of them has no line end.
     Lines { end: usize, is_cut: bool },
 }
@@ -76,6 +78,11 @@ impl Properties {
             syntax,
             twice,
         }
+    }
+
+    /// The number of values.
+    pub(crate) const fn len(&self) -> usize {
+        self.list.len()
     }
 
     /// All values, in order.

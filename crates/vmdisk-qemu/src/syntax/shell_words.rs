@@ -3,6 +3,8 @@
 use vmdisk_source::Span;
 
 use super::text::Text;
+use crate::failure::ReadFailure;
+use crate::limits::Counted;
 
 /// Whose quoting rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +16,11 @@ pub(crate) enum Quoting {
 }
 
 /// The commands of a script, each as its words.
-pub(crate) fn commands(file: &str, range: Span, quoting: Quoting) -> Vec<Vec<Text>> {
+pub(crate) fn commands(
+    file: &str,
+    range: Span,
+    quoting: Quoting,
+) -> Result<Vec<Vec<Text>>, ReadFailure> {
     let mut splitter = Splitter {
         file,
         bytes: file.as_bytes(),
@@ -25,9 +31,10 @@ pub(crate) fn commands(file: &str, range: Span, quoting: Quoting) -> Vec<Vec<Tex
         drops_word: false,
         words: Vec::new(),
         commands: Vec::new(),
+        counted: Counted::default(),
     };
-    splitter.run();
-    splitter.commands
+    splitter.run()?;
+    Ok(splitter.commands)
 }
 
 struct Splitter<'t> {
@@ -41,6 +48,7 @@ struct Splitter<'t> {
     drops_word: bool,
     words: Vec<Text>,
     commands: Vec<Vec<Text>>,
+    counted: Counted,
 }
 
 impl Splitter<'_> {
@@ -69,37 +77,40 @@ impl Splitter<'_> {
         self.at = span.end;
     }
 
-    fn end_word(&mut self) {
+    fn end_word(&mut self) -> Result<(), ReadFailure> {
         if let Some(word) = self.word.take() {
             if self.drops_word {
                 self.drops_word = false;
             } else {
+                self.counted.word(self.at)?;
                 self.words.push(word);
             }
         }
+        Ok(())
     }
 
-    fn end_command(&mut self) {
-        self.end_word();
+    fn end_command(&mut self) -> Result<(), ReadFailure> {
+        self.end_word()?;
         self.drops_word = false;
         if !self.words.is_empty() {
             self.commands.push(std::mem::take(&mut self.words));
         }
+        Ok(())
     }
 
-    fn run(&mut self) {
+    fn run(&mut self) -> Result<(), ReadFailure> {
         while let Some(byte) = self.peek(0) {
             match (byte, self.quoting) {
                 (b' ' | b'\t' | b'\r', _) => {
-                    self.end_word();
+                    self.end_word()?;
                     self.at += 1;
                 }
                 (b'\n' | b';' | b'&' | b'|' | b'(' | b')', Quoting::Shell) => {
-                    self.end_command();
+                    self.end_command()?;
                     self.at += 1;
                 }
                 (b'\n', Quoting::Unit) => {
-                    self.end_word();
+                    self.end_word()?;
                     self.at += 1;
                 }
                 (b'#', Quoting::Shell) if self.word.is_none() => {
@@ -107,16 +118,16 @@ impl Splitter<'_> {
                         self.at += 1;
                     }
                 }
-                (b'<' | b'>', Quoting::Shell) => self.redirection(),
+                (b'<' | b'>', Quoting::Shell) => self.redirection()?,
                 (b'\'', _) => self.quoted(b'\''),
                 (b'"', _) => self.quoted(b'"'),
-                (b'\\', _) => self.backslash(),
+                (b'\\', _) => self.backslash()?,
                 (b'$', Quoting::Shell) if self.peek(1) == Some(b'(') => self.substitution(),
                 (b'%', Quoting::Unit) if self.peek(1) == Some(b'%') => self.escape("%", 2),
                 _ => self.plain(),
             }
         }
-        self.end_command();
+        self.end_command()
     }
 
     /// A run of bytes that mean themselves.
@@ -132,12 +143,12 @@ impl Splitter<'_> {
     }
 
     /// `2>&1`, `>file`: the number before and the name behind are no arguments.
-    fn redirection(&mut self) {
+    fn redirection(&mut self) -> Result<(), ReadFailure> {
         let is_number = |word: &Text| word.as_str().bytes().all(|byte| byte.is_ascii_digit());
         if self.word.as_ref().is_some_and(is_number) {
             self.word = None;
         }
-        self.end_word();
+        self.end_word()?;
         while self
             .peek(0)
             .is_some_and(|byte| matches!(byte, b'<' | b'>' | b'&'))
@@ -145,16 +156,17 @@ impl Splitter<'_> {
             self.at += 1;
         }
         self.drops_word = true;
+        Ok(())
     }
 
-    fn backslash(&mut self) {
+    fn backslash(&mut self) -> Result<(), ReadFailure> {
         match (self.peek(1), self.quoting) {
             (None, _) => self.take(1),
             // The line goes on; in a unit the two stand for a space.
             (Some(b'\n'), Quoting::Shell) => self.at += 2,
             (Some(b'\r'), Quoting::Shell) if self.peek(2) == Some(b'\n') => self.at += 3,
             (Some(b'\n'), Quoting::Unit) => {
-                self.end_word();
+                self.end_word()?;
                 self.at += 2;
                 self.skip_comments();
             }
@@ -167,6 +179,7 @@ impl Splitter<'_> {
             }
             (Some(_), Quoting::Unit) => self.c_escape(),
         }
+        Ok(())
     }
 
     /// Comments between the lines of a value that goes on.
@@ -271,6 +284,7 @@ mod tests {
 
     fn words(file: &str, quoting: Quoting) -> Vec<Vec<String>> {
         commands(file, Span::new(0, file.len()), quoting)
+            .unwrap()
             .iter()
             .map(|words| words.iter().map(|word| word.as_str().to_owned()).collect())
             .collect()

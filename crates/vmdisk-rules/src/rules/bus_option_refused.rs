@@ -1,7 +1,8 @@
 //! `bus-option-refused`
 
 use vmdisk_facts::Version;
-use vmdisk_model::{Device, Disk, DiskField, FieldPath, TargetBus, Tray, VirtioOptions};
+use vmdisk_fields::{self as fields, DISK_FIELDS};
+use vmdisk_model::{DiskField, FieldPath, Fields, Tray};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -91,182 +92,28 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let is_before = |(major, minor, micro)| context.libvirt_is_before(Version(major, minor, micro));
     for (index, disk) in context.disks() {
         let bus = disk.frontend.effective_bus();
-        for (field, word, where_it_is) in misplaced(context, disk, bus) {
-            let title = format!(
-                "`{}` has {word}, which bus '{bus}' does not have",
-                disk.name()
-            );
+        let device = disk.frontend.effective_device();
+        for field in DISK_FIELDS {
+            let row = fields::disk(*field);
+            let Some(where_it_is) = row.takers.elsewhere(bus, device, is_before) else {
+                continue;
+            };
+            let is_closed = *field == DiskField::Tray && disk.frontend.tray == Some(Tray::Closed);
+            if is_closed || !disk.has(*field) {
+                continue;
+            }
+            let (name, noun) = (disk.name(), row.noun);
             report
-                .finding(FieldPath::Disk(index, field), title)
+                .finding(
+                    FieldPath::Disk(index, *field),
+                    format!("`{name}` has {noun}, which bus '{bus}' does not have"),
+                )
                 .label(format!("only on {where_it_is}"))
                 .note("libvirt refuses the guest for it")
                 .help(format!("leave it out, or put the disk on {where_it_is}"));
         }
     }
-}
-
-/// Options that no device on the bus has: the field, what it is, and where it would be right.
-fn misplaced(
-    context: &Context<'_>,
-    disk: &Disk,
-    bus: TargetBus,
-) -> Vec<(DiskField, &'static str, &'static str)> {
-    use TargetBus::{Ide, Sata, Scsi, Sd, Usb, Virtio};
-    let frontend = &disk.frontend;
-    let device = frontend.effective_device();
-    let VirtioOptions {
-        iommu,
-        ats,
-        packed,
-        page_per_vq,
-    } = frontend.virtio;
-    let is_ata = matches!(bus, Ide | Sata);
-    let has_removable = match context.libvirt_is_before(Version(11, 0, 0)) {
-        Some(true) => bus == Usb,
-        Some(false) | None => bus == Usb || (bus == Scsi && device == Device::Disk),
-    };
-    let has_product = match context.libvirt_is_before(Version(11, 0, 0)) {
-        Some(true) => bus == Scsi,
-        Some(false) | None => bus == Scsi || is_ata,
-    };
-    let virtio = "the bus virtio";
-    let translation = frontend.geometry.and_then(|geometry| geometry.translation);
-    [
-        (
-            frontend.queues.is_some() && bus != Virtio,
-            DiskField::Queues,
-            "queues",
-            virtio,
-        ),
-        (
-            frontend.queue_size.is_some()
-                && bus != Virtio
-                && context.libvirt_is_before(Version(9, 1, 0)) != Some(true),
-            DiskField::QueueSize,
-            "a queue size",
-            virtio,
-        ),
-        (
-            frontend.event_idx.is_some() && bus != Virtio,
-            DiskField::EventIdx,
-            "event_idx",
-            virtio,
-        ),
-        (
-            frontend.ioeventfd.is_some() && bus != Virtio,
-            DiskField::IoEventFd,
-            "ioeventfd",
-            virtio,
-        ),
-        (
-            iommu.is_some() && bus != Virtio,
-            DiskField::Iommu,
-            "iommu",
-            virtio,
-        ),
-        (
-            ats.is_some() && bus != Virtio,
-            DiskField::Ats,
-            "ats",
-            virtio,
-        ),
-        (
-            packed.is_some() && bus != Virtio,
-            DiskField::Packed,
-            "packed queues",
-            virtio,
-        ),
-        (
-            page_per_vq.is_some() && bus != Virtio,
-            DiskField::PagePerVq,
-            "page_per_vq",
-            virtio,
-        ),
-        (
-            frontend.model.is_some() && bus != Virtio,
-            DiskField::Model,
-            "a virtio model",
-            virtio,
-        ),
-        (
-            frontend.removable.is_some() && !has_removable,
-            DiskField::Removable,
-            "`removable`",
-            "the bus usb",
-        ),
-        (
-            frontend.tray == Some(Tray::Open) && !matches!(device, Device::Cdrom | Device::Floppy),
-            DiskField::Tray,
-            "an open tray",
-            "a CD or floppy drive",
-        ),
-        (
-            frontend.wwn.is_some() && !matches!(bus, Scsi | Ide),
-            DiskField::Wwn,
-            "a WWN",
-            "the bus scsi or ide",
-        ),
-        (
-            frontend.vendor.is_some() && bus != Scsi,
-            DiskField::Vendor,
-            "a vendor",
-            "the bus scsi",
-        ),
-        (
-            frontend.product.is_some() && !has_product,
-            DiskField::Product,
-            "a product",
-            "the bus scsi",
-        ),
-        (
-            frontend.rotation_rate.is_some() && bus != Scsi && !is_ata,
-            DiskField::RotationRate,
-            "a rotation rate",
-            "one of the buses scsi, sata, ide",
-        ),
-        (
-            frontend.rotation_rate.is_some() && (bus == Scsi || is_ata) && device != Device::Disk,
-            DiskField::RotationRate,
-            "a rotation rate",
-            "a device of the kind disk",
-        ),
-        (
-            frontend.geometry.is_some() && matches!(bus, Usb | Sd),
-            DiskField::Geometry,
-            "a geometry",
-            "one of the buses virtio, scsi, sata, ide",
-        ),
-        (
-            translation.is_some() && bus != Ide && !matches!(bus, Usb | Sd),
-            DiskField::GeometryTranslation,
-            "a translation of its geometry",
-            "the bus ide",
-        ),
-        (
-            frontend.acpi_index.is_some() && bus != Virtio,
-            DiskField::AcpiIndex,
-            "an ACPI index",
-            virtio,
-        ),
-        (
-            frontend.serial.is_some() && bus == Sd,
-            DiskField::Serial,
-            "a serial number",
-            "another bus than sd",
-        ),
-        (
-            disk.backend.iotune.is_some()
-                && bus == Sd
-                && context.libvirt_is_before(Version(9, 1, 0)) != Some(true),
-            DiskField::Iotune,
-            "limits",
-            "another bus than sd",
-        ),
-    ]
-    .into_iter()
-    .filter(|(is_wrong, ..)| *is_wrong)
-    .map(|(_, field, word, where_it_is)| (field, word, where_it_is))
-    .collect()
 }

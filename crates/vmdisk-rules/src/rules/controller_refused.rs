@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{self as fields, CONTROLLER_FIELDS};
 use vmdisk_model::{
-    Address, Controller, ControllerField, ControllerType, FieldPath, ScsiControllerModel,
+    Address, Controller, ControllerField, ControllerType, FieldPath, Fields, ScsiControllerModel,
 };
 
 use crate::rule::declare_rule;
@@ -175,42 +176,21 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
         check_iothread_address(report, nth, controller);
         return;
     }
-    for (is_set, field, word) in [
-        (
-            controller.queues.is_some(),
-            ControllerField::Queues,
-            "queues",
-        ),
-        (
-            controller.cmd_per_lun.is_some(),
-            ControllerField::CmdPerLun,
-            "cmd_per_lun",
-        ),
-        (
-            controller.max_sectors.is_some(),
-            ControllerField::MaxSectors,
-            "max_sectors",
-        ),
-        (
-            controller.ioeventfd.is_some(),
-            ControllerField::IoEventFd,
-            "ioeventfd",
-        ),
-        (
-            controller.iothread.is_some(),
-            ControllerField::IoThread,
-            "an iothread",
-        ),
-        (
-            !controller.iothread_mapping.is_empty(),
-            ControllerField::IoThreadMapping,
-            "iothreads",
-        ),
-    ] {
-        if is_set {
+    for field in CONTROLLER_FIELDS {
+        let row = fields::controller(*field);
+        // What libvirt does with these has not been tried.
+        let is_virtios = matches!(
+            field,
+            ControllerField::Iommu
+                | ControllerField::Ats
+                | ControllerField::Packed
+                | ControllerField::PagePerVq
+        );
+        let word = row.noun;
+        if row.virtio_scsi.is_some() && !is_virtios && controller.has(*field) {
             report
                 .finding(
-                    FieldPath::Controller(nth, field),
+                    FieldPath::Controller(nth, *field),
                     format!(
                         "a {} controller has {word}, which only virtio-scsi has",
                         controller.controller_type

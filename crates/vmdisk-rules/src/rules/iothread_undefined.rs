@@ -8,11 +8,12 @@ use crate::rule::declare_rule;
 use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, iothreads};
 
 declare_rule! {
-    /// A disk or controller names an iothread that the guest does not have.
+    /// A disk, a controller or the CPU tuning names an iothread that the guest does not have.
     ///
     /// ## What it does
-    /// Reports `iothread` of a disk or of a virtio-scsi controller, and each number in a queue mapping, that neither
-    /// `<iothreads>` nor `<iothreadids>` makes. `<iothreads>2</iothreads>` makes the numbers 1 and 2.
+    /// Reports `iothread` of a disk or of a virtio-scsi controller, each number in a queue mapping, and each number in
+    /// `<iothreadpin>` and `<iothreadsched>` that neither `<iothreads>` nor `<iothreadids>` defines.
+    /// `<iothreads>2</iothreads>` defines the numbers 1 and 2.
     ///
     /// ## Why it matters
     /// libvirt refuses the domain. Schema validation does not notice.
@@ -45,8 +46,44 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>1</iothreads>
+    ///   <cputune>
+    ///     <iothreadpin iothread='1' cpuset='0'/>
+    ///     <iothreadpin iothread='2' cpuset='1'/>
+    ///   </cputune>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' iothread='1'/>
+    ///       <source file='/srv/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     ///
     /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>2</iothreads>
+    ///   <cputune>
+    ///     <iothreadpin iothread='1' cpuset='0'/>
+    ///     <iothreadsched iothreads='1-2' scheduler='batch'/>
+    ///   </cputune>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' iothread='1'/>
+    ///       <source file='/srv/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     /// ```xml,not-reported
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -78,6 +115,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
             Evidence::refused_by_libvirt("controller iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuDomainCheckSCSIControllerIOThreads"),
             Evidence::refused_by_libvirt("Disk iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads"),
+            Evidence::refused_by_libvirt("Cannot find 'iothread' : …", "src/conf/domain_conf.c, virDomainIOThreadPinDefParseXML and virDomainIOThreadSchedParse"),
             Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping: iothread '1' not defined in iothreadid"),
         ],
         supersedes: &[],
@@ -104,6 +142,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         look(context, report, &defined, &own, user);
         look(context, report, &defined, &mapping, user);
     }
+    look_at_tuning(context, report, &defined);
     for (index, controller) in context.domain.controllers.iter().enumerate() {
         let at = |field| FieldPath::Controller(index, field);
         let kind = controller.controller_type;
@@ -195,4 +234,30 @@ fn look(
     } else {
         finding.help("name an iothread that exists, or add this one to <iothreadids>");
     }
+}
+
+/// `<cputune>`, which gives iothreads CPUs and schedulers.
+fn look_at_tuning(context: &Context<'_>, report: &mut Report, defined: &BTreeSet<IoThreadId>) {
+    let named: BTreeSet<IoThreadId> = context.domain.tuned_iothreads.iter().copied().collect();
+    let undefined: Vec<IoThreadId> = named.difference(defined).copied().collect();
+    let Some(first) = undefined.first() else {
+        return;
+    };
+    let (threads, words) = match undefined.len() {
+        1 => ("iothread", "which does not exist"),
+        _ => ("iothreads", "which do not exist"),
+    };
+    report
+        .finding(
+            FieldPath::Domain(DomainField::CpuTune),
+            format!(
+                "<cputune> names {threads} {}, {words}",
+                iothreads::words(undefined.iter().copied())
+            ),
+        )
+        .label("for an iothread that does not exist")
+        .note(format!(
+            "libvirt refuses the domain: Cannot find 'iothread' : {first}"
+        ))
+        .help("remove the row, or define the iothread with <iothreads> or <iothreadids>");
 }

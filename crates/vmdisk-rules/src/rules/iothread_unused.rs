@@ -113,25 +113,48 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .label("no disk and no controller names it")
         .note("none is assigned by itself: a disk that names none runs in QEMU's main loop");
     let users = possible_users(domain);
-    if let (Some(user), Some(id)) = (users.first(), ids.first()) {
-        finding
-            .help(format!(
-                "write iothread='{id}' on the driver of {}",
-                user.words
-            ))
-            .fix(Fix::needs_consent(
-                users
-                    .iter()
-                    .zip(&ids)
-                    .map(|(user, id)| Change::set(user.at, id.to_string()))
-                    .collect::<Vec<_>>(),
-            ));
-    } else {
-        finding.help("take the iothreads away that nothing needs");
-        if let Some(change) = fewer(domain, &idle) {
-            finding.fix(Fix::needs_consent([change]));
-        }
+    let (used, left) = idle.split_at(users.len().min(idle.len()));
+    let mut changes: Vec<Change> = users
+        .iter()
+        .zip(used)
+        .map(|(user, index)| Change::set(user.at, domain.iothreads[*index].id.to_string()))
+        .collect();
+    let mut help = match (users.first(), ids.first()) {
+        (Some(user), Some(id)) => format!("write iothread='{id}' on the driver of {}", user.words),
+        (None, _) | (_, None) => "remove the iothreads that nothing needs".to_owned(),
+    };
+    let tuned = |index: &&usize| {
+        domain
+            .tuned_iothreads
+            .contains(&domain.iothreads[**index].id)
+    };
+    let mut kept = left
+        .iter()
+        .filter(tuned)
+        .map(|index| domain.iothreads[*index].id)
+        .peekable();
+    if kept.peek().is_some() {
+        help.push_str(", with the rows of <cputune> that name them");
+        finding.note(format!(
+            "<cputune> names {}, and libvirt refuses rows for iothreads that are not there",
+            iothreads::words(kept)
+        ));
+        finding.help(help);
+        return;
     }
+    finding.help(help);
+    // All of them, or the same would be reported again.
+    let rest = if left.is_empty() {
+        None
+    } else {
+        Some(fewer(domain, left))
+    };
+    match rest {
+        Some(None) => return,
+        Some(Some(change)) => changes.push(change),
+        None => {}
+    }
+    finding.fix(Fix::needs_consent(changes));
 }
 
 /// A disk or controller that could run in an iothread and does not.

@@ -68,7 +68,7 @@ declare_rule! {
     ///   <name>build1</name>
     ///   <devices>
     ///     <disk type='file' device='disk'>
-    ///       <driver name='qemu' type='raw' io='threads'/>
+    ///       <driver name='qemu' type='raw' io='threads' cache='writeback'/>
     ///       <source file='/run/build/build1.img'/>
     ///       <target dev='vda' bus='virtio'/>
     ///     </disk>
@@ -150,10 +150,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .help(format!("write io='threads', which the guest does not see, or cache='none' if cache='{mode}' is not needed"))
                 .fix(Fix::safe([Change::set(at, AioMode::Threads.as_wire())]));
         } else if let Some(why) = why_not_direct(context, disk) {
+            let mut changes = vec![Change::set(at, AioMode::Threads.as_wire())];
+            // What QEMU uses then is written, or `cache-implicit` would ask for it next.
+            if !disk.backend.is_shareable {
+                changes.push(Change::set(cache, CacheMode::Writeback.as_wire()));
+            }
             finding
                 .note(why)
-                .help("write io='threads': direct I/O is not to be had where the image lies")
-                .fix(Fix::safe([Change::set(at, AioMode::Threads.as_wire())]));
+                .help("write io='threads' and cache='writeback': direct I/O is not available where the image is stored")
+                .fix(Fix::safe(changes));
         } else {
             finding
                 .help("write cache='none' with it, or io='threads' to keep the page cache")

@@ -68,7 +68,7 @@ declare_rule! {
 }
 
 /// True for the versions without the fix.
-fn is_affected(qemu: Version) -> bool {
+pub(super) fn is_affected(qemu: Version) -> bool {
     qemu < Version(10, 0, 11) || (qemu >= Version(10, 1, 0) && qemu < Version(11, 0, 2))
 }
 

@@ -1,13 +1,12 @@
 //! `serial-too-long`
 
-use std::collections::HashMap;
-
-use vmdisk_model::{Change, DiskField, FieldPath, FrontendKind};
+use vmdisk_facts::Version;
+use vmdisk_model::{DiskField, FieldPath, FrontendKind};
 use vmdisk_source::ProblemKind;
 
 use super::report_problems;
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity, serial};
 
 declare_rule! {
     /// The serial number of a disk is longer than the device can show.
@@ -17,10 +16,13 @@ declare_rule! {
     /// SCSI disks; on command lines of more than 20 on SCSI disks without a `device_id`, which QEMU makes of it.
     ///
     /// ## Why it matters
-    /// The guest sees the first 20 bytes, without a word from QEMU; names under `/dev/disk/by-id` are made of
-    /// those, and disks whose serial numbers differ only behind them get one name. SCSI disks with more than 36
-    /// bytes are refused since QEMU 10.0, and NVMe disks with more than 20 since 11.1. A UUID has 36 characters, so
-    /// it fits SCSI and nothing else.
+    /// The guest sees the first 20 bytes, and QEMU says nothing. Names under `/dev/disk/by-id` are made of those. Two
+    /// disks that show the same bytes are reported by `serial-twice`. A UUID has 36 characters, so it fits SCSI and
+    /// nothing else. QEMU refuses more than 36 bytes on SCSI disks since 10.0, and more than 20 on NVMe disks since
+    /// 11.1, which is an error.
+    ///
+    /// There is no fix: the guest would see no change, and the program that manages it (oVirt and OpenStack write the
+    /// id of the volume here) would lose the rest of its id.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -29,14 +31,6 @@ declare_rule! {
     ///   <source file='/srv/a.img'/>
     ///   <target dev='vda' bus='virtio'/>
     ///   <serial>8a7e1a4c-5a0b-4a57-9a6c-1f7d0b1c2d3e</serial>
-    /// </disk>
-    /// ```
-    /// ```xml,fixed
-    /// <disk type='file' device='disk'>
-    ///   <driver name='qemu' type='raw'/>
-    ///   <source file='/srv/a.img'/>
-    ///   <target dev='vda' bus='virtio'/>
-    ///   <serial>8a7e1a4c-5a0b-4a57-9</serial>
     /// </disk>
     /// ```
     /// ```args,reported
@@ -65,7 +59,7 @@ declare_rule! {
     pub(super) static RULE = {
         name: "serial-too-long",
         group: Group::Clarity,
-        severity: Severity::Warning,
+        severity: Severity::Advice,
         since: "0.1.0",
         evidence: &[
             Evidence::Refused {
@@ -83,67 +77,47 @@ declare_rule! {
     }
 }
 
-/// What a device shows of a serial number, in bytes.
-const fn most(kind: FrontendKind) -> Option<usize> {
-    match kind {
-        FrontendKind::VirtioBlk | FrontendKind::Sata | FrontendKind::Ide | FrontendKind::Nvme => {
-            Some(20)
-        }
-        FrontendKind::VirtioScsi | FrontendKind::Scsi | FrontendKind::Usb => Some(36),
-        FrontendKind::VhostUserBlk
-        | FrontendKind::Fdc
-        | FrontendKind::Sd
-        | FrontendKind::Foreign => None,
-    }
-}
-
 fn check(context: &Context<'_>, report: &mut Report) {
     report_problems(context, report, ProblemKind::SerialTooLong);
-    let mut shown: HashMap<&str, usize> = HashMap::new();
+    for refused in &mut report.findings {
+        refused.severity(Severity::Warning);
+    }
     for (index, disk) in context.disks() {
         let kind = context.domain.frontend_kind(disk);
-        let (Some(serial), Some(most)) = (disk.frontend.serial.as_deref(), most(kind)) else {
+        let (Some(serial), Some(most)) = (&disk.frontend.serial, serial::shown_bytes(kind)) else {
             continue;
         };
-        let at = FieldPath::Disk(index, DiskField::Serial);
-        // A character that would be cut in two is left out.
-        let end = (0..=most.min(serial.len()))
-            .rev()
-            .find(|end| serial.is_char_boundary(*end))
-            .unwrap_or(0);
-        let first = &serial[..end];
-        let other = shown.insert(first, index).filter(|_| serial.len() > most);
         if serial.len() <= most {
             continue;
         }
-        let name = disk.name();
-        let is_scsi = most == 36;
         let finding = report.finding(
-            at,
+            FieldPath::Disk(index, DiskField::Serial),
             format!(
-                "the serial number of `{name}` has {} bytes, and a {} disk shows {most}",
+                "the serial number of `{}` has {} bytes, and a {} disk shows {most}",
+                disk.name(),
                 serial.len(),
                 kind.name()
             ),
         );
         finding
-            .label(format!("the guest sees `{first}`"))
+            .label(format!("the guest sees `{}`", serial::shown(kind, serial)))
             .help(format!(
-                "write at most {most} bytes, of which all differ between disks"
+                "use at most {most} bytes, unique to each disk, unless another program finds the disk by the whole of it"
             ));
-        if let Some(other) = other {
-            finding.related(
-                FieldPath::Disk(other, DiskField::Serial),
-                "the guest sees the same of this one",
-            );
+        if kind == FrontendKind::Nvme {
+            let qemu = context.target.qemu;
+            finding
+                .note("QEMU 11.1 and later refuse it")
+                .severity(match qemu {
+                    Some(qemu) if qemu >= Version(11, 1, 0) => Severity::Error,
+                    Some(_) => Severity::Advice,
+                    None => Severity::Warning,
+                });
         }
-        if is_scsi {
+        if most == serial::SCSI_BYTES {
             finding
                 .note("QEMU 10.0 and later refuse it")
                 .severity(Severity::Error);
-        } else {
-            // The guest sees no change.
-            finding.fix(Fix::safe([Change::set(at, first)]));
         }
     }
 }

@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use vmdisk_model::{Disk, DiskField, FieldPath};
 
 use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use crate::{Context, Evidence, Group, Report, Severity, serial};
 
 declare_rule! {
-    /// Two disks of a guest have the same serial number.
+    /// Two disks of a guest show the same serial number.
     ///
     /// ## What it does
-    /// Reports a serial number that another disk has already, unless both lead to the same source, which is how two
-    /// paths to one disk are made.
+    /// Reports a serial number whose bytes that the guest sees are those of another disk: the first 20 on virtio, IDE,
+    /// SATA and NVMe disks, the first 36 on SCSI and USB disks. Two disks with the same source are left alone, which is
+    /// how two paths to one disk are made.
     ///
     /// ## Why it matters
     /// Guests tell disks apart by their serial numbers: only one of the two gets the name under `/dev/disk/by-id`,
@@ -32,6 +33,23 @@ declare_rule! {
     ///     <source file='/srv/b.img'/>
     ///     <target dev='vdb' bus='virtio'/>
     ///     <serial>web1</serial>
+    ///   </disk>
+    /// </devices>
+    /// ```
+    /// The guest sees 20 bytes of each.
+    /// ```xml,reported
+    /// <devices>
+    ///   <disk type='file' device='disk'>
+    ///     <driver name='qemu' type='raw'/>
+    ///     <source file='/srv/a.img'/>
+    ///     <target dev='vda' bus='virtio'/>
+    ///     <serial>8a7e1a4c-5a0b-4a57-9a6c-1f7d0b1c2d3e</serial>
+    ///   </disk>
+    ///   <disk type='file' device='disk'>
+    ///     <driver name='qemu' type='raw'/>
+    ///     <source file='/srv/b.img'/>
+    ///     <target dev='vdb' bus='virtio'/>
+    ///     <serial>8a7e1a4c-5a0b-4a57-9b00-77e0c2a4f6d8</serial>
     ///   </disk>
     /// </devices>
     /// ```
@@ -73,12 +91,13 @@ declare_rule! {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut first_with: HashMap<&str, (usize, &Disk)> = HashMap::new();
     for (index, disk) in context.disks() {
-        let serial = disk.frontend.serial.as_deref();
-        let Some(serial) = serial.filter(|serial| !serial.trim().is_empty()) else {
+        let serial = disk.frontend.serial.as_deref().unwrap_or_default();
+        let shown = serial::shown(context.domain.frontend_kind(disk), serial);
+        if shown.trim().is_empty() {
             continue;
-        };
-        let Some((first, other)) = first_with.get(serial).copied() else {
-            first_with.insert(serial, (index, disk));
+        }
+        let Some((first, other)) = first_with.get(shown).copied() else {
+            first_with.insert(shown, (index, disk));
             continue;
         };
         if other.backend.source == disk.backend.source {
@@ -89,13 +108,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .finding(
                 at(index),
                 format!(
-                    "`{}` and `{}` have one serial number, `{serial}`",
+                    "`{}` and `{}` show the guest one serial number, `{shown}`",
                     other.name(),
                     disk.name()
                 ),
             )
-            .label("given to a disk above")
+            .label("shown by a disk above")
             .related(at(first), "here first")
-            .help("give each disk a serial number of its own");
+            .help(
+                "give each disk a serial number of its own, which differs in what the guest sees",
+            );
     }
 }

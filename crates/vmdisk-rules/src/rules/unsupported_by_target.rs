@@ -147,14 +147,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         match context.can(feature.capability) {
             Answer::Yes(_) => {}
-            Answer::No(basis) => (feature.places)(context.domain, &mut |at| {
-                lacking(context, report, feature, row, basis, at);
-            }),
+            Answer::No(basis) => {
+                for at in feature.places(context.domain) {
+                    lacking(context, report, feature, row, basis, at);
+                }
+            }
             Answer::Unknown if is_everywhere(row) => {}
-            Answer::Unknown => (feature.places)(context.domain, &mut |at| {
-                let what = format!("the version of {}", program(row.component));
-                report.not_checked(at, Missing::new(what, "no target was given"));
-            }),
+            Answer::Unknown => {
+                for at in feature.places(context.domain) {
+                    let what = format!("the version of {}", program(row.component));
+                    report.not_checked(at, Missing::new(what, "no target was given"));
+                }
+            }
         }
     }
 }
@@ -179,9 +183,7 @@ fn later_words(context: &Context<'_>, report: &mut Report) {
     let mut told = std::collections::HashSet::new();
     let of_libvirt = |feature: &&Feature| feature.capability.row().component == Component::Libvirt;
     for feature in FEATURES.iter().filter(of_libvirt) {
-        (feature.places)(context.domain, &mut |at| {
-            told.insert(at);
-        });
+        told.extend(feature.places(context.domain));
     }
     for word in context.later_words {
         // The type of a source is a field of the disk and one of the image.

@@ -1,6 +1,7 @@
 //! `vhost-user-option-refused`
 
-use vmdisk_model::{BackendSource, Disk, DiskField, FieldPath, Snapshot, TargetBus};
+use vmdisk_fields::{self as fields, DISK_FIELDS};
+use vmdisk_model::{BackendSource, Disk, DiskField, FieldPath, Fields, Snapshot, TargetBus};
 
 use crate::rule::declare_rule;
 use crate::{Context, Evidence, Group, Report, Severity};
@@ -115,68 +116,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// What is set and has no meaning for a daemon's disk.
+/// What is set and has no meaning for a daemon's disk; of several fields that people call the same, the first.
 fn unheeded(disk: &Disk) -> Vec<(DiskField, &'static str)> {
-    let (frontend, backend) = (&disk.frontend, &disk.backend);
-    let has_block_sizes = frontend.logical_block_size.is_some()
-        || frontend.physical_block_size.is_some()
-        || frontend.discard_granularity.is_some();
-    let has_error_policy = frontend.error_policy.is_some() || frontend.read_error_policy.is_some();
-    [
-        (backend.cache.is_some(), DiskField::Cache, "a cache mode"),
-        (has_error_policy, DiskField::ErrorPolicy, "an error policy"),
-        (backend.aio.is_some(), DiskField::Aio, "a host I/O mode"),
-        (
-            frontend.ioeventfd.is_some(),
-            DiskField::IoEventFd,
-            "ioeventfd",
-        ),
-        (
-            backend.copy_on_read.is_some(),
-            DiskField::CopyOnRead,
-            "copy on read",
-        ),
-        (
-            backend.discard.is_some(),
-            DiskField::Discard,
-            "a discard mode",
-        ),
-        (
-            frontend.iothread.is_some(),
-            DiskField::IoThread,
-            "an iothread",
-        ),
-        (
-            backend.detect_zeroes.is_some(),
-            DiskField::DetectZeroes,
-            "zero detection",
-        ),
-        (
-            backend.metadata_cache_size.is_some(),
-            DiskField::MetadataCacheSize,
-            "a metadata cache",
-        ),
-        (backend.iotune.is_some(), DiskField::Iotune, "limits"),
-        (backend.is_read_only, DiskField::ReadOnly, "read-only"),
-        (backend.is_shareable, DiskField::Shareable, "shareable"),
-        (backend.is_transient, DiskField::Transient, "transient"),
-        (
-            frontend.serial.is_some(),
-            DiskField::Serial,
-            "a serial number",
-        ),
-        (frontend.wwn.is_some(), DiskField::Wwn, "a WWN"),
-        (frontend.vendor.is_some(), DiskField::Vendor, "a vendor"),
-        (frontend.product.is_some(), DiskField::Product, "a product"),
-        (
-            frontend.geometry.is_some(),
-            DiskField::Geometry,
-            "a geometry",
-        ),
-        (has_block_sizes, DiskField::BlockIo, "block sizes"),
-    ]
-    .into_iter()
-    .filter(|(is_set, ..)| *is_set)
-    .map(|(_, field, word)| (field, word))
-    .collect()
+    let mut found: Vec<(DiskField, &str)> = Vec::new();
+    for field in DISK_FIELDS {
+        let row = fields::disk(*field);
+        let is_new = !found.iter().any(|(_, noun)| *noun == row.noun);
+        if row.is_refused_on_vhost_user && is_new && disk.has(*field) {
+            found.push((*field, row.noun));
+        }
+    }
+    found
 }

@@ -149,6 +149,8 @@ fn idle_threads_are_dealt_to_those_who_could_use_them() {
                 FieldPath::Controller(0, ControllerField::IoThread),
                 Some("2")
             ),
+            // What is left over goes, or it would be reported next.
+            (FieldPath::Domain(DomainField::IoThreads), Some("2")),
         ]
     );
 }
@@ -423,4 +425,30 @@ fn a_disk_moves_to_virtio_with_its_address_and_not_with_what_hangs_on_the_bus() 
     let named = disk("", "/b.img", "sda", "sata", "<wwn>5000c50015ea71aa</wwn>");
     let said = lint("bus-emulated", &guest("", &(boot + &named)));
     assert!(said.one().fix.is_none());
+}
+
+#[test]
+fn threads_that_cputune_names_stay() {
+    let sata = disk("", "/b.img", "sda", "sata", "");
+    for row in [
+        "<iothreadpin iothread='2' cpuset='0'/>",
+        "<iothreadsched iothreads='1-2,^1' scheduler='batch'/>",
+    ] {
+        let around = format!("<iothreads>2</iothreads><cputune>{row}</cputune>");
+        let said = lint("iothread-unused", &guest(&around, &sata));
+        let finding = said.one();
+        assert!(finding.fix.is_none(), "{finding:?}");
+        assert!(
+            finding.help.as_ref().unwrap().contains("<cputune>"),
+            "{finding:?}"
+        );
+        let said = lint("iothread-undefined", &guest(&around, &sata));
+        said.is_clean();
+        let one = around.replace(">2<", ">1<");
+        let said = lint("iothread-undefined", &guest(&one, &sata));
+        assert_eq!(
+            said.one().title,
+            "<cputune> names iothread 2, which does not exist"
+        );
+    }
 }

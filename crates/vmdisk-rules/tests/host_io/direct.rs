@@ -39,12 +39,15 @@ fn refused_and_ignored_are_told_apart() {
         directsync,
         &["odirect-silently-buffered warning"],
     );
-    // Where Linux AIO is the worse part of the same cause, it alone is told.
+    // Linux AIO is one question, and O_DIRECT itself another.
     expect(
         "tmpfs",
         build,
         NATIVE,
-        &["io-native-on-buffered-dio warning"],
+        &[
+            "io-native-on-buffered-dio warning",
+            "odirect-silently-buffered warning",
+        ],
     );
 }
 
@@ -58,6 +61,7 @@ fn btrfs_answers_by_its_kernel() {
     expect("btrfs-checksums-6.18", web, NONE, &buffers);
     let blocks = [
         "btrfs-cow-image warning",
+        "btrfs-dio-buffered warning",
         "io-native-on-buffered-dio warning",
     ];
     expect("btrfs-checksums-6.18", web, NATIVE, &blocks);

@@ -40,13 +40,7 @@ impl Redactor {
         let short = |text: &mut Option<String>, kind: &str, length: usize| {
             *text = text.take().map(|text| self.digits(kind, &text, length));
         };
-        // Whether a device can show it all is judged by its length: 20 bytes, or 36.
-        let digits = match frontend.serial.as_ref().map_or(0, String::len) {
-            0..=20 => 12,
-            21..=36 => 24,
-            37.. => 40,
-        };
-        short(&mut frontend.serial, "serial", digits);
+        frontend.serial = frontend.serial.take().map(|serial| self.serial(&serial));
         // What a boot loader is told may name a system.
         short(&mut frontend.loadparm, "loadparm", 8);
         // Sixteen digits, of which libvirt wants no other number.
@@ -54,6 +48,20 @@ impl Redactor {
         short(&mut frontend.vendor, "vendor", 8);
         short(&mut frontend.product, "product", 12);
         self.alias(&mut frontend.alias);
+    }
+
+    /// A serial number. A device shows the first 20 bytes, or 36: whether it can show it all, and whether it shows the
+    /// same as another, is judged by those parts.
+    fn serial(&self, serial: &str) -> String {
+        if serial.len() < 20 {
+            return self.digits("serial", serial, 12);
+        }
+        let (first, rest) = split_before(serial, 20);
+        let (second, third) = split_before(rest, 16);
+        let parts = [(first, 20), (second, 16), (third, 4)];
+        let parts = parts.iter().filter(|(part, _)| !part.is_empty());
+        let digits = parts.map(|(part, count)| self.digits("serial", part, *count));
+        digits.collect()
     }
 
     /// A name that somebody gave a device; the others are libvirt's.
@@ -209,4 +217,11 @@ impl Redactor {
         let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
         parts.join("-")
     }
+}
+
+/// Parts a text after so many bytes, or before the character that would be cut in two.
+fn split_before(text: &str, bytes: usize) -> (&str, &str) {
+    let mut ends = (0..=bytes.min(text.len())).rev();
+    let end = ends.find(|end| text.is_char_boundary(*end));
+    text.split_at(end.unwrap_or(0))
 }

@@ -1,7 +1,7 @@
 //! Facts without names.
 
 use serde_json::{Map, Value};
-use vmdisk_facts::{Facts, ReadError};
+use vmdisk_facts::{Facts, ReadError, Reason};
 
 use super::{Level, Redactor};
 
@@ -20,8 +20,14 @@ const NEEDED_BY_NO_RULE: &[&str] = &[
 
 /// What is done with the text behind a key.
 enum Treatment {
-    /// It is one of few words, a number, or a local id.
+    /// It is one of few words, or a number.
     Keep,
+    /// It is the id by which parts of the file refer to each other.
+    Id,
+    /// It is the reason why an answer is missing.
+    Reason,
+    /// It is the path of a program.
+    Program,
     /// It is a path, or has the form of one.
     Path,
     /// It is a name, whole.
@@ -43,7 +49,7 @@ impl Redactor {
             syntax: "JSON",
             message: error.to_string(),
         })?;
-        self.value(&mut tree, "", "");
+        self.tree(&mut tree);
         if let Value::Object(top) = &mut tree {
             let mark = [
                 ("level", self.level().as_str().to_owned()),
@@ -60,20 +66,28 @@ impl Redactor {
         Ok(Facts::from_json(&tree.to_string())?.facts)
     }
 
-    /// Redacts what stands behind `key`, which stands in a group behind `group`.
-    fn value(&self, value: &mut Value, group: &str, key: &str) {
-        if self.level() == Level::Minimal && NEEDED_BY_NO_RULE.contains(&key) {
-            *value = serde_json::json!({ "unknown": "redacted" });
-            return;
-        }
-        match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-            Value::String(text) => *text = self.text(text, group, key),
-            // The members of a list are what the list's key says.
-            Value::Array(all) => all.iter_mut().for_each(|one| self.value(one, group, key)),
-            Value::Object(map) => {
-                for (inner, value) in map {
-                    self.value(value, key, inner);
+    /// Redacts every text of a facts file, which depends on its key and on the key of the group around it.
+    ///
+    /// The walk keeps its own stack, because recursion is miscompiled here: where a function passes its `key` on as
+    /// its `group` and the first call has one constant for both, optimized builds by LLVM 21 to 22 read that constant
+    /// at every depth (llvm/llvm-project#219503).
+    fn tree(&self, tree: &mut Value) {
+        let mut pending = vec![(tree, "", "")];
+        while let Some((value, group, key)) = pending.pop() {
+            if self.level() == Level::Minimal && NEEDED_BY_NO_RULE.contains(&key) {
+                *value = serde_json::json!({ "unknown": "redacted" });
+                continue;
+            }
+            match value {
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
+                Value::String(text) => *text = self.text(text, group, key),
+                // The members of a list have the list's key.
+                Value::Array(all) => pending.extend(all.iter_mut().map(|one| (one, group, key))),
+                Value::Object(map) => {
+                    pending.extend(
+                        map.iter_mut()
+                            .map(|(inner, one)| (one, key, inner.as_str())),
+                    );
                 }
             }
         }
@@ -83,16 +97,37 @@ impl Redactor {
         match (self.level(), treatment(group, key)) {
             (_, Treatment::ImageName) => self.image_name(text),
             (Level::Full, _) | (_, Treatment::Keep) => text.to_owned(),
+            (_, Treatment::Id) if is_collected_id(text) => text.to_owned(),
+            (_, Treatment::Reason) => match Reason::from(text) {
+                Reason::Other(_) => Reason::Redacted.as_str().to_owned(),
+                known => known.as_str().to_owned(),
+            },
+            (_, Treatment::Program) => match text.rsplit_once('/') {
+                Some((folder, name)) if name.starts_with("qemu") => {
+                    format!("{}/{name}", self.path(folder))
+                }
+                _ => self.path(text),
+            },
             (_, Treatment::Path) => self.path(text),
-            (_, Treatment::Name) => self.name(text),
+            (_, Treatment::Name | Treatment::Id) => self.name(text),
             (_, Treatment::Drop) => String::new(),
         }
     }
 }
 
+/// True for the ids that the collector writes (`b12`, `m3`); an id written by hand may be a name.
+fn is_collected_id(text: &str) -> bool {
+    let digits = text.trim_start_matches(|letter: char| letter.is_ascii_lowercase());
+    text.len() - digits.len() <= 4
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && !digits.is_empty()
+}
+
 /// What to do with text; whatever is not listed is taken for a name.
 fn treatment(group: &str, key: &str) -> Treatment {
     match (group, key) {
+        (_, "unknown") => Treatment::Reason,
+        ("qemu", "path") => Treatment::Program,
         // Programs lie where distributions put them, and packages are called as they call them.
         ("qemu" | "collector" | "kernel" | "libvirt" | "redaction", _) => Treatment::Keep,
         (
@@ -118,14 +153,16 @@ fn treatment(group: &str, key: &str) -> Treatment {
             | "subvolid" | "timeo" | "retrans" | "rsize" | "wsize" | "nconnect" | "actimeo"
             | "max_read" | "blksize" | "dax",
         ) => Treatment::Keep,
+        (_, "id" | "mount" | "fs" | "devices" | "slaves" | "holders" | "partitions" | "parent") => {
+            Treatment::Id
+        }
         (
             _,
-            "schema" | "schema_version" | "collected_at" | "unknown" | "reason" | "id" | "mount"
-            | "fs" | "devices" | "slaves" | "holders" | "partitions" | "parent" | "fstype" | "kind"
-            | "magic" | "format" | "probed" | "compression" | "encryption" | "mode" | "inode"
-            | "dev" | "device" | "source_dev" | "segtype" | "discards" | "when_full" | "health"
-            | "level" | "state" | "sync" | "scheduler" | "write_cache" | "zoned" | "uuid_prefix"
-            | "lsm" | "checksum" | "data_profile" | "meta_profile" | "data_mode" | "direct"
+            "schema" | "schema_version" | "collected_at" | "reason" | "fstype" | "kind" | "magic"
+            | "format" | "probed" | "compression" | "encryption" | "mode" | "inode" | "dev"
+            | "device" | "source_dev" | "segtype" | "discards" | "when_full" | "health" | "level"
+            | "state" | "sync" | "scheduler" | "write_cache" | "zoned" | "uuid_prefix" | "lsm"
+            | "checksum" | "data_profile" | "meta_profile" | "data_mode" | "direct"
             | "primarycache" | "version" | "cpus" | "label" | "cipher" | "options" | "transport"
             | "host" | "cache_type" | "provisioning_mode" | "consistency" | "read_policy"
             | "security_driver" | "namespaces" | "lock_manager",

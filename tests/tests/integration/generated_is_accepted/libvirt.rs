@@ -4,13 +4,7 @@ use std::fmt::Write as _;
 
 use vmdisk_tests::{LibvirtBuild, has_program, real, run};
 
-use super::{Fixture, exception, fixtures_of_specs, generate, installed};
-
-pub(super) fn version() -> (u32, u32) {
-    let said = run("virsh", &["--version"], "").stdout;
-    let mut numbers = said.trim().split('.').map(|number| number.parse().unwrap());
-    (numbers.next().unwrap(), numbers.next().unwrap())
-}
+use super::{Fixture, exception, fixtures_of_specs, generate, installed, libvirt_version};
 
 #[test]
 fn libvirts_schema_has_all_that_is_written() {
@@ -18,7 +12,8 @@ fn libvirts_schema_has_all_that_is_written() {
     if !real(is_there, "generated XML", "virt-xml-validate and virsh") {
         return;
     }
-    let (target, version) = (installed(), version());
+    let target = installed();
+    let version = libvirt_version(&target);
     let folder = tempfile::tempdir().unwrap();
     for Fixture { name, text } in fixtures_of_specs() {
         let xml = generate(&text, &target, &[]).unwrap();
@@ -45,7 +40,8 @@ fn libvirts_driver_defines_and_converts_all_that_is_written() {
         return;
     }
     let Some(libvirt) = libvirt else { return };
-    let (target, version) = (installed(), version());
+    let target = installed();
+    let version = libvirt_version(&target);
     let session = libvirt.session();
     let mut commands = String::new();
     let specs = fixtures_of_specs();

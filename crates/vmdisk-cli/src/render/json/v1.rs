@@ -15,7 +15,7 @@ use crate::render::message::Message;
 use crate::render::summary::Summary;
 
 /// Version of the shape.
-pub(crate) const SCHEMA_VERSION: &str = "1.1";
+pub(crate) const SCHEMA_VERSION: &str = "1.2";
 
 /// The report of one `vmdisk lint` run.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -73,6 +73,8 @@ struct Counts {
     fixable_unsafely: usize,
     /// What `--fix` mended in this run.
     fixed: usize,
+    /// Fixes that `--fix` undid in this run; since 1.2.
+    failed_fixes: usize,
     /// Rules that could not look at something.
     rules_not_checked: usize,
 }
@@ -123,8 +125,21 @@ struct Input<'a> {
     disks: Option<usize>,
     /// Titles of what `--fix` mended.
     fixed: &'a [String],
+    /// Fixes that `--fix` undid because they made something worse; since 1.2.
+    failed_fixes: Vec<FailedFix<'a>>,
     /// Why it could not be read.
     error: Option<Failure<'a>>,
+}
+
+/// A fix that was undone.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FailedFix<'a> {
+    /// Name of the rule whose fix it is.
+    rule: &'static str,
+    /// Title of the finding that it was to fix.
+    title: &'a str,
+    /// Why it was undone.
+    reason: String,
 }
 
 /// Whether an input could be read.
@@ -332,6 +347,7 @@ pub(crate) fn report(all: &[Checked], summary: &Summary, classes: Option<&Classe
         fixable,
         fixable_unsafely,
         fixed,
+        failed_fixes,
         rules_not_checked,
         ..
     } = summary;
@@ -351,6 +367,7 @@ pub(crate) fn report(all: &[Checked], summary: &Summary, classes: Option<&Classe
             fixable: *fixable,
             fixable_unsafely: *fixable_unsafely,
             fixed: *fixed,
+            failed_fixes: *failed_fixes,
             rules_not_checked: rules_not_checked.len(),
         },
         inputs: all.iter().map(input).collect(),
@@ -431,6 +448,7 @@ fn input(checked: &Checked) -> Input<'_> {
             domain: report.domain.as_deref(),
             disks: Some(report.disks),
             fixed: &report.mended,
+            failed_fixes: report.failed_fixes.iter().map(failed_fix).collect(),
             error: None,
         },
         Err(message) => Input {
@@ -439,8 +457,17 @@ fn input(checked: &Checked) -> Input<'_> {
             domain: None,
             disks: None,
             fixed: &[],
+            failed_fixes: Vec::new(),
             error: Some(failure(message)),
         },
+    }
+}
+
+fn failed_fix(failed: &vmdisk::FailedFix) -> FailedFix<'_> {
+    FailedFix {
+        rule: failed.rule.name,
+        title: &failed.title,
+        reason: failed.why.to_string(),
     }
 }
 
@@ -471,6 +498,7 @@ fn finding<'a>(
         severity,
         confidence,
         disk,
+        at: _, // The disk and the place name it.
         title,
         place: at,
         label,

@@ -260,6 +260,7 @@ fn result<'a>(
         severity,
         confidence,
         disk,
+        at: _, // The disk and the place name it.
         title,
         place,
         label,

@@ -1,0 +1,123 @@
+//! Files that are written beside their target, and what a killed run left of them.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use tempfile::{Builder, NamedTempFile};
+
+/// How the names begin and end, with six letters or digits between.
+const PREFIX: &str = ".vmdisk-";
+const SUFFIX: &str = ".tmp";
+
+/// A file beside its target, locked while this run lives.
+#[derive(Debug)]
+pub(super) struct Beside(NamedTempFile);
+
+impl Beside {
+    /// Creates a file in `directory`, after the files of killed runs are removed from it.
+    pub(super) fn new(directory: &Path, mode: Option<u32>) -> io::Result<Self> {
+        remove_abandoned(directory);
+        loop {
+            let mut builder = Builder::new();
+            builder.prefix(PREFIX).suffix(SUFFIX);
+            if let Some(mode) = mode {
+                builder.permissions(Permissions::from_mode(mode));
+            }
+            let file = builder.tempfile_in(directory)?;
+            flock(file.as_file(), FlockOperation::LockExclusive)?;
+            // Another run may have taken it for abandoned before it was locked.
+            if file.as_file().metadata()?.nlink() > 0 {
+                return Ok(Beside(file));
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, contents: &[u8]) -> io::Result<()> {
+        self.0.write_all(contents)
+    }
+
+    pub(super) fn file(&self) -> &File {
+        self.0.as_file()
+    }
+
+    /// Gives the file the name of its target.
+    pub(super) fn persist(self, target: &Path) -> io::Result<()> {
+        self.0.persist(target).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+/// Removes files that a killed run left in a directory: those of this user that nobody has locked. Where that
+/// fails they stay, which hurts nobody.
+fn remove_abandoned(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(is_our_name);
+        if is_ours {
+            let _ = remove_if_abandoned(&entry.path());
+        }
+    }
+}
+
+fn is_our_name(name: &str) -> bool {
+    name.strip_prefix(PREFIX)
+        .and_then(|rest| rest.strip_suffix(SUFFIX))
+        .is_some_and(|middle| {
+            middle.len() == 6 && middle.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
+}
+
+fn remove_if_abandoned(path: &Path) -> io::Result<()> {
+    let seen = fs::symlink_metadata(path)?;
+    let user = rustix::process::geteuid().as_raw();
+    if !seen.is_file() || seen.uid() != user || seen.nlink() != 1 {
+        return Ok(());
+    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    // Refused while the run that writes it lives.
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    let (locked, named) = (file.metadata()?, fs::symlink_metadata(path)?);
+    if (locked.dev(), locked.ino()) == (named.dev(), named.ino()) {
+        fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for name in [
+            ".vmdisk-a1B2c3.tmp",
+            ".vmdisk-config",
+            ".vmdisk-toolong.tmp",
+        ] {
+            fs::write(at(name), "half").unwrap();
+        }
+        std::os::unix::fs::symlink("nowhere", at(".vmdisk-linked.tmp")).unwrap();
+        // A run that still writes has its file locked.
+        let writing = Beside::new(directory.path(), None).unwrap();
+        drop(Beside::new(directory.path(), None).unwrap());
+        assert!(!at(".vmdisk-a1B2c3.tmp").exists());
+        assert!(at(".vmdisk-config").exists());
+        assert!(at(".vmdisk-toolong.tmp").exists());
+        assert!(at(".vmdisk-linked.tmp").is_symlink());
+        assert!(writing.0.path().exists());
+        writing.persist(&at("target")).unwrap();
+        assert!(at("target").exists());
+    }
+}

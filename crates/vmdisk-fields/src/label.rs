@@ -1,0 +1,124 @@
+//! How fields are called in a breadcrumb: libvirt's elements and attributes.
+
+use vmdisk_model::{
+    ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField,
+};
+
+use crate::{controller, disk, limit};
+
+/// A name that people know.
+pub trait Label {
+    /// How it is called in a breadcrumb: libvirt's element or attribute.
+    fn label(self) -> &'static str;
+}
+
+impl Label for DiskField {
+    fn label(self) -> &'static str {
+        disk(self).libvirt.place
+    }
+}
+
+impl Label for ControllerField {
+    fn label(self) -> &'static str {
+        controller(self).libvirt.place
+    }
+}
+
+impl Label for LimitField {
+    fn label(self) -> &'static str {
+        limit(self).map_or("limits", |row| row.libvirt)
+    }
+}
+
+impl Label for FieldPath {
+    fn label(self) -> &'static str {
+        match self {
+            FieldPath::Domain(field) => field.label(),
+            FieldPath::Disk(_, field) => field.label(),
+            FieldPath::Image(_, _, field) => field.label(),
+            FieldPath::Controller(_, field) => field.label(),
+            FieldPath::IoThread(_, field) => field.label(),
+            FieldPath::Iotune(_, field) | FieldPath::ThrottleGroup(_, field) => field.label(),
+        }
+    }
+}
+
+/// Says how the fields are called that have no rows: their places stand in the tables of vmdisk-libvirt.
+macro_rules! labels {
+    ($($names:ident { $($field:ident = $label:literal,)+ })+) => {$(
+        impl Label for $names {
+            fn label(self) -> &'static str {
+                match self { $($names::$field => $label,)+ }
+            }
+        }
+    )+};
+}
+
+labels! {
+    DomainField {
+        Domain = "domain",
+        Name = "name",
+        Uuid = "uuid",
+        DomainType = "@type",
+        Os = "os",
+        Architecture = "type/@arch",
+        Machine = "type/@machine",
+        Vcpus = "vcpu",
+        BootDevices = "os/boot",
+        Memory = "memory",
+        MemoryBacking = "memoryBacking",
+        HugePages = "hugepages",
+        MemorySource = "source/@type",
+        MemoryAccess = "access/@mode",
+        NumaCells = "cpu/numa",
+        Blkiotune = "blkiotune",
+        CpuTune = "cputune",
+        ThrottleGroups = "throttlegroups",
+        IoThreads = "iothreads",
+        IoThreadIds = "iothreadids",
+        DefaultIoThread = "defaultiothread",
+        Devices = "devices",
+    }
+    ImageField {
+        Image = "image",
+        Format = "format",
+        Source = "source",
+        Path = "source path",
+        FdGroup = "source/@fdgroup",
+        NetworkProtocol = "source/@protocol",
+        NetworkName = "source/@name",
+        Query = "source/@query",
+        Tls = "source/@tls",
+        TlsHostname = "source/@tlsHostname",
+        Hosts = "source/host",
+        Snapshot = "source/snapshot",
+        ConfigFile = "source/config",
+        Initiator = "source/initiator",
+        SslVerify = "source/ssl",
+        Cookies = "source/cookies",
+        Readahead = "source/readahead",
+        Timeout = "source/timeout",
+        ReconnectDelay = "source/reconnect",
+        Identity = "source/identity",
+        KnownHosts = "source/knownHosts",
+        Pool = "source/@pool",
+        Volume = "source/@volume",
+        VolumeMode = "source/@mode",
+        Namespace = "source/@namespace",
+        Managed = "source/@managed",
+        SourceAddress = "source/address",
+        Slice = "source/slices",
+        DataFile = "source/dataStore",
+        Encryption = "source/encryption",
+        Authentication = "source/auth",
+        Reservations = "source/reservations",
+        MetadataCacheSize = "format/metadata_cache",
+    }
+    IoThreadField {
+        IoThread = "iothread",
+        Id = "@id",
+        ThreadPoolMin = "@thread_pool_min",
+        ThreadPoolMax = "@thread_pool_max",
+        Polling = "poll",
+    }
+}

@@ -1,0 +1,35 @@
+//! What the formats call each field of the model: one row per field.
+//!
+//! The model says what a disk is; a row says where libvirt writes one of its fields and since when, under which
+//! property QEMU's devices have it, by which key a spec asks for it, and which buses libvirt lets have it. Readers,
+//! writers, edits and rules walk the rows. To add a field, add it to its struct in vmdisk-model with a name in
+//! `DiskField` or `ControllerField`, and a row here: each of the three is a compile error without the others.
+//!
+//! A field that is one value needs no more code. What is more than one value (an address, a mapping of queues), is
+//! computed (`write-cache`), or stands in `<source>`, has a reader and a writer of its own beside the table.
+//!
+//! ```
+//! use vmdisk_fields::{DeviceModel, Spelling, disk};
+//! use vmdisk_model::DiskField;
+//!
+//! let row = disk(DiskField::Queues);
+//! assert_eq!((row.libvirt.element(), row.libvirt.name()), ("driver", "queues"));
+//! assert_eq!(row.spelling(DeviceModel::VirtioBlk), Spelling::Named("num-queues"));
+//! assert_eq!(row.spelling(DeviceModel::IdeHd), Spelling::Unknown);
+//! ```
+
+mod controller;
+mod device_model;
+mod disk;
+mod label;
+mod limit;
+mod row;
+mod takers;
+
+pub use controller::{CONTROLLER_FIELDS, controller};
+pub use device_model::DeviceModel;
+pub use disk::{DISK_FIELDS, disk};
+pub use label::Label;
+pub use limit::{LIMIT_FIELDS, LimitRow, limit};
+pub use row::{FieldRow, Form, Later, LibvirtPlace, Since, Spelling};
+pub use takers::Takers;

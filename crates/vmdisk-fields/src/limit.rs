@@ -1,0 +1,57 @@
+//! The limits of a disk or of a throttle group.
+
+use vmdisk_model::LimitField;
+
+use crate::Since;
+
+/// What the formats call one limit; a spec has libvirt's name with dashes.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitRow {
+    /// libvirt's element.
+    pub libvirt: &'static str,
+    /// The libvirt that first knew it in a disk.
+    pub since: Since,
+    /// The member of QEMU's `ThrottleLimits`; of the group, the option that names it.
+    pub qemu: &'static str,
+}
+
+/// Declares the rows; a field without one does not compile.
+macro_rules! limits {
+    ($($field:ident: $libvirt:literal, $since:expr, $qemu:literal;)+) => {
+        /// Every limit and the name of the group, in libvirt's order.
+        pub const LIMIT_FIELDS: &[LimitField] = &[$(LimitField::$field,)+];
+
+        /// The row of a limit; `None` for all of them together.
+        pub const fn limit(field: LimitField) -> Option<&'static LimitRow> {
+            match field {
+                LimitField::Limits => None,
+                $(LimitField::$field => {
+                    Some(&LimitRow { libvirt: $libvirt, since: $since, qemu: $qemu })
+                })+
+            }
+        }
+    };
+}
+
+limits! {
+    TotalBytes: "total_bytes_sec", (0, 9, 8), "bps-total";
+    ReadBytes: "read_bytes_sec", (0, 9, 8), "bps-read";
+    WriteBytes: "write_bytes_sec", (0, 9, 8), "bps-write";
+    TotalIops: "total_iops_sec", (0, 9, 8), "iops-total";
+    ReadIops: "read_iops_sec", (0, 9, 8), "iops-read";
+    WriteIops: "write_iops_sec", (0, 9, 8), "iops-write";
+    TotalBytesMax: "total_bytes_sec_max", (1, 2, 11), "bps-total-max";
+    ReadBytesMax: "read_bytes_sec_max", (1, 2, 11), "bps-read-max";
+    WriteBytesMax: "write_bytes_sec_max", (1, 2, 11), "bps-write-max";
+    TotalIopsMax: "total_iops_sec_max", (1, 2, 11), "iops-total-max";
+    ReadIopsMax: "read_iops_sec_max", (1, 2, 11), "iops-read-max";
+    WriteIopsMax: "write_iops_sec_max", (1, 2, 11), "iops-write-max";
+    SizeIops: "size_iops_sec", (1, 2, 11), "iops-size";
+    Group: "group_name", (3, 0, 0), "group";
+    TotalBytesMaxLength: "total_bytes_sec_max_length", (2, 4, 0), "bps-total-max-length";
+    ReadBytesMaxLength: "read_bytes_sec_max_length", (2, 4, 0), "bps-read-max-length";
+    WriteBytesMaxLength: "write_bytes_sec_max_length", (2, 4, 0), "bps-write-max-length";
+    TotalIopsMaxLength: "total_iops_sec_max_length", (2, 4, 0), "iops-total-max-length";
+    ReadIopsMaxLength: "read_iops_sec_max_length", (2, 4, 0), "iops-read-max-length";
+    WriteIopsMaxLength: "write_iops_sec_max_length", (2, 4, 0), "iops-write-max-length";
+}

@@ -1,0 +1,190 @@
+//! Fields of disks and controllers that are one value each, read and written along the tables.
+
+use vmdisk_model::{
+    Controller, Disk, DiskField, FieldKind, FieldType, FieldValue, Fields, IoThreadId, Switch,
+};
+
+use crate::element::Element;
+use crate::kept::{KeptAt, KeptInside};
+use crate::reader::Reader;
+use crate::value::unsigned32;
+use crate::vocabulary::{
+    AttributeSpec, ChildSpec, ElementSpec, Field, Pick, YES_NO, switch_from_yes_no,
+    switch_to_yes_no,
+};
+use crate::writer::Writer;
+
+/// What the fields of a table belong to.
+pub(crate) trait Owner {
+    /// One of its fields; `None` for those of others.
+    fn slot(&self, field: Field) -> Option<&dyn FieldType>;
+
+    /// The same, to be set.
+    fn slot_mut(&mut self, field: Field) -> Option<&mut dyn FieldType>;
+}
+
+impl Owner for Disk {
+    fn slot(&self, field: Field) -> Option<&dyn FieldType> {
+        let Field::Disk(field) = field else {
+            return None;
+        };
+        self.field(field)
+    }
+
+    fn slot_mut(&mut self, field: Field) -> Option<&mut dyn FieldType> {
+        let Field::Disk(field) = field else {
+            return None;
+        };
+        self.field_mut(field)
+    }
+}
+
+impl Owner for Controller {
+    fn slot(&self, field: Field) -> Option<&dyn FieldType> {
+        let Field::Controller(field) = field else {
+            return None;
+        };
+        self.field(field)
+    }
+
+    fn slot_mut(&mut self, field: Field) -> Option<&mut dyn FieldType> {
+        let Field::Controller(field) = field else {
+            return None;
+        };
+        self.field_mut(field)
+    }
+}
+
+/// Takes the attributes that are fields; one that cannot be read is kept as written.
+pub(crate) fn read_attributes(element: &mut Element<'_, '_>, owner: &mut impl Owner) {
+    for known in element.spec.attributes {
+        let field = known.fields[0];
+        if let Some((field, slot)) = field.and_then(|it| Some((it, owner.slot_mut(it)?))) {
+            element.take(known.name, |text| {
+                let value = value_of(field, known, slot.kind(), text)?;
+                slot.set(value).then_some(())
+            });
+        }
+    }
+}
+
+fn value_of(
+    field: Field,
+    known: &AttributeSpec,
+    kind: FieldKind,
+    text: &str,
+) -> Option<FieldValue> {
+    Some(match kind {
+        FieldKind::Switch if known.value == YES_NO => switch_from_yes_no(text)?.into(),
+        FieldKind::Switch => Switch::from_wire(text)?.into(),
+        FieldKind::Number => unsigned32(text)?.into(),
+        FieldKind::IoThread => IoThreadId(unsigned32(text)?).into(),
+        FieldKind::Word(words) => FieldValue::Word(words.iter().find(|word| **word == text)?),
+        // libvirt takes an empty name for none at all.
+        FieldKind::Text if text.is_empty() && field == Field::Disk(DiskField::TargetDev) => {
+            return None;
+        }
+        FieldKind::Text => text.to_owned().into(),
+        FieldKind::Flag | FieldKind::Count | FieldKind::Size | FieldKind::Structure => return None,
+    })
+}
+
+/// Writes the attributes that are fields and set.
+pub(crate) fn write_attributes(
+    writer: &mut Writer<'_>,
+    spec: &ElementSpec,
+    owner: &impl Owner,
+    is_left_out: impl Fn(Field) -> bool,
+) {
+    for known in spec.attributes {
+        let field = known.fields[0].filter(|field| !is_left_out(*field));
+        match field.and_then(|field| owner.slot(field)?.get()) {
+            Some(FieldValue::Switch(switch)) if known.value == YES_NO => {
+                writer.attribute(known.name, switch_to_yes_no(switch));
+            }
+            Some(value) => writer.attribute(known.name, value),
+            None => {}
+        }
+    }
+}
+
+/// True if one of the attributes is a field that is set.
+pub(crate) fn has_attribute(spec: &ElementSpec, owner: &impl Owner) -> bool {
+    let fields = spec.attributes.iter().filter_map(|known| known.fields[0]);
+    fields
+        .filter_map(|field| owner.slot(field))
+        .any(FieldType::is_set)
+}
+
+/// Reads a child that is a flag or a text, or has attributes that are fields; another is left alone.
+pub(crate) fn read_child(
+    reader: &mut Reader<'_>,
+    parent: &mut Element<'_, '_>,
+    child: &ChildSpec,
+    owner: &mut impl Owner,
+    kept: &mut KeptInside,
+) {
+    if plain_element(child).is_none() {
+        return;
+    }
+    let Some(node) = parent.child(child.name) else {
+        return;
+    };
+    let mut element = reader.open_child(parent, node, parent.whose);
+    if let Some(slot) = child.fields[0].and_then(|field| owner.slot_mut(field)) {
+        let text = element.content();
+        match slot.kind() {
+            FieldKind::Flag => slot.set(FieldValue::Set),
+            // libvirt takes an empty one for none at all.
+            FieldKind::Text => !text.is_empty() && slot.set(text.into()),
+            FieldKind::Switch
+            | FieldKind::Number
+            | FieldKind::Count
+            | FieldKind::Size
+            | FieldKind::Word(_)
+            | FieldKind::IoThread
+            | FieldKind::Structure => false,
+        };
+    }
+    read_attributes(&mut element, owner);
+    kept.note(KeptAt::path(child.name), reader.close(element));
+}
+
+/// Writes such a child, if one of its fields is set or something of it was kept.
+pub(crate) fn write_child<'k>(
+    writer: &mut Writer<'k>,
+    child: &ChildSpec,
+    owner: &impl Owner,
+    kept: &'k KeptInside,
+) {
+    let Some(spec) = plain_element(child) else {
+        return;
+    };
+    let parts = kept.at(KeptAt::path(child.name));
+    let slot = child.fields[0].and_then(|field| owner.slot(field));
+    if let Some(slot) = slot.filter(|slot| slot.kind() == FieldKind::Text) {
+        writer.text_element(child.name, slot.get(), parts);
+        return;
+    }
+    let is_written = match slot.filter(|slot| slot.kind() == FieldKind::Flag) {
+        Some(flag) => flag.is_set(),
+        None => has_attribute(spec, owner) || !parts.is_empty(),
+    };
+    if is_written {
+        writer.start(child.name, parts);
+        write_attributes(writer, spec, owner, |_| false);
+        writer.end();
+    }
+}
+
+/// The table of a child that is, or has, fields.
+fn plain_element(child: &ChildSpec) -> Option<&'static ElementSpec> {
+    let Pick::Element(spec) = child.pick else {
+        return None;
+    };
+    let has_fields = spec
+        .attributes
+        .iter()
+        .any(|known| known.fields[0].is_some());
+    (child.fields[0].is_some() || has_fields).then_some(spec)
+}

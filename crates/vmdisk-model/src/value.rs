@@ -1,0 +1,354 @@
+//! Values of fields, and how a field is read and set by its name.
+
+use crate::{
+    Address, AioMode, BackendSource, Bytes, CacheMode, DetectZeroes, Device, Discard, ErrorPolicy,
+    Format, Geometry, GeometryTranslation, IoThreadId, IoThreadQueues, Iotune, ReadErrorPolicy,
+    ScsiControllerModel, Sgio, Snapshot, StartupPolicy, Statistics, Switch, TargetBus, Tray,
+    VirtioModel,
+};
+
+/// The value of one field, without the syntax that it is written in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FieldValue {
+    /// Set, where a field says no more than that.
+    Set,
+    /// On or off.
+    Switch(Switch),
+    /// A number.
+    Number(u32),
+    /// A number that may be large.
+    Count(u64),
+    /// A size.
+    Size(Bytes),
+    /// Text, such as a serial number.
+    Text(String),
+    /// A word of an enum of the model.
+    Word(&'static str),
+    /// An iothread.
+    IoThread(IoThreadId),
+}
+
+impl std::fmt::Display for FieldValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FieldValue::Set => f.write_str("on"),
+            FieldValue::Switch(switch) => switch.fmt(f),
+            FieldValue::Number(number) => number.fmt(f),
+            FieldValue::Count(count) => count.fmt(f),
+            FieldValue::Size(size) => size.fmt(f),
+            FieldValue::Text(text) => f.write_str(text),
+            FieldValue::Word(word) => f.write_str(word),
+            FieldValue::IoThread(id) => id.fmt(f),
+        }
+    }
+}
+
+impl FieldValue {
+    /// The same value as a field of this kind has it; `None` if it has no such value, or is then not set.
+    ///
+    /// ```
+    /// use vmdisk_model::{Bytes, FieldKind, FieldValue, Switch};
+    ///
+    /// assert_eq!(FieldValue::Size(Bytes(4096)).to_kind(FieldKind::Number), Some(FieldValue::Number(4096)));
+    /// assert_eq!(FieldValue::Switch(Switch::On).to_kind(FieldKind::Flag), Some(FieldValue::Set));
+    /// assert_eq!(FieldValue::Switch(Switch::Off).to_kind(FieldKind::Flag), None);
+    /// ```
+    pub fn to_kind(self, kind: FieldKind) -> Option<Self> {
+        match (self, kind) {
+            (FieldValue::Set, FieldKind::Switch) => Some(FieldValue::Switch(Switch::On)),
+            (FieldValue::Switch(switch), FieldKind::Flag) => {
+                (switch == Switch::On).then_some(FieldValue::Set)
+            }
+            (FieldValue::Size(size), FieldKind::Number) => {
+                u32::try_from(size.0).ok().map(FieldValue::Number)
+            }
+            (FieldValue::Size(size), FieldKind::Count) => Some(size.0.into()),
+            (FieldValue::Count(count), FieldKind::Size) => Some(Bytes(count).into()),
+            (FieldValue::Number(number), FieldKind::Size) => Some(Bytes(number.into()).into()),
+            (value, _) => Some(value),
+        }
+    }
+}
+
+/// Which values a field can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// [`FieldValue::Set`].
+    Flag,
+    /// [`FieldValue::Switch`].
+    Switch,
+    /// [`FieldValue::Number`].
+    Number,
+    /// [`FieldValue::Count`].
+    Count,
+    /// [`FieldValue::Size`].
+    Size,
+    /// [`FieldValue::Text`].
+    Text,
+    /// [`FieldValue::Word`], one of these.
+    Word(&'static [&'static str]),
+    /// [`FieldValue::IoThread`].
+    IoThread,
+    /// More than one value, such as an address.
+    Structure,
+}
+
+/// A field of the model, whatever its type.
+pub trait FieldType {
+    /// Which values it can have.
+    fn kind(&self) -> FieldKind;
+
+    /// The value; `None` if the field is not set, or is a [`FieldKind::Structure`].
+    fn get(&self) -> Option<FieldValue>;
+
+    /// True if the field is set.
+    fn is_set(&self) -> bool;
+
+    /// Sets the field; false, and no change, if the value is not of its kind.
+    fn set(&mut self, value: FieldValue) -> bool;
+}
+
+/// A type that a field of the model has; each is a [`FieldType`].
+pub trait TypedField {
+    /// Which values it can have.
+    const KIND: FieldKind;
+
+    /// The value.
+    fn value(&self) -> Option<FieldValue>;
+
+    /// True if there is one.
+    fn is_some_value(&self) -> bool {
+        self.value().is_some()
+    }
+
+    /// Sets the value, if it is of this type.
+    fn set_value(&mut self, value: FieldValue) -> Option<()>;
+}
+
+impl<T: TypedField> FieldType for T {
+    fn kind(&self) -> FieldKind {
+        T::KIND
+    }
+
+    fn get(&self) -> Option<FieldValue> {
+        self.value()
+    }
+
+    fn is_set(&self) -> bool {
+        self.is_some_value()
+    }
+
+    fn set(&mut self, value: FieldValue) -> bool {
+        self.set_value(value).is_some()
+    }
+}
+
+/// The kind of the field that a function leads to; the function is never called.
+pub const fn kind_of<S, T: TypedField>(_: fn(&S) -> &T) -> FieldKind {
+    T::KIND
+}
+
+impl TypedField for bool {
+    const KIND: FieldKind = FieldKind::Flag;
+
+    fn value(&self) -> Option<FieldValue> {
+        self.then_some(FieldValue::Set)
+    }
+
+    fn set_value(&mut self, value: FieldValue) -> Option<()> {
+        *self |= value == FieldValue::Set;
+        (value == FieldValue::Set).then_some(())
+    }
+}
+
+/// Makes an optional value a field: its kind, and how it becomes a [`FieldValue`] and is found in one.
+macro_rules! optional_values {
+    ($($type:ty: $kind:expr, $of:expr, $pattern:pat => $value:expr;)+) => {$(
+        impl TypedField for Option<$type> {
+            const KIND: FieldKind = $kind;
+
+            fn value(&self) -> Option<FieldValue> {
+                self.clone().map(FieldValue::from)
+            }
+
+            fn set_value(&mut self, value: FieldValue) -> Option<()> {
+                let $pattern = value else {
+                    return None;
+                };
+                *self = Some($value?);
+                Some(())
+            }
+        }
+
+        impl From<$type> for FieldValue {
+            fn from(value: $type) -> Self {
+                let of: fn($type) -> FieldValue = $of;
+                of(value)
+            }
+        }
+    )+};
+}
+
+optional_values! {
+    Switch: FieldKind::Switch, FieldValue::Switch, FieldValue::Switch(it) => Some(it);
+    u32: FieldKind::Number, FieldValue::Number, FieldValue::Number(it) => Some(it);
+    u64: FieldKind::Count, FieldValue::Count, FieldValue::Count(it) => Some(it);
+    Bytes: FieldKind::Size, FieldValue::Size, FieldValue::Size(it) => Some(it);
+    String: FieldKind::Text, FieldValue::Text, FieldValue::Text(it) => Some(it);
+    IoThreadId: FieldKind::IoThread, FieldValue::IoThread, FieldValue::IoThread(it) => Some(it);
+    // A switch of a spec.
+    bool: FieldKind::Switch, |is_on| FieldValue::Switch(if is_on { Switch::On } else { Switch::Off }),
+        FieldValue::Switch(it) => Some(it == Switch::On);
+}
+
+/// Makes optional words of `wire_enum!` fields.
+macro_rules! optional_words {
+    ($($type:ident),+ $(,)?) => {
+        optional_values! {
+            $($type: FieldKind::Word($type::WORDS), |it| FieldValue::Word(it.as_wire()),
+                FieldValue::Word(word) => $type::from_wire(word);)+
+        }
+    };
+}
+
+optional_words!(
+    AioMode,
+    CacheMode,
+    DetectZeroes,
+    Device,
+    Discard,
+    ErrorPolicy,
+    Format,
+    GeometryTranslation,
+    ReadErrorPolicy,
+    ScsiControllerModel,
+    Sgio,
+    Snapshot,
+    StartupPolicy,
+    TargetBus,
+    Tray,
+    VirtioModel,
+);
+
+/// Makes a type of more than one value a field, given when it is set.
+macro_rules! structures {
+    ($($type:ty, $is_set:expr;)+) => {$(
+        impl TypedField for $type {
+            const KIND: FieldKind = FieldKind::Structure;
+
+            fn value(&self) -> Option<FieldValue> {
+                None
+            }
+
+            fn is_some_value(&self) -> bool {
+                let is_set: fn(&$type) -> bool = $is_set;
+                is_set(self)
+            }
+
+            fn set_value(&mut self, _: FieldValue) -> Option<()> {
+                None
+            }
+        }
+    )+};
+}
+
+structures! {
+    Option<Address>, Option::is_some;
+    Option<Geometry>, Option::is_some;
+    Option<Iotune>, Option::is_some;
+    Vec<IoThreadQueues>, |rows| !rows.is_empty();
+    Vec<String>, |texts| !texts.is_empty();
+    Statistics, |statistics| *statistics != Statistics::default();
+    BackendSource, |source| *source != BackendSource::Empty;
+}
+
+/// Something of the model whose fields are read and set by their names.
+pub trait Fields {
+    /// The names.
+    type Field: Copy;
+
+    /// The field; `None` for a name that is no field of its own, such as that of an element around others.
+    fn field(&self, field: Self::Field) -> Option<&dyn FieldType>;
+
+    /// The same, to be set.
+    fn field_mut(&mut self, field: Self::Field) -> Option<&mut dyn FieldType>;
+
+    /// The value of a field; `None` if it is not set, or is not one value.
+    fn get(&self, field: Self::Field) -> Option<FieldValue> {
+        self.field(field)?.get()
+    }
+
+    /// True if the field is set.
+    fn has(&self, field: Self::Field) -> bool {
+        self.field(field).is_some_and(FieldType::is_set)
+    }
+
+    /// Sets a field; false, and no change, if the value is not of its kind.
+    fn set(&mut self, field: Self::Field, value: impl Into<FieldValue>) -> bool
+    where
+        Self: Sized,
+    {
+        self.field_mut(field)
+            .is_some_and(|field| field.set(value.into()))
+    }
+}
+
+/// Says which name each field of a struct has, once for reading and setting.
+///
+/// Every field of the struct stands in the list, or the code does not compile. A struct inside is taken apart; what
+/// no name reaches is named behind `without`.
+#[macro_export]
+macro_rules! fields {
+    (
+        impl $names:ident for $struct:ident {
+            $($name:ident: $field:ident),+
+            $(; inside $part:ident: $part_struct:ident { $($inner:ident: $inner_field:ident,)+ })*
+            $(; without $($without:ident),+)?
+        }
+    ) => {
+        impl $crate::Fields for $struct {
+            type Field = $names;
+
+            fn field(&self, field: $names) -> Option<&dyn $crate::FieldType> {
+                let $struct {
+                    $($name,)+
+                    $($part: $part_struct { $($inner,)+ },)*
+                    $($($without: _,)+)?
+                } = self;
+                $(if matches!(field, $names::$field) { return Some($name); })+
+                $($(if matches!(field, $names::$inner_field) { return Some($inner); })+)*
+                None
+            }
+
+            fn field_mut(&mut self, field: $names) -> Option<&mut dyn $crate::FieldType> {
+                let $struct {
+                    $($name,)+
+                    $($part: $part_struct { $($inner,)+ },)*
+                    $($($without: _,)+)?
+                } = self;
+                $(if matches!(field, $names::$field) { return Some($name); })+
+                $($(if matches!(field, $names::$inner_field) { return Some($inner); })+)*
+                None
+            }
+        }
+
+        impl $struct {
+            /// Every name in the list, in its order.
+            pub const FIELDS: &'static [$names] = &[
+                $($names::$field,)+
+                $($($names::$inner_field,)+)*
+            ];
+
+            /// Which values a field can have; `None` if it is not one of these.
+            pub const fn kind_of(field: $names) -> Option<$crate::FieldKind> {
+                $(if matches!(field, $names::$field) {
+                    return Some($crate::kind_of(|it: &$struct| &it.$name));
+                })+
+                $($(if matches!(field, $names::$inner_field) {
+                    return Some($crate::kind_of(|it: &$part_struct| &it.$inner));
+                })+)*
+                None
+            }
+        }
+    };
+}
