@@ -2,6 +2,7 @@
 
 mod loop_device;
 
+use std::path::Path;
 use std::process::Command;
 
 pub use loop_device::LoopDevice;
@@ -25,6 +26,29 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
         arguments.join(" "),
         said.trim()
     ))
+}
+
+/// Checks that a program is installed.
+///
+/// # Errors
+/// If it cannot print its version.
+pub fn installed(program: &str) -> Result<(), String> {
+    run(program, &["--version"]).map(drop)
+}
+
+/// Checks that libvirt's QEMU driver starts without a daemon, in a root of its own. It changes owners there, so that it
+/// needs root.
+///
+/// # Errors
+/// If virsh or QEMU is missing, or the driver does not start.
+pub fn libvirt_driver(root: &Path) -> Result<(), String> {
+    installed("qemu-system-x86_64")?;
+    let uri = format!("qemu:///embed?root={}", root.display());
+    let started = run("virsh", &["--quiet", "--connect", &uri, "version"]);
+    started.map(drop).map_err(|error| {
+        let last = error.lines().rfind(|line| !line.is_empty());
+        last.unwrap_or_default().to_owned()
+    })
 }
 
 /// Gives up on a test that cannot run here, with a line that says why.

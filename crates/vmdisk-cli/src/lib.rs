@@ -125,6 +125,15 @@ fn usage(error: &clap::Error, arguments: &[OsString], io: &mut Io<'_>) -> Exit {
     if !has_color {
         text = sanitize::lines(&text).into_owned();
     }
+    // clap takes escape sequences out of an argument, which is then not found above.
+    let mut lines = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("::") && lines.pop().is_some() {
+            lines.push_str("\\u{a}");
+        }
+        lines.push_str(line);
+    }
+    let text = lines;
     if is_mistake {
         io.say(&text);
         return Exit::CouldNot;

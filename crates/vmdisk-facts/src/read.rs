@@ -170,6 +170,12 @@ fn without_mark(text: &str) -> &str {
 
 fn from_tree(tree: &Tree) -> Result<Read, ReadError> {
     let mut warnings = Vec::new();
+    if !matches!(tree, Tree::Map(_)) {
+        return Err(ReadError::Value {
+            path: "the facts file".to_owned(),
+            message: "expected keys such as `schema_version` and `kernel`".to_owned(),
+        });
+    }
     // Before anything else: of a shape with another major version no other complaint would make sense.
     check_version(tree, &mut warnings)?;
     let ignored = RefCell::new(Vec::new());
@@ -185,15 +191,34 @@ fn from_tree(tree: &Tree) -> Result<Read, ReadError> {
             .unwrap_or_else(|| "the facts file".to_owned());
         ReadError::Value {
             path,
-            message: error.message,
+            message: without_contents(error.message),
         }
     })?;
-    warnings.extend(ignored.into_inner().into_iter().map(|path| Warning {
+    let ignored = ignored.into_inner();
+    if let Tree::Map(map) = tree
+        && !map.is_empty()
+        && map.keys().all(|key| ignored.contains(key))
+    {
+        return Err(ReadError::Value {
+            path: "the facts file".to_owned(),
+            message: "none of its keys is one of a facts file".to_owned(),
+        });
+    }
+    warnings.extend(ignored.into_iter().map(|path| Warning {
         path,
         message: "this key is not known and was not read".to_owned(),
     }));
     crate::check::check(&facts, &mut warnings);
     Ok(Read { facts, warnings })
+}
+
+/// A message, unless it is so long that it repeats what is in the file.
+fn without_contents(message: String) -> String {
+    const MAX: usize = 256;
+    if message.len() > MAX {
+        return "the value is not what its place needs".to_owned();
+    }
+    message
 }
 
 fn check_version(tree: &Tree, warnings: &mut Vec<Warning>) -> Result<(), ReadError> {
@@ -224,7 +249,7 @@ fn check_version(tree: &Tree, warnings: &mut Vec<Warning>) -> Result<(), ReadErr
     let Some(found_numbers) = numbers(&found) else {
         return Err(ReadError::Value {
             path: "schema_version".to_owned(),
-            message: format!("'{found}' is not a version such as \"{SCHEMA_VERSION}\""),
+            message: format!("expected a version such as \"{SCHEMA_VERSION}\""),
         });
     };
     let ours = numbers(SCHEMA_VERSION).expect("our own version is two numbers");

@@ -259,6 +259,56 @@ impl serde::de::Error for PlacedError {
             message: message.to_string(),
         }
     }
+
+    // What is in the file may be anything, and is not repeated: a wrong path leads to other people's files.
+    fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn serde::de::Expected) -> Self {
+        Self::custom(format!(
+            "expected {expected}, found {}",
+            kind_of(unexpected)
+        ))
+    }
+
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn serde::de::Expected) -> Self {
+        Self::custom(format!(
+            "expected {expected}, found another value of {}",
+            kind_of(unexpected)
+        ))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        let is_word = variant.len() <= 32
+            && variant
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        let word = if is_word {
+            format!(" `{variant}`")
+        } else {
+            String::new()
+        };
+        Self::custom(format!(
+            "unknown variant{word}, expected one of: {}",
+            expected.join(", ")
+        ))
+    }
+}
+
+/// The kind of a value, without the value.
+fn kind_of(unexpected: Unexpected<'_>) -> &'static str {
+    match unexpected {
+        Unexpected::Bool(_) => "a boolean",
+        Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => "a number",
+        Unexpected::Char(_) | Unexpected::Str(_) | Unexpected::Bytes(_) => "text",
+        Unexpected::Unit | Unexpected::Option => "nothing",
+        Unexpected::Seq => "a list",
+        Unexpected::Map => "keys with values",
+        Unexpected::Enum
+        | Unexpected::UnitVariant
+        | Unexpected::NewtypeVariant
+        | Unexpected::TupleVariant
+        | Unexpected::StructVariant
+        | Unexpected::NewtypeStruct
+        | Unexpected::Other(_) => "another kind of value",
+    }
 }
 
 /// Hands a tree to a type, noting the keys the type does not read.

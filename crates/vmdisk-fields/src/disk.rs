@@ -104,20 +104,20 @@ rows! {
     ReadErrorPolicy: "an error policy", libvirt("driver/@rerror_policy", (0, 9, 7))
         .not_vhost_user().on("rerror", ERRORS).spec("read-error-policy");
     Aio: "a host I/O mode", libvirt("driver/@io", (0, 8, 8)).later(&[("io_uring", (6, 3, 0), Some((5, 0, 0)))])
-        .not_vhost_user().of_the_medium().not_of_the_device().spec("io");
+        .not_vhost_user().node("aio").not_of_the_device().spec("io");
     IoEventFd: "ioeventfd", libvirt("driver/@ioeventfd", (0, 9, 3)).takers(ON_VIRTIO).not_vhost_user()
         .on("ioeventfd", &[VirtioBlk]);
     EventIdx: "event_idx", libvirt("driver/@event_idx", (0, 9, 5)).takers(ON_VIRTIO).on("event_idx", VIRTIO);
     CopyOnRead: "copy on read", libvirt("driver/@copy_on_read", (0, 9, 10))
-        .not_vhost_user().of_the_medium().spec("copy-on-read");
+        .not_vhost_user().node("copy-on-read").spec("copy-on-read");
     Discard: "a discard mode", libvirt("driver/@discard", (1, 0, 6))
-        .not_vhost_user().of_the_medium().not_of_the_device().spec("discard");
+        .not_vhost_user().node("discard").not_of_the_device().spec("discard");
     IoThread: "an iothread", libvirt("driver/@iothread", (1, 2, 8)).qemu_since((2, 1, 0)).not_vhost_user()
         .on("iothread", &[VirtioBlk]).spec("iothread");
     DetectZeroes: "zero detection", libvirt("driver/@detect_zeroes", (2, 0, 0))
-        .not_vhost_user().of_the_medium().not_of_the_device().spec("detect-zeroes");
+        .not_vhost_user().node("detect-zeroes").not_of_the_device().spec("detect-zeroes");
     DiscardNoUnref: "discard_no_unref", libvirt("driver/@discard_no_unref", (9, 5, 0)).qemu_since((8, 1, 0))
-        .of_the_medium().spec("discard-no-unref");
+        .node("discard-no-unref").spec("discard-no-unref");
     Queues: "queues", libvirt("driver/@queues", (3, 9, 0)).qemu_since((2, 7, 0)).takers(ON_VIRTIO)
         .on("num-queues", VIRTIO).spec("queues");
     QueueSize: "a queue size", libvirt("driver/@queue_size", (7, 8, 0)).qemu_since((2, 12, 0))
@@ -130,7 +130,7 @@ rows! {
     IoThreadMapping: "a mapping of queues to iothreads", libvirt("driver/iothreads", (10, 0, 0)).qemu_since((9, 0, 0))
         .on("iothread-vq-mapping", &[VirtioBlk]);
     MetadataCacheSize: "a metadata cache", libvirt("driver/metadata_cache", (7, 0, 0))
-        .not_vhost_user().of_the_medium().spec("metadata-cache-size");
+        .not_vhost_user().node("cache-size").spec("metadata-cache-size");
     Statistics: "statistics", libvirt("driver/statistics", (11, 9, 0)).qemu_since((10, 2, 0))
         .on("stats-intervals", BLOCK);
 

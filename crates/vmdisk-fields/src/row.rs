@@ -113,6 +113,8 @@ pub struct FieldRow {
     qemu_words: &'static [(&'static str, &'static str)],
     /// True if it is an option of QEMU's block layer, which needs a medium.
     pub is_of_the_medium: bool,
+    /// The member of a `-blockdev` node that it is, and mostly the key of `-drive`.
+    pub node: Option<&'static str>,
     /// The key of a spec, if a spec can ask for it.
     pub spec: Option<&'static str>,
 }
@@ -137,6 +139,7 @@ pub(crate) const fn libvirt(place: &'static str, since: Since) -> FieldRow {
         virtio_scsi: None,
         qemu_words: &[],
         is_of_the_medium: false,
+        node: None,
         spec: None,
     }
 }
@@ -214,6 +217,12 @@ impl FieldRow {
     ) -> Self {
         self.qemu_words = words;
         self
+    }
+
+    /// Says which member of a node it is.
+    pub(crate) const fn node(mut self, member: &'static str) -> Self {
+        self.node = Some(member);
+        self.of_the_medium()
     }
 
     pub(crate) const fn of_the_medium(mut self) -> Self {

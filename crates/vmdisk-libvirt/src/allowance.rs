@@ -16,8 +16,6 @@ use crate::tree;
 /// Name space of allowances in `<metadata>`.
 pub const ALLOWANCE_NAMESPACE: &str = "https://vmdisk.invalid/lint/1";
 
-const GRAMMAR: &str = "write `vmdisk: allow(rule, …) reason`";
-
 /// Finds the allowances of a document, in the order of the text.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
@@ -143,12 +141,13 @@ fn read_comment(reader: &mut Reader<'_>, span: Span) -> Option<Allowance> {
         .and_then(|rest| rest.split_once(')'));
     let rules = parsed.map(|(list, _)| rules_in(reader.text, list));
     let (Some((_, reason)), Some(rules)) = (parsed, rules.filter(|rules| !rules.is_empty())) else {
-        let at = FieldPath::Domain(DomainField::Domain);
-        let message = "a comment for vmdisk that is not understood".to_owned();
-        reader
-            .problem(ProblemKind::InvalidValue, at, span, message)
-            .help = Some(GRAMMAR.to_owned());
-        return None;
+        // An allowance of nothing, which whoever judges allowances reports.
+        return Some(Allowance {
+            rules: Vec::new(),
+            reason: None,
+            span,
+            covers: span,
+        });
     };
     Some(Allowance {
         rules,
@@ -315,20 +314,21 @@ mod tests {
     }
 
     #[test]
+    fn a_comment_that_is_not_understood_allows_no_rule() {
+        for comment in ["alow(a)", "allow a", "allow( ) x", "ignore(a) x"] {
+            let text = format!("<devices><!-- vmdisk: {comment} --></devices>");
+            let document = crate::read(&text).unwrap();
+            assert_eq!(document.problems, [], "{comment}");
+            let [allowance] = document.allowances.as_slice() else {
+                panic!("{:?}", document.allowances)
+            };
+            assert!(allowance.rules.is_empty() && allowance.covers == allowance.span);
+        }
+    }
+
+    #[test]
     fn an_allowance_that_allows_nothing_is_reported() {
         for (text, what) in [
-            (
-                "<devices><!-- vmdisk: alow(a) --></devices>",
-                "not understood",
-            ),
-            (
-                "<devices><!-- vmdisk: allow a --></devices>",
-                "not understood",
-            ),
-            (
-                "<devices><!-- vmdisk: allow( ) x --></devices>",
-                "not understood",
-            ),
             (
                 "<domain><metadata><v:lint xmlns:v='https://vmdisk.invalid/lint/1'><v:allow rule='a' target='vdz'/></v:lint></metadata></domain>",
                 "no disk has the target `vdz`",

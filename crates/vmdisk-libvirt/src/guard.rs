@@ -154,12 +154,18 @@ impl<'a> Guard<'a> {
         let name = scanner.name;
         check_name(self.slice(name), name)?;
         if let Some(root) = self.root_end {
+            let help = match self.slice(name) {
+                "disk" => {
+                    "wrap several disks in `<devices>…</devices>`, or give each a file of its own"
+                }
+                _ => "give each a file of its own",
+            };
             return Err(ReadFailure::malformed(
                 span,
                 format!("a second root element, `<{}>`", self.slice(name)),
             )
             .related(root, "the first root element ends here")
-            .help("wrap several disks in `<devices>…</devices>`, or give each a file of its own"));
+            .help(help));
         }
         if self.open.len() == MAX_DEPTH {
             return Err(ReadFailure::new(

@@ -21,22 +21,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use vmdisk_libvirt::{Kept, ReadFailureKind, read, write_domain};
 use vmdisk_model::*;
-
-/// True if a program runs; says so, or fails, if it does not.
-fn has(program: &str, argument: &str) -> bool {
-    let is_there = Command::new(program)
-        .arg(argument)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok();
-    if !is_there {
-        let is_required = std::env::var_os("VMDISK_REAL").is_some_and(|word| word == "require");
-        assert!(!is_required, "{program} is not installed");
-        println!("skipped: {program} is not installed");
-    }
-    is_there
-}
+use vmdisk_testing::{installed, libvirt_driver, needed};
 
 fn text_of(output: &Output) -> String {
     format!(
@@ -340,7 +325,8 @@ fn guests(version: (u32, u32)) -> Vec<Domain> {
 
 #[test]
 fn written_guests_satisfy_libvirts_schema() {
-    if !has("virt-xml-validate", "--version") || !has("virsh", "--version") {
+    let programs = installed("virt-xml-validate").and_then(|()| installed("virsh"));
+    if needed(programs).is_none() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -385,15 +371,15 @@ fn defined(root: &Path, text: &str) -> String {
 /// One test for all, because libvirt takes long to look at each QEMU it has not seen yet.
 #[test]
 fn libvirt_defines_what_is_written_as_it_was_meant() {
-    if !has("virsh", "--version") || !has("qemu-system-x86_64", "--version") {
-        return;
-    }
     let root = tempfile::tempdir().unwrap();
     // Under its usual user QEMU could neither enter the directory nor open /dev/kvm, and libvirt
     // would ask it anew, for seconds, before each step.
     std::fs::create_dir(root.path().join("etc")).unwrap();
     let settings = "user = \"root\"\ngroup = \"root\"\n";
     std::fs::write(root.path().join("etc/qemu.conf"), settings).unwrap();
+    if needed(libvirt_driver(root.path())).is_none() {
+        return;
+    }
     for domain in guests(libvirt_version()) {
         assert_defined_as_meant(root.path(), &domain);
     }
@@ -635,7 +621,7 @@ fn libxml2_accepts(text: &str) -> bool {
 
 #[test]
 fn what_libxml2_refuses_is_refused_here_and_the_other_way_round() {
-    if !has("xmllint", "--version") {
+    if needed(installed("xmllint")).is_none() {
         return;
     }
     const PIECES: &[&str] = &[

@@ -97,7 +97,7 @@ mod tests {
             let value = match field.kind() {
                 Some(FieldKind::Flag) => crate::FieldValue::Set,
                 Some(FieldKind::Switch) => Switch::Off.into(),
-                Some(FieldKind::Number) => 7.into(),
+                Some(FieldKind::Number) => 7_u32.into(),
                 Some(FieldKind::Count) => 7_u64.into(),
                 Some(FieldKind::Size) => crate::Bytes(7).into(),
                 Some(FieldKind::Text) => "seven".to_owned().into(),

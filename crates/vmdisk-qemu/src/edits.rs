@@ -131,12 +131,12 @@ impl Editor<'_> {
             // The image is a node inside it, which has a setting of its own.
             DiskField::Discard | DiskField::DetectZeroes if self.is_filter(top?) => None,
             DiskField::Discard if top.is_some_and(is_drive) => {
-                self.put_in_drive(top?, "discard", &NewValue::Word(value))
+                self.put_in_drive(top?, disk(field).node?, &NewValue::Word(value))
             }
             DiskField::Discard => {
-                self.put_on_nodes(top?, bottom?, "discard", &NewValue::Word(value))
+                self.put_on_nodes(top?, bottom?, disk(field).node?, &NewValue::Word(value))
             }
-            DiskField::DetectZeroes => self.put(top?, "detect-zeroes", &NewValue::Word(value)),
+            DiskField::DetectZeroes => self.put(top?, disk(field).node?, &NewValue::Word(value)),
             DiskField::Aio => {
                 let bottom = bottom?;
                 if is_drive(bottom) && self.values_of(bottom, "aio").any(|key| key != "aio") {

@@ -12,20 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use vmdisk_rules::{Evidence, find};
-
-/// Whether a program is installed; without it the test says so, and fails under `VMDISK_REAL=require`.
-fn is_installed(program: &str) -> bool {
-    let installed = Command::new(program)
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if !installed {
-        let required = std::env::var("VMDISK_REAL").is_ok_and(|value| value == "require");
-        assert!(!required, "VMDISK_REAL=require, and there is no {program}");
-        eprintln!("skipped: there is no {program}");
-    }
-    installed
-}
+use vmdisk_testing::{installed, needed};
 
 /// What a program says when it refuses.
 fn refusal(program: &str, arguments: &[&str], folder: &Path) -> String {
@@ -81,7 +68,7 @@ fn folder(test: &str) -> PathBuf {
 
 #[test]
 fn qemu_refuses_in_the_words_that_rules_quote() {
-    if !is_installed("qemu-io") {
+    if needed(installed("qemu-io")).is_none() {
         return;
     }
     let folder = folder("refused-by-qemu");
@@ -131,7 +118,7 @@ fn qemu_refuses_in_the_words_that_rules_quote() {
             &["-machine", "pc-q35-99.0"],
         ),
     ] {
-        if !is_installed(program) {
+        if needed(installed(program)).is_none() {
             continue;
         }
         let said = refusal(program, arguments, &folder);
@@ -146,7 +133,7 @@ fn qemu_refuses_in_the_words_that_rules_quote() {
 
 #[test]
 fn qemu_refuses_o_direct_on_ramfs() {
-    if !is_installed("qemu-io") || !is_installed("unshare") {
+    if needed(installed("qemu-io")).is_none() || needed(installed("unshare")).is_none() {
         return;
     }
     let folder = folder("refused-on-ramfs");

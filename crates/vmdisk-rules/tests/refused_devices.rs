@@ -12,18 +12,7 @@ use std::process::{Command, Stdio};
 
 use vmdisk_facts::Target;
 use vmdisk_rules::{Context, Evidence, check, find};
-
-/// Whether a program is installed; without it the test says so, and fails under `VMDISK_REAL=require`.
-fn is_installed(program: &str) -> bool {
-    let version = Command::new(program).arg("--version").output();
-    let installed = version.is_ok_and(|output| output.status.success());
-    if !installed {
-        let required = std::env::var("VMDISK_REAL").is_ok_and(|value| value == "require");
-        assert!(!required, "VMDISK_REAL=require, and there is no {program}");
-        eprintln!("skipped: there is no {program}");
-    }
-    installed
-}
+use vmdisk_testing::{installed, libvirt_driver, needed};
 
 /// An empty folder for one test.
 fn folder(test: &str) -> PathBuf {
@@ -67,9 +56,6 @@ fn quoted(rule: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn libvirt_refuses_in_the_words_that_findings_quote() {
-    if !is_installed("virsh") || !is_installed("qemu-system-x86_64") {
-        return;
-    }
     let folder = folder("devices-refused-by-libvirt");
     // The driver inside virsh itself: no daemon, nothing of the machine is touched.
     let root = folder.join("libvirt");
@@ -79,6 +65,9 @@ fn libvirt_refuses_in_the_words_that_findings_quote() {
     let settings =
         "stdio_handler=\"file\"\nsecurity_driver=\"none\"\nuser=\"root\"\ngroup=\"root\"\n";
     std::fs::write(root.join("etc/qemu.conf"), settings).expect("files can be written");
+    if needed(libvirt_driver(&root)).is_none() {
+        return;
+    }
     let mut cases: Vec<(&str, String)> = Vec::new();
     for name in [
         "duplicate-target",
@@ -131,7 +120,7 @@ fn complete(text: &str) -> String {
 
 #[test]
 fn qemu_refuses_in_the_words_that_rules_quote() {
-    if !is_installed("qemu-system-x86_64") {
+    if needed(installed("qemu-system-x86_64")).is_none() {
         return;
     }
     let folder = folder("devices-refused-by-qemu");

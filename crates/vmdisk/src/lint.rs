@@ -315,6 +315,16 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
         });
     };
     for (allowance, used) in document.allowances().iter().zip(used) {
+        if allowance.rules.is_empty() {
+            complain(
+                "allowance-unknown-rule",
+                allowance.span,
+                "a comment for vmdisk that is not understood".to_owned(),
+                "write `vmdisk: allow(rule, …) reason`",
+                Vec::new(),
+            );
+            continue;
+        }
         let mut all_known = true;
         for (name, span) in &allowance.rules {
             if vmdisk_rules::find(name).is_none() {

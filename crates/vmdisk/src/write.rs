@@ -39,22 +39,35 @@ pub fn document_xml(document: &Document) -> Result<String, Unwritable> {
     }
 }
 
-/// The `<disk>` elements of a guest that was resolved, with everything the model does not cover.
+/// The `<disk>` of a guest that was resolved, or its disks in `<devices>`, with everything the model does not cover.
 ///
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.
 pub fn resolved_disks_xml(resolved: &Resolved) -> Result<String, Unwritable> {
-    disks_xml(&resolved.domain, &resolved.kept)
+    disks_xml_with(&resolved.domain, &resolved.kept)
 }
 
-fn disks_xml(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> {
+fn disks_xml_with(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> {
     let disks = domain.disks.iter().enumerate();
-    disks
+    let disks: String = disks
         .map(|(nth, disk)| vmdisk_libvirt::write_disk(disk, kept.disk(nth)))
-        .collect()
+        .collect::<Result<_, _>>()?;
+    // XML has one root element.
+    Ok(match domain.disks.len() {
+        0 | 1 => disks,
+        _ => format!("<devices>\n{disks}</devices>\n"),
+    })
 }
 
-/// The `<disk>` elements of a document that was read, with everything the model does not cover.
+/// The `<disk>` of a guest, or its disks in `<devices>`.
+///
+/// # Errors
+/// If a name or path holds a character that XML cannot carry.
+pub fn disks_xml(domain: &Domain) -> Result<String, Unwritable> {
+    disks_xml_with(domain, &Kept::default())
+}
+
+/// The `<disk>` of a document that was read, or its disks in `<devices>`, with everything the model does not cover.
 ///
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.
@@ -64,7 +77,7 @@ pub fn document_disks_xml(document: &Document) -> Result<String, Unwritable> {
         Source::LibvirtXml(source) => &source.kept,
         Source::QemuCommandLine(_) => &nothing,
     };
-    disks_xml(document.domain(), kept)
+    disks_xml_with(document.domain(), kept)
 }
 
 /// A QEMU command line for the version that will run it.

@@ -124,7 +124,9 @@ fn starts(build: &QemuBuild, syntax: Syntax, text: &str, folder: &Path) -> Optio
         .spawn()
         .expect("it can be started");
     // A QEMU that has ended reads no commands.
-    let _ = child.stdin.take()?.write_all(input.as_bytes());
+    let mut stdin = child.stdin.take().expect("it was piped");
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
     let output = child.wait_with_output().expect("it was started");
     let said = String::from_utf8_lossy(&output.stdout);
     Some(output.status.success() && !said.contains("\"error\""))

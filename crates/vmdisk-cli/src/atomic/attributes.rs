@@ -78,3 +78,117 @@ fn value_if_any(
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use rustix::fs::setxattr;
+
+    use super::super::{ReplaceError, replace, write};
+    use super::*;
+
+    const LIST: &str = "system.posix_acl_access";
+
+    /// An access control list: owner rw, user 1002 r, owning group nothing, mask r, others nothing.
+    fn list() -> Vec<u8> {
+        let entries: [(u16, u16, u32); 5] = [
+            (0x01, 6, u32::MAX),
+            (0x02, 4, 1002),
+            (0x04, 0, u32::MAX),
+            (0x10, 4, u32::MAX),
+            (0x20, 0, u32::MAX),
+        ];
+        let mut bytes = 2_u32.to_le_bytes().to_vec();
+        for (tag, permissions, id) in entries {
+            bytes.extend(tag.to_le_bytes());
+            bytes.extend(permissions.to_le_bytes());
+            bytes.extend(id.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn read(path: &Path, name: &str) -> Option<Vec<u8>> {
+        value_if_any(|buffer| getxattr(path, name, buffer)).unwrap()
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_list_and_attributes_and_nobody_else_gets_access() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.xml");
+        for round in 0..2 {
+            fs::write(&path, "before").unwrap();
+            let set = |name: &str, value: &[u8]| setxattr(&path, name, value, XattrFlags::empty());
+            let made = set("user.origin", b"test").and_then(|()| set(LIST, &list()));
+            let made = made.map_err(|error| format!("no attributes here: {error}"));
+            if vmdisk_testing::needed(made).is_none() {
+                return;
+            }
+            assert_eq!(
+                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                0o640
+            );
+            if round == 0 {
+                replace(&path, b"before", b"after").unwrap();
+            } else {
+                write(&path, b"after").unwrap();
+            }
+            assert_eq!(fs::read(&path).unwrap(), b"after");
+            assert_eq!(read(&path, "user.origin").as_deref(), Some(&b"test"[..]));
+            // Without the list the owning group could read what only user 1002 may.
+            assert_eq!(read(&path, LIST), Some(list()));
+            assert_eq!(
+                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                0o640
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_gives_the_new_file_no_list_that_the_old_one_had_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.xml");
+        fs::write(&path, "before").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let name = "system.posix_acl_default";
+        let made = setxattr(directory.path(), name, &list(), XattrFlags::empty());
+        let made = made.map_err(|error| format!("no attributes here: {error}"));
+        if vmdisk_testing::needed(made).is_none() {
+            return;
+        }
+        replace(&path, b"before", b"after").unwrap();
+        assert_eq!(read(&path, LIST), None);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+
+    #[test]
+    fn a_file_with_two_names_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.xml");
+        fs::write(&path, "before").unwrap();
+        fs::hard_link(&path, directory.path().join("b.xml")).unwrap();
+        let refused = replace(&path, b"before", b"after");
+        assert!(
+            matches!(refused, Err(ReplaceError::Linked(2))),
+            "{refused:?}"
+        );
+        let refused = write(&path, b"after");
+        assert!(
+            matches!(refused, Err(ReplaceError::Linked(2))),
+            "{refused:?}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), b"before");
+    }
+
+    #[test]
+    fn the_very_same_written_by_another_run_is_no_failure() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.xml");
+        fs::write(&path, "after").unwrap();
+        replace(&path, b"before", b"after").unwrap();
+    }
+}

@@ -102,11 +102,9 @@ fn text(facts: &Facts) -> String {
     };
     row("host", told(&facts.host.id));
     row("collected", told(&facts.collected_at));
-    let vendor = told(&facts.kernel.vendor);
-    row(
-        "kernel",
-        format!("{} ({vendor})", told(&facts.kernel.version)),
-    );
+    let vendor = facts.kernel.vendor.value();
+    let vendor = vendor.map_or_else(String::new, |vendor| format!(" ({vendor})"));
+    row("kernel", format!("{}{vendor}", told(&facts.kernel.version)));
     match &facts.qemu {
         Fact::Known(all) => {
             for qemu in all {

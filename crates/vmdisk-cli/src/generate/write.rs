@@ -33,13 +33,7 @@ pub(crate) fn guest(
     };
     Ok(match form {
         GenerateForm::LibvirtXml => plain(write::libvirt_xml(domain).map_err(unwritable)?),
-        GenerateForm::DiskXml => {
-            let mut text = String::new();
-            for disk in &domain.disks {
-                text.push_str(&write::disk_xml(disk).map_err(unwritable)?);
-            }
-            plain(text)
-        }
+        GenerateForm::DiskXml => plain(write::disks_xml(domain).map_err(unwritable)?),
         GenerateForm::Qemu
         | GenerateForm::Readconfig
         | GenerateForm::Qmp

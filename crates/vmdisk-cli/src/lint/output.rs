@@ -167,14 +167,18 @@ impl Output {
 
     /// Says why an input could not be checked, or which fixes were undone.
     fn say_messages(&self, checked: &Checked, io: &mut Io<'_>) {
-        let mut say = |message: &Message| {
-            io.say(&format!("{}\n", message.render(self.colors_messages)));
-        };
-        match &checked.outcome {
-            Err(message) => say(message),
-            Ok(report) => {
+        let text = |message: &Message| format!("{}\n", message.render(self.colors_messages));
+        match (&checked.outcome, self.format) {
+            (Err(message), LintFormat::Concise) => {
+                io.say(&concise::failure(&checked.path, message));
+            }
+            (
+                Err(message),
+                LintFormat::Full | LintFormat::Json | LintFormat::Sarif | LintFormat::Github,
+            ) => io.say(&text(message)),
+            (Ok(report), _) => {
                 for failed in &report.failed_fixes {
-                    say(&undone(&checked.path, failed));
+                    io.say(&text(&undone(&checked.path, failed)));
                 }
             }
         }

@@ -4,7 +4,7 @@ use annotate_snippets::renderer::Renderer;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Patch, Snippet};
 use vmdisk_source::{Edit, LineIndex, Position, Span};
 
-use crate::render::secrets::mask;
+use crate::render::secrets::{mask, mask_message};
 use crate::render::window::{Window, excerpt, shown_part};
 use crate::sanitize;
 
@@ -150,7 +150,7 @@ impl Block<'_> {
 
 /// One line of text without secrets and without what acts on a terminal.
 fn line(text: &str) -> String {
-    sanitize::line(&mask(text)).into_owned()
+    sanitize::line(&mask_message(text)).into_owned()
 }
 
 /// The text of an edit, without secrets and with what acts on a terminal replaced.

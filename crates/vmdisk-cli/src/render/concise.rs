@@ -5,6 +5,8 @@ use vmdisk::{Confidence, Diagnostic};
 use crate::lint::checked::Report;
 use crate::render::View;
 use crate::render::human::allowance;
+use crate::render::message::Message;
+use crate::render::secrets::mask_message;
 use crate::sanitize::line;
 
 /// The findings of one file: `path:line:column: severity[rule]: title`.
@@ -19,6 +21,22 @@ pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
         }
     }
     out
+}
+
+/// An input that could not be read: `path:line:column: error: title`, as far as there is a place.
+pub(crate) fn failure(path: &str, message: &Message) -> String {
+    let place = message.place.as_ref();
+    let quoted = place.and_then(|place| place.quoted.as_ref());
+    let start = quoted.map(|quoted| quoted.lines.position(&quoted.text, quoted.span.start));
+    let at = start.map_or_else(String::new, |start| {
+        format!("{}:{}:", start.line, start.column)
+    });
+    let mut text = message.title.clone();
+    for note in &message.notes {
+        text.push_str(&format!(" ({note})"));
+    }
+    let text = mask_message(&text);
+    format!("{}:{at} error: {}\n", line(path), line(&text))
 }
 
 fn one(out: &mut String, path: &str, finding: &Diagnostic, word: &str, view: &View<'_>) {

@@ -32,9 +32,27 @@ const NAMES: [&str; 17] = [
 /// Quotes as they are written in shells, JSON and XML.
 const QUOTES: [&str; 6] = ["&quot;", "&apos;", "\\\"", "\\'", "\"", "'"];
 
-/// The text with a mark for each character of a secret, so that columns hold.
+/// Whose words a text is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// A file's, in which a colon may stand between a name and a value.
+    Source,
+    /// Ours, which may quote a value.
+    Message,
+}
+
+/// A part of a file with a mark for each character of a secret, so that columns hold.
 pub(crate) fn mask(text: &str) -> Cow<'_, str> {
-    let ranges = secrets(text);
+    mask_in(text, Words::Source)
+}
+
+/// A message without the secrets that it quotes.
+pub(crate) fn mask_message(text: &str) -> Cow<'_, str> {
+    mask_in(text, Words::Message)
+}
+
+fn mask_in(text: &str, words: Words) -> Cow<'_, str> {
+    let ranges = secrets(text, words);
     if ranges.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -62,12 +80,13 @@ pub(crate) fn mask(text: &str) -> Cow<'_, str> {
 }
 
 /// The places of secrets, in order.
-fn secrets(text: &str) -> Vec<Range<usize>> {
+fn secrets(text: &str, words: Words) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut quotes = Quotes::default();
     for (at, byte) in text.bytes().enumerate() {
+        let is_prose = words == Words::Message && text.as_bytes()[at..].starts_with(b": ");
         match byte {
-            b'=' | b':' if is_secret_name(&text[..at], byte) => {
+            b'=' | b':' if !is_prose && is_secret_name(&text[..at], byte) => {
                 found.extend(value(text, at + 1, quotes.is_open()));
             }
             b':' if text[at..].starts_with("://") => {

@@ -241,9 +241,11 @@ fn each_bad_input_is_told_with_its_place_and_none_stops_the_others() {
         assert!(run.stdout.contains(good), "{good}: {run:?}");
     }
     let said = |name: &str, at: &str, what: &str| {
-        let place = format!("--> {name}{at}");
-        let is_message = |block: &str| block.contains(&place) && block.contains(what);
-        let is_said = run.stderr.split("\n\n").any(is_message);
+        let place = format!("{name}{at}");
+        let is_message = |line: &str| {
+            line.starts_with(&place) && line.contains(": error: ") && line.contains(what)
+        };
+        let is_said = run.stderr.lines().any(is_message);
         assert!(is_said, "{place}: {what}: {}", run.stderr);
     };
     for (name, _, at, what) in &bad {

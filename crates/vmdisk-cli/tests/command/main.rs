@@ -11,6 +11,7 @@ mod fixes;
 mod fleet;
 mod formats;
 mod generate;
+mod hostile;
 mod image;
 mod pages;
 mod sarif_schema;

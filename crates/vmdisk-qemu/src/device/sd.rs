@@ -53,15 +53,19 @@ impl Writer<'_> {
             .with("format", format)
             .with("if", "sd")
             .with("index", index.to_string());
+        let key = |field| fields::disk(field).node.unwrap_or_default();
         let words = [
             ("readonly", backend.is_read_only.then_some("on")),
             ("cache", backend.cache.map(CacheMode::as_wire)),
             (
-                "detect-zeroes",
+                key(DiskField::DetectZeroes),
                 backend.detect_zeroes.map(|mode| mode.as_wire()),
             ),
-            ("discard", backend.discard.map(|mode| mode.as_wire())),
-            ("aio", backend.aio.map(|mode| mode.as_wire())),
+            (
+                key(DiskField::Discard),
+                backend.discard.map(|mode| mode.as_wire()),
+            ),
+            (key(DiskField::Aio), backend.aio.map(|mode| mode.as_wire())),
         ];
         for (key, word) in words {
             if let Some(word) = word {

@@ -94,7 +94,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     }
                 },
             );
-            finding.label("not there when the facts were collected");
+            finding.label("not found on the host");
             if depth == 0 && disk.backend.startup_policy == Some(StartupPolicy::Optional) {
                 finding
                     .severity(Severity::Warning)
@@ -110,7 +110,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         "libvirt says `Cannot access storage file`, and the guest does not start",
                         "QEMU says `Could not open`, and does not start",
                     ))
-                    .help("make it, mount the file system it is on, or correct the path; if it has been made since, collect the facts again"),
+                    .help("make it, mount the file system it is on, or correct the path; if it has been made since, check again with facts of now"),
                 Device::Cdrom | Device::Floppy => finding
                     .severity(Severity::Warning)
                     .note(context.for_taker(

@@ -7,6 +7,19 @@ use vmdisk_model::{
 
 use super::{Level, Redactor};
 
+/// True for a target such as `vda`, `sdaa` or `hda1`, which tells nothing; others may be somebody's name.
+fn is_plain_target(target: &str) -> bool {
+    let Some(rest) = ["vd", "sd", "hd", "xvd", "fd", "ubd"]
+        .iter()
+        .find_map(|prefix| target.strip_prefix(prefix))
+    else {
+        return false;
+    };
+    let letters = rest.trim_end_matches(|character: char| character.is_ascii_digit());
+    let is_letters = letters.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_letters && (1..=2).contains(&letters.len()) && rest.len() - letters.len() <= 2
+}
+
 impl Redactor {
     /// The guest with names and paths as tokens; what the model does not hold is not in it at all.
     pub fn domain(&self, domain: &Domain) -> Domain {
@@ -48,6 +61,11 @@ impl Redactor {
         short(&mut frontend.vendor, "vendor", 8);
         short(&mut frontend.product, "product", 12);
         self.alias(&mut frontend.alias);
+        let target = frontend.target.take();
+        frontend.target = target.map(|target| match is_plain_target(&target) {
+            true => target,
+            false => self.name(&target),
+        });
     }
 
     /// A serial number. A device shows the first 20 bytes, or 36: whether it can show it all, and whether it shows the

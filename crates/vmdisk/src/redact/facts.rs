@@ -98,10 +98,12 @@ impl Redactor {
             (_, Treatment::ImageName) => self.image_name(text),
             (Level::Full, _) | (_, Treatment::Keep) => text.to_owned(),
             (_, Treatment::Id) if is_collected_id(text) => text.to_owned(),
-            (_, Treatment::Reason) => match Reason::from(text) {
-                Reason::Other(_) => Reason::Redacted.as_str().to_owned(),
-                known => known.as_str().to_owned(),
-            },
+            (_, Treatment::Reason) => {
+                let reason = Reason::from(text);
+                let is_known = !matches!(reason, Reason::Other(_));
+                let kept = if is_known { &reason } else { &Reason::Redacted };
+                kept.as_str().to_owned()
+            }
             (_, Treatment::Program) => match text.rsplit_once('/') {
                 Some((folder, name)) if name.starts_with("qemu") => {
                     format!("{}/{name}", self.path(folder))

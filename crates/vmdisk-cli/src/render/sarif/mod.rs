@@ -405,7 +405,10 @@ fn not_checked<'a>(all: &'a [Checked], index_of: impl Fn(&str) -> usize) -> Vec<
         .into_iter()
         .map(|((rule, why), number)| Notification {
             level: "note",
-            message: text(format!("{rule} was not checked at {number} places: {why}")),
+            message: text(format!(
+                "{rule} was not checked at {number} {}: {why}",
+                if number == 1 { "place" } else { "places" }
+            )),
             locations: Vec::new(),
             associated_rule: Some(RuleReference {
                 id: rule,
