@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "chores talk to whoever runs them")]
 
 mod codegen;
+mod cycles;
 mod direct_io;
 mod fleet;
 mod fuzz;
@@ -29,6 +30,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Fails at files of a crate that import each other, except for the cycles that are listed as known
+    Cycles,
     /// Writes realistic, seeded domain files, most clean, some with findings
     Domains {
         /// Folder to write into; made if missing
@@ -80,6 +83,7 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().chore {
         Chore::Codegen { check } => codegen::run(check),
+        Chore::Cycles => cycles::run(),
         Chore::Domains {
             folder,
             count,

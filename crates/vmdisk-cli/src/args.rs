@@ -10,6 +10,7 @@ use vmdisk::{Policy, Severity, Target};
 use vmdisk_collect::Group;
 
 use crate::bench::args::BenchArgs;
+use crate::parsers::rule_name;
 
 /// The tool that knows VM disks.
 ///
@@ -577,18 +578,6 @@ fn severity_parser() -> impl TypedValueParser<Value = Severity> {
     )
 }
 
-/// A name of a rule, or what it may have meant.
-pub(crate) fn rule_name(name: &str) -> Result<String, String> {
-    if vmdisk::rules::find(name).is_some() {
-        return Ok(name.to_owned());
-    }
-    let known = vmdisk::rules::RULES.iter().map(|rule| rule.name);
-    Err(match vmdisk_source::nearest(name, known) {
-        Some(near) => format!("there is no such rule; did you mean `{near}`?"),
-        None => "there is no such rule; `vmdisk rules` lists them".to_owned(),
-    })
-}
-
 fn level_parser() -> impl TypedValueParser<Value = Level> {
     PossibleValuesParser::new(Level::ALL.iter().map(|level| level.as_str())).map(|word| {
         *Level::ALL
@@ -620,14 +609,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn a_misspelt_rule_is_refused_with_what_was_meant() {
-        assert_eq!(
-            rule_name("cache-unsaf"),
-            Err("there is no such rule; did you mean `cache-unsafe`?".to_owned())
-        );
-        assert_eq!(rule_name("cache-unsafe"), Ok("cache-unsafe".to_owned()));
     }
 }

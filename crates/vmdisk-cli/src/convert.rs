@@ -1,11 +1,11 @@
 //! `vmdisk convert`.
 
+mod dropped;
 mod resolve;
 mod spec;
 
 use vmdisk::write::{self, QemuOptions, QemuStyle};
 use vmdisk::{Document, Loss, Resolved, Source, Storage};
-use vmdisk_source::{LineIndex, Span};
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm};
 use crate::color::Colors;
@@ -16,8 +16,9 @@ use crate::lint::config_files::{self, Joined};
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::{self, read};
 use crate::output::deliver;
-use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::render::message::Message;
 use crate::stop::{Stop, plain};
+use dropped::{Dropped, place_of};
 
 /// Reads one document and writes it in another form. What decides over the guest's data and cannot be
 /// carried over refuses the conversion; everything else that is left behind is told.
@@ -97,69 +98,11 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     Ok(Exit::Clean)
 }
 
-/// Something that is not carried over.
-struct Told<'a> {
-    owner: String,
-    what: &'a str,
-    is_grave: bool,
-    place: MessagePlace,
-}
-
-impl Told<'_> {
-    fn message(self) -> Message {
-        let Told {
-            owner,
-            what,
-            is_grave,
-            place,
-        } = self;
-        // What has no other name than its field's is not named twice.
-        let field = format!(" › {}", what.trim_matches('`'));
-        let owner = owner.strip_suffix(&field).unwrap_or(&owner);
-        let message = if is_grave {
-            Message {
-                help: Some(
-                    "say it in a way that can be carried over, or convert the guest without this disk"
-                        .to_owned(),
-                ),
-                ..Message::error(format!("{owner}: {what} cannot be carried over"))
-            }
-        } else {
-            Message::warning(format!("{owner}: {what} is not carried over"))
-        };
-        message.at(place)
-    }
-}
-
-/// A place in the text of a document, or in a file that it names.
-fn place_of(document: &Document, input: &Input, span: Span) -> MessagePlace {
-    let (path, text, start) = match document.config_file_at(span) {
-        Some(part) => (
-            config_files::path_of(input, &part.name)
-                .display()
-                .to_string(),
-            part.span.slice(&document.text).unwrap_or_default(),
-            part.span.start,
-        ),
-        None => (input.path(), document.own_text(), 0),
-    };
-    MessagePlace {
-        path,
-        quoted: Some(MessageText {
-            lines: LineIndex::new(text),
-            text: text.to_owned(),
-            span: Span::new(span.start - start, span.end - start),
-            label: None,
-            related: Vec::new(),
-        }),
-    }
-}
-
 /// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
 fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop> {
     let losses = vmdisk::losses(document);
     let message = |loss: &Loss| {
-        Told {
+        Dropped {
             owner: document.breadcrumb(loss.at),
             what: &loss.what,
             is_grave: loss.is_grave,

@@ -10,6 +10,7 @@ use vmdisk::Facts;
 use vmdisk::facts::Fact;
 
 use crate::color::Colors;
+use crate::facts_file;
 use crate::io::Io;
 use crate::lint::checked::Checked;
 use crate::render::message::MessagePlace;
@@ -62,13 +63,13 @@ pub(crate) fn files(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Stop> {
 pub(crate) fn read(files: &[PathBuf], io: &mut Io<'_>, colors: Colors) -> Result<Hosts, Stop> {
     let read: Vec<_> = files
         .par_iter()
-        .map(|path| (path, crate::facts::from_file(path)))
+        .map(|path| (path, facts_file::from_file(path)))
         .collect();
     let mut hosts = Hosts::default();
     for (path, facts) in read {
         match facts {
             Ok((facts, warnings)) => {
-                crate::host::warn(path, warnings, io, colors);
+                facts_file::warn(path, warnings, io, colors);
                 hosts.known.push(KnownHost {
                     name: String::new(),
                     path: path.display().to_string(),

@@ -1,10 +1,9 @@
 //! Which device the firmware tries first: by the devices' own order, else by the machine's.
 
-use vmdisk_model::{BootDevice, Device, Domain, DomainField, FieldPath, Scope};
+use vmdisk_model::{BootDevice, Device, Domain, Scope};
 
 use crate::names::libvirt_order;
 use crate::options::Style;
-use crate::writer::Writer;
 
 /// The `bootindex` of each disk.
 ///
@@ -54,23 +53,6 @@ pub(crate) fn boot_indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
         }
     }
     indexes
-}
-
-impl Writer<'_> {
-    /// The place of a disk in the boot order.
-    pub(crate) fn boot_index(&self, nth: usize) -> Option<u32> {
-        self.boot_indexes.get(nth).copied().flatten()
-    }
-
-    /// Notes what of the machine's order is not about disks.
-    pub(crate) fn check_boot_devices(&mut self) {
-        if self.domain.boot_devices.contains(&BootDevice::Network) {
-            self.leave_out(
-                FieldPath::Domain(DomainField::BootDevices),
-                "the network card that the firmware tries is not one of the disks",
-            );
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::{Problem, SourceMap, Span};
 
-use crate::edits::Slots;
+use crate::slots::Slots;
 use crate::syntax::form::Form;
 
 /// A command line that has been read: the model, and beside it where everything was written.

@@ -1,116 +1,21 @@
 //! Fixes: from a change of the model to edits of the command line that change nothing else.
 
-use std::collections::{BTreeMap, HashMap};
-
 use vmdisk_fields::{Label, Spelling, disk};
 use vmdisk_model::{
     CacheMode, Change, ControllerField, DiskField, DomainField, FieldKind, FieldPath, Format,
     ImageField, Switch,
 };
-use vmdisk_source::{Edit, Span};
+use vmdisk_source::Edit;
 
-use crate::device::read::disk_driver;
+use crate::device::driver::disk_driver;
 use crate::document::Document;
-use crate::syntax::option::WrittenOption;
+use crate::slots::{NewValue, Slots, insertion};
 use crate::syntax::properties::{Kind, Syntax};
 
 /// Why a change cannot be made by edits: it would take more than the values of options that are there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` cannot be changed by editing a value", .0.label())]
 pub struct CannotEdit(pub FieldPath);
-
-/// The options that disks and controllers are written in, as far as edits need them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Slots {
-    /// The option of each disk's topmost node.
-    pub(crate) top: HashMap<usize, usize>,
-    /// The option of the node that opens its file.
-    pub(crate) bottom: HashMap<usize, usize>,
-    /// The option of its device.
-    pub(crate) device: HashMap<usize, usize>,
-    /// The option of each controller.
-    pub(crate) controller: HashMap<usize, usize>,
-    options: BTreeMap<usize, SlotOption>,
-}
-
-#[derive(Clone, Debug)]
-struct SlotOption {
-    name: String,
-    driver: String,
-    syntax: Syntax,
-    values: HashMap<String, SlotValue>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct SlotValue {
-    span: Span,
-    whole: Span,
-    kind: Kind,
-}
-
-impl Slots {
-    /// Takes what is needed of the options.
-    pub(crate) fn fill(&mut self, options: &[WrittenOption]) {
-        let used = [&self.top, &self.bottom, &self.device, &self.controller];
-        let used = used.iter().flat_map(|slots| slots.values().copied());
-        for nth in used {
-            let WrittenOption {
-                name,
-                properties: Some(properties),
-                ..
-            } = &options[nth]
-            else {
-                continue;
-            };
-            self.options.entry(nth).or_insert_with(|| SlotOption {
-                name: name.clone(),
-                driver: properties
-                    .peek("driver")
-                    .map(|driver| driver.value.as_str().to_owned())
-                    .unwrap_or_default(),
-                syntax: properties.syntax.clone(),
-                values: properties
-                    .iter()
-                    .map(|property| {
-                        let value = SlotValue {
-                            span: property.span,
-                            whole: property.whole,
-                            kind: property.kind,
-                        };
-                        (property.key.clone(), value)
-                    })
-                    .collect(),
-            });
-        }
-    }
-}
-
-/// A value that is to be written.
-enum NewValue<'v> {
-    Word(&'v str),
-    Number(&'v str),
-    Bool(bool),
-}
-
-impl NewValue<'_> {
-    /// How it is written without quotes.
-    const fn text(&self, is_json: bool) -> &str {
-        match (self, is_json) {
-            (NewValue::Word(text) | NewValue::Number(text), _) => text,
-            (NewValue::Bool(true), true) => "true",
-            (NewValue::Bool(false), true) => "false",
-            (NewValue::Bool(true), false) => "on",
-            (NewValue::Bool(false), false) => "off",
-        }
-    }
-
-    const fn is_quoted(&self) -> bool {
-        match self {
-            NewValue::Word(_) => true,
-            NewValue::Number(_) | NewValue::Bool(_) => false,
-        }
-    }
-}
 
 /// The edits that make several changes at once.
 ///
@@ -391,62 +296,5 @@ impl Editor<'_> {
         let written = self.slots.options.get(&device)?.values.get(key)?;
         self.edits.push(Edit::delete(written.whole));
         Some(())
-    }
-}
-
-/// A further member at the end of an option.
-fn insertion(
-    syntax: &Syntax,
-    values: &HashMap<String, SlotValue>,
-    key: &str,
-    value: &NewValue<'_>,
-) -> Option<Edit> {
-    let text = value.text(matches!(syntax, Syntax::Json { .. }));
-    match syntax {
-        Syntax::FileName => None,
-        Syntax::Pairs { end } => Some(Edit::insert(*end, format!(",{key}={text}"))),
-        Syntax::Lines { end, is_cut } => {
-            let before = if *is_cut { "\n" } else { "" };
-            let after = if *is_cut { "" } else { "\n" };
-            let line = format!("{before}  {key} = \"{text}\"{after}");
-            Some(Edit::insert(*end, line))
-        }
-        Syntax::Json { end, quote } => {
-            let text = if value.is_quoted() {
-                format!("{quote}{text}{quote}")
-            } else {
-                text.to_owned()
-            };
-            match key.split_once('.') {
-                None => Some(Edit::insert(*end, format!(",{quote}{key}{quote}:{text}"))),
-                // An object that is there already would have to be opened.
-                Some((outer, _))
-                    if values
-                        .keys()
-                        .any(|key| key.starts_with(&format!("{outer}."))) =>
-                {
-                    None
-                }
-                Some((outer, inner)) => Some(Edit::insert(
-                    *end,
-                    format!(",{quote}{outer}{quote}:{{{quote}{inner}{quote}:{text}}}"),
-                )),
-            }
-        }
-    }
-}
-
-impl Slots {
-    /// The edit that adds a plain word to an option that does not have it.
-    pub(crate) fn added(
-        properties: &crate::syntax::properties::Properties,
-        key: &str,
-        word: &str,
-    ) -> Option<Edit> {
-        if properties.peek(key).is_some() {
-            return None;
-        }
-        let values = HashMap::new();
-        insertion(&properties.syntax, &values, key, &NewValue::Word(word))
     }
 }

@@ -7,6 +7,8 @@
 //! Two styles name the same guest: [`Style::Readable`] calls nodes after their disk, and
 //! [`Style::Libvirt`] writes what libvirt would, for reading beside a running guest.
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod argument;
 mod blockdev;
 mod board;
@@ -16,31 +18,39 @@ mod config_file;
 mod daemon;
 mod device;
 mod document;
-mod drive;
 mod edits;
 mod failure;
+mod guest;
+mod index;
 mod json;
 mod key_value;
 mod libvirt_order;
 mod limits;
+mod lower;
 mod machine_options;
 mod machine_read;
 mod monitor;
 mod names;
+mod notes;
 mod object;
 mod options;
+mod parse;
 mod pci;
+mod pci_slots;
 mod placement;
+mod places;
 mod problem;
 mod read;
 mod read_daemon;
-mod reader;
 mod refused;
 mod shell;
+mod slots;
 mod syntax;
 mod vocabulary;
 mod wording;
 mod write;
+mod write_daemon;
+mod write_guest;
 mod writer;
 
 pub use argument::{Argument, ArgumentValue, QemuOption};

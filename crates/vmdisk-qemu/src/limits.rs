@@ -6,8 +6,6 @@
 use vmdisk_source::{Span, nearest};
 
 use crate::failure::ReadFailure;
-use crate::syntax::option::WrittenOption;
-use crate::syntax::properties::{Properties, Property};
 
 /// Words of a text.
 pub(crate) const MAX_WORDS: usize = 100_000;
@@ -82,44 +80,5 @@ impl Counted {
             return Err(exceeded(span, "the command line", "words", MAX_WORDS));
         }
         Ok(())
-    }
-}
-
-/// The options of a command line, of which there are not too many.
-#[derive(Default)]
-pub(crate) struct OptionList {
-    options: Vec<WrittenOption>,
-    properties: usize,
-}
-
-impl OptionList {
-    /// Appends an option.
-    pub(crate) fn push(&mut self, option: WrittenOption) -> Result<(), ReadFailure> {
-        let count = option.properties.as_ref().map_or(0, Properties::len);
-        self.properties += count;
-        if count > MAX_PROPERTIES_OF_OPTION {
-            let limit = MAX_PROPERTIES_OF_OPTION;
-            return Err(exceeded(option.span, "an option", "properties", limit));
-        }
-        let is_long = |property: &&Property| property.key.len() > MAX_NAME;
-        let properties = option.properties.as_ref();
-        if let Some(long) = properties.and_then(|properties| properties.iter().find(is_long)) {
-            let owner = "the name of a property";
-            return Err(exceeded(long.key_span, owner, "bytes", MAX_NAME));
-        }
-        let of_all = "the command line";
-        if self.options.len() >= MAX_OPTIONS {
-            return Err(exceeded(option.span, of_all, "options", MAX_OPTIONS));
-        }
-        if self.properties > MAX_PROPERTIES {
-            return Err(exceeded(option.span, of_all, "properties", MAX_PROPERTIES));
-        }
-        self.options.push(option);
-        Ok(())
-    }
-
-    /// The options in order.
-    pub(crate) fn into_options(self) -> Vec<WrittenOption> {
-        self.options
     }
 }

@@ -10,11 +10,11 @@ use crate::writer::Writer;
 impl Writer<'_> {
     /// Writes the machine; `memory_backend` is the id of the object that holds the guest's memory.
     pub(crate) fn write_machine(&mut self, memory_backend: Option<&str>) -> Option<&'static str> {
-        let domain = self.domain;
+        let domain = self.domain();
         let field = FieldPath::Domain;
-        let program = program(self.machine.architecture);
+        let program = program(self.machine().architecture);
         if program.is_none() {
-            let message = format!("QEMU does not emulate {}", self.machine.architecture);
+            let message = format!("QEMU does not emulate {}", self.machine().architecture);
             self.problem(field(DomainField::Architecture), message);
         }
         if let Some(name) = &domain.name {
@@ -40,7 +40,7 @@ impl Writer<'_> {
             ArgumentValue::None,
             field(DomainField::Devices),
         );
-        match self.machine.name.clone() {
+        match self.machine().name.clone() {
             Some(name) => {
                 let mut machine = KeyValue::first(name);
                 if let Some(memory) = memory_backend {
@@ -52,7 +52,7 @@ impl Writer<'_> {
                 field(DomainField::Machine),
                 format!(
                     "no machine is named, and {} has none that goes without saying",
-                    self.machine.architecture
+                    self.machine().architecture
                 ),
             ),
         }

@@ -1,14 +1,16 @@
 //! Which controller and unit each disk gets: as addressed, else as libvirt would have it.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_model::{
-    Address, ControllerField, ControllerType, Disk, DiskField, DomainField, DriveAddress,
-    FieldPath, MachineType, Scope, ScsiControllerModel, TargetBus, target_number,
+    Address, Controller, ControllerField, ControllerType, Disk, DiskField, DomainField,
+    DriveAddress, FieldPath, MachineType, Scope, ScsiControllerModel, TargetBus, target_number,
 };
 
 use crate::board::{Board, Machine};
-use crate::writer::Writer;
+use crate::guest::Guest;
+use crate::problem::WriteProblem;
 
 /// A controller that is written down, or that a disk needs.
 #[derive(Clone, Debug)]
@@ -19,8 +21,6 @@ pub(crate) struct PlannedController {
     pub(crate) origin: FieldPath,
     /// Its model, if it is a SCSI controller.
     pub(crate) scsi_model: ScsiControllerModel,
-    /// Its id, once it has one.
-    pub(crate) id: String,
 }
 
 /// The controllers of a guest and the place of each disk on them.
@@ -34,6 +34,10 @@ pub(crate) struct Plan {
     pub(crate) companions: BTreeMap<u32, Vec<usize>>,
     /// The disks of each NVMe controller, which share its serial number.
     pub(crate) namespaces: BTreeMap<u32, Vec<usize>>,
+    /// What keeps a disk or controller from a place.
+    pub(crate) problems: Vec<WriteProblem>,
+    /// Addresses that are not written.
+    pub(crate) left_out: Vec<WriteProblem>,
 }
 
 /// The kind of controller that disks of a bus hang on.
@@ -172,116 +176,152 @@ impl Plan {
     }
 }
 
-impl Writer<'_> {
+impl Plan {
     /// Finds a place for every disk, and the controllers that it takes.
-    pub(crate) fn plan(&mut self) -> Plan {
-        let mut plan = Plan::default();
-        self.plan_written_controllers(&mut plan);
-        let mut places = vec![None; self.domain.disks.len()];
-        let mut taken: HashSet<(ControllerType, DriveAddress)> = HashSet::new();
+    pub(crate) fn new(guest: &Guest<'_>) -> Self {
+        let mut planner = Planner {
+            guest,
+            disks: &guest.domain().disks,
+            plan: Plan::default(),
+            taken: HashSet::new(),
+        };
+        planner.plan.places = vec![None; planner.disks.len()];
+        planner.add_written_controllers();
         // Addresses first: a disk without one takes what is left.
-        for (nth, disk) in self.domain.disks.iter().enumerate() {
+        planner.place_addressed();
+        planner.place_others();
+        if guest.is_libvirt_style() {
+            planner.add_libvirts_gaps();
+            planner.add_libvirts_usb();
+        }
+        planner.plan
+    }
+}
+
+/// True for the UHCI halves of an EHCI controller, which share its index.
+fn is_usb_companion(controller: &Controller) -> bool {
+    controller.controller_type == ControllerType::Usb
+        && matches!(
+            controller.other_model.as_deref(),
+            Some("ich9-uhci1" | "ich9-uhci2" | "ich9-uhci3")
+        )
+}
+
+/// A plan that is being made.
+struct Planner<'a> {
+    guest: &'a Guest<'a>,
+    disks: &'a [Disk],
+    plan: Plan,
+    taken: HashSet<(ControllerType, DriveAddress)>,
+}
+
+impl Planner<'_> {
+    fn problem(&mut self, at: FieldPath, message: impl Into<String>) {
+        let problem = self.guest.note(at, message.into(), None);
+        self.plan.problems.push(problem);
+    }
+
+    /// Adds a controller that nobody has written.
+    fn add_controller(&mut self, kind: ControllerType, index: u32, origin: FieldPath) {
+        let scsi_model = scsi_model(None, self.guest.machine());
+        let entry = self.plan.controllers.entry((kind, index));
+        entry.or_insert(PlannedController {
+            written: None,
+            origin,
+            scsi_model,
+        });
+    }
+
+    fn place_addressed(&mut self) {
+        for (nth, disk) in self.disks.iter().enumerate() {
             let Some(kind) = controller_type(disk.frontend.effective_bus()) else {
                 continue;
             };
             if let Some(place) = self.addressed_place(nth, disk, kind) {
-                if !taken.insert((kind, place)) {
+                if !self.taken.insert((kind, place)) {
                     self.problem(
                         FieldPath::Disk(nth, DiskField::Address),
                         "another disk has the same address",
                     );
                 }
-                places[nth] = Some(place);
+                self.plan.places[nth] = Some(place);
             }
         }
+    }
+
+    fn place_others(&mut self) {
         let mut next: BTreeMap<ControllerType, u32> = BTreeMap::new();
-        for (nth, disk) in self.domain.disks.iter().enumerate() {
+        for (nth, disk) in self.disks.iter().enumerate() {
             let Some(kind) = controller_type(disk.frontend.effective_bus()) else {
                 continue;
             };
             if kind == ControllerType::Usb {
                 let controller = match &disk.frontend.address {
                     Some(Address::Usb(address)) => address.bus,
-                    Some(
-                        Address::Pci(_)
-                        | Address::Drive(_)
-                        | Address::Ccw(_)
-                        | Address::VirtioMmio
-                        | Address::SpaprVio(_)
-                        | Address::Unassigned
-                        | Address::Other(_),
-                    )
-                    | None => self.usb_controller(&plan),
+                    Some(_) | None => self.usb_controller(),
                 };
-                places[nth] = Some(DriveAddress {
+                self.plan.places[nth] = Some(DriveAddress {
                     controller,
                     ..DriveAddress::default()
                 });
-            } else if places[nth].is_none() {
-                let target = disk.frontend.target.as_deref().unwrap_or_default();
-                let by_name = plan
-                    .place_by_name(&self.machine, kind, target)
-                    .filter(|place| !taken.contains(&(kind, *place)));
-                let cursor = next.entry(kind).or_default();
-                let place = by_name.or_else(|| {
-                    std::iter::from_fn(|| {
-                        let at = *cursor;
-                        *cursor += 1;
-                        Some(at)
-                    })
-                    // Each disk takes one place, and no controller has fewer than one in three.
-                    .take(4 * self.domain.disks.len() + 64)
-                    .filter_map(|at| plan.place(&self.machine, kind, at))
-                    .find(|place| !taken.contains(&(kind, *place)))
-                });
-                if let Some(place) = place {
-                    taken.insert((kind, place));
-                }
-                places[nth] = place;
+            } else if self.plan.places[nth].is_none() {
+                let place = self.free_place(kind, disk, next.entry(kind).or_default());
+                self.taken.extend(place.map(|place| (kind, place)));
+                self.plan.places[nth] = place;
             }
-            if let Some(place) = places[nth] {
+            if let Some(place) = self.plan.places[nth] {
                 if kind == ControllerType::Nvme {
-                    plan.namespaces
-                        .entry(place.controller)
-                        .or_default()
-                        .push(nth);
+                    let disks = self.plan.namespaces.entry(place.controller).or_default();
+                    disks.push(nth);
                 }
-                let scsi_model = scsi_model(None, &self.machine);
-                plan.controllers
-                    .entry((kind, place.controller))
-                    .or_insert_with(|| PlannedController {
-                        written: None,
-                        origin: FieldPath::Disk(nth, DiskField::TargetBus),
-                        scsi_model,
-                        id: String::new(),
-                    });
+                let origin = FieldPath::Disk(nth, DiskField::TargetBus);
+                self.add_controller(kind, place.controller, origin);
             }
         }
-        plan.places = places;
-        self.plan_libvirts_gaps(&mut plan);
-        self.plan_libvirts_usb(&mut plan);
-        plan
     }
 
-    fn plan_written_controllers(&mut self, plan: &mut Plan) {
+    /// The place that a disk's name asks for, or else the next free one.
+    fn free_place(
+        &self,
+        kind: ControllerType,
+        disk: &Disk,
+        cursor: &mut u32,
+    ) -> Option<DriveAddress> {
+        let machine = self.guest.machine();
+        let is_free = |place: &DriveAddress| !self.taken.contains(&(kind, *place));
+        let target = disk.frontend.target.as_deref().unwrap_or_default();
+        let by_name = self.plan.place_by_name(machine, kind, target);
+        by_name.filter(is_free).or_else(|| {
+            std::iter::from_fn(|| {
+                let at = *cursor;
+                *cursor += 1;
+                Some(at)
+            })
+            // Each disk takes one place, and no controller has fewer than one in three.
+            .take(4 * self.disks.len() + 64)
+            .filter_map(|at| self.plan.place(machine, kind, at))
+            .find(is_free)
+        })
+    }
+
+    fn add_written_controllers(&mut self) {
         let mut counts: BTreeMap<ControllerType, u32> = BTreeMap::new();
-        for (nth, controller) in self.domain.controllers.iter().enumerate() {
+        for (nth, controller) in self.guest.domain().controllers.iter().enumerate() {
             let count = counts.entry(controller.controller_type).or_default();
             let index = controller.index.unwrap_or(*count);
             *count += 1;
-            let planned = PlannedController {
-                written: Some(nth),
-                origin: FieldPath::Controller(nth, ControllerField::Controller),
-                scsi_model: scsi_model(controller.scsi_model, &self.machine),
-                id: String::new(),
-            };
-            if self.is_usb_companion(nth) {
-                plan.companions.entry(index).or_default().push(nth);
+            if is_usb_companion(controller) {
+                self.plan.companions.entry(index).or_default().push(nth);
                 continue;
             }
+            let scsi_model = scsi_model(controller.scsi_model, self.guest.machine());
             let key = (controller.controller_type, index);
-            if let std::collections::btree_map::Entry::Vacant(entry) = plan.controllers.entry(key) {
-                entry.insert(planned);
+            if let Entry::Vacant(entry) = self.plan.controllers.entry(key) {
+                entry.insert(PlannedController {
+                    written: Some(nth),
+                    origin: FieldPath::Controller(nth, ControllerField::Controller),
+                    scsi_model,
+                });
             } else {
                 self.problem(
                     FieldPath::Controller(nth, ControllerField::Index),
@@ -296,23 +336,14 @@ impl Writer<'_> {
 
     /// Adds the USB controller that libvirt gives every PC that has none
     /// (`qemuDomainDefAddDefaultDevices`).
-    fn plan_libvirts_usb(&self, plan: &mut Plan) {
-        let is_whole_pc = self.domain.scope == Scope::WholeGuest
-            && matches!(self.machine.board, Board::Q35 | Board::I440fx);
-        let has_usb = self
-            .domain
-            .controllers
-            .iter()
-            .any(|controller| controller.controller_type == ControllerType::Usb);
-        if self.is_libvirt_style() && is_whole_pc && !has_usb {
-            plan.controllers
-                .entry((ControllerType::Usb, 0))
-                .or_insert_with(|| PlannedController {
-                    written: None,
-                    origin: FieldPath::Domain(DomainField::Devices),
-                    scsi_model: scsi_model(None, &self.machine),
-                    id: String::new(),
-                });
+    fn add_libvirts_usb(&mut self) {
+        let domain = self.guest.domain();
+        let is_whole_pc = domain.scope == Scope::WholeGuest
+            && matches!(self.guest.machine().board, Board::Q35 | Board::I440fx);
+        let mut controllers = domain.controllers.iter();
+        if is_whole_pc && !controllers.any(|it| it.controller_type == ControllerType::Usb) {
+            let origin = FieldPath::Domain(DomainField::Devices);
+            self.add_controller(ControllerType::Usb, 0, origin);
         }
     }
 
@@ -325,29 +356,25 @@ impl Writer<'_> {
     ) -> Option<DriveAddress> {
         let at = FieldPath::Disk(nth, DiskField::Address);
         match &disk.frontend.address {
-            Some(Address::Drive(place)) if kind != ControllerType::Usb => Some(*place),
+            Some(Address::Drive(place)) if kind != ControllerType::Usb => return Some(*place),
             Some(Address::Drive(_)) => {
                 self.problem(
                     at,
                     "a USB disk has a port, not a place on a disk controller",
                 );
-                None
             }
             Some(Address::Pci(_)) => {
                 self.problem(
                     at,
                     format!("the disk hangs on a {kind} controller, not on PCI"),
                 );
-                None
             }
             Some(Address::Other(word)) => {
-                self.leave_out(
-                    at,
-                    format!("an address of type '{word}' is not written: QEMU chooses the place"),
-                );
-                None
+                let message =
+                    format!("an address of type '{word}' is not written: QEMU chooses the place");
+                self.plan.left_out.push(self.guest.note(at, message, None));
             }
-            Some(Address::Usb(_)) if kind == ControllerType::Usb => None,
+            Some(Address::Usb(_)) if kind == ControllerType::Usb => {}
             Some(
                 Address::Usb(_)
                 | Address::Ccw(_)
@@ -361,25 +388,22 @@ impl Writer<'_> {
                         "the disk hangs on a {kind} controller, and its address is of another type"
                     ),
                 );
-                None
             }
-            None => None,
+            None => {}
         }
+        None
     }
 
     /// Adds the controllers with smaller numbers than one that a disk needs, which libvirt adds too
     /// (`virDomainDefAddDiskControllersForType`).
-    fn plan_libvirts_gaps(&self, plan: &mut Plan) {
-        if !self.is_libvirt_style() {
-            return;
-        }
+    fn add_libvirts_gaps(&mut self) {
         for kind in [
             ControllerType::Scsi,
             ControllerType::Sata,
             ControllerType::Ide,
             ControllerType::Fdc,
         ] {
-            let needed = self.domain.disks.iter().zip(&plan.places).enumerate();
+            let needed = self.disks.iter().zip(&self.plan.places).enumerate();
             let last = needed
                 .filter(|(_, (disk, _))| {
                     controller_type(disk.frontend.effective_bus()) == Some(kind)
@@ -389,24 +413,16 @@ impl Writer<'_> {
             let Some((last, nth)) = last else { continue };
             // One that nobody asked for is one of many thousand that nobody wants.
             for index in 0..last.min(MOST_GAPS) {
-                plan.controllers
-                    .entry((kind, index))
-                    .or_insert_with(|| PlannedController {
-                        written: None,
-                        origin: FieldPath::Disk(nth, DiskField::TargetBus),
-                        scsi_model: scsi_model(None, &self.machine),
-                        id: String::new(),
-                    });
+                self.add_controller(kind, index, FieldPath::Disk(nth, DiskField::TargetBus));
             }
         }
     }
 
     /// The USB controller that disks go to: the first one.
-    fn usb_controller(&self, plan: &Plan) -> u32 {
-        plan.controllers
-            .range((ControllerType::Usb, 0)..=(ControllerType::Usb, u32::MAX))
-            .next()
-            .map_or(0, |((_, index), _)| *index)
+    fn usb_controller(&self) -> u32 {
+        let usb = (ControllerType::Usb, 0)..=(ControllerType::Usb, u32::MAX);
+        let mut controllers = self.plan.controllers.range(usb);
+        controllers.next().map_or(0, |((_, index), _)| *index)
     }
 }
 

@@ -1,22 +1,16 @@
 //! From a command line to a [`Document`].
 
-use std::collections::HashSet;
+use vmdisk_source::Span;
 
-use vmdisk_model::{DomainField, FieldPath, Scope};
-use vmdisk_source::{ProblemKind, Span};
-
-use crate::config_file;
-use crate::device::read::{disk_driver, node_of};
+use crate::device::buses::is_port_or_bridge;
 use crate::document::{Document, OtherOption};
 use crate::failure::ReadFailure;
-use crate::limits::OptionList;
-use crate::monitor;
-use crate::reader::Reader;
-use crate::syntax::form::{Form, words};
-use crate::syntax::option::{Fault, WrittenOption, options};
-
-/// The option that names a file with further options.
-const READCONFIG: &str = "readconfig";
+use crate::index::Index;
+use crate::lower::Lowered;
+use crate::parse::{Parsed, READCONFIG};
+use crate::refused::find_refused;
+use crate::syntax::form::Form;
+use crate::syntax::option::WrittenOption;
 
 /// Options that speak of disks, or of the machine as far as disks depend on it.
 const OURS: &[&str] = &[
@@ -90,145 +84,33 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
 /// # Errors
 /// As [`read`].
 pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Document, ReadFailure> {
-    let main = text.get(..command_line).unwrap_or(text);
-    let words = words(main)?;
-    let (options, mut faults) = match words.form {
-        Form::ConfigFile => config_file::read::options(text, Span::new(0, main.len()))?,
-        Form::MonitorScript => monitor::read::options(main)?,
-        Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
-            options(&words.arguments, main)?
-        }
-    };
-    let named = with_files(text, options, files, &mut faults)?;
-    let Named {
-        options,
-        missing: config_files,
-    } = named;
-    let mut daemons: Vec<Vec<WrittenOption>> = Vec::new();
-    for arguments in &words.daemons {
-        daemons.push(crate::syntax::option::options(arguments, text)?.0);
-    }
-    let mut reader = Reader::new(&options);
-    let everything = Span::new(0, main.trim_end().len());
-    let top = FieldPath::Domain(DomainField::Domain);
-    for fault in faults {
-        reader
-            .problem(ProblemKind::InvalidValue, top, fault.span, fault.message)
-            .help = Some(fault.help);
-    }
-    reader.read_names();
-    reader.read_machine(&words);
-    reader.read_iothreads();
-    reader.read_memory_backing();
-    reader.read_controllers();
-    reader.read_disks();
-    reader.read_daemons(&daemons);
-    reader.read_floppy_boot_order();
-    reader.read_throttle_limits();
-    reader.keep_the_rest();
-    reader.find_refused();
-    let named = options.iter().filter(|option| option.name == READCONFIG);
-    for option in named.skip(files.len()) {
-        // The file may hold disks, and is not at hand.
-        reader.keep(
-            FieldPath::Domain(DomainField::Devices),
-            READCONFIG,
-            option.span,
-        );
-    }
-    let place = vmdisk_source::Place {
-        span: options.first().map_or(everything, |first| first.span),
-        whole: everything,
-        attributes_end: None,
-    };
-    reader.map.record(top, place);
-    if reader.domain.scope == Scope::WholeGuest {
-        reader
-            .map
-            .record(FieldPath::Domain(DomainField::Devices), place);
-    }
-    let others = others(words.form, &options, &reader);
-    reader.problems.sort_by_key(|problem| problem.span);
-    reader.slots.fill(&options);
+    let parsed = Parsed::new(text, command_line, files)?;
+    let index = Index::new(parsed.options());
+    let lowered = Lowered::new(&parsed, &index);
+    let refused = find_refused(&index, &lowered);
+    let others = others(parsed.form(), &index, &lowered);
+    let (domain, noted) = lowered.finish();
+    let mut problems = noted.problems;
+    problems.extend(refused);
+    problems.sort_by_key(|problem| problem.span);
+    let missing = parsed.missing_files().iter();
     Ok(Document {
-        form: words.form,
-        domain: reader.domain,
-        source_map: reader.map,
-        problems: reader.problems,
-        kept: reader.kept,
+        form: parsed.form(),
+        domain,
+        source_map: noted.map,
+        problems,
+        kept: noted.kept,
         others,
-        config_files,
-        slots: reader.slots,
+        config_files: missing.filter_map(|(_, name)| name.clone()).collect(),
+        slots: noted.slots,
     })
 }
 
-/// Options with those of the files that they name.
-struct Named {
-    options: Vec<WrittenOption>,
-    /// Names of files that are not at hand.
-    missing: Vec<String>,
-}
-
-/// Puts the options of each file behind the one that names it.
-fn with_files(
-    text: &str,
-    options: Vec<WrittenOption>,
-    files: &[Span],
-    faults: &mut Vec<Fault>,
-) -> Result<Named, ReadFailure> {
-    let mut all = OptionList::default();
-    let mut missing = Vec::new();
-    let mut files = files.iter();
-    for option in options {
-        let name = (option.name == READCONFIG)
-            .then(|| option.text.clone())
-            .flatten();
-        all.push(option)?;
-        let Some(name) = name else { continue };
-        match files.next() {
-            Some(file) => {
-                let (more, wrong) = config_file::read::options(text, *file)?;
-                for option in more {
-                    all.push(option)?;
-                }
-                faults.extend(wrong);
-            }
-            None => missing.push(name),
-        }
-    }
-    Ok(Named {
-        options: all.into_options(),
-        missing,
-    })
-}
-
-fn others(form: Form, options: &[WrittenOption], reader: &Reader<'_>) -> Vec<OtherOption> {
-    options
-        .iter()
-        .enumerate()
-        .filter(|(nth, option)| {
-            let is_ours = match option.name.as_str() {
-                // These name many things; only those that a disk uses are ours.
-                "device" | "blockdev" | "drive" => {
-                    reader.owners.contains_key(nth) || is_port(option)
-                }
-                "object" if reader.read_objects.contains(nth) => true,
-                "object" => option.properties.as_ref().is_some_and(|properties| {
-                    properties.peek("qom-type").is_some_and(|kind| {
-                        let kind = kind.value.as_str();
-                        kind == "iothread"
-                            || kind == "main-loop"
-                            || kind == "throttle-group"
-                            || kind.starts_with("memory-backend-")
-                    })
-                }),
-                "chardev" | "global" => reader.owners.contains_key(nth),
-                // Told by what is in the file, or kept.
-                READCONFIG => true,
-                name => OURS.contains(&name),
-            };
-            !is_ours
-        })
+/// The options that are not about disks.
+fn others(form: Form, index: &Index<'_>, lowered: &Lowered<'_>) -> Vec<OtherOption> {
+    let others = index.options().iter().enumerate();
+    others
+        .filter(|(nth, option)| !is_ours(*nth, option, lowered))
         .map(|(_, option)| OtherOption {
             name: match form {
                 Form::ConfigFile => format!("[{}]", option.name),
@@ -242,81 +124,28 @@ fn others(form: Form, options: &[WrittenOption], reader: &Reader<'_>) -> Vec<Oth
         .collect()
 }
 
-/// True for ports and bridges, which are made anew where an address speaks of them.
-fn is_port(option: &WrittenOption) -> bool {
-    let driver = option
-        .properties
-        .as_ref()
-        .and_then(|properties| properties.peek("driver"));
-    driver.is_some_and(|driver| {
-        matches!(
-            driver.value.as_str(),
-            "pcie-root-port" | "pcie-pci-bridge" | "pci-bridge" | "ioh3420" | "usb-bot" | "usb-uas"
-        )
-    })
-}
-
-impl<'a> Reader<'a> {
-    /// Notes everything that is spoken of by name.
-    pub(crate) fn read_names(&mut self) {
-        for (option, node) in self.of_name("blockdev") {
-            if let Some(name) = node.peek("node-name") {
-                self.nodes
-                    .entry(name.value.as_str())
-                    .or_insert_with(|| node_of(option, node));
-            }
+fn is_ours(nth: usize, option: &WrittenOption, lowered: &Lowered<'_>) -> bool {
+    let value = |key: &str| option.properties.as_ref()?.value(key);
+    match option.name.as_str() {
+        // Ports and bridges are made anew where an address speaks of them.
+        "device" | "blockdev" | "drive"
+            if value("driver").is_some_and(|driver| {
+                is_port_or_bridge(driver) || matches!(driver, "usb-bot" | "usb-uas")
+            }) =>
+        {
+            true
         }
-        for (option, drive) in self.of_name("drive") {
-            if let Some(id) = drive.peek("id") {
-                self.drives.entry(id.value.as_str()).or_insert(option);
-            }
+        // These name many things; only those that a disk uses are ours.
+        "device" | "blockdev" | "drive" | "chardev" | "global" => lowered.owner(nth).is_some(),
+        "object" => {
+            lowered.is_read_object(nth)
+                || value("qom-type").is_some_and(|kind| {
+                    matches!(kind, "iothread" | "main-loop" | "throttle-group")
+                        || kind.starts_with("memory-backend-")
+                })
         }
-        for (option, chardev) in self.of_name("chardev") {
-            if let Some(id) = chardev.peek("id") {
-                self.chardevs.entry(id.value.as_str()).or_insert(option);
-            }
-        }
-        for (option, object) in self.of_name("object") {
-            if let Some(id) = object.peek("id") {
-                self.objects.entry(id.value.as_str()).or_insert(option);
-            }
-        }
-    }
-
-    /// Reads the disks, in the order of the options that make them.
-    fn read_disks(&mut self) {
-        let options: &'a [WrittenOption] = self.options;
-        let used: HashSet<&str> = self
-            .of_name("device")
-            .into_iter()
-            .filter_map(|(_, device)| Some(device.peek("drive")?.value.as_str()))
-            .collect();
-        for (number, option) in options.iter().enumerate() {
-            match (option.name.as_str(), &option.properties) {
-                ("device", Some(properties)) => {
-                    let driver = properties
-                        .peek("driver")
-                        .map(|driver| driver.value.as_str());
-                    let disk = driver.and_then(disk_driver);
-                    // An NVMe controller without a drive is one of namespaces.
-                    let is_disk = |disk: &crate::device::read::DiskDriver| {
-                        !disk.is_whole_nvme || properties.peek("drive").is_some()
-                    };
-                    if let Some(disk) = disk.filter(is_disk) {
-                        self.read_disk_device(number, properties, disk);
-                    }
-                }
-                ("drive", Some(properties)) => {
-                    let id = properties.peek("id").map(|id| id.value.as_str());
-                    if !id.is_some_and(|id| used.contains(id)) {
-                        self.read_automatic_drive(number, properties);
-                    }
-                }
-                ("" | "hda" | "hdb" | "hdc" | "hdd" | "cdrom" | "fda" | "fdb" | "sd", Some(_)) => {
-                    self.read_short_drive(number);
-                }
-                _ => {}
-            }
-        }
+        // Told by what is in the file, or kept.
+        READCONFIG => true,
+        name => OURS.contains(&name),
     }
 }

@@ -1,14 +1,13 @@
 //! Writes a guest's disks, and the machine they hang on, as a QEMU command line.
 
-use vmdisk_model::{Domain, DomainField, FieldPath, Scope, TargetBus};
+use vmdisk_model::Domain;
 
 use crate::command_line::CommandLine;
-use crate::daemon::storage_daemon;
-use crate::device::DiskDevice;
-use crate::names::{NodeNames, image_count, libvirt_numbers, libvirt_order, stems};
-use crate::options::{Medium, Options, Style};
+use crate::options::{Medium, Options};
 use crate::problem::WriteProblems;
-use crate::writer::Writer;
+use crate::write_daemon::storage_daemon;
+use crate::write_guest::write_guest;
+use crate::writer::Written;
 
 /// Writes a guest as a QEMU command line: a whole guest with its machine and `-nodefaults`, bare
 /// disks with what they need and nothing else.
@@ -49,15 +48,12 @@ pub(crate) fn write_for(
     options: &Options,
     medium: Medium,
 ) -> Result<CommandLine, WriteProblems> {
-    let mut writer = Writer::new(domain, options, medium);
-    let program = write_guest(&mut writer);
-    let Writer {
+    let (program, written) = write_guest(domain, options, medium);
+    let Written {
         arguments,
-        problems,
+        mut problems,
         left_out,
-        ..
-    } = writer;
-    let mut problems = problems;
+    } = written;
     let mut daemons = Vec::new();
     for nth in 0..domain.disks.len() {
         match storage_daemon(domain, nth, options) {
@@ -75,96 +71,4 @@ pub(crate) fn write_for(
         daemons,
         left_out,
     })
-}
-
-fn write_guest(writer: &mut Writer<'_>) -> Option<&'static str> {
-    let Domain {
-        scope,
-        // Written with the machine.
-        name: _,
-        uuid: _,
-        domain_type: _,
-        architecture: _,
-        machine: _,
-        vcpus: _,
-        memory: _,
-        memory_backing: _,
-        // Read through `boot_index`.
-        boot_devices: _,
-        blkiotune,
-        // Written by `write_throttle_limits`.
-        throttle_groups: _,
-        // Written by `write_iothreads`.
-        default_iothread: _,
-        iothreads: _,
-        // Written by `write_controllers`.
-        controllers: _,
-        disks,
-        // Other people's devices.
-        scsi_host_devices: _,
-        tuned_iothreads: _, // the threads of the process, which QEMU hears nothing of
-    } = writer.domain;
-    let program = match scope {
-        Scope::WholeGuest => {
-            let memory = writer.write_memory();
-            // The machine names its memory, and reads better in front of it.
-            let memory_arguments = std::mem::take(&mut writer.arguments);
-            let program = writer.write_machine(memory);
-            writer.arguments.extend(memory_arguments);
-            program
-        }
-        Scope::DisksOnly => None,
-    };
-    if blkiotune.is_some() {
-        writer.leave_out(
-            FieldPath::Domain(DomainField::Blkiotune),
-            "shares of the host's disks are the cgroup's, not QEMU's",
-        );
-    }
-    writer.check_boot_devices();
-    writer.write_iothreads();
-    writer.write_throttle_limits();
-    writer.write_pci_buses();
-    let mut plan = writer.plan();
-    writer.write_controllers(&mut plan);
-    let stems = stems(disks);
-    let order = match writer.style {
-        Style::Readable => (0..disks.len()).collect(),
-        Style::Libvirt => libvirt_order(disks),
-    };
-    let numbers = libvirt_numbers(disks, &order);
-    for nth in order {
-        let disk = &disks[nth];
-        let stem = &stems[nth];
-        if writer.is_plugged_in_later(nth, disk) {
-            continue;
-        }
-        if disk.frontend.effective_bus() == TargetBus::Sd {
-            writer.write_sd_card(nth, disk);
-            continue;
-        }
-        let problems = writer.problems.len();
-        let names = match writer.style {
-            Style::Readable => NodeNames::Readable { stem },
-            Style::Libvirt => NodeNames::Libvirt {
-                stem,
-                first: numbers[nth],
-                images: image_count(&disk.backend.source),
-            },
-        };
-        let node = writer.write_backend(nth, disk, stem, names);
-        if writer.problems.len() > problems && node.is_none() {
-            // The device would only be refused a second time for lack of its node.
-            continue;
-        }
-        writer.write_disk_device(&DiskDevice {
-            nth,
-            disk,
-            stem,
-            node,
-            place: plan.places[nth],
-            plan: &plan,
-        });
-    }
-    program
 }

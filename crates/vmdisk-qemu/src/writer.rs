@@ -1,103 +1,99 @@
-//! The state of writing one command line: what is written so far, and what went wrong.
+//! The last phase of writing: options, in order, and what cannot be written.
 
-use std::collections::{HashMap, HashSet};
-
-use vmdisk_facts::{Capability, Target};
+use vmdisk_facts::Capability;
 use vmdisk_model::{Domain, FieldPath};
 
 use crate::argument::{Argument, ArgumentValue, QemuOption};
 use crate::board::Machine;
-use crate::boot::boot_indexes;
+use crate::guest::Guest;
 use crate::json::{Json, JsonObject};
 use crate::key_value::KeyValue;
 use crate::libvirt_order;
-use crate::names::Ids;
-use crate::options::{Medium, Options, Style};
-use crate::pci::PciSlots;
+use crate::options::{Medium, Style};
+use crate::places::Places;
 use crate::problem::WriteProblem;
 
-/// The state of writing one command line.
+/// Writes the options of a guest.
 pub(crate) struct Writer<'a> {
-    pub(crate) domain: &'a Domain,
-    pub(crate) target: &'a Target,
-    pub(crate) style: Style,
-    pub(crate) medium: Medium,
-    pub(crate) machine: Machine,
-    pub(crate) ids: Ids,
-    pub(crate) pci: PciSlots,
-    /// The place of each disk in the boot order.
-    pub(crate) boot_indexes: Vec<Option<u32>>,
-    /// Ids of the guest's throttle groups, by name.
-    pub(crate) throttle_limits: HashMap<&'a str, String>,
-    /// Ids of the groups that several disks share, by the name they were written with.
-    pub(crate) throttle_groups: HashMap<&'a str, SharedThrottle<'a>>,
-    /// Ids of the helpers for persistent reservations that are written.
-    pub(crate) helpers: HashSet<String>,
+    guest: &'a Guest<'a>,
+    places: Places<'a>,
+    written: Written,
+}
+
+/// What is written.
+#[derive(Default)]
+pub(crate) struct Written {
     pub(crate) arguments: Vec<Argument>,
+    /// What cannot be written.
     pub(crate) problems: Vec<WriteProblem>,
+    /// What was asked for and is not among the arguments.
     pub(crate) left_out: Vec<WriteProblem>,
 }
 
-/// A throttle group that is already written.
-pub(crate) struct SharedThrottle<'a> {
-    /// Its id.
-    pub(crate) id: String,
-    /// Its limits, which the next disk of the group must have too.
-    pub(crate) limits: &'a vmdisk_model::Iotune,
-}
-
 impl<'a> Writer<'a> {
-    pub(crate) fn new(domain: &'a Domain, options: &'a Options, medium: Medium) -> Self {
-        let Options { target, style } = options;
-        let machine = Machine::of(domain, target);
-        let pci = PciSlots::new(domain, machine.board);
+    pub(crate) fn new(guest: &'a Guest<'a>) -> Self {
         Writer {
-            domain,
-            target,
-            style: *style,
-            medium,
-            machine,
-            ids: Ids::default(),
-            pci,
-            boot_indexes: boot_indexes(domain, *style),
-            throttle_limits: HashMap::new(),
-            throttle_groups: HashMap::new(),
-            helpers: HashSet::new(),
-            arguments: Vec::new(),
-            problems: Vec::new(),
-            left_out: Vec::new(),
+            guest,
+            places: Places::new(guest),
+            written: Written::default(),
         }
     }
 
+    /// Everything that was written.
+    pub(crate) fn finish(self) -> Written {
+        self.written
+    }
+
+    /// What is written so far.
+    pub(crate) const fn written(&self) -> &Written {
+        &self.written
+    }
+
+    pub(crate) const fn domain(&self) -> &'a Domain {
+        self.guest.domain()
+    }
+
+    pub(crate) const fn machine(&self) -> &'a Machine {
+        self.guest.machine()
+    }
+
+    pub(crate) const fn style(&self) -> Style {
+        self.guest.style()
+    }
+
+    pub(crate) const fn medium(&self) -> Medium {
+        self.guest.medium()
+    }
+
     /// True if names and order are libvirt's.
-    pub(crate) fn is_libvirt_style(&self) -> bool {
-        match self.style {
-            Style::Readable => false,
-            Style::Libvirt => true,
-        }
+    pub(crate) const fn is_libvirt_style(&self) -> bool {
+        self.guest.is_libvirt_style()
     }
 
     /// True unless the target is known to lack it: a recent QEMU is assumed.
     pub(crate) fn can(&self, capability: Capability) -> bool {
-        !self.target.can(capability).is_no()
+        self.guest.can(capability)
     }
 
-    fn note(&self, at: FieldPath, message: String, help: Option<&str>) -> WriteProblem {
-        WriteProblem {
-            at,
-            disk: at
-                .disk()
-                .and_then(|nth| self.domain.disks.get(nth))
-                .map(|disk| disk.name().to_owned()),
-            message,
-            help: help.map(str::to_owned),
-        }
+    /// True if an option goes out in JSON, by the capability of the target to read it so.
+    pub(crate) fn takes_json(&self, capability: Capability) -> bool {
+        self.guest.takes_json(capability)
+    }
+
+    /// The place of a disk in the boot order.
+    pub(crate) fn boot_index(&self, nth: usize) -> Option<u32> {
+        self.guest.boot_index(nth)
+    }
+
+    /// Ids and slots.
+    pub(crate) const fn places(&mut self) -> &mut Places<'a> {
+        &mut self.places
     }
 
     /// Notes something that cannot be written.
     pub(crate) fn problem(&mut self, at: FieldPath, message: impl Into<String>) {
-        let problem = self.note(at, message.into(), None);
-        self.problems.push(problem);
+        let problem = self.guest.note(at, message.into(), None);
+        self.written.problems.push(problem);
     }
 
     /// Notes something that cannot be written, and what to write instead.
@@ -107,14 +103,25 @@ impl<'a> Writer<'a> {
         message: impl Into<String>,
         help: &str,
     ) {
-        let problem = self.note(at, message.into(), Some(help));
-        self.problems.push(problem);
+        let problem = self.guest.note(at, message.into(), Some(help));
+        self.written.problems.push(problem);
     }
 
     /// Notes something that is not on the command line although it was asked for.
     pub(crate) fn leave_out(&mut self, at: FieldPath, message: impl Into<String>) {
-        let note = self.note(at, message.into(), None);
-        self.left_out.push(note);
+        let note = self.guest.note(at, message.into(), None);
+        self.written.left_out.push(note);
+    }
+
+    /// Notes what planning found.
+    pub(crate) fn add_notes(&mut self, problems: &[WriteProblem], left_out: &[WriteProblem]) {
+        self.written.problems.extend_from_slice(problems);
+        self.written.left_out.extend_from_slice(left_out);
+    }
+
+    /// Moves the first arguments to the end.
+    pub(crate) fn move_to_end(&mut self, count: usize) {
+        self.written.arguments.rotate_left(count);
     }
 
     /// Adds an option.
@@ -132,7 +139,7 @@ impl<'a> Writer<'a> {
             self.problem(origin, format!("{what} cannot be given to QEMU"));
             return;
         }
-        self.arguments.push(Argument {
+        self.written.arguments.push(Argument {
             option,
             value,
             origin,
@@ -150,15 +157,6 @@ impl<'a> Writer<'a> {
             libvirt_order::node(&mut node, origin);
         }
         self.push(QemuOption::Blockdev, ArgumentValue::Json(node), origin);
-    }
-
-    /// True if an option goes out in JSON, by the capability of the target to read it so.
-    pub(crate) fn takes_json(&self, capability: Capability) -> bool {
-        match self.medium {
-            Medium::CommandLine => self.can(capability),
-            Medium::ConfigFile => false,
-            Medium::Monitor => true,
-        }
     }
 
     /// Adds an object: JSON where the target takes it, else key=value.
@@ -190,7 +188,7 @@ impl<'a> Writer<'a> {
 
     fn needs_json(&mut self, at: FieldPath, option: &str, key: &str, capability: Capability) {
         let since = capability.row().since;
-        let message = match self.medium {
+        let message = match self.guest.medium() {
             Medium::ConfigFile => {
                 format!(
                     "`{key}` can only be said in JSON, which a configuration file does not have"

@@ -39,6 +39,7 @@ mod media;
 mod page;
 mod policy;
 mod remedy;
+mod reported;
 mod rule;
 mod rules;
 mod serial;

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use vmdisk::model::Bytes;
 use vmdisk_bench_runner::{EngineKind, FEWEST_ROUNDS, PRESETS};
 
-use crate::args::rule_name;
+use crate::parsers::rule_name;
 
 #[derive(Args, Debug)]
 pub(crate) struct BenchArgs {

@@ -4,7 +4,7 @@ use vmdisk_bench_runner::report::{Change, compare};
 
 use super::args::{CompareArgs, CompareFormat};
 use super::report::{in_lines, read};
-use super::stop;
+use super::stop::stop;
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver;

@@ -7,7 +7,7 @@ use vmdisk::Facts;
 use vmdisk::facts::{Filesystem, FsKind, HostIndex};
 use vmdisk_bench_runner::report::bytes;
 
-use crate::host::Wanted;
+use crate::wanted::Wanted;
 
 /// Asks the host about the directories that images are made in.
 pub(super) fn ask(directories: &[PathBuf]) -> Facts {
@@ -16,7 +16,7 @@ pub(super) fn ask(directories: &[PathBuf]) -> Facts {
         .iter()
         .map(|directory| directory.display().to_string());
     wanted.paths.extend(paths);
-    crate::facts::ask(wanted)
+    wanted.ask()
 }
 
 /// The machine in words: what two runs must share to be compared.

@@ -13,8 +13,7 @@ mod recovery;
 mod report;
 mod request;
 mod run;
-
-use vmdisk_bench_runner::Error;
+mod stop;
 
 use crate::color::Colors;
 use crate::exit::Exit;
@@ -34,32 +33,5 @@ pub(crate) fn run(args: &BenchArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         BenchCommand::Verify(args) => run::verify(args, io, colors),
         BenchCommand::Presets(args) => presets::run(args, io),
         BenchCommand::PrepareDevice(args) => prepare_device::run(args, io),
-    }
-}
-
-/// An error of the runner, with what to do about it where that is known.
-fn stop(error: Error) -> Stop {
-    let help = match &error {
-        Error::NotQuiet { .. } => {
-            Some("wait until it is, or measure with --noisy, which marks the result")
-        }
-        Error::Incomparable { .. } => Some(
-            "measure both in one run, or change one thing at a time; the first thing listed may be what you study",
-        ),
-        Error::Cancelled
-        | Error::Missing { .. }
-        | Error::Refused { .. }
-        | Error::Unusable { .. }
-        | Error::Program { .. }
-        | Error::Semantics(_)
-        | Error::Budget(_)
-        | Error::Malformed { .. }
-        | Error::Io { .. }
-        | _ => None,
-    };
-    let stop = Stop::new(error.to_string());
-    match help {
-        Some(help) => stop.help(help),
-        None => stop,
     }
 }

@@ -6,7 +6,7 @@ use vmdisk_bench_runner::report::{csv, fio_jobs, html, markdown, text};
 use vmdisk_bench_runner::{BenchResult, Journal, REPORTS};
 
 use super::args::{ExportTo, ReportArgs, ReportFormat};
-use super::stop;
+use super::stop::stop;
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver;

@@ -10,7 +10,8 @@ use vmdisk_bench_runner::engines::{KernelSource, Workplace};
 use vmdisk_bench_runner::{EngineKind, Limits, Plan, Storage, Wishes, plan_proposals, read_plan};
 
 use super::args::HowArgs;
-use super::{check, environment, presets, proposals, stop};
+use super::stop::stop;
+use super::{check, environment, presets, proposals};
 use crate::stop::{Stop, plain};
 
 /// A user's request, from which the plan can be made again.

@@ -4,8 +4,9 @@ use vmdisk::model::Domain;
 use vmdisk::plan::{NotCarried, Spec};
 use vmdisk::{Document, breadcrumb, is_command_line};
 
+use super::dropped::{Dropped, place_of};
 use crate::args::{ConvertArgs, ConvertForm, GenerateForm};
-use crate::convert::{Told, place_of};
+
 use crate::generate::spec::planned;
 use crate::generate::write::{self, Written};
 use crate::lint::inputs::Input;
@@ -69,7 +70,7 @@ pub(super) fn written(
     let (spec, not_carried) = Spec::of_domain(domain);
     let message = |one: &NotCarried| {
         let NotCarried { at, what, is_grave } = one;
-        Told {
+        Dropped {
             owner: breadcrumb(domain, *at),
             what,
             is_grave: *is_grave,

@@ -7,6 +7,7 @@ use vmdisk::facts::Fact;
 use crate::args::CheckArgs;
 use crate::clock;
 use crate::exit::Exit;
+use crate::facts_file::from_file;
 use crate::io::Io;
 use crate::output::deliver;
 use crate::sanitize;
@@ -15,7 +16,7 @@ use crate::stop::Stop;
 /// Says what is not understood in a facts file, and whether it is too old.
 pub(super) fn run(args: &CheckArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let CheckArgs { file, max_age } = args;
-    let (facts, warnings) = super::from_file(file)?;
+    let (facts, warnings) = from_file(file)?;
     let mut complaints: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     if let Some(most) = max_age {
         complaints.extend(complaint_about_age(

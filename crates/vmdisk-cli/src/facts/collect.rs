@@ -1,6 +1,5 @@
-//! `vmdisk facts collect`, and the asking behind `--live`.
+//! `vmdisk facts collect`.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use vmdisk::Facts;
@@ -10,27 +9,12 @@ use vmdisk_collect::{RECORDING, Request, collect};
 use crate::args::{CollectArgs, FactsFormat};
 use crate::clock;
 use crate::exit::Exit;
-use crate::host::Wanted;
 use crate::io::Io;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;
 use crate::output::deliver;
 use crate::stop::{Stop, plain};
-
-/// Asks the host this runs on about some paths.
-pub(crate) fn ask(wanted: Wanted) -> Facts {
-    let absolute = |paths: BTreeSet<String>| {
-        paths
-            .into_iter()
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-            .collect()
-    };
-    let mut request = Request::new(clock::now());
-    request.paths = absolute(wanted.paths);
-    request.chains = absolute(wanted.chains);
-    collect(&request)
-}
+use crate::wanted::Wanted;
 
 /// Runs the command.
 pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {

@@ -11,7 +11,7 @@ use vmdisk::{Document, Facts, HostIndex, LintOptions, Target, lint};
 use crate::args::{DiffArgs, TextFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::host::read_facts;
+use crate::facts_file::read_facts;
 use crate::io::Io;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;

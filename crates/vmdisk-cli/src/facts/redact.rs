@@ -8,7 +8,7 @@ use vmdisk::write;
 use crate::args::RedactArgs;
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::host::read_facts;
+use crate::facts_file::read_facts;
 use crate::io::Io;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;

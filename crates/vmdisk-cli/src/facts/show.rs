@@ -11,7 +11,7 @@ use vmdisk::{Facts, HostIndex};
 use crate::args::ShowArgs;
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::host::read_facts;
+use crate::facts_file::read_facts;
 use crate::io::Io;
 use crate::output::deliver;
 use crate::sanitize;

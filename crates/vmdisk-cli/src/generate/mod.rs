@@ -10,10 +10,11 @@ use vmdisk::{Facts, Target};
 use crate::args::GenerateArgs;
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::host::{Host, Wanted};
+use crate::host::Host;
 use crate::io::Io;
 use crate::output::deliver;
 use crate::stop::Stop;
+use crate::wanted::Wanted;
 
 /// Runs the command.
 pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {

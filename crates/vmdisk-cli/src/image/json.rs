@@ -8,9 +8,9 @@ use vmdisk::image::chain::{End, Place};
 use vmdisk::image::{Header, PartitionTable, Qcow2Compression, Qcow2Encryption, RawContent};
 use vmdisk_collect::without_secrets;
 
-use super::Shown;
 use super::finding::{Finding as Said, at, shown};
 use super::look::{DataFile as Data, Image as Looked, Link as LookedLink};
+use super::shown::Shown;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";

@@ -3,6 +3,7 @@
 mod finding;
 pub(crate) mod json;
 mod look;
+mod shown;
 mod text;
 
 use crate::args::{ImageArgs, TextFormat};
@@ -12,16 +13,7 @@ use crate::io::Io;
 use crate::output::deliver;
 use crate::render::message::{Message, MessagePlace};
 use crate::stop::Stop;
-use finding::Finding;
-use look::Image;
-
-/// An image that was asked for, and what there is to say about it.
-struct Shown {
-    /// The path as it was given.
-    path: String,
-    image: Image,
-    findings: Vec<Finding>,
-}
+use shown::Shown;
 
 /// Runs the command.
 pub(crate) fn run(args: &ImageArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {

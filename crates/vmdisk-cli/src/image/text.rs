@@ -8,9 +8,9 @@ use vmdisk::image::{
 };
 use vmdisk::model::Bytes;
 
-use super::Shown;
 use super::finding::{Finding, at, shown};
 use super::look::{DataFile, Image, Link};
+use super::shown::Shown;
 use crate::sanitize::line;
 
 /// The text of all images.

@@ -5,30 +5,22 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
 use rayon::prelude::*;
-use vmdisk::{FixScope, LintOptions, Storage};
+use vmdisk::{LintOptions, Storage};
 
 use crate::atomic::{self, ReplaceError};
-use crate::lint::checked::{Checked, Report};
+use crate::lint::checked::Report;
 use crate::lint::config_files::{self, Joined, Parts};
 use crate::lint::diff;
 use crate::lint::inputs::{Input, Origin};
+use crate::lint::mode::Mode;
+use crate::lint::output::Output;
 use crate::lint::read;
+use crate::lint::results::Done;
 use crate::lint::trial::Tester;
 use crate::render::message::{Message, MessagePlace};
 
 /// Fewer files than this are not worth the start of a thread.
 const WORTH_THREADS: usize = 8;
-
-/// What to do with each input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Say what is wrong.
-    Report,
-    /// Mend it, and say what is left.
-    Fix(FixScope),
-    /// Show what mending would change.
-    Diff(FixScope),
-}
 
 /// What all inputs share.
 pub(crate) struct Job<'a> {
@@ -36,29 +28,11 @@ pub(crate) struct Job<'a> {
     pub(crate) mode: Mode,
     /// The QEMU that configurations are tried on, if they are.
     pub(crate) tester: Option<&'a Tester>,
-    /// True if the output tells every place that was not checked, not each rule and reason once.
-    pub(crate) tells_places: bool,
-    /// True if texts are quoted when all inputs are done, not only by `render`.
-    pub(crate) quotes_later: bool,
     /// Bytes that were read already, by the number of the input: a pipe can be read only once.
     pub(crate) read_before: &'a BTreeMap<usize, Vec<u8>>,
     /// Pools and volumes among the inputs.
     pub(crate) storage: &'a (dyn Fn() -> &'a Storage + Sync),
-    /// Turns what was found in one input into text, where the format has a text for each.
-    pub(crate) render: &'a (dyn Fn(&Checked) -> String + Sync),
-}
-
-/// One input that is done.
-pub(crate) struct Done {
-    pub(crate) checked: Checked,
-    /// The files that it names, and that were read with it.
-    pub(crate) named: Vec<Checked>,
-    /// Its text in the output.
-    pub(crate) rendered: String,
-    /// What it would become, as a diff; empty if it would stay.
-    pub(crate) diff: String,
-    /// Standard input after mending.
-    pub(crate) fixed: Option<String>,
+    pub(crate) output: &'a Output,
 }
 
 /// Handles all inputs; those that turn out to be none of ours give nothing.
@@ -75,22 +49,6 @@ pub(crate) fn all(inputs: &[Input], job: &Job<'_>, threads: usize) -> Vec<Option
     {
         Ok(pool) => pool.install(|| inputs.par_iter().enumerate().map(numbered).collect()),
         Err(_) => one_by_one(),
-    }
-}
-
-impl Done {
-    fn new(input: &Input) -> Self {
-        Done {
-            checked: Checked {
-                path: input.path(),
-                uri: input.uri(),
-                outcome: Ok(Report::empty()),
-            },
-            named: Vec::new(),
-            rendered: String::new(),
-            diff: String::new(),
-            fixed: None,
-        }
     }
 }
 
@@ -114,7 +72,7 @@ fn unless_it_panics(number: usize, input: &Input, job: &Job<'_>) -> Option<Done>
             ),
             ..Message::error("could not be checked because of a mistake in vmdisk itself").at(place)
         }));
-        done.rendered = (job.render)(&done.checked);
+        render(&mut done, job.output);
         Some(done)
     })
 }
@@ -134,15 +92,14 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
         }
         Err(message) => Err(message),
     };
-    let all = std::iter::once(&done.checked).chain(&done.named);
-    done.rendered = all.map(|checked| (job.render)(checked)).collect();
-    if !job.quotes_later {
-        let all = std::iter::once(&mut done.checked).chain(&mut done.named);
-        for report in all.filter_map(|checked| checked.outcome.as_mut().ok()) {
-            report.drop_text();
-        }
-    }
+    render(&mut done, job.output);
     Some(done)
+}
+
+/// Turns the reports of an input into text, where the output has a text for each.
+fn render(done: &mut Done, output: &Output) {
+    let all = std::iter::once(&mut done.checked).chain(&mut done.named);
+    done.rendered = all.map(|checked| output.render(checked)).collect();
 }
 
 fn check(
@@ -177,7 +134,7 @@ fn check(
                 }
                 None => vmdisk::lint(&document, &job.options),
             };
-            let mut report = Report::new(document, report, job.tells_places);
+            let mut report = Report::new(document, report, job.output.names_every_place());
             done.named.extend(parts.split(&mut report));
             return Ok(report);
         }
@@ -209,7 +166,7 @@ fn check(
         },
     }
     let parts = Parts::of(input, &fixed.document);
-    let mut report = Report::new(fixed.document, fixed.report, job.tells_places);
+    let mut report = Report::new(fixed.document, fixed.report, job.output.names_every_place());
     report.mended = fixed.mended;
     report.failed_fixes = fixed.failed;
     done.named.extend(parts.split(&mut report));
@@ -244,6 +201,7 @@ fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::LintFormat;
 
     #[test]
     fn a_file_that_another_run_fixed_in_the_same_way_is_fixed() {
@@ -262,25 +220,21 @@ mod tests {
             origin: Origin::Stdin,
         });
         let text = b"<disk type='file'><source file='/a'/><target dev='vda'/></disk>";
-        let read_before = BTreeMap::from([(0, text.to_vec()), (1, text.to_vec())]);
+        let on_volume =
+            b"<disk type='volume'><source pool='p' volume='v'/><target dev='vda'/></disk>";
+        let read_before = BTreeMap::from([(0, text.to_vec()), (1, on_volume.to_vec())]);
         let job = Job {
             options: LintOptions::default(),
             mode: Mode::Report,
             tester: None,
-            tells_places: false,
-            quotes_later: false,
             read_before: &read_before,
-            storage: &|| panic!("no disk is on a volume"),
-            render: &|checked| {
-                let is_hit = checked.path == "bad.xml" && checked.outcome.is_ok();
-                assert!(!is_hit, "made up for this test");
-                checked.path.clone()
-            },
+            storage: &|| panic!("made up for this test"),
+            output: &Output::plain(LintFormat::Github),
         };
         let done: Vec<Done> = all(&inputs, &job, 1).into_iter().flatten().collect();
         assert!(done[0].checked.outcome.is_ok());
         let message = done[1].checked.outcome.as_ref().unwrap_err();
         assert!(message.title.contains("a mistake in vmdisk itself"));
-        assert_eq!(done[1].rendered, "bad.xml");
+        assert!(done[1].rendered.contains("bad.xml"));
     }
 }

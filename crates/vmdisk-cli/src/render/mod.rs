@@ -35,6 +35,7 @@ pub(crate) struct View<'a> {
 
 impl View<'_> {
     /// Everything that counts, without colour.
+    #[cfg(test)]
     pub(crate) const fn plain() -> Self {
         View {
             least_shown: Severity::Advice,

@@ -75,8 +75,8 @@ impl Writer<'_> {
         let at = FieldPath::Disk(nth, DiskField::ThrottleFilters);
         let mut top = below;
         for (filter, group) in groups.iter().enumerate() {
-            let Some(id) = self.throttle_limits.get(group.as_str()).cloned() else {
-                let known = self.throttle_limits.keys().copied();
+            let Some(id) = self.places().filter_group(group).map(str::to_owned) else {
+                let known = self.places().filter_group_names();
                 let near = vmdisk_source::nearest(group, known);
                 let message = format!("there is no throttle group '{group}' in this guest");
                 match near {

@@ -4,6 +4,8 @@ pub(crate) mod filter;
 pub(crate) mod format;
 mod image;
 mod network;
+mod node_options;
+pub(crate) mod nodes;
 mod one_node;
 pub(crate) mod protocol;
 pub(crate) mod read;
@@ -19,40 +21,10 @@ use vmdisk_model::{
 };
 
 pub(crate) use image::Layer;
+use node_options::NodeOptions;
 
-use crate::json::JsonObject;
 use crate::names::{DEEPEST, NodeNames};
 use crate::writer::Writer;
-
-/// What holds for every node of a chain.
-///
-/// QEMU hands these down to children that are written inside their parent, and not to children that
-/// are named: with named nodes each must say them itself, or `O_DIRECT`, discard and read-only stop
-/// at the first layer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NodeOptions {
-    pub(crate) cache: Option<CacheSwitches>,
-    pub(crate) discard: Option<Discard>,
-}
-
-impl NodeOptions {
-    /// Adds the options to a node.
-    fn push_to(self, node: &mut JsonObject) {
-        if let Some(CacheSwitches {
-            // The frontend's switch.
-            write_cache: _,
-            direct,
-            no_flush,
-        }) = self.cache
-        {
-            let cache = JsonObject::new()
-                .with("direct", direct)
-                .with("no-flush", no_flush);
-            node.push("cache", cache);
-        }
-        node.push_some("discard", self.discard.map(Discard::as_wire));
-    }
-}
 
 /// The cache switches to write: none where QEMU's default is meant.
 pub(crate) fn written_cache(backend: &Backend) -> Option<CacheSwitches> {
@@ -90,39 +62,26 @@ impl<'a> Writer<'a> {
             discard,
             // Read through `written_detect_zeroes`.
             detect_zeroes: _,
-            copy_on_read,
             discard_no_unref,
             metadata_cache_size,
-            iotune,
-            throttle_filters,
-            snapshot,
+            // Written by `write_filters`.
+            copy_on_read: _,
+            iotune: _,
+            throttle_filters: _,
+            // Noted by `check_lifetime`.
+            snapshot: _,
+            is_transient: _,
             // Read through `is_writable`.
             is_read_only: _,
             // The device's `share-rw`.
             is_shareable: _,
-            is_transient,
             // Of a transient disk, which is refused or libvirt's business.
             share_backing: _,
             // What becomes of a disk without its source is decided before QEMU starts.
             startup_policy: _,
         } = backend;
         let at = |field| FieldPath::Disk(nth, field);
-        if snapshot.is_some() {
-            let message = "what a snapshot of the guest does with the disk is libvirt's to know";
-            self.leave_out(at(DiskField::Snapshot), message);
-        }
-        if *is_transient && self.is_libvirt_style() {
-            self.leave_out(
-                at(DiskField::Transient),
-                "libvirt makes the overlay of a transient disk at each start",
-            );
-        } else if *is_transient {
-            self.problem_with_help(
-                at(DiskField::Transient),
-                "a transient disk is an overlay that is made at each start, which no option of QEMU does for -blockdev",
-                "make an overlay with qemu-img create and delete it afterwards",
-            );
-        }
+        self.check_lifetime(nth, backend);
         let image = match source {
             BackendSource::Image(image) => image,
             BackendSource::Empty => {
@@ -178,27 +137,70 @@ impl<'a> Writer<'a> {
             };
             below = Some(self.write_image(&layer));
         }
-        let mut top = below?;
-        if *copy_on_read == Some(Switch::On) {
+        Some(self.write_filters(nth, backend, stem, names, options, is_writable, below?))
+    }
+
+    /// Writes the filters of a disk on its top image, and hands back the name of the topmost node.
+    #[allow(clippy::too_many_arguments, reason = "what every filter has")]
+    fn write_filters(
+        &mut self,
+        nth: usize,
+        backend: &'a Backend,
+        stem: &str,
+        names: NodeNames<'_>,
+        options: NodeOptions,
+        is_writable: bool,
+        mut top: String,
+    ) -> String {
+        let at = |field| FieldPath::Disk(nth, field);
+        if backend.copy_on_read == Some(Switch::On) {
             top = self.write_copy_on_read(nth, names, options, is_writable, &top);
         }
-        if iotune.is_some() && self.is_libvirt_style() {
+        if backend.iotune.is_some() && self.is_libvirt_style() {
             self.leave_out(
                 at(DiskField::Iotune),
                 "libvirt sets limits over QMP, after the start",
             );
-        } else if let Some(iotune) = iotune {
+        } else if let Some(iotune) = &backend.iotune {
             let group = self.write_throttle_group(nth, stem, iotune);
             top = self.write_throttle(nth, names, options, is_writable, &group, &top);
         }
-        if iotune.is_some() && !throttle_filters.is_empty() {
+        if backend.iotune.is_some() && !backend.throttle_filters.is_empty() {
             self.problem(
                 at(DiskField::ThrottleFilters),
                 "a disk has either limits of its own or the guest's groups as filters, not both",
             );
         }
-        top = self.write_throttle_filters(nth, throttle_filters, names, options, is_writable, top);
-        Some(top)
+        top = self.write_throttle_filters(
+            nth,
+            &backend.throttle_filters,
+            names,
+            options,
+            is_writable,
+            top,
+        );
+        top
+    }
+
+    /// Notes what libvirt does with a disk at the start or during a snapshot, which no option of QEMU does.
+    fn check_lifetime(&mut self, nth: usize, backend: &Backend) {
+        let at = |field| FieldPath::Disk(nth, field);
+        if backend.snapshot.is_some() {
+            let message = "what a snapshot of the guest does with the disk is libvirt's to know";
+            self.leave_out(at(DiskField::Snapshot), message);
+        }
+        if backend.is_transient && self.is_libvirt_style() {
+            self.leave_out(
+                at(DiskField::Transient),
+                "libvirt makes the overlay of a transient disk at each start",
+            );
+        } else if backend.is_transient {
+            self.problem_with_help(
+                at(DiskField::Transient),
+                "a transient disk is an overlay that is made at each start, which no option of QEMU does for -blockdev",
+                "make an overlay with qemu-img create and delete it afterwards",
+            );
+        }
     }
 
     /// True for a disk whose overlay shares what is below with other guests: libvirt makes the overlay and

@@ -11,6 +11,31 @@ use super::url::Url;
 use crate::json::{Json, JsonObject};
 use crate::writer::Writer;
 
+/// What of an identity belongs to another protocol.
+fn foreign_identity(
+    identity: &NetworkIdentity,
+    protocol: NetworkProtocol,
+) -> impl Iterator<Item = &'static str> + use<> {
+    let NetworkIdentity {
+        user,
+        group,
+        username,
+        keyfile,
+        agent_socket,
+    } = identity;
+    let is_of_files = protocol == NetworkProtocol::Nfs;
+    let is_of_logins = protocol == NetworkProtocol::Ssh;
+    let has_owner = user.is_some() || group.is_some();
+    let has_key = keyfile.is_some() || agent_socket.is_some();
+    [
+        ("an owner of files", has_owner && !is_of_files),
+        ("a name to log in with", username.is_some() && !is_of_logins),
+        ("a key or an agent", has_key && !is_of_logins),
+    ]
+    .into_iter()
+    .filter_map(|(what, is_foreign)| is_foreign.then_some(what))
+}
+
 impl Writer<'_> {
     /// The members of the node that are the protocol's own; `None` after a problem.
     pub(super) fn network_node(
@@ -54,6 +79,8 @@ impl Writer<'_> {
 
     /// Notes what is said and belongs to another protocol.
     fn check_members(&mut self, layer: &Layer<'_>, source: &NetworkSource) {
+        use ImageField as F;
+        use NetworkProtocol as P;
         let NetworkSource {
             protocol,
             name: _,
@@ -72,118 +99,60 @@ impl Writer<'_> {
             identity,
             known_hosts,
         } = source;
-        let nobody = NetworkIdentity::default();
-        let NetworkIdentity {
-            user,
-            group,
-            username,
-            keyfile,
-            agent_socket,
-        } = identity.as_ref().unwrap_or(&nobody);
-        let is_http = matches!(protocol, NetworkProtocol::Http | NetworkProtocol::Https);
-        let has_certificate = matches!(protocol, NetworkProtocol::Https | NetworkProtocol::Ftps);
-        let is = |own: NetworkProtocol| *protocol == own;
-        for (field, what, is_set, is_its_own) in [
-            (ImageField::Query, "a query", query.is_some(), is_http),
-            (
-                ImageField::Snapshot,
-                "a snapshot",
-                snapshot.is_some(),
-                is(NetworkProtocol::Rbd),
-            ),
-            (
-                ImageField::ConfigFile,
-                "a configuration file",
-                config_file.is_some(),
-                is(NetworkProtocol::Rbd),
-            ),
-            (
-                ImageField::Initiator,
-                "an initiator",
-                initiator.is_some(),
-                is(NetworkProtocol::Iscsi),
-            ),
-            (
-                ImageField::Tls,
-                "TLS by this switch",
-                *tls == Some(Switch::On),
-                is(NetworkProtocol::Nbd),
-            ),
-            (
-                ImageField::TlsHostname,
-                "a name for the certificate",
-                tls_hostname.is_some(),
-                is(NetworkProtocol::Nbd),
-            ),
-            (
-                ImageField::SslVerify,
-                "a certificate to verify",
-                ssl_verify.is_some(),
-                has_certificate,
-            ),
-            (ImageField::Cookies, "cookies", !cookies.is_empty(), is_http),
-            (
-                ImageField::Readahead,
-                "a readahead",
-                readahead.is_some(),
-                protocol.is_curl(),
-            ),
-            (
-                ImageField::Timeout,
-                "a timeout",
-                timeout.is_some(),
-                protocol.is_curl(),
-            ),
-            (
-                ImageField::ReconnectDelay,
-                "a delay of reconnecting",
-                reconnect_delay.is_some(),
-                is(NetworkProtocol::Nbd),
-            ),
-            (
-                ImageField::Identity,
-                "an owner of files",
-                user.is_some() || group.is_some(),
-                is(NetworkProtocol::Nfs),
-            ),
-            (
-                ImageField::Identity,
-                "a name to log in with",
-                username.is_some(),
-                is(NetworkProtocol::Ssh),
-            ),
-            (
-                ImageField::Identity,
-                "a key or an agent",
-                keyfile.is_some() || agent_socket.is_some(),
-                is(NetworkProtocol::Ssh),
-            ),
-            (
-                ImageField::KnownHosts,
-                "known hosts",
-                known_hosts.is_some(),
-                is(NetworkProtocol::Ssh),
-            ),
-            (
-                ImageField::Authentication,
-                "a login",
-                layer.image.authentication.is_some(),
-                takes_login(*protocol),
-            ),
-            (
-                ImageField::Encryption,
-                "decryption by librbd",
-                layer.image.encryption.is_some() && layer.engine() == EncryptionEngine::Librbd,
-                is(NetworkProtocol::Rbd),
-            ),
-        ] {
+        let protocol = *protocol;
+        let is_http = matches!(protocol, P::Http | P::Https);
+        let has_certificate = matches!(protocol, P::Https | P::Ftps);
+        let image = layer.image;
+        let is_librbds = image.encryption.is_some() && layer.engine() == EncryptionEngine::Librbd;
+        let mut foreign = Vec::new();
+        let mut check = |field, what, is_set: bool, is_its_own: bool| {
             if is_set && !is_its_own {
-                let message = format!("'{protocol}' has no place for {what}");
-                self.problem(layer.at(field), message);
+                foreign.push((field, what));
             }
+        };
+        let is = |own: P| protocol == own;
+        check(F::Query, "a query", query.is_some(), is_http);
+        check(F::Snapshot, "a snapshot", snapshot.is_some(), is(P::Rbd));
+        let what = "a configuration file";
+        check(F::ConfigFile, what, config_file.is_some(), is(P::Rbd));
+        let is_set = initiator.is_some();
+        check(F::Initiator, "an initiator", is_set, is(P::Iscsi));
+        let is_set = *tls == Some(Switch::On);
+        check(F::Tls, "TLS by this switch", is_set, is(P::Nbd));
+        let what = "a name for the certificate";
+        check(F::TlsHostname, what, tls_hostname.is_some(), is(P::Nbd));
+        let what = "a certificate to verify";
+        check(F::SslVerify, what, ssl_verify.is_some(), has_certificate);
+        check(F::Cookies, "cookies", !cookies.is_empty(), is_http);
+        let is_set = readahead.is_some();
+        check(F::Readahead, "a readahead", is_set, protocol.is_curl());
+        let is_set = timeout.is_some();
+        check(F::Timeout, "a timeout", is_set, protocol.is_curl());
+        let what = "a delay of reconnecting";
+        check(
+            F::ReconnectDelay,
+            what,
+            reconnect_delay.is_some(),
+            is(P::Nbd),
+        );
+        for what in identity
+            .iter()
+            .flat_map(|it| foreign_identity(it, protocol))
+        {
+            check(F::Identity, what, true, false);
+        }
+        let is_set = known_hosts.is_some();
+        check(F::KnownHosts, "known hosts", is_set, is(P::Ssh));
+        let is_set = image.authentication.is_some();
+        check(F::Authentication, "a login", is_set, takes_login(protocol));
+        let what = "decryption by librbd";
+        check(F::Encryption, what, is_librbds, is(P::Rbd));
+        for (field, what) in foreign {
+            let message = format!("'{protocol}' has no place for {what}");
+            self.problem(layer.at(field), message);
         }
         for host in hosts {
-            self.check_host(layer, *protocol, host);
+            self.check_host(layer, protocol, host);
         }
     }
 

@@ -3,13 +3,12 @@
 use vmdisk_model::{Discard, DiskField, FieldPath, Switch};
 use vmdisk_source::{Edit, ProblemKind};
 
-use super::read::Chain;
-use crate::edits::Slots;
-use crate::reader::Reader;
+use super::read::{Chain, NodeReader};
+use crate::slots::Slots;
 
-impl Reader<'_> {
+impl NodeReader<'_, '_> {
     /// Notes switches that hold at one node of an image and not at the other, where it matters.
-    pub(crate) fn compare_nodes(&mut self, chain: &Chain) {
+    pub(super) fn compare_nodes(&mut self, chain: &Chain) {
         let (Some((top, top_option)), Some((bottom, bottom_option))) = (chain.top, chain.bottom)
         else {
             return;
@@ -19,8 +18,8 @@ impl Reader<'_> {
         }
         let place = |reader: &Self, field| {
             let at = FieldPath::Disk(chain.nth, field);
-            let span = reader.map.place(at).map(|place| place.span);
-            (at, span.unwrap_or(reader.options[top_option].span))
+            let span = reader.notes.place(at).map(|place| place.span);
+            (at, span.unwrap_or(reader.index.span(top_option)))
         };
         let file_node = self.node_name(bottom_option);
         if top.discard == Some(Discard::Unmap) && bottom.discard != Some(Discard::Unmap) {
@@ -28,13 +27,16 @@ impl Reader<'_> {
             let message = format!(
                 "discard=unmap stops at the format node: {file_node} does not pass discards on"
             );
-            let fix = self.properties(bottom_option).and_then(|properties| {
-                match properties.peek("discard") {
+            let fix = self
+                .index
+                .properties(bottom_option)
+                .and_then(|properties| match properties.peek("discard") {
                     Some(property) => Some(Edit::replace(property.span, "unmap")),
                     None => Slots::added(properties, "discard", "unmap"),
-                }
-            });
-            let problem = self.problem(ProblemKind::DiscardOnOneNode, at, span, message);
+                });
+            let problem = self
+                .notes
+                .problem(ProblemKind::DiscardOnOneNode, at, span, message);
             problem.help = Some(format!("write discard=unmap on {file_node} too"));
             problem.fix.extend(fix);
         }
@@ -43,7 +45,9 @@ impl Reader<'_> {
             let message = format!(
                 "cache.direct=on stands on the format node alone: {file_node} opens the file through the page cache"
             );
-            let problem = self.problem(ProblemKind::DirectOnOneNode, at, span, message);
+            let problem = self
+                .notes
+                .problem(ProblemKind::DirectOnOneNode, at, span, message);
             problem.help = Some(format!("write cache.direct=on on {file_node} too"));
         }
         let is_on = |switch: Option<Switch>| switch == Some(Switch::On);
@@ -52,13 +56,16 @@ impl Reader<'_> {
             let message = format!(
                 "read-only=on stands on the format node alone: {file_node} opens the file for writing"
             );
-            let problem = self.problem(ProblemKind::ReadOnlyOnOneNode, at, span, message);
+            let problem = self
+                .notes
+                .problem(ProblemKind::ReadOnlyOnOneNode, at, span, message);
             problem.help = Some(format!("write read-only=on on {file_node} too"));
         }
     }
 
     fn node_name(&self, option: usize) -> String {
-        self.properties(option)
+        self.index
+            .properties(option)
             .and_then(|properties| properties.peek("node-name"))
             .map_or_else(
                 || "the file's node".to_owned(),

@@ -6,9 +6,13 @@ use vmdisk_model::{
 };
 use vmdisk_source::ProblemKind;
 
-use crate::limits::MAX_NODES;
-use crate::reader::{NodeAt, Reader, number_of, switch_of};
+use super::nodes::Nodes;
+use crate::index::{Index, NodeAt};
+use crate::notes::Notes;
+use crate::object::read_throttle::{FilterGroups, read_throttle_group};
+use crate::object::secret::read_secret;
 use crate::syntax::properties::{Kind, Property};
+use crate::syntax::value::{is_open, number_of, switch_of};
 
 /// What a node says, or has from the node that it is written in.
 ///
@@ -35,12 +39,11 @@ impl NodeSwitches {
     }
 }
 
-/// What came of the nodes of a disk.
-pub(crate) struct Nodes {
-    pub(crate) backend: Backend,
-    /// Whether requests go around the page cache, and whether flushes are dropped; `None` if no node says.
-    pub(crate) direct: Option<bool>,
-    pub(crate) no_flush: Option<bool>,
+/// Reads the nodes of disks.
+pub(crate) struct NodeReader<'r, 'a> {
+    pub(super) index: &'r Index<'a>,
+    pub(super) notes: &'r mut Notes<'a>,
+    groups: &'r mut FilterGroups<'a>,
 }
 
 /// What is carried from the top node to the bottom of a chain.
@@ -63,7 +66,19 @@ enum Below<'a> {
     Node(NodeAt<'a>, NodeSwitches),
 }
 
-impl<'a> Reader<'a> {
+impl<'r, 'a> NodeReader<'r, 'a> {
+    pub(crate) const fn new(
+        index: &'r Index<'a>,
+        groups: &'r mut FilterGroups<'a>,
+        notes: &'r mut Notes<'a>,
+    ) -> Self {
+        NodeReader {
+            index,
+            notes,
+            groups,
+        }
+    }
+
     /// Reads the chain below `node` into the backend of the nth disk.
     pub(crate) fn read_nodes(&mut self, nth: usize, node: NodeAt<'a>) -> Nodes {
         let mut backend = Backend::new(BackendSource::Empty);
@@ -116,22 +131,24 @@ impl<'a> Reader<'a> {
                 view: node.view.inside(key),
             });
         }
-        let is_name = key == "file" && self.is_drive(node.option) && node.view.prefix.is_empty();
+        let is_name =
+            key == "file" && self.index.is_drive(node.option) && node.view.prefix.is_empty();
         let property = node.view.peek(key).filter(|_| !is_name)?;
         if property.kind == Kind::Null {
             return None;
         }
         let property = node.view.get(key)?;
         let name = property.value.as_str();
-        let Some(child) = self.nodes.get(name).cloned() else {
+        let Some(child) = self.index.node(name).cloned() else {
             let at = FieldPath::Disk(nth, DiskField::Source);
             let message = format!("no node is called `{name}`");
-            self.problem(ProblemKind::MissingValue, at, property.span, message)
+            self.notes
+                .problem(ProblemKind::MissingValue, at, property.span, message)
                 .help = Some("write its -blockdev in front of this one".to_owned());
             return None;
         };
-        self.owners
-            .insert(child.option, FieldPath::Disk(nth, DiskField::Disk));
+        self.notes
+            .own(child.option, FieldPath::Disk(nth, DiskField::Disk));
         Some(child)
     }
 
@@ -142,8 +159,8 @@ impl<'a> Reader<'a> {
         mut node: NodeAt<'a>,
         backend: &mut Backend,
     ) -> Option<NodeAt<'a>> {
-        self.owners
-            .insert(node.option, FieldPath::Disk(nth, DiskField::Disk));
+        self.notes
+            .own(node.option, FieldPath::Disk(nth, DiskField::Disk));
         let mut throttles: Vec<(usize, &'a Property, bool)> = Vec::new();
         let image = self.walk_filters(nth, &mut node, backend, &mut throttles);
         self.read_throttles(nth, backend, &throttles);
@@ -159,28 +176,17 @@ impl<'a> Reader<'a> {
         throttles: &[(usize, &'a Property, bool)],
     ) {
         if let [(option, group, false)] = throttles {
-            self.record_option(FieldPath::Disk(nth, DiskField::Iotune), *option);
-            backend.iotune = self.read_throttle_group(nth, group);
+            self.notes
+                .record_option(FieldPath::Disk(nth, DiskField::Iotune), *option);
+            backend.iotune = read_throttle_group(nth, group, self.index, self.notes);
             return;
         }
         for (option, group, _) in throttles.iter().rev() {
-            self.record_option(FieldPath::Disk(nth, DiskField::ThrottleFilters), *option);
-            let name = self.filter_group(nth, group);
+            self.notes
+                .record_option(FieldPath::Disk(nth, DiskField::ThrottleFilters), *option);
+            let name = self.groups.of_filter(nth, group, self.index, self.notes);
             backend.throttle_filters.push(name);
         }
-    }
-
-    /// Counts a node that is read for a disk; false if there are too many to read on.
-    fn count_node(&mut self, nth: usize, node: &NodeAt<'a>) -> bool {
-        let Some(left) = self.nodes_left.checked_sub(1) else {
-            let at = FieldPath::Disk(nth, DiskField::Source);
-            let span = self.options[node.option].span;
-            let message = format!("all disks together have more than {MAX_NODES} nodes");
-            self.problem(ProblemKind::InvalidValue, at, span, message);
-            return false;
-        };
-        self.nodes_left = left;
-        true
     }
 
     /// Goes through filters down to the first image; false if there is none.
@@ -192,7 +198,7 @@ impl<'a> Reader<'a> {
         throttles: &mut Vec<(usize, &'a Property, bool)>,
     ) -> bool {
         // A ring would have no end.
-        for _ in 0..=self.options.len().min(crate::names::DEEPEST) {
+        for _ in 0..=self.index.options().len().min(crate::names::DEEPEST) {
             match node.view.peek("driver").map(|driver| driver.value.as_str()) {
                 Some("throttle") => {
                     let name = node.view.peek("node-name");
@@ -207,19 +213,19 @@ impl<'a> Reader<'a> {
                 }
                 Some("copy-on-read") => {
                     let at = FieldPath::Disk(nth, DiskField::CopyOnRead);
-                    self.record_option(at, node.option);
+                    self.notes.record_option(at, node.option);
                     backend.copy_on_read = Some(Switch::On);
                 }
                 Some("compress" | "preallocate" | "blkdebug" | "blkverify" | "blkreplay") => {
                     let driver = node.view.get("driver");
                     if let Some(driver) = driver {
                         let at = FieldPath::Disk(nth, DiskField::Source);
-                        self.keep(at, driver.value.as_str(), driver.span);
+                        self.notes.keep(at, driver.value.as_str(), driver.span);
                     }
                 }
                 Some(_) | None => return true,
             }
-            if !self.count_node(nth, node) {
+            if !self.notes.count_node(nth, node.option) {
                 return false;
             }
             for key in [
@@ -267,7 +273,7 @@ impl<'a> Reader<'a> {
         };
         let mut read = |key: &str, field: DiskField| {
             let property = node.view.get(key)?;
-            self.switch(at(field), property)
+            self.notes.switch(at(field), property)
         };
         let direct = read("cache.direct", DiskField::Cache);
         let no_flush = read("cache.no-flush", DiskField::Cache);
@@ -275,7 +281,7 @@ impl<'a> Reader<'a> {
             .or_else(|| read("readonly", DiskField::ReadOnly));
         let auto_read_only = node.view.text("auto-read-only").and_then(switch_of);
         let discard = node.view.get("discard").and_then(|property| {
-            self.word(
+            self.notes.word(
                 at(DiskField::Discard),
                 property,
                 &["unmap", "ignore"],
@@ -304,10 +310,10 @@ impl<'a> Reader<'a> {
         let mut below = Below::Node(top, NodeSwitches::default());
         while let Below::Node(node, handed) = below {
             let depth = images.len();
-            if depth > self.options.len() || depth > crate::names::DEEPEST {
+            if depth > self.index.options().len() || depth > crate::names::DEEPEST {
                 let at = FieldPath::Disk(chain.nth, DiskField::Source);
-                let span = self.options[node.option].span;
-                self.problem(
+                let span = self.index.span(node.option);
+                self.notes.problem(
                     ProblemKind::InvalidValue,
                     at,
                     span,
@@ -316,7 +322,7 @@ impl<'a> Reader<'a> {
                 below = Below::Unspecified;
                 break;
             }
-            if !self.count_node(chain.nth, &node) {
+            if !self.notes.count_node(chain.nth, node.option) {
                 below = Below::Unspecified;
                 break;
             }
@@ -350,25 +356,26 @@ impl<'a> Reader<'a> {
     ) -> (Option<Image>, Below<'a>) {
         let nth = chain.nth;
         node.view.get("node-name");
-        self.record_option(FieldPath::Image(nth, depth, ImageField::Image), node.option);
+        self.notes
+            .record_option(FieldPath::Image(nth, depth, ImageField::Image), node.option);
         let switches = self.switches(nth, depth, &node, parent);
         let drive_format = node
             .view
             .peek("format")
-            .filter(|_| self.is_drive(node.option));
+            .filter(|_| self.index.is_drive(node.option));
         let driver = node.view.peek("driver").or(drive_format);
         let format = driver.and_then(|driver| Format::of_qemu_driver(driver.value.as_str()));
         if depth == 0 {
             chain.top = Some((switches, node.option));
             let at = FieldPath::Disk(nth, DiskField::Driver);
-            self.record_option(at, node.option);
-            self.slots.top.insert(nth, node.option);
+            self.notes.record_option(at, node.option);
+            self.notes.slots_mut().top.insert(nth, node.option);
             self.read_top_options(nth, &node, backend);
         } else {
             // Nothing writes to a backing image.
             node.view.get("detect-zeroes");
         }
-        let is_drive = self.is_drive(node.option) && node.view.prefix.is_empty();
+        let is_drive = self.index.is_drive(node.option) && node.view.prefix.is_empty();
         let names_protocol = driver.is_some_and(|driver| driver.key == "driver");
         if format.is_none() && (!is_drive || names_protocol) {
             // A protocol node without a format above it: the bytes are the disk.
@@ -380,16 +387,7 @@ impl<'a> Reader<'a> {
             return (image, Below::Unspecified);
         }
         if let Some(driver) = driver {
-            driver.is_used.set(true);
-            let at = FieldPath::Image(nth, depth, ImageField::Format);
-            self.record(at, driver);
-            if format.is_none() {
-                let text = driver.value.as_str();
-                if !crate::reader::is_open(text) {
-                    let message = format!("format `{text}` is not known");
-                    self.problem(ProblemKind::InvalidValue, at, driver.span, message);
-                }
-            }
+            self.read_format(nth, depth, driver, format);
         }
         chain.has_format |= depth == 0;
         let below = self.child(nth, &node, "file");
@@ -401,7 +399,8 @@ impl<'a> Reader<'a> {
         };
         let slice = slice_of(&node);
         if let (Some(_), Some(property)) = (slice, node.view.peek("size")) {
-            self.record(FieldPath::Image(nth, depth, ImageField::Slice), property);
+            self.notes
+                .record(FieldPath::Image(nth, depth, ImageField::Slice), property);
         }
         let image = match below {
             Some(below) => {
@@ -423,7 +422,7 @@ impl<'a> Reader<'a> {
             && let Some(property) = node.view.get("cache-size")
         {
             let at = FieldPath::Image(nth, depth, ImageField::MetadataCacheSize);
-            image.metadata_cache_size = self.number(at, property).map(Bytes);
+            image.metadata_cache_size = self.notes.number(at, property).map(Bytes);
         }
         let format = match format {
             Some(Format::Raw) => Some(plain_format(&image.protocol)),
@@ -433,6 +432,19 @@ impl<'a> Reader<'a> {
         image.encryption = encryption.or(image.encryption);
         image.format = format;
         (Some(image), backing)
+    }
+
+    /// Notes the format of an image.
+    fn read_format(&mut self, nth: usize, depth: usize, driver: &Property, format: Option<Format>) {
+        driver.is_used.set(true);
+        let at = FieldPath::Image(nth, depth, ImageField::Format);
+        self.notes.record(at, driver);
+        let text = driver.value.as_str();
+        if format.is_none() && !is_open(text) {
+            let message = format!("format `{text}` is not known");
+            self.notes
+                .problem(ProblemKind::InvalidValue, at, driver.span, message);
+        }
     }
 
     /// Reads what a format node decrypts; a LUKS container is a raw image that is encrypted.
@@ -459,8 +471,8 @@ impl<'a> Reader<'a> {
         let Some(property) = node.view.get(key) else {
             return (format, None);
         };
-        self.record(at, property);
-        let mut secret = self.read_secret(property.value.as_str());
+        self.notes.record(at, property);
+        let mut secret = read_secret(property.value.as_str(), self.index, self.notes);
         secret.secret_type = Some("passphrase".to_owned());
         let encryption = Encryption {
             format: Some(encryption_format),
@@ -505,10 +517,6 @@ impl<'a> Reader<'a> {
         Some(Box::new(image))
     }
 
-    pub(super) fn is_drive(&self, option: usize) -> bool {
-        self.options[option].name != "blockdev"
-    }
-
     /// What an image stands on.
     fn read_backing(&mut self, nth: usize, node: &NodeAt<'a>, switches: NodeSwitches) -> Below<'a> {
         if let Some(property) = node.view.peek("backing")
@@ -536,14 +544,17 @@ impl<'a> Reader<'a> {
         if let Some(property) = node.view.get("detect-zeroes") {
             let at = at(DiskField::DetectZeroes);
             backend.detect_zeroes =
-                self.word(at, property, DetectZeroes::WORDS, DetectZeroes::from_wire);
+                self.notes
+                    .word(at, property, DetectZeroes::WORDS, DetectZeroes::from_wire);
         }
         if let Some(property) = node.view.get("cache-size") {
-            let size = self.number(at(DiskField::MetadataCacheSize), property);
+            let size = self
+                .notes
+                .number(at(DiskField::MetadataCacheSize), property);
             backend.metadata_cache_size = size.map(Bytes);
         }
         if let Some(property) = node.view.get("discard-no-unref") {
-            backend.discard_no_unref = self.switch(at(DiskField::DiscardNoUnref), property);
+            backend.discard_no_unref = self.notes.switch(at(DiskField::DiscardNoUnref), property);
         }
     }
 }

@@ -5,9 +5,12 @@ use vmdisk_model::{
     NetworkIdentity, NetworkProtocol, NetworkSource, Protocol, Secret, Switch,
 };
 
+use super::read::NodeReader;
 use super::url::WrittenUrl;
-use crate::reader::{Reader, number_of, switch_of};
+use crate::object::helper::read_tls;
+use crate::object::secret::read_secret;
 use crate::syntax::properties::{Kind, View};
+use crate::syntax::value::{number_of, switch_of};
 
 /// A value that has been taken.
 fn text(view: &View<'_>, key: &str) -> Option<String> {
@@ -75,7 +78,7 @@ fn servers(view: &View<'_>) -> Vec<NetworkHost> {
     hosts
 }
 
-impl Reader<'_> {
+impl NodeReader<'_, '_> {
     /// Reads a node whose driver speaks to a server; `None` if it names nothing.
     pub(super) fn read_network(
         &mut self,
@@ -99,7 +102,7 @@ impl Reader<'_> {
     }
 
     fn secret_of(&mut self, id: Option<&str>, secret_type: &str) -> Option<Secret> {
-        let secret = self.read_secret(id?);
+        let secret = read_secret(id?, self.index, self.notes);
         Some(Secret {
             secret_type: Some(secret_type.to_owned()),
             ..secret
@@ -113,7 +116,7 @@ impl Reader<'_> {
         }
         let mut source = NetworkSource::new(NetworkProtocol::Nbd, text(view, "export"), hosts);
         if let Some(id) = view.text("tls-creds") {
-            self.read_tls(id);
+            read_tls(id, self.index, self.notes);
             source.tls = Some(Switch::On);
         }
         source.tls_hostname = text(view, "tls-hostname");

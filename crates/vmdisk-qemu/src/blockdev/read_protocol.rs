@@ -6,9 +6,11 @@ use vmdisk_model::{
 };
 use vmdisk_source::ProblemKind;
 
-use super::read::{Chain, NodeSwitches, slice_of};
-use crate::reader::{NodeAt, Reader, number_of, switch_of};
+use super::read::{Chain, NodeReader, NodeSwitches, slice_of};
+use crate::index::NodeAt;
+use crate::object::helper::read_reservations;
 use crate::syntax::properties::Property;
+use crate::syntax::value::{number_of, switch_of};
 
 /// The driver that a file name asks for by its beginning, as `-drive` has it.
 fn driver_of_name(name: &str) -> Option<(&'static str, &str)> {
@@ -61,7 +63,7 @@ const PLACES: &[(&str, ImageField)] = &[
     ("pr-manager", ImageField::Reservations),
 ];
 
-impl<'a> Reader<'a> {
+impl<'a> NodeReader<'_, 'a> {
     /// The file name of a `-drive`, which may name another protocol.
     pub(super) fn read_file_name(
         &mut self,
@@ -111,12 +113,12 @@ impl<'a> Reader<'a> {
             let slice = slice_of(node);
             if let (Some(_), Some(property)) = (slice, node.view.peek("size")) {
                 let at = FieldPath::Image(chain.nth, depth, ImageField::Slice);
-                self.record(at, property);
+                self.notes.record(at, property);
             }
             if slice.is_none() {
                 let at = FieldPath::Image(chain.nth, depth, ImageField::Source);
-                let span = self.options[node.option].span;
-                self.keep(at, "raw", span);
+                let span = self.index.span(node.option);
+                self.notes.keep(at, "raw", span);
             }
             below.view.get("node-name");
             let below_switches = self.switches(chain.nth, depth, &below, NodeSwitches::default());
@@ -148,14 +150,15 @@ impl<'a> Reader<'a> {
         path: Option<(&'a Property, &str)>,
     ) -> Image {
         let nth = chain.nth;
-        self.record_option(
+        self.notes.record_option(
             FieldPath::Image(nth, depth, ImageField::Source),
             node.option,
         );
         if depth == 0 {
             chain.bottom = Some((switches, node.option));
-            self.record_option(FieldPath::Disk(nth, DiskField::Source), node.option);
-            self.slots.bottom.insert(nth, node.option);
+            self.notes
+                .record_option(FieldPath::Disk(nth, DiskField::Source), node.option);
+            self.notes.slots_mut().bottom.insert(nth, node.option);
         }
         let aio = node.view.get("aio");
         // A -drive says it once for all of its nodes.
@@ -163,11 +166,13 @@ impl<'a> Reader<'a> {
             node.view
                 .properties
                 .get("aio")
-                .filter(|_| self.is_drive(node.option))
+                .filter(|_| self.index.is_drive(node.option))
         };
         if let Some(property) = aio.or_else(of_drive) {
             let at = FieldPath::Disk(nth, DiskField::Aio);
-            let aio = self.word(at, property, AioMode::WORDS, AioMode::from_wire);
+            let aio = self
+                .notes
+                .word(at, property, AioMode::WORDS, AioMode::from_wire);
             if depth == 0 {
                 backend.aio = aio;
             }
@@ -184,7 +189,7 @@ impl<'a> Reader<'a> {
         }
         let path_at = FieldPath::Image(nth, depth, ImageField::Path);
         if let Some((property, _)) = path {
-            self.record(path_at, property);
+            self.notes.record(path_at, property);
         }
         let image = self.source_of(node, driver, path.map(|(_, path)| path));
         let is_nameless = matches!(
@@ -192,15 +197,17 @@ impl<'a> Reader<'a> {
             Protocol::Other(word) if matches!(word.as_str(), "file" | "host_device" | "host_cdrom")
         );
         if is_nameless {
-            let span = self.options[node.option].span;
+            let span = self.index.span(node.option);
             let message = "the node does not say which file it opens";
-            self.problem(ProblemKind::MissingValue, path_at, span, message)
+            self.notes
+                .problem(ProblemKind::MissingValue, path_at, span, message)
                 .help = Some("write filename".to_owned());
             return image;
         }
         for (key, field) in PLACES {
             if let Some(property) = node.view.peek(key) {
-                self.record(FieldPath::Image(nth, depth, *field), property);
+                self.notes
+                    .record(FieldPath::Image(nth, depth, *field), property);
             }
         }
         image
@@ -214,7 +221,7 @@ impl<'a> Reader<'a> {
         path: Option<&str>,
     ) -> Image {
         let view = &node.view;
-        let is_drive = self.is_drive(node.option);
+        let is_drive = self.index.is_drive(node.option);
         let other = || Image::new(None, Protocol::Other(driver.to_owned()));
         let take_name = || {
             if !is_drive || view.peek("filename").is_some() {
@@ -232,7 +239,7 @@ impl<'a> Reader<'a> {
                 let path = DevicePath::new(path);
                 let mut image = Image::new(None, Protocol::HostDevice { path });
                 if let Some(id) = view.text("pr-manager") {
-                    image.reservations = Some(self.read_reservations(id));
+                    image.reservations = Some(read_reservations(id, self.index, self.notes));
                 }
                 image
             }

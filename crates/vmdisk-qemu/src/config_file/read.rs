@@ -7,8 +7,8 @@ use vmdisk_source::Span;
 
 use super::{GROUPS, LONGEST_LINE, LONGEST_NAME, option_of};
 use crate::failure::ReadFailure;
-use crate::limits::{MAX_OPTIONS, MAX_PROPERTIES_OF_OPTION, OptionList, Suggestions, exceeded};
-use crate::syntax::option::{Fault, WrittenOption};
+use crate::limits::{MAX_OPTIONS, MAX_PROPERTIES_OF_OPTION, Suggestions, exceeded};
+use crate::syntax::option::{Fault, OptionList, WrittenOption};
 use crate::syntax::properties::{Kind, Properties, Property, Syntax};
 use crate::syntax::text::Text;
 

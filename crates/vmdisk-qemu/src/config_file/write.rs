@@ -160,58 +160,24 @@ impl Groups<'_> {
                 let device = self.with_drive(device);
                 self.group("device", "driver", &device, origin);
             }
-            (QemuOption::Name, ArgumentValue::KeyValue(pairs)) => {
-                self.group("name", "guest", &pairs, origin);
-            }
-            (QemuOption::Machine, ArgumentValue::KeyValue(pairs)) => {
-                self.group("machine", "type", &pairs, origin);
-            }
-            (QemuOption::Accel, ArgumentValue::KeyValue(pairs)) => {
-                self.group("accel", "accel", &pairs, origin);
-            }
-            (QemuOption::Memory, ArgumentValue::KeyValue(pairs)) => {
-                self.group("memory", "size", &pairs, origin);
-            }
-            (QemuOption::Smp, ArgumentValue::KeyValue(pairs)) => {
-                self.group("smp-opts", "cpus", &pairs, origin);
-            }
-            (QemuOption::Object, ArgumentValue::KeyValue(pairs)) => {
-                self.group("object", "qom-type", &pairs, origin);
-            }
-            (QemuOption::Chardev, ArgumentValue::KeyValue(pairs)) => {
-                self.group("chardev", "backend", &pairs, origin);
-            }
-            (QemuOption::Drive, ArgumentValue::KeyValue(pairs)) => {
-                self.group("drive", "file", &pairs, origin);
-            }
             (QemuOption::Global, ArgumentValue::KeyValue(pairs)) => {
                 let global = in_parts(pairs);
                 self.group("global", "driver", &global, origin);
             }
-            // None of these is written so for such a file.
-            (
-                QemuOption::Uuid
-                | QemuOption::Blockdev
-                | QemuOption::Device
-                | QemuOption::Name
-                | QemuOption::Machine
-                | QemuOption::Accel
-                | QemuOption::Memory
-                | QemuOption::Smp
-                | QemuOption::Object
-                | QemuOption::Chardev
-                | QemuOption::Drive
-                | QemuOption::Global
-                | QemuOption::Export,
-                value,
-            ) => {
-                let word = value.word().unwrap_or_default();
-                self.problem(
-                    origin,
-                    format!("{option} {word} has no group in a configuration file"),
-                    "write a command line",
-                );
-            }
+            (option, value) => match (group_of(option), value) {
+                (Some((group, first)), ArgumentValue::KeyValue(pairs)) => {
+                    self.group(group, first, &pairs, origin);
+                }
+                // None of these is written so for such a file.
+                (_, value) => {
+                    let word = value.word().unwrap_or_default();
+                    self.problem(
+                        origin,
+                        format!("{option} {word} has no group in a configuration file"),
+                        "write a command line",
+                    );
+                }
+            },
         }
     }
 
@@ -343,6 +309,27 @@ fn flatten(key: &str, value: &Json, option: &mut KeyValue) {
         Json::String(text) => text.clone(),
     };
     option.pairs.push((key.to_owned().into(), text));
+}
+
+/// The group of an option, and the key of what stands first in its value.
+const fn group_of(option: QemuOption) -> Option<(&'static str, &'static str)> {
+    match option {
+        QemuOption::Name => Some(("name", "guest")),
+        QemuOption::Machine => Some(("machine", "type")),
+        QemuOption::Accel => Some(("accel", "accel")),
+        QemuOption::Memory => Some(("memory", "size")),
+        QemuOption::Smp => Some(("smp-opts", "cpus")),
+        QemuOption::Object => Some(("object", "qom-type")),
+        QemuOption::Chardev => Some(("chardev", "backend")),
+        QemuOption::Drive => Some(("drive", "file")),
+        // The others are written in ways of their own, or not at all.
+        QemuOption::Device
+        | QemuOption::Global
+        | QemuOption::Uuid
+        | QemuOption::Nodefaults
+        | QemuOption::Blockdev
+        | QemuOption::Export => None,
+    }
 }
 
 /// `-global driver.property=value` in its longer form.

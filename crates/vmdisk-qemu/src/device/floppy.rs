@@ -1,13 +1,15 @@
 //! Floppy drives and their controller.
 
 use vmdisk_fields::DeviceModel;
-use vmdisk_model::{Address, ControllerType, DiskField, FieldPath, TargetBus};
+use vmdisk_model::{Address, ControllerType, Disk, DiskField, FieldPath, Frontend, TargetBus};
 
 use super::DiskDevice;
 use crate::argument::QemuOption;
 use crate::board::Board;
+use crate::index::Index;
 use crate::json::JsonObject;
 use crate::key_value::KeyValue;
+use crate::notes::Notes;
 use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;
 
@@ -29,7 +31,7 @@ impl Writer<'_> {
             );
             return String::new();
         }
-        match self.machine.board {
+        match self.machine().board {
             Board::I440fx => {
                 if self.is_libvirt_style() {
                     self.global_floppy_boot_order(plan);
@@ -37,7 +39,7 @@ impl Writer<'_> {
                 BUILT_IN_BUS.to_owned()
             }
             Board::Q35 => {
-                let id = self.ids.take("fdc0");
+                let id = self.places().take_id("fdc0");
                 let mut object = JsonObject::new().with("driver", "isa-fdc");
                 // libvirt leaves the drives to find the only controller there is.
                 if self.is_libvirt_style() {
@@ -84,7 +86,7 @@ impl Writer<'_> {
     /// the disk.
     fn floppy_orders(&self, plan: &Plan) -> Vec<(&'static str, u32, usize)> {
         let mut orders = Vec::new();
-        for (nth, disk) in self.domain.disks.iter().enumerate() {
+        for (nth, disk) in self.domain().disks.iter().enumerate() {
             let place = plan.places[nth];
             let place = place.filter(|_| disk.frontend.effective_bus() == TargetBus::Fdc);
             let property = match place.map(|place| place.unit) {
@@ -138,67 +140,51 @@ impl Writer<'_> {
     }
 }
 
-impl crate::reader::Reader<'_> {
-    /// Reads the boot order of floppy drives, which is the controller's.
-    pub(crate) fn read_floppy_boot_order(&mut self) {
-        for (_, device) in self.of_name("device") {
-            let driver = device.peek("driver").map(|driver| driver.value.as_str());
-            if driver != Some("isa-fdc") {
-                continue;
-            }
-            for (unit, property) in [(0, "bootindexA"), (1, "bootindexB")] {
-                if let Some(nth) = self.floppy_in(unit)
-                    && let Some(order) = device.get(property)
-                {
-                    let at = FieldPath::Disk(nth, DiskField::BootOrder);
-                    let order = self.number32(at, order);
-                    self.domain.disks[nth].frontend.boot_order = order;
-                }
-            }
+/// Reads the boot order of floppy drives, which is the controller's.
+pub(crate) fn read_floppy_boot_order(index: &Index<'_>, disks: &mut [Disk], notes: &mut Notes<'_>) {
+    // Units of the controller with the property that has their place in the boot order.
+    let drives = [(0, "bootindexA"), (1, "bootindexB")]
+        .map(|(unit, property)| (floppy_in(unit, disks), property));
+    for (_, driver, device) in index.devices() {
+        if driver != "isa-fdc" {
+            continue;
         }
-        for (option, global) in self.of_name("global") {
-            let word = |key: &str| global.peek(key).map(|property| property.value.as_str());
-            let whole = word("property").filter(|_| word("driver") == Some("isa-fdc"));
-            for (unit, property) in [(0, "bootindexA"), (1, "bootindexB")] {
-                let order = match whole {
-                    Some(name) => global.peek("value").filter(|_| name == property),
-                    None => global.peek(&format!("isa-fdc.{property}")),
-                };
-                let Some(order) = order else { continue };
-                let found = self.floppy_in(unit);
-                if let Some(nth) = found {
-                    let at = FieldPath::Disk(nth, DiskField::BootOrder);
-                    let order = self.number32(at, order);
-                    self.domain.disks[nth].frontend.boot_order = order;
-                    for key in ["driver", "property", "value"] {
-                        global.get(key);
-                    }
-                    global.get(&format!("isa-fdc.{property}"));
-                    self.owners
-                        .insert(option, FieldPath::Disk(nth, DiskField::Disk));
-                }
+        for (nth, property) in drives {
+            if let Some(nth) = nth
+                && let Some(order) = device.get(property)
+            {
+                let at = FieldPath::Disk(nth, DiskField::BootOrder);
+                disks[nth].frontend.boot_order = notes.number32(at, order);
             }
         }
     }
-
-    /// The disk in a unit of the floppy controller.
-    fn floppy_in(&self, unit: u32) -> Option<usize> {
-        self.domain.disks.iter().position(|disk| {
-            let frontend = &disk.frontend;
-            let place = match &frontend.address {
-                Some(Address::Drive(place)) => Some(place.unit),
-                Some(
-                    Address::Pci(_)
-                    | Address::Usb(_)
-                    | Address::Ccw(_)
-                    | Address::VirtioMmio
-                    | Address::SpaprVio(_)
-                    | Address::Unassigned
-                    | Address::Other(_),
-                )
-                | None => None,
+    for (option, global) in index.of_name("global") {
+        let whole = global
+            .value("property")
+            .filter(|_| global.value("driver") == Some("isa-fdc"));
+        for (nth, property) in drives {
+            let order = match whole {
+                Some(name) => global.peek("value").filter(|_| name == property),
+                None => global.peek(&format!("isa-fdc.{property}")),
             };
-            frontend.bus == Some(vmdisk_model::TargetBus::Fdc) && place == Some(unit)
-        })
+            if let (Some(order), Some(nth)) = (order, nth) {
+                let at = FieldPath::Disk(nth, DiskField::BootOrder);
+                disks[nth].frontend.boot_order = notes.number32(at, order);
+                for key in ["driver", "property", "value"] {
+                    global.get(key);
+                }
+                global.get(&format!("isa-fdc.{property}"));
+                notes.own(option, FieldPath::Disk(nth, DiskField::Disk));
+            }
+        }
     }
+}
+
+/// The disk in a unit of the floppy controller.
+fn floppy_in(unit: u32, disks: &[Disk]) -> Option<usize> {
+    disks.iter().position(|disk| {
+        let Frontend { bus, address, .. } = &disk.frontend;
+        *bus == Some(TargetBus::Fdc)
+            && matches!(address, Some(Address::Drive(place)) if place.unit == unit)
+    })
 }

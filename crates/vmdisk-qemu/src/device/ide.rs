@@ -18,7 +18,7 @@ impl Writer<'_> {
         planned: &PlannedController,
         written: Option<&Controller>,
     ) -> String {
-        if index == 0 && self.machine.board == Board::Q35 {
+        if index == 0 && self.machine().board == Board::Q35 {
             // Part of the chipset.
             return "ide".to_owned();
         }
@@ -26,7 +26,7 @@ impl Writer<'_> {
         let mut object = JsonObject::new()
             .with(
                 "driver",
-                match self.style {
+                match self.style() {
                     Style::Readable => "ich9-ahci",
                     // The same device by its old name.
                     Style::Libvirt => "ahci",
@@ -48,7 +48,7 @@ impl Writer<'_> {
         index: u32,
         planned: &PlannedController,
     ) -> String {
-        match self.machine.board {
+        match self.machine().board {
             Board::I440fx | Board::Unknown if index == 0 => {}
             Board::I440fx | Board::Unknown => self.problem_with_help(
                 planned.origin,

@@ -1,18 +1,24 @@
 //! `-device`: frontends, and the controllers they hang on.
 
+pub(crate) mod buses;
+mod drive;
+pub(crate) mod driver;
 pub(crate) mod floppy;
 pub(crate) mod ide;
 pub(crate) mod nvme;
 pub(crate) mod property;
 pub(crate) mod read;
 pub(crate) mod read_controller;
+mod read_value;
 pub(crate) mod scsi;
 pub(crate) mod sd;
+mod target_name;
 pub(crate) mod usb;
 pub(crate) mod vhost_user_blk;
 pub(crate) mod virtio;
+mod virtio_blk;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use vmdisk_fields::{self as fields, CONTROLLER_FIELDS};
 use vmdisk_model::{
@@ -37,7 +43,11 @@ pub(crate) struct DiskDevice<'a> {
     /// The place on a controller, for disks that hang on one.
     pub(crate) place: Option<DriveAddress>,
     pub(crate) plan: &'a Plan,
+    pub(crate) controllers: &'a ControllerIds,
 }
+
+/// The ids of the controllers that are written, or of those that the machine brings along.
+pub(crate) type ControllerIds = HashMap<(ControllerType, u32), String>;
 
 impl DiskDevice<'_> {
     /// The path of one of the disk's fields.
@@ -48,22 +58,23 @@ impl DiskDevice<'_> {
     /// The id of the controller that the disk hangs on.
     pub(crate) fn controller(&self, kind: ControllerType) -> &str {
         self.place
-            .and_then(|place| self.plan.controllers.get(&(kind, place.controller)))
-            .map_or("", |controller| controller.id.as_str())
+            .and_then(|place| self.controllers.get(&(kind, place.controller)))
+            .map_or("", String::as_str)
     }
 }
 
 impl Writer<'_> {
-    /// Writes every controller that is not part of the machine.
-    pub(crate) fn write_controllers(&mut self, plan: &mut Plan) {
+    /// Writes every controller that is not part of the machine, and hands back their ids.
+    pub(crate) fn write_controllers(&mut self, plan: &Plan) -> ControllerIds {
+        let mut ids = ControllerIds::new();
         let mut keys: Vec<(ControllerType, u32)> = plan.controllers.keys().copied().collect();
         if self.is_libvirt_style() {
             // libvirt writes USB in front of the disk controllers.
             keys.sort_by_key(|(kind, _)| *kind != ControllerType::Usb);
         }
-        if self.medium == Medium::Monitor {
+        if self.medium() == Medium::Monitor {
             // Those without a disk are of no concern to what is plugged in.
-            let disks = self.domain.disks.iter().zip(&plan.places);
+            let disks = self.domain().disks.iter().zip(&plan.places);
             let used: HashSet<(ControllerType, u32)> = disks
                 .filter_map(|(disk, place)| {
                     let kind = controller_type(disk.frontend.effective_bus())?;
@@ -73,27 +84,26 @@ impl Writer<'_> {
             keys.retain(|key| used.contains(key));
         }
         for (kind, index) in keys {
-            let planned = plan.controllers[&(kind, index)].clone();
-            let written = planned.written.map(|nth| &self.domain.controllers[nth]);
+            let planned = &plan.controllers[&(kind, index)];
+            let written = planned.written.map(|nth| &self.domain().controllers[nth]);
             if let Some(controller) = written {
-                self.refuse_foreign_options(&planned, controller);
+                self.refuse_foreign_options(planned, controller);
             }
             let id = match kind {
-                ControllerType::Scsi => self.write_scsi_controller(index, &planned, written),
-                ControllerType::Sata => self.write_sata_controller(index, &planned, written),
-                ControllerType::Ide => self.check_ide_controller(index, &planned),
-                ControllerType::Fdc => self.write_floppy_controller(index, &planned, plan),
+                ControllerType::Scsi => self.write_scsi_controller(index, planned, written),
+                ControllerType::Sata => self.write_sata_controller(index, planned, written),
+                ControllerType::Ide => self.check_ide_controller(index, planned),
+                ControllerType::Fdc => self.write_floppy_controller(index, planned, plan),
                 ControllerType::Usb => {
-                    let id = self.write_usb_controller(index, &planned, written);
+                    let id = self.write_usb_controller(index, planned, written);
                     self.write_usb_companions(index, &id, plan);
                     id
                 }
-                ControllerType::Nvme => self.write_nvme_controller(index, &planned, written, plan),
+                ControllerType::Nvme => self.write_nvme_controller(index, planned, written, plan),
             };
-            if let Some(planned) = plan.controllers.get_mut(&(kind, index)) {
-                planned.id = id;
-            }
+            ids.insert((kind, index), id);
         }
+        ids
     }
 
     /// Notes options that only virtio-scsi controllers have on one that is none.
@@ -166,7 +176,8 @@ impl Writer<'_> {
         driver: impl Into<String>,
         device: &DiskDevice<'_>,
     ) -> JsonObject {
-        let id = self.ids.take(&self.device_id(device));
+        let id = self.device_id(device);
+        let id = self.places().take_id(&id);
         JsonObject::new()
             .with("driver", driver.into())
             .with("id", id)
@@ -176,13 +187,13 @@ impl Writer<'_> {
     pub(crate) fn controller_id(&mut self, written: Option<&Controller>, usual: &str) -> String {
         let alias = written.and_then(|controller| controller.alias.as_deref());
         let own = alias.filter(|alias| alias.starts_with("ua-") && is_identifier(alias));
-        self.ids.take(own.unwrap_or(usual))
+        self.places().take_id(own.unwrap_or(usual))
     }
 
     /// The id that a disk's device is to have: its alias where that is one, else one of the style.
     pub(crate) fn device_id(&self, device: &DiskDevice<'_>) -> String {
         let alias = device.disk.frontend.alias.as_deref();
-        match (alias.filter(|alias| is_identifier(alias)), self.style) {
+        match (alias.filter(|alias| is_identifier(alias)), self.style()) {
             (Some(alias), _) => alias.to_owned(),
             (None, Style::Readable) => device.stem.to_owned(),
             (None, Style::Libvirt) => libvirt_alias(device),

@@ -54,7 +54,7 @@ impl<'a> Writer<'a> {
     ) -> Option<&'a str> {
         let written = planned
             .written
-            .and_then(|nth| self.domain.controllers[nth].serial.as_deref());
+            .and_then(|nth| self.domain().controllers[nth].serial.as_deref());
         if let Some(serial) = written
             && serial.len() > LONGEST_SERIAL
         {
@@ -64,7 +64,7 @@ impl<'a> Writer<'a> {
         }
         let mut found: Option<&'a str> = written;
         for nth in plan.namespaces.get(&index).into_iter().flatten().copied() {
-            let Some(serial) = self.domain.disks[nth].frontend.serial.as_deref() else {
+            let Some(serial) = self.domain().disks[nth].frontend.serial.as_deref() else {
                 continue;
             };
             let at = FieldPath::Disk(nth, DiskField::Serial);

@@ -186,7 +186,7 @@ impl Writer<'_> {
             self.block_sizes(device, model, *logical_block_size, *physical_block_size);
         let write_cache = written_cache(&device.disk.backend)
             .map(|switches| if switches.write_cache { "on" } else { "off" });
-        let serial = match (serial, self.style) {
+        let serial = match (serial, self.style()) {
             // libvirt puts a backslash before a space, and the guest sees it.
             (Some(serial), Style::Libvirt) => Some(serial.replace(' ', "\\ ")),
             (serial, Style::Readable) | (serial @ None, Style::Libvirt) => serial.clone(),
@@ -262,7 +262,7 @@ impl Writer<'_> {
     /// What the boot loader of an IBM Z is told.
     fn loadparm(&mut self, device: &DiskDevice<'_>, loadparm: Option<&str>) -> Option<Json> {
         let loadparm = loadparm?;
-        if self.machine.board.transport() != Transport::Ccw {
+        if self.machine().board.transport() != Transport::Ccw {
             let message = "only the boot loader of an IBM Z is told something";
             self.problem(device.at(DiskField::LoadParm), message);
         }

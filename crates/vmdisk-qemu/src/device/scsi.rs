@@ -53,7 +53,7 @@ impl Writer<'_> {
             ScsiControllerModel::VirtioScsi => Err(None),
             ScsiControllerModel::VirtioTransitional => Err(Some(VirtioModel::Transitional)),
             ScsiControllerModel::VirtioNonTransitional => Err(Some(VirtioModel::NonTransitional)),
-            ScsiControllerModel::Lsilogic => Ok(match self.style {
+            ScsiControllerModel::Lsilogic => Ok(match self.style() {
                 Style::Readable => "lsi53c895a",
                 // The same device by its old name.
                 Style::Libvirt => "lsi",
@@ -189,7 +189,8 @@ impl Writer<'_> {
         };
         let controller = &device.plan.controllers[&(ControllerType::Scsi, place.controller)];
         let mut object = self.begin_device(model.name(), device);
-        object.push("bus", format!("{}.0", controller.id));
+        let id = device.controller(ControllerType::Scsi);
+        object.push("bus", format!("{id}.0"));
         self.scsi_place(&mut object, device, controller.scsi_model, place);
         object.push_some("drive", device.node.as_deref());
         if self.is_libvirt_style()

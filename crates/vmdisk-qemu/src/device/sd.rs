@@ -20,7 +20,7 @@ impl Writer<'_> {
         if self.has_no_slot() {
             self.problem_with_help(
                 at(DiskField::TargetBus),
-                format!("{} has no slot for an SD card", self.machine.board.name()),
+                format!("{} has no slot for an SD card", self.machine().board.name()),
                 "use another bus",
             );
             return;
@@ -42,7 +42,7 @@ impl Writer<'_> {
         });
         let target = disk.frontend.target.as_deref().unwrap_or_default();
         let index = target_number(target).unwrap_or_default();
-        let mut drive = match self.style {
+        let mut drive = match self.style() {
             Style::Libvirt => KeyValue::default().with("file", path),
             // A path that begins like a protocol stays a path.
             Style::Readable => KeyValue::default()
@@ -77,7 +77,7 @@ impl Writer<'_> {
 
     /// True for boards that are known to have no slot; libvirt writes the card all the same.
     fn has_no_slot(&self) -> bool {
-        match (self.style, self.machine.board) {
+        match (self.style(), self.machine().board) {
             (Style::Libvirt, _)
             | (Style::Readable, Board::Mmio | Board::OtherPci | Board::Unknown) => false,
             (
@@ -115,7 +115,7 @@ impl Writer<'_> {
             },
             BackendSource::VhostUser(_) | BackendSource::Empty => None,
         };
-        let is_path = |path: &str| path.starts_with('/') || self.style == Style::Readable;
+        let is_path = |path: &str| path.starts_with('/') || self.style() == Style::Readable;
         let plain = plain.filter(|(_, path)| is_path(path));
         if plain.is_none() {
             let message = "an SD card is one file or device of the host, by its full path";
@@ -125,6 +125,7 @@ impl Writer<'_> {
     }
 
     /// Notes what only disks with a device of their own have.
+    #[allow(clippy::too_many_lines, reason = "a row for each field")]
     fn refuse_beyond_sd(&mut self, nth: usize, disk: &Disk) {
         let backend = &disk.backend;
         if backend.image().is_some_and(has_more_than_a_path) {

@@ -28,21 +28,10 @@ fn usb_controller_driver(model: &str) -> Option<&'static str> {
 }
 
 impl Writer<'_> {
-    /// True for the UHCI halves of an EHCI controller, which share its index.
-    pub(crate) fn is_usb_companion(&self, nth: usize) -> bool {
-        self.domain.controllers.get(nth).is_some_and(|controller| {
-            controller.controller_type == ControllerType::Usb
-                && matches!(
-                    controller.other_model.as_deref(),
-                    Some("ich9-uhci1" | "ich9-uhci2" | "ich9-uhci3")
-                )
-        })
-    }
-
     /// libvirt's choice for a controller without a model, which on q35 differs between one that it
     /// adds itself and one that is written (`qemuDomainDefaultUSBControllerModel`).
     fn libvirts_usb_controller(&self, is_added_to_q35: bool) -> &'static str {
-        if self.machine.is_x86() && !is_added_to_q35 {
+        if self.machine().is_x86() && !is_added_to_q35 {
             "piix3-usb-uhci"
         } else {
             "qemu-xhci"
@@ -65,11 +54,11 @@ impl Writer<'_> {
         let driver = match (written, model) {
             // Nobody asked for a kind: the one that is fast and that every guest of today knows.
             (None, _) if !self.is_libvirt_style() => Some("qemu-xhci"),
-            (None, _) => Some(self.libvirts_usb_controller(self.machine.board == Board::Q35)),
+            (None, _) => Some(self.libvirts_usb_controller(self.machine().board == Board::Q35)),
             (Some(_), None) => Some(self.libvirts_usb_controller(false)),
             (Some(_), Some("none")) => {
                 let has_disks = self
-                    .domain
+                    .domain()
                     .disks
                     .iter()
                     .any(|disk| disk.frontend.effective_bus() == vmdisk_model::TargetBus::Usb);
@@ -115,7 +104,7 @@ impl Writer<'_> {
     /// Writes the UHCI halves of an EHCI controller.
     pub(crate) fn write_usb_companions(&mut self, index: u32, master: &str, plan: &Plan) {
         for nth in plan.companions.get(&index).into_iter().flatten().copied() {
-            let controller = &self.domain.controllers[nth];
+            let controller = &self.domain().controllers[nth];
             let model = controller.other_model.as_deref().unwrap_or_default();
             let at = |field| FieldPath::Controller(nth, field);
             let mut object = JsonObject::new()
@@ -148,7 +137,7 @@ impl Writer<'_> {
         let is_made_a_disk = self.is_libvirt_style() && !self.can(Capability::LibvirtUsbCdrom);
         if device.disk.frontend.effective_device() == Device::Cdrom && !is_made_a_disk {
             // `usb-storage` is always a disk; the bridge takes any SCSI device.
-            let bridge = self.ids.take(&format!("{}-bridge", device.stem));
+            let bridge = self.places().take_id(&format!("{}-bridge", device.stem));
             let mut bot = JsonObject::new()
                 .with("driver", "usb-bot")
                 .with("id", bridge.as_str())

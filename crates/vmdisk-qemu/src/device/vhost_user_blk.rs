@@ -35,8 +35,8 @@ impl Writer<'_> {
             );
             return;
         }
-        match self.domain.scope {
-            Scope::WholeGuest if !self.domain.memory_backing.is_shared() => {
+        match self.domain().scope {
+            Scope::WholeGuest if !self.domain().memory_backing.is_shared() => {
                 // Without it QEMU starts, and the guest hangs at its first request.
                 self.problem_with_help(
                     FieldPath::Domain(DomainField::MemoryAccess),
@@ -102,11 +102,11 @@ impl Writer<'_> {
             );
             self.problem(at, message);
         }
-        let id = match self.style {
+        let id = match self.style() {
             Style::Readable => format!("socket-{}", device.stem),
             Style::Libvirt => format!("chr-vu-{}", self.device_id(device)),
         };
-        let id = self.ids.take(&id);
+        let id = self.places().take_id(&id);
         // `-chardev` takes no JSON in any version; a doubled comma keeps the path a path.
         let mut chardev = KeyValue::first("socket")
             .with("id", id.as_str())

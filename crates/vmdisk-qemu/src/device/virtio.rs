@@ -1,9 +1,7 @@
-//! virtio-blk, and what all virtio devices share: their transport and their standard.
+//! What all virtio devices share: their transport and their standard.
 
-use vmdisk_fields::DeviceModel;
-use vmdisk_model::{Address, CcwAddress, DiskField, FieldPath, Switch, VirtioModel, VirtioOptions};
+use vmdisk_model::{Address, CcwAddress, FieldPath, Switch, VirtioModel, VirtioOptions};
 
-use super::DiskDevice;
 use crate::board::Transport;
 use crate::json::JsonObject;
 use crate::writer::Writer;
@@ -32,7 +30,7 @@ impl Writer<'_> {
                 | Address::SpaprVio(_)
                 | Address::Unassigned,
             )
-            | None => self.machine.board.transport(),
+            | None => self.machine().board.transport(),
         }
     }
 
@@ -122,28 +120,5 @@ impl Writer<'_> {
                 self.problem(at(field), "a virtio device has this option on PCI only");
             }
         }
-    }
-
-    /// Writes a virtio-blk device.
-    pub(crate) fn write_virtio_blk(&mut self, device: &DiskDevice<'_>) {
-        let frontend = &device.disk.frontend;
-        let address = frontend.address.as_ref();
-        let transport = self.transport(address);
-        let driver = self.virtio_driver(
-            "virtio-blk",
-            transport,
-            frontend.model,
-            device.at(DiskField::Model),
-        );
-        let mut object = self.begin_device(driver, device);
-        self.virtio_place(
-            &mut object,
-            transport,
-            address,
-            device.at(DiskField::Address),
-        );
-        object.push_some("drive", device.node.as_deref());
-        self.disk_properties(&mut object, device, DeviceModel::VirtioBlk);
-        self.device(object, device.at(DiskField::Disk));
     }
 }

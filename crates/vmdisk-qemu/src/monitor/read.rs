@@ -3,9 +3,9 @@
 use vmdisk_source::Span;
 
 use crate::failure::ReadFailure;
-use crate::limits::{MAX_OPTIONS, OptionList, exceeded};
+use crate::limits::{MAX_OPTIONS, exceeded};
 use crate::syntax::json_text;
-use crate::syntax::option::{Fault, WrittenOption};
+use crate::syntax::option::{Fault, OptionList, WrittenOption};
 use crate::syntax::properties::{Properties, Property, Syntax};
 use crate::syntax::text::Text;
 

@@ -3,8 +3,9 @@
 use vmdisk_model::{Domain, ImageField, Reservations, Switch};
 
 use crate::blockdev::Layer;
+use crate::index::Index;
 use crate::json::JsonObject;
-use crate::reader::Reader;
+use crate::notes::Notes;
 use crate::writer::Writer;
 
 /// The id of the helper that libvirt starts for a guest.
@@ -39,7 +40,7 @@ impl Writer<'_> {
                 format!("libvirt starts a helper for reservations; start qemu-pr-helper at {path}"),
             );
         }
-        if self.helpers.insert(id.clone()) {
+        if self.places().is_first_with_helper(&id) {
             let object = JsonObject::new()
                 .with("qom-type", "pr-manager-helper")
                 .with("id", id.as_str())
@@ -53,7 +54,7 @@ impl Writer<'_> {
         if !self.is_libvirt_style() {
             return DEFAULT_SOCKET.to_owned();
         }
-        let Domain { name, .. } = self.domain;
+        let Domain { name, .. } = self.domain();
         let name = name.as_deref().unwrap_or_default();
         format!("/var/lib/libvirt/qemu/domain--1-{name}/{MANAGED}.sock")
     }
@@ -74,33 +75,35 @@ impl Writer<'_> {
     }
 }
 
-impl Reader<'_> {
-    /// What an id of a reservation manager refers to.
-    pub(crate) fn read_reservations(&mut self, id: &str) -> Reservations {
-        let option = self.objects.get(id).copied();
-        let socket = option
-            .and_then(|option| self.properties(option))
-            .and_then(|properties| Some(properties.peek("path")?.value.as_str().to_owned()));
-        if let (Some(option), Some(_)) = (option, &socket) {
-            self.read_objects.insert(option);
-        }
-        if id == MANAGED {
-            return Reservations {
-                managed: Some(Switch::On),
-                ..Reservations::default()
-            };
-        }
-        Reservations {
-            managed: Some(Switch::Off),
-            socket,
-            migration: None,
-        }
+/// What an id of a reservation manager refers to.
+pub(crate) fn read_reservations(
+    id: &str,
+    index: &Index<'_>,
+    notes: &mut Notes<'_>,
+) -> Reservations {
+    let option = index.object(id);
+    let socket = option
+        .and_then(|option| index.properties(option)?.value("path"))
+        .map(str::to_owned);
+    if let (Some(option), Some(_)) = (option, &socket) {
+        notes.read_object(option);
     }
+    if id == MANAGED {
+        return Reservations {
+            managed: Some(Switch::On),
+            ..Reservations::default()
+        };
+    }
+    Reservations {
+        managed: Some(Switch::Off),
+        socket,
+        migration: None,
+    }
+}
 
-    /// Takes note of the certificates that a node speaks of.
-    pub(crate) fn read_tls(&mut self, id: &str) {
-        if let Some(option) = self.objects.get(id) {
-            self.read_objects.insert(*option);
-        }
+/// Takes note of the certificates that a node speaks of.
+pub(crate) fn read_tls(id: &str, index: &Index<'_>, notes: &mut Notes<'_>) {
+    if let Some(option) = index.object(id) {
+        notes.read_object(option);
     }
 }

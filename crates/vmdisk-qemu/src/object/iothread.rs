@@ -33,7 +33,7 @@ pub(crate) fn vq_mapping(rows: &[IoThreadQueues]) -> Json {
 impl Writer<'_> {
     /// Writes the guest's iothreads; for bare disks also those that they speak of.
     pub(crate) fn write_iothreads(&mut self) {
-        let domain = self.domain;
+        let domain = self.domain();
         self.write_main_loop();
         let mut written = BTreeSet::new();
         for (nth, thread) in domain.iothreads.iter().enumerate() {
@@ -86,7 +86,7 @@ impl Writer<'_> {
         let Some(DefaultIoThread {
             thread_pool_min,
             thread_pool_max,
-        }) = self.domain.default_iothread
+        }) = self.domain().default_iothread
         else {
             return;
         };
@@ -109,7 +109,7 @@ impl Writer<'_> {
 
     /// The iothreads that disks and controllers speak of, and where.
     fn spoken_of(&self) -> Vec<(IoThreadId, FieldPath)> {
-        let domain = self.domain;
+        let domain = self.domain();
         let mut found = Vec::new();
         for (nth, controller) in domain.controllers.iter().enumerate() {
             let at = |field| FieldPath::Controller(nth, field);

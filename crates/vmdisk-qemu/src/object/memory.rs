@@ -19,7 +19,7 @@ impl Writer<'_> {
     /// Writes the memory, and hands back the id of its object if it has one.
     pub(crate) fn write_memory(&mut self) -> Option<&'static str> {
         let size = self
-            .domain
+            .domain()
             .memory
             .map(|Bytes(size)| size.next_multiple_of(GRANULE));
         if let Some(size) = size {
@@ -32,7 +32,7 @@ impl Writer<'_> {
             source,
             access,
             cell_access,
-        } = &self.domain.memory_backing;
+        } = &self.domain().memory_backing;
         let share = if cell_access.is_empty() {
             *access == Some(MemoryAccess::Shared)
         } else {
@@ -40,7 +40,7 @@ impl Writer<'_> {
                 FieldPath::Domain(DomainField::MemoryAccess),
                 "NUMA cells are not written: all memory is one piece",
             );
-            self.domain.memory_backing.is_shared()
+            self.domain().memory_backing.is_shared()
         };
         let at = FieldPath::Domain(match (huge_pages, source) {
             (Some(_), _) => DomainField::HugePages,

@@ -3,6 +3,8 @@
 pub(crate) mod helper;
 pub(crate) mod iothread;
 pub(crate) mod memory;
-pub(crate) mod read;
+pub(crate) mod read_iothread;
+pub(crate) mod read_memory;
+pub(crate) mod read_throttle;
 pub(crate) mod secret;
 pub(crate) mod throttle_group;

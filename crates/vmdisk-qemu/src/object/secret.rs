@@ -5,8 +5,10 @@ use vmdisk_model::{
 };
 
 use crate::blockdev::Layer;
+use crate::index::Index;
 use crate::json::{Json, JsonObject};
-use crate::reader::Reader;
+use crate::notes::Notes;
+use crate::syntax::properties::Properties;
 use crate::writer::Writer;
 
 /// Where libvirt keeps the secrets of the system, each in a file of its number, as base64.
@@ -128,40 +130,36 @@ impl Writer<'_> {
     }
 }
 
-impl Reader<'_> {
-    /// What an id in a node refers to.
-    pub(crate) fn read_secret(&mut self, id: &str) -> Secret {
-        let object = self.objects.get(id).copied();
-        let reference = object
-            .and_then(|option| self.properties(option))
-            .and_then(|properties| {
-                let path = properties.peek("file")?.value.as_str();
-                // Encrypted with another secret, the file is not the secret.
-                if properties.peek("keyid").is_some() {
-                    return None;
-                }
-                let is_base64 = properties
-                    .peek("format")
-                    .is_some_and(|format| format.value.as_str() == "base64");
-                let uuid = path
-                    .strip_prefix(LIBVIRT_SECRETS)
-                    .and_then(|name| name.strip_suffix(".base64"))
-                    .filter(|uuid| is_uuid(uuid) && is_base64);
-                Some(match uuid {
-                    Some(uuid) => SecretReference::Uuid(uuid.to_owned()),
-                    None => SecretReference::File {
-                        path: path.to_owned(),
-                        is_base64,
-                    },
-                })
-            });
-        if let (Some(option), Some(_)) = (object, &reference) {
-            // What the model says of it is all that there is.
-            self.read_objects.insert(option);
-        }
-        Secret {
-            secret_type: None,
-            reference: reference.unwrap_or_else(|| SecretReference::Object(id.to_owned())),
-        }
+/// The secret that an id in a node refers to.
+pub(crate) fn read_secret(id: &str, index: &Index<'_>, notes: &mut Notes<'_>) -> Secret {
+    let object = index.object(id);
+    let reference = object.and_then(|option| reference_of(index.properties(option)?));
+    if let (Some(option), Some(_)) = (object, &reference) {
+        notes.read_object(option);
     }
+    Secret {
+        secret_type: None,
+        reference: reference.unwrap_or_else(|| SecretReference::Object(id.to_owned())),
+    }
+}
+
+/// The file of a secret, or libvirt's number in its name.
+fn reference_of(object: &Properties) -> Option<SecretReference> {
+    let path = object.value("file")?;
+    // Encrypted with another secret, the file is not the secret.
+    if object.peek("keyid").is_some() {
+        return None;
+    }
+    let is_base64 = object.value("format") == Some("base64");
+    let uuid = path
+        .strip_prefix(LIBVIRT_SECRETS)
+        .and_then(|name| name.strip_suffix(".base64"))
+        .filter(|uuid| is_uuid(uuid) && is_base64);
+    Some(match uuid {
+        Some(uuid) => SecretReference::Uuid(uuid.to_owned()),
+        None => SecretReference::File {
+            path: path.to_owned(),
+            is_base64,
+        },
+    })
 }

@@ -8,7 +8,8 @@ use crate::json::JsonObject;
 use crate::key_value::KeyValue;
 use crate::names::is_identifier;
 use crate::options::Style;
-use crate::writer::{SharedThrottle, Writer};
+use crate::places::SharedGroup;
+use crate::writer::Writer;
 
 /// The limits that are set, under the names of QEMU's `ThrottleLimits`.
 fn limits(iotune: &Iotune) -> impl Iterator<Item = (&'static str, u64)> {
@@ -28,8 +29,7 @@ impl<'a> Writer<'a> {
         let id = match &iotune.group {
             None => format!("throttle-{stem}"),
             Some(name) => {
-                if let Some(SharedThrottle { id, limits }) = self.throttle_groups.get(name.as_str())
-                {
+                if let Some(SharedGroup { id, limits }) = self.places().shared_group(name) {
                     let id = id.clone();
                     if *limits != iotune {
                         self.problem(
@@ -44,17 +44,17 @@ impl<'a> Writer<'a> {
                 if is_identifier(&id) {
                     id
                 } else {
-                    format!("unnamed-group-{}", self.throttle_groups.len())
+                    format!("unnamed-group-{}", self.places().shared_groups())
                 }
             }
         };
-        let id = self.ids.take(&id);
+        let id = self.places().take_id(&id);
         if let Some(name) = &iotune.group {
-            let shared = SharedThrottle {
+            let shared = SharedGroup {
                 id: id.clone(),
                 limits: iotune,
             };
-            self.throttle_groups.insert(name, shared);
+            self.places().share_group(name, shared);
         }
         self.write_limits(&id, iotune, at);
         id
@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
     /// Writes the guest's own groups, which disks name as their filters. libvirt writes them all; here
     /// those that nobody names are no loss either.
     pub(crate) fn write_throttle_limits(&mut self) {
-        let domain = self.domain;
+        let domain = self.domain();
         for (nth, group) in domain.throttle_groups.iter().enumerate() {
             let at = FieldPath::ThrottleGroup(nth, LimitField::Limits);
             let Some(name) = group.group.as_deref() else {
@@ -71,12 +71,12 @@ impl<'a> Writer<'a> {
                 self.problem(at, message);
                 continue;
             };
-            if self.throttle_limits.contains_key(name) {
+            if self.places().filter_group(name).is_some() {
                 let message = format!("there are two throttle groups called '{name}'");
                 self.problem(FieldPath::ThrottleGroup(nth, LimitField::Group), message);
                 continue;
             }
-            let id = match self.style {
+            let id = match self.style() {
                 Style::Readable => format!("limits-{name}"),
                 Style::Libvirt => format!("throttle-{name}"),
             };
@@ -85,9 +85,8 @@ impl<'a> Writer<'a> {
             } else {
                 format!("unnamed-limits-{nth}")
             };
-            let id = self.ids.take(&id);
+            let id = self.places().take_filter_group(name, &id);
             self.write_limits(&id, group, at);
-            self.throttle_limits.insert(name, id);
         }
     }
 

@@ -3,9 +3,10 @@
 use vmdisk_model::CacheMode;
 use vmdisk_source::ProblemKind;
 
+use super::check::Check;
 use crate::board::Board;
-use crate::reader::{Reader, is_open, switch_of};
 use crate::syntax::properties::Properties;
+use crate::syntax::value::{is_open, switch_of};
 
 /// Words of the frontend, which `-drive` had until QEMU 3.0.
 const GONE: &[&str] = &["addr", "cyls", "heads", "secs", "serial", "trans"];
@@ -47,20 +48,15 @@ const PROTOCOLS: &[&str] = &[
     "vxhs",
 ];
 
-impl Reader<'_> {
+impl Check<'_> {
     pub(super) fn find_refused_drives(&mut self) {
-        for (option, drive) in self.of_name("drive") {
-            for key in GONE {
-                if let Some(property) = drive.peek(key) {
-                    let message = format!("-drive has no `{key}` since QEMU 3.0");
-                    let help = if *key == "addr" {
-                        "write if=none, and addr on a -device".to_owned()
-                    } else {
-                        format!("write if=none, and {key} on a -device")
-                    };
-                    let span = property.key_span;
-                    self.refuse(ProblemKind::PropertyRefused, option, span, message, help);
-                }
+        for (option, drive) in self.index.of_name("drive") {
+            for property in GONE.iter().filter_map(|key| drive.peek(key)) {
+                let key = &property.key;
+                let message = format!("-drive has no `{key}` since QEMU 3.0");
+                let help = format!("write if=none, and {key} on a -device");
+                let span = property.key_span;
+                self.refuse(ProblemKind::PropertyRefused, option, span, message, help);
             }
             self.check_interface(option, drive);
             self.check_cache(option, drive);
@@ -69,8 +65,8 @@ impl Reader<'_> {
     }
 
     fn check_interface(&mut self, option: usize, drive: &Properties) {
-        let is_pc =
-            matches!(self.board, Board::Q35 | Board::I440fx) && self.domain.machine.is_some();
+        let is_pc = matches!(self.lowered.board(), Board::Q35 | Board::I440fx)
+            && self.lowered.domain().machine.is_some();
         let Some(interface) = drive.peek("if") else {
             return;
         };

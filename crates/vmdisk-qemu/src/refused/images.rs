@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use vmdisk_source::ProblemKind;
 
-use crate::device::read::is_on;
-use crate::reader::{Reader, number_of};
+use super::check::Check;
 use crate::syntax::properties::{Properties, Property};
+use crate::syntax::value::{is_on, is_open, number_of};
 
 /// Formats and filters, which have a node below them.
 const ABOVE_A_FILE: &[&str] = &[
@@ -68,10 +68,10 @@ impl<'p> Node<'p> {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Check<'a> {
     pub(super) fn find_refused_images(&mut self) {
         let mut nodes = Vec::new();
-        for (option, properties) in self.of_name("blockdev") {
+        for (option, properties) in self.index.of_name("blockdev") {
             for property in properties.iter() {
                 if let Some(prefix) = property.key.strip_suffix("driver")
                     && (prefix.is_empty() || prefix.ends_with('.'))
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        for (option, properties) in self.of_name("blockdev") {
+        for (option, properties) in self.index.of_name("blockdev") {
             for (key, help) in [
                 ("driver", "write driver=file, or the driver that opens it"),
                 (
@@ -96,16 +96,16 @@ impl<'a> Reader<'a> {
                 ),
             ] {
                 if properties.peek(key).is_none() && properties.iter().next().is_some() {
-                    let span = self.options[option].span;
+                    let span = self.index.span(option);
                     let message = format!("a -blockdev has no {key}");
                     self.refuse(ProblemKind::MissingValue, option, span, message, help);
                 }
             }
         }
         let sets: HashSet<&'a str> = self
+            .index
             .of_name("add-fd")
-            .into_iter()
-            .filter_map(|(_, added)| Some(added.peek("set")?.value.as_str()))
+            .filter_map(|(_, added)| added.value("set"))
             .collect();
         for (node, driver) in nodes {
             self.check_file_below(&node, driver);
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
 
     fn node_span(&self, node: &Node<'_>) -> vmdisk_source::Span {
         let driver = node.peek("driver");
-        driver.map_or(self.options[node.option].span, |driver| driver.span)
+        driver.map_or(self.index.span(node.option), |driver| driver.span)
     }
 
     fn check_file_below(&mut self, node: &Node<'_>, driver: &str) {
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
         };
         let Wanted { kind, rest, tells } = wanted;
         let id = named.value.as_str();
-        if !crate::reader::is_open(id) && !self.objects.contains_key(id) {
+        if !is_open(id) && self.index.object(id).is_none() {
             let message = format!("no -object {kind} is called `{id}`");
             let help = format!("write -object {kind},id={id},{rest}");
             self.refuse(*tells, node.option, named.span, message, help);

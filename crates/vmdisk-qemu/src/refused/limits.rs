@@ -3,11 +3,9 @@
 use vmdisk_model::Switch;
 use vmdisk_source::ProblemKind;
 
-use super::base_of;
-use crate::device::read::is_on;
-use crate::object::read::size_of;
-use crate::reader::{Reader, number_of, switch_of};
+use super::check::{Check, base_of};
 use crate::syntax::properties::{Kind, Properties};
+use crate::syntax::value::{is_on, number_of, size_of, switch_of};
 
 /// What a device takes of a number: its device, its property, the least and the most.
 const RANGES: &[(&str, &str, u64, u64)] = &[
@@ -23,9 +21,9 @@ const RANGES: &[(&str, &str, u64, u64)] = &[
 /// The most pages in a transfer, as a power of two: the host takes 1024 pieces in a request (`IOV_MAX`).
 const MOST_MDTS: u64 = 9;
 
-impl Reader<'_> {
+impl Check<'_> {
     pub(super) fn find_refused_limits(&mut self) {
-        for (option, driver, device) in self.devices() {
+        for (option, driver, device) in self.index.devices() {
             let base = base_of(driver);
             for (owner, key, least, most) in RANGES.iter().filter(|(owner, ..)| *owner == base) {
                 let Some(property) = device.peek(key) else {
@@ -53,7 +51,7 @@ impl Reader<'_> {
             self.check_drive(option, base, device);
             match base {
                 "nvme" if device.peek("serial").is_none() => {
-                    let span = self.options[option].span;
+                    let span = self.index.span(option);
                     let message = "an NVMe controller has no serial number";
                     let help = "write serial, of 1 to 20 characters";
                     self.refuse(ProblemKind::MissingValue, option, span, message, help);
@@ -77,7 +75,7 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        for (option, object) in self.of_name("object") {
+        for (option, object) in self.index.of_name("object") {
             let is_iothread = object
                 .peek("qom-type")
                 .is_some_and(|it| it.value.as_str() == "iothread");
@@ -143,7 +141,7 @@ impl Reader<'_> {
                 | "nvme-ns"
         );
         if needs_one && device.peek("drive").is_none() {
-            let span = self.options[option].span;
+            let span = self.index.span(option);
             let message = format!("`{base}` has no drive");
             let help = "write drive with the name of a node";
             self.refuse(ProblemKind::MissingValue, option, span, message, help);
@@ -255,7 +253,7 @@ impl Reader<'_> {
         let written = device
             .peek(queues)
             .and_then(|it| number_of(it.value.as_str()));
-        let count = written.unwrap_or_else(|| u64::from(self.domain.queues_by_default()));
+        let count = written.unwrap_or_else(|| u64::from(self.lowered.domain().queues_by_default()));
         let needed = count.saturating_add(others);
         if vectors < needed {
             let s = if count == 1 { "" } else { "s" };
@@ -278,10 +276,11 @@ impl Reader<'_> {
 
     fn check_socket(&mut self, option: usize, device: &Properties) {
         let name = device.peek("chardev").map(|chardev| chardev.value.as_str());
-        let Some(chardev) = name.and_then(|name| self.chardevs.get(name).copied()) else {
+        let Some(chardev) = name.and_then(|name| self.index.chardev(name)) else {
             return;
         };
         let Some(server) = self
+            .index
             .properties(chardev)
             .and_then(|socket| socket.peek("server"))
         else {

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use vmdisk_source::{Edit, ProblemKind};
 
+use super::check::{Check, base_of};
 use super::device_tables::{self, Table};
-use super::{base_of, node_tables};
-use crate::reader::{Reader, is_open};
+use super::node_tables;
 use crate::syntax::properties::{Kind, Properties, Property, Syntax};
+use crate::syntax::value::{is_on, is_open};
 
 /// The members of a node that is written at `prefix` of an option.
 struct Members<'p> {
@@ -15,15 +16,26 @@ struct Members<'p> {
     list: Vec<&'p Property>,
 }
 
-impl Reader<'_> {
+impl Members<'_> {
+    /// Appends the node that is written inside another one under a key; hands back its number in `nodes`.
+    fn inside(node: &Properties, prefix: &str, key: &str, nodes: &mut Vec<Self>) -> Option<usize> {
+        let prefix = format!("{prefix}{key}.");
+        node.peek(&format!("{prefix}driver"))?;
+        let list = Vec::new();
+        nodes.push(Members { prefix, list });
+        Some(nodes.len() - 1)
+    }
+}
+
+impl Check<'_> {
     pub(super) fn find_refused_members(&mut self) {
-        for (option, driver, device) in self.devices() {
+        for (option, driver, device) in self.index.devices() {
             let base = base_of(driver);
             if matches!(driver, "ide-drive" | "scsi-disk") {
                 let help = "write ide-hd or ide-cd, scsi-hd or scsi-cd";
                 let span = device
                     .peek("driver")
-                    .map_or(self.options[option].span, |it| it.span);
+                    .map_or(self.index.span(option), |it| it.span);
                 let message = format!("`{driver}` is gone since QEMU 6.0");
                 self.refuse(ProblemKind::PropertyRefused, option, span, message, help);
                 continue;
@@ -53,25 +65,25 @@ impl Reader<'_> {
             if matches!(base, "virtio-blk") && switch_is_on(device, "scsi") {
                 let span = device
                     .peek("scsi")
-                    .map_or(self.options[option].span, |it| it.span);
+                    .map_or(self.index.span(option), |it| it.span);
                 let message = "scsi=on passes SCSI commands on, which no modern virtio disk does";
                 let help =
                     "take it away; for SCSI commands use scsi-block on a virtio-scsi controller";
                 self.refuse(ProblemKind::PropertyRefused, option, span, message, help);
             }
         }
-        for (option, node) in self.of_name("blockdev") {
+        for (option, node) in self.index.of_name("blockdev") {
             self.check_nodes(option, node);
         }
-        for (option, chardev) in self.of_name("chardev") {
+        for (option, chardev) in self.index.of_name("chardev") {
             if matches!(chardev.syntax, Syntax::Json { .. }) {
-                let span = self.options[option].span;
+                let span = self.index.span(option);
                 let message = "-chardev takes no JSON";
                 let help = "write -chardev socket,id=…,path=…, with a comma in the path doubled";
                 self.refuse(ProblemKind::PropertyRefused, option, span, message, help);
             }
         }
-        for (option, object) in self.of_name("object") {
+        for (option, object) in self.index.of_name("object") {
             let is_pairs = matches!(object.syntax, Syntax::Pairs { .. } | Syntax::Lines { .. });
             let is_group = object
                 .peek("qom-type")
@@ -126,14 +138,8 @@ impl Reader<'_> {
             let rest = &property.key[prefix.len()..];
             let first = rest.split('.').next().unwrap_or(rest);
             let child = (first != rest).then(|| {
-                *inside.entry(first).or_insert_with(|| {
-                    let prefix = format!("{prefix}{first}.");
-                    node.peek(&format!("{prefix}driver")).map(|_| {
-                        let list = Vec::new();
-                        nodes.push(Members { prefix, list });
-                        nodes.len() - 1
-                    })
-                })
+                let child = inside.entry(first);
+                *child.or_insert_with(|| Members::inside(node, prefix, first, nodes))
             });
             if let Some(nth) = child.flatten() {
                 nodes[nth].list.push(property);
@@ -236,5 +242,5 @@ impl Reader<'_> {
 }
 
 fn switch_is_on(device: &Properties, key: &str) -> bool {
-    crate::device::read::is_on(device.peek(key))
+    is_on(device.peek(key))
 }

@@ -3,30 +3,28 @@
 use vmdisk_model::Bytes;
 use vmdisk_source::ProblemKind;
 
-use crate::object::read::size_of;
-use crate::reader::{Reader, is_open};
+use super::check::Check;
+use crate::object::read_memory::memory_of_machine;
+use crate::syntax::value::{is_open, size_of};
 
 /// What a guest has that is not told.
 const DEFAULT: Bytes = Bytes(128 * Bytes::MIB);
 
-impl Reader<'_> {
+impl Check<'_> {
     pub(super) fn find_refused_memory(&mut self) {
-        let machines = self.of_name("machine").into_iter().chain(self.of_name("M"));
-        let named = machines
-            .rev()
-            .find_map(|(_, machine)| machine.peek("memory-backend"));
-        let Some(option) = named.and_then(|name| self.objects.get(name.value.as_str()).copied())
-        else {
+        let named = memory_of_machine(self.index);
+        let Some(option) = named.and_then(|name| self.index.object(name.value.as_str())) else {
             return;
         };
         let size = self
+            .index
             .properties(option)
             .and_then(|object| object.peek("size"));
         let Some(size) = size.filter(|size| !is_open(size.value.as_str())) else {
             return;
         };
-        let is_told = self.options.iter().any(|option| option.name == "m");
-        let memory = match self.domain.memory {
+        let is_told = self.index.has("m");
+        let memory = match self.lowered.domain().memory {
             Some(memory) => memory,
             None if is_told => return,
             None => DEFAULT,

@@ -3,6 +3,7 @@
 //! What the model has is judged by rules, for XML and command lines alike; here is the rest. Each check makes
 //! problems of the kind whose rule has the reasons.
 
+mod check;
 mod device_tables;
 mod drives;
 mod images;
@@ -17,73 +18,27 @@ mod wants;
 
 use std::collections::HashSet;
 
-use vmdisk_model::{DomainField, FieldPath};
+use vmdisk_model::FieldPath;
 use vmdisk_source::{Problem, ProblemKind, Span};
 
-use crate::reader::Reader;
-use crate::syntax::properties::Properties;
+use crate::index::Index;
+use crate::lower::Lowered;
+use check::Check;
 
-impl<'a> Reader<'a> {
-    /// Notes what QEMU refuses or does not do, beyond what reading came across.
-    pub(crate) fn find_refused(&mut self) {
-        let read = self.problems.len();
-        self.find_refused_names();
-        self.find_refused_members();
-        self.find_refused_nodes();
-        self.find_refused_images();
-        self.find_refused_drives();
-        self.find_refused_limits();
-        self.find_refused_places();
-        self.find_refused_memory();
-        // One mistake is one problem: what reading stumbled over is not told a second time.
-        let mut found = self.problems.split_off(read);
-        let known: HashSet<Span> = self.problems.iter().map(|problem| problem.span).collect();
-        found.retain(|problem| {
-            problem.kind != ProblemKind::PropertyRefused || !known.contains(&problem.span)
-        });
-        self.problems.append(&mut found);
-    }
-
-    /// The field that an option was read for, or the guest's devices.
-    pub(super) fn field_of(&self, option: usize) -> FieldPath {
-        let owner = self.owners.get(&option).copied();
-        owner.unwrap_or(FieldPath::Domain(DomainField::Devices))
-    }
-
-    /// Notes something about an option.
-    pub(super) fn refuse(
-        &mut self,
-        kind: ProblemKind,
-        option: usize,
-        span: Span,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> &mut Problem<FieldPath> {
-        let at = self.field_of(option);
-        let problem = self.problem(kind, at, span, message);
-        problem.help = Some(help.into());
-        problem
-    }
-
-    /// The devices with their driver, in order.
-    pub(super) fn devices(&self) -> Vec<(usize, &'a str, &'a Properties)> {
-        self.of_name("device")
-            .into_iter()
-            .filter_map(|(option, device)| {
-                Some((option, device.peek("driver")?.value.as_str(), device))
-            })
-            .collect()
-    }
-}
-
-/// The name of a device without its transport: `virtio-blk` of `virtio-blk-pci-transitional`.
-pub(super) fn base_of(driver: &str) -> &str {
-    let driver = driver
-        .strip_suffix("-non-transitional")
-        .or_else(|| driver.strip_suffix("-transitional"))
-        .unwrap_or(driver);
-    ["-pci", "-ccw", "-device"]
-        .iter()
-        .find_map(|end| driver.strip_suffix(end))
-        .unwrap_or(driver)
+/// The last phase of reading: what QEMU refuses or does not do, beyond what lowering came across.
+pub(crate) fn find_refused(index: &Index<'_>, lowered: &Lowered<'_>) -> Vec<Problem<FieldPath>> {
+    let mut check = Check::new(index, lowered);
+    check.find_refused_names();
+    check.find_refused_members();
+    check.find_refused_nodes();
+    check.find_refused_images();
+    check.find_refused_drives();
+    check.find_refused_limits();
+    check.find_refused_places();
+    check.find_refused_memory();
+    // One mistake is one problem: what reading came across is not reported a second time.
+    let known: HashSet<Span> = lowered.problems().iter().map(|it| it.span).collect();
+    let mut found = check.finish();
+    found.retain(|it| it.kind != ProblemKind::PropertyRefused || !known.contains(&it.span));
+    found
 }

@@ -2,35 +2,27 @@
 
 use std::collections::HashMap;
 
+use super::check::{Check, node_names};
+use crate::names::is_identifier;
+use crate::syntax::value::is_open;
 use vmdisk_source::{ProblemKind, Span};
-
-use crate::reader::{Reader, is_open};
 
 /// Characters of a node's name at most (`BDS_NODE_NAME_SIZE` with the zero at its end).
 const NODE_NAME: usize = 31;
 
-impl<'a> Reader<'a> {
+impl<'a> Check<'a> {
     pub(super) fn find_refused_names(&mut self) {
         let mut nodes: HashMap<&'a str, Span> = HashMap::new();
         for name in ["blockdev", "drive"] {
-            for (option, properties) in self.of_name(name) {
-                for property in properties.iter() {
-                    let is_name =
-                        property.key == "node-name" || property.key.ends_with(".node-name");
-                    if is_name {
-                        self.check_node_name(
-                            option,
-                            property.value.as_str(),
-                            property.span,
-                            &mut nodes,
-                        );
-                    }
+            for (option, properties) in self.index.of_name(name) {
+                for name in node_names(properties) {
+                    self.check_node_name(option, name.value.as_str(), name.span, &mut nodes);
                 }
             }
         }
         for name in ["device", "object", "chardev", "drive"] {
             let mut ids: HashMap<&'a str, Span> = HashMap::new();
-            for (option, properties) in self.of_name(name) {
+            for (option, properties) in self.index.of_name(name) {
                 let Some(id) = properties.peek("id") else {
                     continue;
                 };
@@ -89,12 +81,4 @@ impl<'a> Reader<'a> {
         };
         self.refuse(ProblemKind::NameRefused, option, span, message, help);
     }
-}
-
-/// True for what QEMU takes as an identifier (`id_wellformed`).
-fn is_identifier(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
 }

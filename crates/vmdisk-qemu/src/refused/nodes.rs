@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use vmdisk_source::{ProblemKind, Span};
 
-use crate::device::read::is_on;
-use crate::reader::{Reader, is_open};
+use super::check::{Check, node_names};
 use crate::syntax::properties::{Kind, Properties, Property};
+use crate::syntax::value::{is_on, is_open};
 
 /// Keys under which a node names another.
 const CHILDREN: &[&str] = &[
@@ -24,7 +24,7 @@ const CHILDREN: &[&str] = &[
 /// Options with which somebody can plug in a disk later.
 const MONITORS: &[&str] = &["qmp", "qmp-pretty", "mon", "monitor"];
 
-impl<'a> Reader<'a> {
+impl<'a> Check<'a> {
     pub(super) fn find_refused_nodes(&mut self) {
         self.find_nodes_in_front_of_their_children();
         self.find_nodes_used_twice();
@@ -35,12 +35,12 @@ impl<'a> Reader<'a> {
     fn find_nodes_in_front_of_their_children(&mut self) {
         // QEMU makes all nodes in order, and everything else after them.
         let mut seen: HashSet<&str> = HashSet::new();
-        for (option, node) in self.of_name("blockdev") {
+        for (option, node) in self.index.of_name("blockdev") {
             for property in node.iter() {
                 let last = property.key.rsplit('.').next().unwrap_or(&property.key);
                 let name = property.value.as_str();
                 let is_child = CHILDREN.contains(&last) && property.kind != Kind::Null;
-                if is_child && !seen.contains(name) && self.nodes.contains_key(name) {
+                if is_child && !seen.contains(name) && self.index.node(name).is_some() {
                     let message = format!("the node `{name}` is only written behind this one");
                     let help = format!("move the -blockdev of `{name}` in front");
                     self.refuse(ProblemKind::NodeOrder, option, property.span, message, help);
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
     fn find_nodes_used_twice(&mut self) {
         let mut first: HashMap<&'a str, &'a Properties> = HashMap::new();
         let threads = self.threads_of_controllers();
-        for (option, _, device) in self.devices() {
+        for (option, _, device) in self.index.devices() {
             let Some(drive) = device.peek("drive") else {
                 continue;
             };
@@ -64,9 +64,9 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let legacy = self
-                .drives
-                .get(name)
-                .and_then(|drive| self.properties(*drive));
+                .index
+                .drive(name)
+                .and_then(|drive| self.index.properties(drive));
             if let Some(legacy) = legacy
                 && legacy
                     .peek("if")
@@ -88,8 +88,8 @@ impl<'a> Reader<'a> {
                 continue;
             };
             let is_read_only = self
-                .nodes
-                .get(name)
+                .index
+                .node(name)
                 .is_some_and(|node| is_on(node.view.properties.peek("read-only")));
             let share = |device: &Properties| is_on(device.peek("share-rw"));
             if legacy.is_none() && (is_read_only || (share(device) && share(other))) {
@@ -130,23 +130,24 @@ impl<'a> Reader<'a> {
     /// The iothreads of controllers, by the controllers' ids.
     fn threads_of_controllers(&self) -> HashMap<&'a str, &'a str> {
         let text = |device: &'a Properties, key| Some(device.peek(key)?.value.as_str());
-        self.devices()
-            .into_iter()
+        self.index
+            .devices()
             .filter_map(|(_, _, device)| Some((text(device, "id")?, text(device, "iothread")?)))
             .collect()
     }
 
     fn find_unused_nodes(&mut self) {
         let is_monitored = self
-            .options
+            .index
+            .options()
             .iter()
             .any(|option| MONITORS.contains(&option.name.as_str()));
         // Disks without their machine may be used by the rest of it.
-        if is_monitored || self.domain.scope == vmdisk_model::Scope::DisksOnly {
+        if is_monitored || self.lowered.domain().scope == vmdisk_model::Scope::DisksOnly {
             return;
         }
         let mut used: HashSet<&str> = HashSet::new();
-        for option in self.options {
+        for option in self.index.options() {
             for property in option.properties.iter().flat_map(Properties::iter) {
                 let is_own_name = property.key == "id" || property.key.ends_with("node-name");
                 if !is_own_name {
@@ -158,7 +159,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let mut unused: Vec<(usize, String, Span)> = Vec::new();
-        for (option, node) in self.of_name("blockdev") {
+        for (option, node) in self.index.of_name("blockdev") {
             let names: Vec<&Property> = node_names(node).collect();
             if let Some(own) = node.peek("node-name")
                 && !names.iter().any(|name| used.contains(name.value.as_str()))
@@ -166,7 +167,7 @@ impl<'a> Reader<'a> {
                 unused.push((option, own.value.as_str().to_owned(), own.span));
             }
         }
-        for (option, drive) in self.of_name("drive") {
+        for (option, drive) in self.index.of_name("drive") {
             let is_loose = drive
                 .peek("if")
                 .is_some_and(|it| it.value.as_str() == "none");
@@ -185,28 +186,29 @@ impl<'a> Reader<'a> {
 
     fn find_ignored_snapshot(&mut self) {
         let Some(snapshot) = self
-            .options
+            .index
+            .options()
             .iter()
             .position(|option| option.name == "snapshot")
         else {
             return;
         };
         let kept: Vec<String> = self
-            .domain
+            .lowered
+            .domain()
             .disks
             .iter()
             .enumerate()
             .filter(|(nth, disk)| {
-                let top = self.slots.top.get(nth);
-                disk.is_writable()
-                    && top.is_some_and(|option| self.options[*option].name == "blockdev")
+                let top = self.lowered.top_node(*nth);
+                disk.is_writable() && top.is_some_and(|option| !self.index.is_drive(option))
             })
             .map(|(_, disk)| format!("`{}`", disk.name()))
             .collect();
         if kept.is_empty() {
             return;
         }
-        let span = self.options[snapshot].span;
+        let span = self.index.span(snapshot);
         let message = format!(
             "-snapshot does nothing for {}: the guest writes to the image itself",
             kept.join(", ")
@@ -224,10 +226,4 @@ fn thread_of<'a>(device: &'a Properties, threads: &HashMap<&'a str, &'a str>) ->
     let bus = device.peek("bus")?.value.as_str();
     let owner = bus.rsplit_once('.').map_or(bus, |(owner, _)| owner);
     threads.get(owner).copied()
-}
-
-/// The names of the nodes that an option makes.
-fn node_names(node: &Properties) -> impl Iterator<Item = &Property> {
-    node.iter()
-        .filter(|property| property.key == "node-name" || property.key.ends_with(".node-name"))
 }

@@ -5,12 +5,11 @@ use std::collections::{HashMap, HashSet};
 use vmdisk_model::Scope;
 use vmdisk_source::{ProblemKind, Span};
 
-use super::base_of;
+use super::check::{Check, base_of};
 use crate::board::Board;
-use crate::device::read::is_on;
-use crate::reader::{Reader, is_open, number_of};
-use crate::syntax::option::WrittenOption;
+use crate::index::Index;
 use crate::syntax::properties::{Properties, Property, Syntax};
+use crate::syntax::value::{is_on, is_open, number_of};
 
 /// Buses that machines bring along, by the beginning of their names.
 const BUILT_IN: &[&str] = &[
@@ -38,53 +37,6 @@ const ROOT_SLOTS: usize = 30;
 /// A PCI address that is said: bus, slot and function.
 type Slot<'a> = (&'a str, u64, u64);
 
-/// What makes buses.
-struct Makers<'a> {
-    /// Ids of the devices.
-    ids: HashSet<&'a str>,
-    /// Names of their drivers, without the transport.
-    drivers: HashSet<&'a str>,
-    has_usb: bool,
-    /// True if a board without PCI is asked for one.
-    has_pcie_microvm: bool,
-}
-
-impl<'a> Makers<'a> {
-    fn of(reader: &Reader<'a>, devices: &[(usize, &'a str, &'a Properties)]) -> Self {
-        let ids = devices
-            .iter()
-            .filter_map(|(_, _, device)| Some(device.peek("id")?.value.as_str()))
-            .collect();
-        let drivers: HashSet<&'a str> = devices
-            .iter()
-            .map(|(_, driver, _)| base_of(driver))
-            .collect();
-        let machine_has = |key| {
-            let machines = reader.of_name("machine").into_iter();
-            let mut machines = machines.chain(reader.of_name("M"));
-            machines.any(|(_, machine)| is_on(machine.peek(key)))
-        };
-        let is_usb = |option: &WrittenOption| matches!(option.name.as_str(), "usb" | "usbdevice");
-        let has_usb = reader.options.iter().any(is_usb)
-            || machine_has("usb")
-            || drivers.iter().any(|driver| {
-                ["xhci", "ehci", "uhci", "ohci"]
-                    .iter()
-                    .any(|it| driver.contains(it))
-            });
-        Makers {
-            ids,
-            drivers,
-            has_usb,
-            has_pcie_microvm: machine_has("pcie"),
-        }
-    }
-
-    fn has(&self, wanted: &[&str]) -> bool {
-        wanted.iter().any(|name| self.drivers.contains(name))
-    }
-}
-
 /// What is taken so far.
 #[derive(Default)]
 struct Taken<'a> {
@@ -94,6 +46,61 @@ struct Taken<'a> {
     slots: HashSet<Slot<'a>>,
     ports: HashMap<&'a str, usize>,
     root: usize,
+}
+
+/// What a guest has that places depend on.
+struct Present<'a> {
+    ids: HashSet<&'a str>,
+    /// Devices in JSON, which QEMU makes after all others, wherever they are written.
+    late: HashSet<&'a str>,
+    root_ports: HashSet<&'a str>,
+    drivers: HashSet<&'a str>,
+    has_scsi: bool,
+    has_emulated_scsi: bool,
+    has_usb: bool,
+    /// True if a board without PCI is asked for one.
+    has_pcie: bool,
+}
+
+impl<'a> Present<'a> {
+    fn of(index: &Index<'a>) -> Self {
+        let is_root_port = |driver: &str| matches!(driver, "pcie-root-port" | "ioh3420");
+        let is_json = |device: &Properties| matches!(device.syntax, Syntax::Json { .. });
+        let ids = |is_wanted: &dyn Fn(&str, &Properties) -> bool| -> HashSet<&'a str> {
+            let devices = index.devices();
+            devices
+                .filter(|(_, driver, device)| is_wanted(driver, device))
+                .filter_map(|(_, _, device)| device.value("id"))
+                .collect()
+        };
+        let drivers: HashSet<&'a str> = index
+            .devices()
+            .map(|(_, driver, _)| base_of(driver))
+            .collect();
+        let has = |wanted: &[&str]| wanted.iter().any(|name| drivers.contains(name));
+        let has_emulated_scsi = has(&EMULATED_SCSI);
+        let is_usb = |driver: &&str| {
+            let kinds = ["xhci", "ehci", "uhci", "ohci"];
+            kinds.iter().any(|kind| driver.contains(kind))
+        };
+        let is_machine_with = |key| {
+            let mut machines = index.machines();
+            machines.any(|(_, machine)| is_on(machine.peek(key)))
+        };
+        Present {
+            ids: ids(&|_, _| true),
+            late: ids(&|_, device| is_json(device)),
+            root_ports: ids(&|driver, _| is_root_port(driver)),
+            has_scsi: has_emulated_scsi || has(&OTHER_SCSI),
+            has_emulated_scsi,
+            has_usb: index.has("usb")
+                || index.has("usbdevice")
+                || is_machine_with("usb")
+                || drivers.iter().any(is_usb),
+            has_pcie: is_machine_with("pcie"),
+            drivers,
+        }
+    }
 }
 
 fn number(device: &Properties, key: &str) -> Option<(u64, Span)> {
@@ -116,35 +123,32 @@ const EMULATED_SCSI: [&str; 11] = [
     "spapr-vscsi",
 ];
 
-impl<'a> Reader<'a> {
+/// SCSI controllers of other kinds.
+const OTHER_SCSI: [&str; 5] = [
+    "virtio-scsi",
+    "vhost-scsi",
+    "vhost-user-scsi",
+    "usb-bot",
+    "usb-uas",
+];
+
+impl<'a> Check<'a> {
     pub(super) fn find_refused_places(&mut self) {
-        let devices = self.devices();
-        let makers = Makers::of(self, &devices);
-        // QEMU makes those in JSON behind all others, wherever they stand.
-        let late: HashSet<&'a str> = devices
-            .iter()
-            .filter(|(_, _, device)| matches!(device.syntax, Syntax::Json { .. }))
-            .filter_map(|(_, _, device)| Some(device.peek("id")?.value.as_str()))
-            .collect();
-        let root_ports: HashSet<&'a str> = devices
-            .iter()
-            .filter(|(_, driver, _)| matches!(*driver, "pcie-root-port" | "ioh3420"))
-            .filter_map(|(_, _, device)| Some(device.peek("id")?.value.as_str()))
-            .collect();
+        let present = Present::of(self.index);
         let mut taken = Taken::default();
-        for (option, driver, device) in devices {
+        for (option, driver, device) in self.index.devices() {
             let base = base_of(driver);
             let span = device
                 .peek("driver")
-                .map_or(self.options[option].span, |it| it.span);
-            self.check_bus(option, driver, device, span, &makers);
-            self.check_bus_of_json(option, device, &late);
+                .map_or(self.index.span(option), |it| it.span);
+            self.check_bus(option, driver, device, span, &present);
+            self.check_bus_of_json(option, device, &present.late);
             match base {
                 "scsi-hd" | "scsi-cd" | "scsi-disk" | "scsi-block" | "scsi-generic" => {
-                    self.check_scsi_place(option, device, span, &makers, &mut taken);
+                    self.check_scsi_place(option, device, span, &present, &mut taken);
                 }
                 "ide-hd" | "ide-cd" | "ide-drive" => {
-                    self.check_ide_place(option, device, span, &makers.ids, &mut taken)
+                    self.check_ide_place(option, device, span, &present.ids, &mut taken)
                 }
                 "nvme" if device.peek("drive").is_some() => {
                     if let Some(id) = device.peek("id") {
@@ -155,7 +159,7 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
             if is_pci(driver) {
-                self.check_pci_place(option, device, span, &root_ports, &mut taken);
+                self.check_pci_place(option, device, span, &present.root_ports, &mut taken);
             }
         }
     }
@@ -167,7 +171,7 @@ impl<'a> Reader<'a> {
         driver: &str,
         device: &'a Properties,
         span: Span,
-        makers: &Makers<'a>,
+        present: &Present<'a>,
     ) {
         if let Some(bus) = device.peek("bus") {
             let name = bus.value.as_str();
@@ -175,58 +179,55 @@ impl<'a> Reader<'a> {
                 Some((owner, number)) if number.bytes().all(|it| it.is_ascii_digit()) => owner,
                 Some(_) | None => name,
             };
-            let is_known = makers.ids.contains(name)
-                || makers.ids.contains(owner)
+            let is_known = present.ids.contains(name)
+                || present.ids.contains(owner)
                 || BUILT_IN.contains(&owner)
                 || is_open(name)
                 // A bus of the device's own path.
                 || name.starts_with('/');
-            let is_disk = crate::device::read::disk_driver(driver).is_some();
-            if !is_known && is_disk && self.domain.scope == Scope::WholeGuest {
+            let is_disk = crate::device::driver::disk_driver(driver).is_some();
+            if !is_known && is_disk && self.lowered.domain().scope == Scope::WholeGuest {
                 let message = format!("no device has a bus `{name}`");
                 let help = format!("write the device that has it, with id={owner}, or another bus");
                 self.refuse(ProblemKind::BusMissing, option, bus.span, message, help);
             }
             return;
         }
-        let is_pc = matches!(self.board, Board::Q35 | Board::I440fx);
+        let is_pc = matches!(self.lowered.board(), Board::Q35 | Board::I440fx);
         let has_pci = matches!(
-            self.board,
+            self.lowered.board(),
             Board::Q35 | Board::I440fx | Board::PcieVirt | Board::Pseries
         );
-        let is_missing_scsi = !makers.has(&[
-            "virtio-scsi",
-            "vhost-scsi",
-            "vhost-user-scsi",
-            "usb-bot",
-            "usb-uas",
-        ]) && !makers.has(&EMULATED_SCSI);
         let (missing, help) = match base_of(driver) {
-            "scsi-hd" | "scsi-cd" | "scsi-block" | "scsi-generic" if is_pc && is_missing_scsi => {
+            "scsi-hd" | "scsi-cd" | "scsi-block" | "scsi-generic" if is_pc && !present.has_scsi => {
                 ("SCSI", "write -device virtio-scsi-pci in front")
             }
-            "usb-storage" | "usb-bot" | "usb-uas" if is_pc && !makers.has_usb => {
+            "usb-storage" | "usb-bot" | "usb-uas" if is_pc && !present.has_usb => {
                 ("USB", "write -device qemu-xhci in front")
             }
-            "nvme-ns" if !makers.has(&["nvme"]) => (
+            "nvme-ns" if !present.drivers.contains("nvme") => (
                 "NVMe",
                 "write -device nvme,serial=… in front, and its id as bus",
             ),
-            "floppy" if self.board == Board::Q35 && !makers.has(&["isa-fdc"]) => {
+            "floppy"
+                if self.lowered.board() == Board::Q35 && !present.drivers.contains("isa-fdc") =>
+            {
                 ("floppy", "write -device isa-fdc in front")
             }
             _ if driver.ends_with("-device") && driver.starts_with("virtio-") && has_pci => {
                 ("virtio MMIO", "write the same device with -pci at its end")
             }
             _ if driver.ends_with("-pci")
-                && self.board == Board::Mmio
-                && !makers.has_pcie_microvm =>
+                && self.lowered.board() == Board::Mmio
+                && !present.has_pcie =>
             {
                 ("PCI", "write the same device with -device at its end")
             }
             _ => return,
         };
-        if self.domain.scope == Scope::WholeGuest && self.domain.machine.is_some() {
+        if self.lowered.domain().scope == Scope::WholeGuest
+            && self.lowered.domain().machine.is_some()
+        {
             let message = format!("nothing makes the {missing} bus that `{driver}` hangs on");
             self.refuse(ProblemKind::BusMissing, option, span, message, help);
         }
@@ -268,7 +269,7 @@ impl<'a> Reader<'a> {
         option: usize,
         device: &'a Properties,
         span: Span,
-        makers: &Makers<'a>,
+        present: &Present<'a>,
         taken: &mut Taken<'a>,
     ) {
         // The limits are the controller's; those of virtio-scsi are the largest.
@@ -284,7 +285,7 @@ impl<'a> Reader<'a> {
                 );
             }
         }
-        let is_virtio_alone = makers.has(&["virtio-scsi"]) && !makers.has(&EMULATED_SCSI);
+        let is_virtio_alone = present.drivers.contains("virtio-scsi") && !present.has_emulated_scsi;
         if let Some((channel, span)) =
             number(device, "channel").filter(|(channel, _)| *channel > 0 && is_virtio_alone)
         {
@@ -320,7 +321,7 @@ impl<'a> Reader<'a> {
         ids: &HashSet<&'a str>,
         taken: &mut Taken<'a>,
     ) {
-        let (units, buses) = match self.board {
+        let (units, buses) = match self.lowered.board() {
             Board::Q35 => (1, 6),
             Board::I440fx => (2, 2),
             Board::PcieVirt
@@ -330,7 +331,7 @@ impl<'a> Reader<'a> {
             | Board::OtherPci
             | Board::Unknown => return,
         };
-        if self.domain.machine.is_none() {
+        if self.lowered.domain().machine.is_none() {
             return;
         }
         let unit = number(device, "unit");
@@ -425,10 +426,10 @@ impl<'a> Reader<'a> {
             }
             return;
         }
-        let is_pc =
-            matches!(self.board, Board::Q35 | Board::I440fx) && self.domain.machine.is_some();
+        let is_pc = matches!(self.lowered.board(), Board::Q35 | Board::I440fx)
+            && self.lowered.domain().machine.is_some();
         let is_on_root = matches!(bus, "" | "pcie.0" | "pci.0");
-        let own: &[u64] = if self.board == Board::Q35 {
+        let own: &[u64] = if self.lowered.board() == Board::Q35 {
             &[0, 31]
         } else {
             &[0, 1]

@@ -1,7 +1,7 @@
 //! What kind of value a property takes.
 
-use crate::reader::{is_open, number_of, switch_of};
 use crate::syntax::properties::{Kind, Property};
+use crate::syntax::value::{is_open, number_of, size_of, switch_of};
 
 /// What kind of value a property takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +45,7 @@ impl Wants {
             Wants::Text => {
                 (!is_plain && property.kind != Kind::Text).then_some("text between quotes")
             }
-            Wants::Size if is_plain => crate::object::read::size_of(text, 1)
-                .is_none()
-                .then_some("a size"),
+            Wants::Size if is_plain => size_of(text, 1).is_none().then_some("a size"),
             // The numbers of nodes are sizes and times.
             Wants::Integer if text.starts_with('-') => Some("a number that is not negative"),
             Wants::Number | Wants::Integer if is_plain => {

@@ -7,3 +7,4 @@ pub(crate) mod pairs;
 pub(crate) mod properties;
 pub(crate) mod shell_words;
 pub(crate) mod text;
+pub(crate) mod value;

@@ -4,10 +4,10 @@ use vmdisk_source::Span;
 
 use super::json_text;
 use super::pairs;
-use super::properties::Properties;
+use super::properties::{Properties, Property};
 use super::text::Text;
 use crate::failure::ReadFailure;
-use crate::limits::OptionList;
+use crate::limits::{MAX_NAME, MAX_OPTIONS, MAX_PROPERTIES, MAX_PROPERTIES_OF_OPTION, exceeded};
 
 /// One option as it was written.
 #[derive(Clone, Debug)]
@@ -38,6 +38,45 @@ impl Fault {
             message: format!("not JSON: {}", fault.message),
             help: "QEMU refuses it; see what stands before this place".to_owned(),
         }
+    }
+}
+
+/// The options of a command line, of which there are not too many.
+#[derive(Default)]
+pub(crate) struct OptionList {
+    options: Vec<WrittenOption>,
+    properties: usize,
+}
+
+impl OptionList {
+    /// Appends an option.
+    pub(crate) fn push(&mut self, option: WrittenOption) -> Result<(), ReadFailure> {
+        let count = option.properties.as_ref().map_or(0, Properties::len);
+        self.properties += count;
+        if count > MAX_PROPERTIES_OF_OPTION {
+            let limit = MAX_PROPERTIES_OF_OPTION;
+            return Err(exceeded(option.span, "an option", "properties", limit));
+        }
+        let is_long = |property: &&Property| property.key.len() > MAX_NAME;
+        let properties = option.properties.as_ref();
+        if let Some(long) = properties.and_then(|properties| properties.iter().find(is_long)) {
+            let owner = "the name of a property";
+            return Err(exceeded(long.key_span, owner, "bytes", MAX_NAME));
+        }
+        let of_all = "the command line";
+        if self.options.len() >= MAX_OPTIONS {
+            return Err(exceeded(option.span, of_all, "options", MAX_OPTIONS));
+        }
+        if self.properties > MAX_PROPERTIES {
+            return Err(exceeded(option.span, of_all, "properties", MAX_PROPERTIES));
+        }
+        self.options.push(option);
+        Ok(())
+    }
+
+    /// The options in order.
+    pub(crate) fn into_options(self) -> Vec<WrittenOption> {
+        self.options
     }
 }
 

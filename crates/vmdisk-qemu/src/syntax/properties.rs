@@ -95,6 +95,11 @@ impl Properties {
         self.index.get(key).map(|nth| &self.list[*nth])
     }
 
+    /// The text of a key, without taking it.
+    pub(crate) fn value(&self, key: &str) -> Option<&str> {
+        self.peek(key).map(|property| property.value.as_str())
+    }
+
     /// The value of a key; it is taken.
     pub(crate) fn get(&self, key: &str) -> Option<&Property> {
         let property = self.peek(key)?;

@@ -250,14 +250,9 @@ impl Splitter<'_> {
                 (b'%', _, Quoting::Unit) if self.peek(1) == Some(b'%') => self.escape("%", 2),
                 (b'$', b'"', Quoting::Shell) if self.peek(1) == Some(b'(') => self.substitution(),
                 _ => {
-                    let mut length = 1;
-                    while let Some(byte) = self.peek(length) {
-                        if byte == quote || b"\\%$".contains(&byte) {
-                            break;
-                        }
-                        length += 1;
-                    }
-                    self.take(length);
+                    let is_plain = |byte: u8| byte != quote && !b"\\%$".contains(&byte);
+                    let length = (1..).find(|length| !self.peek(*length).is_some_and(is_plain));
+                    self.take(length.unwrap_or(1));
                 }
             }
         }

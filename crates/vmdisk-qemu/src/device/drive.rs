@@ -5,14 +5,15 @@ use vmdisk_model::{
     Address, BackendSource, CacheMode, ControllerType, Device, Disk, DiskField, FieldPath, Fields,
     Frontend, Switch, TargetBus,
 };
-use vmdisk_source::Place;
 
-use crate::blockdev::read::Nodes;
+use super::read::DiskReader;
+use super::read_value::read_value;
+use crate::blockdev::nodes::Nodes;
 use crate::board::Board;
-use crate::device::read::{is_on, node_of};
-use crate::object::read::iotune_of;
-use crate::reader::{Reader, number_of};
+use crate::index::NodeAt;
+use crate::object::read_throttle::iotune_of;
 use crate::syntax::properties::Properties;
+use crate::syntax::value::{is_on, number_of};
 
 /// What a disk is that no `-device` uses.
 struct Automatic {
@@ -21,24 +22,20 @@ struct Automatic {
     index: Option<u32>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DiskReader<'_, 'a> {
     /// Reads the backend that a `-drive` describes.
-    pub(crate) fn read_drive(&mut self, nth: usize, option: usize) -> Nodes {
-        let Some(properties) = self.properties(option) else {
-            return Nodes {
-                backend: vmdisk_model::Backend::new(BackendSource::Empty),
-                direct: None,
-                no_flush: None,
-            };
+    pub(super) fn read_drive(&mut self, nth: usize, option: usize) -> Nodes {
+        let Some(properties) = self.index.properties(option) else {
+            return Nodes::none(BackendSource::Empty);
         };
         let at = |field| FieldPath::Disk(nth, field);
         for key in ["id", "if", "media", "index", "bus", "unit"] {
             properties.get(key);
         }
-        let mut nodes = self.read_nodes(nth, node_of(option, properties));
+        let mut nodes = self.nodes().read_nodes(nth, NodeAt::of(option, properties));
         let backend = &mut nodes.backend;
         if let Some(property) = properties.get("cache") {
-            backend.cache = self.word(
+            backend.cache = self.notes.word(
                 at(DiskField::Cache),
                 property,
                 CacheMode::WORDS,
@@ -47,18 +44,18 @@ impl<'a> Reader<'a> {
         }
         let write_back = properties.get("cache.writeback");
         let write_back =
-            write_back.and_then(|property| self.switch(at(DiskField::Cache), property));
+            write_back.and_then(|property| self.notes.switch(at(DiskField::Cache), property));
         if is_on(properties.get("copy-on-read")) {
-            self.record_option(at(DiskField::CopyOnRead), option);
+            self.notes.record_option(at(DiskField::CopyOnRead), option);
             backend.copy_on_read = Some(Switch::On);
         }
         let snapshot = properties.get("snapshot");
-        if is_on(snapshot) || (self.has_snapshot && snapshot.is_none()) {
-            self.record_option(at(DiskField::Transient), option);
+        if is_on(snapshot) || (self.index.has("snapshot") && snapshot.is_none()) {
+            self.notes.record_option(at(DiskField::Transient), option);
             backend.is_transient = true;
         }
         if let Some(iotune) = iotune_of(|name| properties.get(&legacy_limit(properties, name))) {
-            self.record_option(at(DiskField::Iotune), option);
+            self.notes.record_option(at(DiskField::Iotune), option);
             let group = properties
                 .text("throttling.group")
                 .or(properties.text("group"));
@@ -67,7 +64,7 @@ impl<'a> Reader<'a> {
                 ..iotune
             });
         }
-        self.settle_cache(nth, &mut nodes, write_back);
+        nodes.settle_cache(nth, write_back, self.notes);
         nodes
     }
 
@@ -84,13 +81,14 @@ impl<'a> Reader<'a> {
             ("serial", DiskField::Serial),
         ] {
             if let (Some(property), Some(slot)) = (properties.get(key), frontend.field_mut(field)) {
-                self.read_value(FieldPath::Disk(nth, field), property, disk(field), slot);
+                let at = FieldPath::Disk(nth, field);
+                read_value(at, property, disk(field), slot, self.iothreads, self.notes);
             }
         }
     }
 
     /// The policies that a device has from its `-drive` where it says none itself.
-    pub(crate) fn read_drive_policies(
+    pub(super) fn read_drive_policies(
         &mut self,
         nth: usize,
         properties: &Properties,
@@ -98,8 +96,8 @@ impl<'a> Reader<'a> {
     ) {
         let drive = properties
             .peek("drive")
-            .and_then(|drive| self.drives.get(drive.value.as_str()));
-        if let Some(drive) = drive.and_then(|option| self.properties(*option)) {
+            .and_then(|drive| self.index.drive(drive.value.as_str()));
+        if let Some(drive) = drive.and_then(|option| self.index.properties(option)) {
             let (error_policy, read_error_policy) =
                 (frontend.error_policy, frontend.read_error_policy);
             let serial = frontend.serial.take();
@@ -111,7 +109,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a `-drive` that makes its own device, if it does.
-    pub(crate) fn read_automatic_drive(&mut self, option: usize, properties: &'a Properties) {
+    pub(super) fn read_automatic_drive(&mut self, option: usize, properties: &'a Properties) {
         let is_cdrom = properties
             .peek("media")
             .is_some_and(|media| media.value.as_str() == "cdrom");
@@ -139,13 +137,13 @@ impl<'a> Reader<'a> {
             (_, true) => Device::Cdrom,
             (_, false) => Device::Disk,
         };
-        let nth = self.domain.disks.len();
+        let nth = self.disks.len();
         let nodes = self.read_drive(nth, option);
         let mut frontend = Frontend::unset();
         self.read_drive_frontend(nth, properties, &mut frontend);
         for (field, key) in [(DiskField::TargetBus, "if"), (DiskField::Device, "media")] {
             if let Some(property) = properties.peek(key) {
-                self.record(FieldPath::Disk(nth, field), property);
+                self.notes.record(FieldPath::Disk(nth, field), property);
             }
         }
         self.add_automatic(
@@ -161,26 +159,31 @@ impl<'a> Reader<'a> {
     fn interface(&self, word: Option<&str>) -> Option<TargetBus> {
         Some(match word {
             Some("virtio") => TargetBus::Virtio,
-            Some("ide") => self.default_ide().1,
+            Some("ide") => self.buses.default_ide().1,
             Some("scsi") => TargetBus::Scsi,
             Some("floppy") => TargetBus::Fdc,
             Some("sd") => TargetBus::Sd,
             // For a -device, firmware, flash of a board; and words that QEMU refuses.
             Some(_) => return None,
-            None => match self.board {
+            None => match self.buses.board() {
                 Board::PcieVirt | Board::Ccw | Board::Mmio => TargetBus::Virtio,
                 Board::Pseries => TargetBus::Scsi,
                 Board::Q35 | Board::I440fx | Board::OtherPci | Board::Unknown => {
-                    self.default_ide().1
+                    self.buses.default_ide().1
                 }
             },
         })
     }
 
     /// Reads `-hda` and its kin, and a file name without an option.
-    pub(crate) fn read_short_drive(&mut self, option: usize) {
+    pub(super) fn read_short_drive(
+        &mut self,
+        option: usize,
+        word: &str,
+        properties: &'a Properties,
+    ) {
         let ide = self.interface(None).unwrap_or(TargetBus::Ide);
-        let (bus, device, index) = match self.options[option].name.as_str() {
+        let (bus, device, index) = match word {
             "" | "hda" => (ide, Device::Disk, 0),
             "hdb" => (ide, Device::Disk, 1),
             "hdc" => (ide, Device::Disk, 2),
@@ -191,12 +194,9 @@ impl<'a> Reader<'a> {
             "sd" => (TargetBus::Sd, Device::Disk, 0),
             _ => return,
         };
-        let Some(properties) = self.properties(option) else {
-            return;
-        };
-        let nth = self.domain.disks.len();
-        let mut nodes = self.read_nodes(nth, node_of(option, properties));
-        nodes.backend.is_transient = self.has_snapshot;
+        let nth = self.disks.len();
+        let mut nodes = self.nodes().read_nodes(nth, NodeAt::of(option, properties));
+        nodes.backend.is_transient = self.index.has("snapshot");
         let automatic = Automatic {
             bus,
             device,
@@ -215,19 +215,11 @@ impl<'a> Reader<'a> {
     ) {
         let Automatic { bus, device, index } = *automatic;
         let at = FieldPath::Disk(nth, DiskField::Disk);
-        self.owners.insert(option, at);
-        let span = self.options[option].span;
-        self.map.record(
-            at,
-            Place {
-                span,
-                whole: span,
-                attributes_end: None,
-            },
-        );
+        self.notes.own(option, at);
+        self.notes.record_option(at, option);
         let said = |units: u32| index.map(|index| (0, index / units, index % units));
         let address = match bus {
-            TargetBus::Ide => Some(self.next_place(ControllerType::Ide, said(2), 2)),
+            TargetBus::Ide => Some(self.buses.next_place(ControllerType::Ide, said(2), 2)),
             TargetBus::Sata | TargetBus::Fdc => {
                 let kind = if bus == TargetBus::Sata {
                     ControllerType::Sata
@@ -235,7 +227,7 @@ impl<'a> Reader<'a> {
                     ControllerType::Fdc
                 };
                 let said = index.map(|index| (0, 0, index));
-                Some(self.next_place(kind, said, 1))
+                Some(self.buses.next_place(kind, said, 1))
             }
             TargetBus::Virtio
             | TargetBus::Scsi
@@ -254,12 +246,13 @@ impl<'a> Reader<'a> {
             address: address.map(Address::Drive),
             ..frontend
         };
-        if let Some(properties) = self.properties(option) {
-            self.name_disk(nth, properties, &mut frontend);
+        if let Some(properties) = self.index.properties(option) {
+            self.targets
+                .name_disk(nth, properties, &mut frontend, self.notes);
         }
         // The id of a -drive is no device's.
         frontend.alias = None;
-        self.domain.disks.push(Disk {
+        self.disks.push(Disk {
             frontend,
             backend: nodes.backend,
         });

@@ -1,0 +1,32 @@
+//! Errors of the runner, with what to do about them.
+
+use vmdisk_bench_runner::Error;
+
+use crate::stop::Stop;
+
+/// An error of the runner, with what to do about it where that is known.
+pub(super) fn stop(error: Error) -> Stop {
+    let help = match &error {
+        Error::NotQuiet { .. } => {
+            Some("wait until it is, or measure with --noisy, which marks the result")
+        }
+        Error::Incomparable { .. } => Some(
+            "measure both in one run, or change one thing at a time; the first thing listed may be what you study",
+        ),
+        Error::Cancelled
+        | Error::Missing { .. }
+        | Error::Refused { .. }
+        | Error::Unusable { .. }
+        | Error::Program { .. }
+        | Error::Semantics(_)
+        | Error::Budget(_)
+        | Error::Malformed { .. }
+        | Error::Io { .. }
+        | _ => None,
+    };
+    let stop = Stop::new(error.to_string());
+    match help {
+        Some(help) => stop.help(help),
+        None => stop,
+    }
+}

@@ -1,0 +1,44 @@
+//! What came of all inputs, in their order.
+
+use crate::lint::checked::{Checked, Report};
+use crate::lint::inputs::Input;
+
+/// One input that is done.
+pub(crate) struct Done {
+    pub(crate) checked: Checked,
+    /// The files that it names, and that were read with it.
+    pub(crate) named: Vec<Checked>,
+    /// Its text in the output.
+    pub(crate) rendered: String,
+    /// What it would become, as a diff; empty if it would stay.
+    pub(crate) diff: String,
+    /// Standard input after mending.
+    pub(crate) fixed: Option<String>,
+}
+
+impl Done {
+    pub(crate) fn new(input: &Input) -> Self {
+        Done {
+            checked: Checked {
+                path: input.path(),
+                uri: input.uri(),
+                outcome: Ok(Report::empty()),
+            },
+            named: Vec::new(),
+            rendered: String::new(),
+            diff: String::new(),
+            fixed: None,
+        }
+    }
+}
+
+/// What came of all inputs.
+pub(crate) struct Results {
+    /// The inputs, and what is to be said about directories.
+    pub(crate) all: Vec<Checked>,
+    /// Their texts, where the output has one for each input.
+    pub(crate) rendered: String,
+    pub(crate) diffs: String,
+    /// Standard input after mending.
+    pub(crate) fixed: Option<String>,
+}

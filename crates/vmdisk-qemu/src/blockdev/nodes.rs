@@ -1,0 +1,64 @@
+//! What the nodes of a disk come to.
+
+use vmdisk_model::{
+    Backend, BackendSource, CacheMode, CacheSwitches, DiskField, FieldPath, Switch,
+};
+
+use crate::notes::Notes;
+
+/// What the nodes of a disk come to.
+pub(crate) struct Nodes {
+    pub(crate) backend: Backend,
+    /// Whether requests go around the page cache, and whether flushes are dropped; `None` if no node says.
+    pub(crate) direct: Option<bool>,
+    pub(crate) no_flush: Option<bool>,
+}
+
+impl Nodes {
+    /// A backend without nodes.
+    pub(crate) fn none(source: impl Into<BackendSource>) -> Self {
+        Nodes {
+            backend: Backend::new(source),
+            direct: None,
+            no_flush: None,
+        }
+    }
+
+    /// Settles the cache mode that the switches of device and nodes come to.
+    pub(crate) fn settle_cache(
+        &mut self,
+        nth: usize,
+        write_cache: Option<Switch>,
+        notes: &mut Notes<'_>,
+    ) {
+        if self.direct.is_none() && self.no_flush.is_none() && write_cache.is_none() {
+            // Where nothing is written, libvirt keeps shareable disks out of the page cache, and QEMU does not.
+            if self.backend.is_shareable {
+                self.backend.cache.get_or_insert(CacheMode::Writeback);
+            }
+            return;
+        }
+        let before = self.backend.cache.map(CacheMode::switches);
+        let switches = CacheSwitches {
+            write_cache: write_cache.map_or_else(
+                || before.is_none_or(|mode| mode.write_cache),
+                |switch| switch == Switch::On,
+            ),
+            direct: self
+                .direct
+                .or(before.map(|mode| mode.direct))
+                .unwrap_or_default(),
+            no_flush: self
+                .no_flush
+                .or(before.map(|mode| mode.no_flush))
+                .unwrap_or_default(),
+        };
+        let mode = CacheMode::from_switches(switches);
+        if mode.is_none() {
+            // Flushes that are dropped weigh more than the page cache.
+            let at = FieldPath::Disk(nth, DiskField::Cache);
+            notes.keep(at, "cache.no-flush", notes.span_around(at));
+        }
+        self.backend.cache = mode.or(Some(CacheMode::Unsafe));
+    }
+}

@@ -1,0 +1,162 @@
+//! Names of disks: the one that a disk was written with, or the next free one.
+
+use std::collections::{HashMap, HashSet};
+
+use vmdisk_model::{Address, DiskField, FieldPath, Frontend, TargetBus, target_number};
+
+use crate::notes::Notes;
+use crate::syntax::properties::{Properties, Property};
+
+/// The names of disks that are in use.
+#[derive(Default)]
+pub(crate) struct TargetNames {
+    taken: HashSet<String>,
+    /// Where to look for the next free name, by its beginning.
+    next: HashMap<&'static str, usize>,
+}
+
+impl TargetNames {
+    /// Gives a disk the name that it was written with, or the next free one.
+    pub(crate) fn name_disk(
+        &mut self,
+        nth: usize,
+        properties: &Properties,
+        frontend: &mut Frontend,
+        notes: &mut Notes<'_>,
+    ) {
+        let bus = frontend.effective_bus();
+        let id = properties.get("id");
+        let node = properties.peek("drive").or(properties.peek("chardev"));
+        let own = |property: Option<&Property>| {
+            let text = property?.value.as_str();
+            let text = text.strip_prefix("socket-").unwrap_or(text);
+            let stem = ["-format", "-file", "-throttle", "-copy-on-read"]
+                .iter()
+                .find_map(|end| text.strip_suffix(end))
+                .unwrap_or(text);
+            is_target(bus, stem).then(|| stem.to_owned())
+        };
+        if let Some(property) = id.or(node) {
+            notes.record(FieldPath::Disk(nth, DiskField::TargetDev), property);
+        }
+        let written = own(id).or_else(|| own(node));
+        let free = written.filter(|name| !self.taken.contains(name));
+        let address = frontend.address.as_ref();
+        let number = id.and_then(|id| libvirt_number(bus, id.value.as_str(), address));
+        let name = free.unwrap_or_else(|| self.free(bus, number));
+        if let Some(id) = id {
+            let text = id.value.as_str();
+            if text != name && !is_libvirt_alias(text) {
+                notes.record(FieldPath::Disk(nth, DiskField::Alias), id);
+                frontend.alias = Some(text.to_owned());
+            }
+        }
+        self.taken.insert(name.clone());
+        frontend.target = Some(name);
+    }
+
+    /// A free name on a bus: the one with this number, or the next.
+    fn free(&mut self, bus: TargetBus, number: Option<usize>) -> String {
+        let name = |number: usize| match bus {
+            TargetBus::Nvme => format!("nvme{number}n1"),
+            TargetBus::Virtio
+            | TargetBus::Scsi
+            | TargetBus::Sata
+            | TargetBus::Ide
+            | TargetBus::Usb
+            | TargetBus::Fdc
+            | TargetBus::Sd
+            | TargetBus::Xen
+            | TargetBus::Uml => format!("{}{}", bus.target_prefix(), letters(number)),
+        };
+        let meant = number.map(name).filter(|name| !self.taken.contains(name));
+        meant.unwrap_or_else(|| {
+            let next = self.next.entry(bus.target_prefix()).or_default();
+            while self.taken.contains(&name(*next)) {
+                *next += 1;
+            }
+            name(*next)
+        })
+    }
+}
+
+/// The number that libvirt's names have for a disk with this id: its own, or that of its place.
+fn libvirt_number(bus: TargetBus, id: &str, address: Option<&Address>) -> Option<usize> {
+    const MOST: u32 = 20_000;
+    let rest = id.strip_prefix(bus.as_wire())?;
+    if let Some(number) = rest.strip_prefix("-disk") {
+        let number = number.parse::<u32>().ok().filter(|number| *number < MOST)?;
+        return usize::try_from(number).ok();
+    }
+    let Some(Address::Drive(place)) = address else {
+        return None;
+    };
+    let number = match bus {
+        TargetBus::Scsi => {
+            let unit = if place.target > 0 {
+                place.target
+            } else {
+                place.unit
+            };
+            // A place that no name stands for has no number.
+            (unit < 7).then_some(())?;
+            place.controller.checked_mul(7)? + unit
+        }
+        TargetBus::Sata => place.controller * 6 + place.unit,
+        TargetBus::Ide => place.controller * 4 + place.bus * 2 + place.unit,
+        TargetBus::Fdc => place.controller * 2 + place.unit,
+        TargetBus::Virtio
+        | TargetBus::Usb
+        | TargetBus::Nvme
+        | TargetBus::Sd
+        | TargetBus::Xen
+        | TargetBus::Uml => return None,
+    };
+    usize::try_from(number).ok()
+}
+
+/// True for a name that libvirt could have given a disk on this bus.
+fn is_target(bus: TargetBus, text: &str) -> bool {
+    let Some(rest) = text.strip_prefix(bus.target_prefix()) else {
+        return false;
+    };
+    match bus {
+        TargetBus::Nvme => rest.split_once('n').is_some_and(|(controller, namespace)| {
+            controller.parse::<u32>().is_ok() && namespace.parse::<u32>().is_ok()
+        }),
+        TargetBus::Virtio
+        | TargetBus::Scsi
+        | TargetBus::Sata
+        | TargetBus::Ide
+        | TargetBus::Usb
+        | TargetBus::Fdc
+        | TargetBus::Sd
+        | TargetBus::Xen
+        | TargetBus::Uml => target_number(text).is_some(),
+    }
+}
+
+/// True for an id that libvirt makes of a disk's place.
+fn is_libvirt_alias(id: &str) -> bool {
+    let Some(rest) = TargetBus::WORDS.iter().find_map(|bus| id.strip_prefix(bus)) else {
+        return false;
+    };
+    let rest = rest.strip_prefix("-disk").unwrap_or(rest);
+    !rest.is_empty()
+        && rest
+            .split('-')
+            .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// `a` to `z`, then `aa` and on.
+fn letters(number: usize) -> String {
+    let mut letters = Vec::new();
+    let mut rest = number + 1;
+    while rest > 0 {
+        let digit = (rest - 1) % 26;
+        letters.push(b'a' + u8::try_from(digit).unwrap_or_default());
+        rest = (rest - 1) / 26;
+    }
+    letters.reverse();
+    letters.into_iter().map(char::from).collect()
+}

@@ -1,0 +1,88 @@
+//! The first phase of writing: the guest, the machine it gets, and whom it is written for.
+
+use vmdisk_facts::{Capability, Target};
+use vmdisk_model::{Domain, FieldPath};
+
+use crate::board::Machine;
+use crate::boot::boot_indexes;
+use crate::options::{Medium, Options, Style};
+use crate::problem::WriteProblem;
+
+/// A guest that is to be written, and what is known of it before anything is.
+pub(crate) struct Guest<'a> {
+    domain: &'a Domain,
+    target: &'a Target,
+    style: Style,
+    medium: Medium,
+    machine: Machine,
+    /// The place of each disk in the boot order.
+    boot_indexes: Vec<Option<u32>>,
+}
+
+impl<'a> Guest<'a> {
+    pub(crate) fn new(domain: &'a Domain, options: &'a Options, medium: Medium) -> Self {
+        let Options { target, style } = options;
+        Guest {
+            domain,
+            target,
+            style: *style,
+            medium,
+            machine: Machine::of(domain, target),
+            boot_indexes: boot_indexes(domain, *style),
+        }
+    }
+
+    pub(crate) const fn domain(&self) -> &'a Domain {
+        self.domain
+    }
+
+    pub(crate) const fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    pub(crate) const fn style(&self) -> Style {
+        self.style
+    }
+
+    pub(crate) const fn medium(&self) -> Medium {
+        self.medium
+    }
+
+    /// True if names and order are libvirt's.
+    pub(crate) const fn is_libvirt_style(&self) -> bool {
+        match self.style {
+            Style::Readable => false,
+            Style::Libvirt => true,
+        }
+    }
+
+    /// True unless the target is known to lack it: a recent QEMU is assumed.
+    pub(crate) fn can(&self, capability: Capability) -> bool {
+        !self.target.can(capability).is_no()
+    }
+
+    /// True if an option goes out in JSON, by the capability of the target to read it so.
+    pub(crate) fn takes_json(&self, capability: Capability) -> bool {
+        match self.medium {
+            Medium::CommandLine => self.can(capability),
+            Medium::ConfigFile => false,
+            Medium::Monitor => true,
+        }
+    }
+
+    /// The place of a disk in the boot order.
+    pub(crate) fn boot_index(&self, nth: usize) -> Option<u32> {
+        self.boot_indexes.get(nth).copied().flatten()
+    }
+
+    /// A note about a field, with the disk's name.
+    pub(crate) fn note(&self, at: FieldPath, message: String, help: Option<&str>) -> WriteProblem {
+        let disk = at.disk().and_then(|nth| self.domain.disks.get(nth));
+        WriteProblem {
+            at,
+            disk: disk.map(|disk| disk.name().to_owned()),
+            message,
+            help: help.map(str::to_owned),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The options of a command line by their names and by what they name: built once, and only read afterwards.
+
+use std::collections::HashMap;
+
+use vmdisk_source::Span;
+
+use crate::syntax::option::WrittenOption;
+use crate::syntax::properties::{Properties, View};
+
+/// A node of the block layer, and the option that it is written in.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeAt<'a> {
+    pub(crate) option: usize,
+    pub(crate) view: View<'a>,
+}
+
+impl<'a> NodeAt<'a> {
+    /// A node that has an option of its own.
+    pub(crate) const fn of(option: usize, properties: &'a Properties) -> Self {
+        NodeAt {
+            option,
+            view: View::whole(properties),
+        }
+    }
+}
+
+/// The options of a command line by their names and by what they name. Of two with one name the first counts.
+pub(crate) struct Index<'a> {
+    options: &'a [WrittenOption],
+    by_name: HashMap<&'a str, Vec<usize>>,
+    /// Nodes of `-blockdev` by name.
+    nodes: HashMap<&'a str, NodeAt<'a>>,
+    /// `-drive`, `-chardev` and `-object` by id.
+    drives: HashMap<&'a str, usize>,
+    chardevs: HashMap<&'a str, usize>,
+    objects: HashMap<&'a str, usize>,
+}
+
+impl<'a> Index<'a> {
+    pub(crate) fn new(options: &'a [WrittenOption]) -> Self {
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (nth, option) in options.iter().enumerate() {
+            by_name.entry(&option.name).or_default().push(nth);
+        }
+        let mut index = Index {
+            options,
+            by_name,
+            nodes: HashMap::new(),
+            drives: HashMap::new(),
+            chardevs: HashMap::new(),
+            objects: HashMap::new(),
+        };
+        index.nodes = index.by_key("blockdev", "node-name", NodeAt::of);
+        index.drives = index.by_key("drive", "id", |option, _| option);
+        index.chardevs = index.by_key("chardev", "id", |option, _| option);
+        index.objects = index.by_key("object", "id", |option, _| option);
+        index
+    }
+
+    fn by_key<T>(
+        &self,
+        name: &str,
+        key: &str,
+        entry: impl Fn(usize, &'a Properties) -> T,
+    ) -> HashMap<&'a str, T> {
+        let mut found = HashMap::new();
+        for (option, properties) in self.of_name(name) {
+            if let Some(key) = properties.peek(key) {
+                found
+                    .entry(key.value.as_str())
+                    .or_insert_with(|| entry(option, properties));
+            }
+        }
+        found
+    }
+
+    /// All options, in order.
+    pub(crate) const fn options(&self) -> &'a [WrittenOption] {
+        self.options
+    }
+
+    /// The values of an option that has parts.
+    pub(crate) fn properties(&self, option: usize) -> Option<&'a Properties> {
+        self.options[option].properties.as_ref()
+    }
+
+    /// The place of an option.
+    pub(crate) fn span(&self, option: usize) -> Span {
+        self.options[option].span
+    }
+
+    /// True if an option is written at all.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// The options of a name that have parts, with their numbers.
+    pub(crate) fn of_name(
+        &self,
+        name: &str,
+    ) -> impl DoubleEndedIterator<Item = (usize, &'a Properties)> + use<'_, 'a> {
+        let numbers = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        numbers
+            .iter()
+            .filter_map(|option| Some((*option, self.properties(*option)?)))
+    }
+
+    /// The options of the machine, which has two names.
+    pub(crate) fn machines(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (usize, &'a Properties)> + use<'_, 'a> {
+        self.of_name("machine").chain(self.of_name("M"))
+    }
+
+    /// The devices with their drivers, in order.
+    pub(crate) fn devices(
+        &self,
+    ) -> impl Iterator<Item = (usize, &'a str, &'a Properties)> + use<'_, 'a> {
+        self.of_name("device").filter_map(|(option, device)| {
+            Some((option, device.peek("driver")?.value.as_str(), device))
+        })
+    }
+
+    /// The objects of a type.
+    pub(crate) fn objects(
+        &self,
+        kind: &'static str,
+    ) -> impl Iterator<Item = (usize, &'a Properties)> + use<'_, 'a> {
+        self.of_name("object")
+            .filter(move |(_, object)| object.value("qom-type") == Some(kind))
+    }
+
+    /// A node of `-blockdev` by its name.
+    pub(crate) fn node(&self, name: &str) -> Option<&NodeAt<'a>> {
+        self.nodes.get(name)
+    }
+
+    /// A `-drive` by its id.
+    pub(crate) fn drive(&self, id: &str) -> Option<usize> {
+        self.drives.get(id).copied()
+    }
+
+    /// A `-chardev` by its id.
+    pub(crate) fn chardev(&self, id: &str) -> Option<usize> {
+        self.chardevs.get(id).copied()
+    }
+
+    /// An `-object` by its id.
+    pub(crate) fn object(&self, id: &str) -> Option<usize> {
+        self.objects.get(id).copied()
+    }
+
+    /// Every name that the drive of a device can have.
+    pub(crate) fn drive_names(&self) -> impl Iterator<Item = &'a str> {
+        self.nodes.keys().chain(self.drives.keys()).copied()
+    }
+
+    /// True for an option that is a `-drive` or one of its short forms, and not a `-blockdev`.
+    pub(crate) fn is_drive(&self, option: usize) -> bool {
+        self.options[option].name != "blockdev"
+    }
+}

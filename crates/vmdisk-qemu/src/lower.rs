@@ -1,0 +1,108 @@
+//! The third phase of reading: from options to the model, with notes of where everything is written.
+
+use vmdisk_model::{Domain, DomainField, FieldPath, Scope};
+use vmdisk_source::{Place, Problem, ProblemKind};
+
+use crate::board::Board;
+use crate::device::floppy::read_floppy_boot_order;
+use crate::device::read::DiskReader;
+use crate::device::read_controller::read_controllers;
+use crate::index::Index;
+use crate::machine_read::read_machine;
+use crate::notes::{Noted, Notes};
+use crate::object::read_iothread::{IoThreadIds, read_iothreads, read_main_loop};
+use crate::object::read_memory::read_memory_backing;
+use crate::object::read_throttle::FilterGroups;
+use crate::parse::{Parsed, READCONFIG};
+use crate::read_daemon::read_daemons;
+
+/// A command line as a model.
+pub(crate) struct Lowered<'a> {
+    domain: Domain,
+    board: Board,
+    notes: Notes<'a>,
+}
+
+impl<'a> Lowered<'a> {
+    /// Reads the options into a model.
+    pub(crate) fn new(parsed: &Parsed, index: &Index<'a>) -> Self {
+        let mut notes = Notes::new(index);
+        let top = FieldPath::Domain(DomainField::Domain);
+        for fault in parsed.faults() {
+            notes
+                .problem(
+                    ProblemKind::InvalidValue,
+                    top,
+                    fault.span,
+                    fault.message.clone(),
+                )
+                .help = Some(fault.help.clone());
+        }
+        let (mut domain, board) = read_machine(parsed.program(), index, &mut notes);
+        let mut ids = IoThreadIds::default();
+        let mut groups = FilterGroups::default();
+        domain.iothreads = read_iothreads(index, &mut ids, &mut notes);
+        domain.default_iothread = read_main_loop(index, &mut notes);
+        domain.memory_backing = read_memory_backing(index, &mut notes);
+        let (controllers, mut buses) = read_controllers(board, index, &mut ids, &mut notes);
+        domain.controllers = controllers;
+        domain.disks =
+            DiskReader::new(index, &mut buses, &mut groups, &mut ids, &mut notes).read_all();
+        read_daemons(parsed.daemons(), &mut domain, &mut notes);
+        read_floppy_boot_order(index, &mut domain.disks, &mut notes);
+        domain.throttle_groups = groups.read_all(index, &mut notes);
+        notes.keep_the_rest();
+        for (span, _) in parsed.missing_files() {
+            // The file may hold disks, and is not at hand.
+            notes.keep(FieldPath::Domain(DomainField::Devices), READCONFIG, *span);
+        }
+        let first = index.options().first();
+        let place = Place {
+            span: first.map_or(parsed.whole(), |first| first.span),
+            whole: parsed.whole(),
+            attributes_end: None,
+        };
+        notes.record_place(top, place);
+        if domain.scope == Scope::WholeGuest {
+            notes.record_place(FieldPath::Domain(DomainField::Devices), place);
+        }
+        Lowered {
+            domain,
+            board,
+            notes,
+        }
+    }
+
+    pub(crate) const fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    pub(crate) const fn board(&self) -> Board {
+        self.board
+    }
+
+    /// The problems that reading came across.
+    pub(crate) fn problems(&self) -> &[Problem<FieldPath>] {
+        self.notes.problems()
+    }
+
+    /// The field that an option was read for.
+    pub(crate) fn owner(&self, option: usize) -> Option<FieldPath> {
+        self.notes.owner(option)
+    }
+
+    /// True for an object that the model describes completely.
+    pub(crate) fn is_read_object(&self, option: usize) -> bool {
+        self.notes.is_read_object(option)
+    }
+
+    /// The option of a disk's topmost node.
+    pub(crate) fn top_node(&self, disk: usize) -> Option<usize> {
+        self.notes.slots().top.get(&disk).copied()
+    }
+
+    /// The model and the notes.
+    pub(crate) fn finish(self) -> (Domain, Noted) {
+        (self.domain, self.notes.finish())
+    }
+}

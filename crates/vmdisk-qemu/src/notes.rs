@@ -1,0 +1,321 @@
+//! What lowering notes beside the model: where fields are written, what is wrong, and which option belongs to what.
+
+use std::collections::{BTreeMap, HashSet};
+
+use vmdisk_model::{DiskField, FieldPath, Switch};
+use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
+
+use crate::document::KeptProperty;
+use crate::index::Index;
+use crate::limits::{MAX_NODES, Suggestions};
+use crate::slots::Slots;
+use crate::syntax::option::WrittenOption;
+use crate::syntax::properties::{Kind, Properties, Property};
+use crate::syntax::value::{is_open, number_of, switch_of};
+use crate::vocabulary;
+
+/// What lowering notes beside the model.
+pub(crate) struct Notes<'a> {
+    options: &'a [WrittenOption],
+    map: SourceMap<FieldPath>,
+    problems: Vec<Problem<FieldPath>>,
+    kept: Vec<KeptProperty>,
+    /// The field that each option belongs to, once that is known.
+    owners: BTreeMap<usize, FieldPath>,
+    /// Objects that the model describes completely.
+    read_objects: HashSet<usize>,
+    slots: Slots,
+    /// Nodes that may still be read.
+    nodes_left: usize,
+    suggestions: Suggestions,
+}
+
+/// The notes of a command line that is lowered.
+pub(crate) struct Noted {
+    pub(crate) map: SourceMap<FieldPath>,
+    pub(crate) problems: Vec<Problem<FieldPath>>,
+    pub(crate) kept: Vec<KeptProperty>,
+    pub(crate) slots: Slots,
+}
+
+impl<'a> Notes<'a> {
+    /// No notes yet.
+    pub(crate) fn new(index: &Index<'a>) -> Self {
+        Notes {
+            options: index.options(),
+            map: SourceMap::default(),
+            problems: Vec::new(),
+            kept: Vec::new(),
+            owners: BTreeMap::new(),
+            read_objects: HashSet::new(),
+            slots: Slots::default(),
+            nodes_left: MAX_NODES,
+            suggestions: Suggestions::default(),
+        }
+    }
+
+    /// Adds the notes of another command line that is read for the same guest; its options stay its own.
+    pub(crate) fn add(&mut self, other: Notes<'_>) {
+        for (at, place) in other.map.iter() {
+            self.map.record(at, *place);
+        }
+        self.problems.extend(other.problems);
+        self.kept.extend(other.kept);
+    }
+
+    /// Everything that is noted.
+    pub(crate) fn finish(self) -> Noted {
+        let mut slots = self.slots;
+        slots.fill(self.options);
+        Noted {
+            map: self.map,
+            problems: self.problems,
+            kept: self.kept,
+            slots,
+        }
+    }
+
+    /// The options of disks and controllers.
+    pub(crate) const fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// The options of disks and controllers, to add one.
+    pub(crate) const fn slots_mut(&mut self) -> &mut Slots {
+        &mut self.slots
+    }
+
+    /// The problems so far.
+    pub(crate) fn problems(&self) -> &[Problem<FieldPath>] {
+        &self.problems
+    }
+
+    /// Notes what an option belongs to.
+    pub(crate) fn own(&mut self, option: usize, at: FieldPath) {
+        self.owners.insert(option, at);
+    }
+
+    /// The field that an option belongs to.
+    pub(crate) fn owner(&self, option: usize) -> Option<FieldPath> {
+        self.owners.get(&option).copied()
+    }
+
+    /// Notes an object that the model describes completely.
+    pub(crate) fn read_object(&mut self, option: usize) {
+        self.read_objects.insert(option);
+    }
+
+    /// True for an object that the model describes completely.
+    pub(crate) fn is_read_object(&self, option: usize) -> bool {
+        self.read_objects.contains(&option)
+    }
+
+    /// The known word that an unknown one most likely stands for.
+    pub(crate) fn nearest<'w>(
+        &mut self,
+        word: &str,
+        known: impl IntoIterator<Item = &'w str>,
+    ) -> Option<&'w str> {
+        self.suggestions.nearest(word, known)
+    }
+
+    /// Counts a node that is read for a disk; false if there are too many to read on.
+    pub(crate) fn count_node(&mut self, nth: usize, option: usize) -> bool {
+        let Some(left) = self.nodes_left.checked_sub(1) else {
+            let at = FieldPath::Disk(nth, DiskField::Source);
+            let span = self.options[option].span;
+            let message = format!("all disks together have more than {MAX_NODES} nodes");
+            self.problem(ProblemKind::InvalidValue, at, span, message);
+            return false;
+        };
+        self.nodes_left = left;
+        true
+    }
+
+    /// Notes a problem.
+    pub(crate) fn problem(
+        &mut self,
+        kind: ProblemKind,
+        at: FieldPath,
+        span: Span,
+        message: impl Into<String>,
+    ) -> &mut Problem<FieldPath> {
+        self.problems.push(Problem {
+            kind,
+            at,
+            span,
+            message: message.into(),
+            help: None,
+            fix: Vec::new(),
+        });
+        let last = self.problems.len() - 1;
+        &mut self.problems[last]
+    }
+
+    /// Notes where a field is written.
+    pub(crate) fn record(&mut self, at: FieldPath, property: &Property) {
+        self.record_place(
+            at,
+            Place {
+                span: property.span,
+                whole: property.whole,
+                attributes_end: None,
+            },
+        );
+    }
+
+    /// Notes an option as the place of a field.
+    pub(crate) fn record_option(&mut self, at: FieldPath, option: usize) {
+        let span = self.options[option].span;
+        self.record_place(
+            at,
+            Place {
+                span,
+                whole: span,
+                attributes_end: None,
+            },
+        );
+    }
+
+    /// Notes the place of a field.
+    pub(crate) fn record_place(&mut self, at: FieldPath, place: Place) {
+        self.map.record(at, place);
+    }
+
+    /// The place of a field that is written itself.
+    pub(crate) fn place(&self, at: FieldPath) -> Option<&Place> {
+        self.map.place(at)
+    }
+
+    /// The place of a field, or of the nearest one around it.
+    pub(crate) fn span_around(&self, at: FieldPath) -> Span {
+        let place = self.map.resolve(at).map(|(_, place)| place.span);
+        place.unwrap_or_default()
+    }
+
+    /// Notes something of a disk or controller that the model does not have.
+    pub(crate) fn keep(&mut self, at: FieldPath, key: impl Into<String>, span: Span) {
+        self.kept.push(KeptProperty {
+            at,
+            key: key.into(),
+            span,
+        });
+    }
+
+    /// A value that is one of some words.
+    pub(crate) fn word<T>(
+        &mut self,
+        at: FieldPath,
+        property: &Property,
+        words: &[&str],
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        self.record(at, property);
+        let text = property.value.as_str();
+        if let Some(value) = read(text) {
+            return Some(value);
+        }
+        if !is_open(text) {
+            let near = self.suggestions.nearest(text, words.iter().copied());
+            let message = format!(
+                "invalid value `{text}` for `{}`, expected one of {}",
+                property.key,
+                words.join(", ")
+            );
+            let span = property.span;
+            let problem = self.problem(ProblemKind::InvalidValue, at, span, message);
+            if let Some(near) = near {
+                problem.help = Some(format!("did you mean `{near}`?"));
+                problem.fix = vec![Edit::replace(span, near)];
+            }
+        }
+        None
+    }
+
+    /// A switch; the word that JSON has for it depends on the property.
+    pub(crate) fn switch(&mut self, at: FieldPath, property: &Property) -> Option<Switch> {
+        self.word(at, property, &["on", "off"], switch_of)
+    }
+
+    /// A count.
+    pub(crate) fn number(&mut self, at: FieldPath, property: &Property) -> Option<u64> {
+        self.record(at, property);
+        let text = property.value.as_str();
+        let number = number_of(text);
+        let is_quoted = property.kind == Kind::Text;
+        if (number.is_none() || is_quoted) && !is_open(text) {
+            let message = if number.is_some() {
+                format!(
+                    "`{}` is a number between quotes, which QEMU refuses",
+                    property.key
+                )
+            } else {
+                format!(
+                    "invalid value `{text}` for `{}`, expected a number",
+                    property.key
+                )
+            };
+            self.problem(ProblemKind::InvalidValue, at, property.span, message);
+        }
+        number
+    }
+
+    /// A count of 32 bits.
+    pub(crate) fn number32(&mut self, at: FieldPath, property: &Property) -> Option<u32> {
+        let number = self.number(at, property)?;
+        let small = u32::try_from(number).ok();
+        if small.is_none() {
+            let message = format!("{number} is too large for `{}`", property.key);
+            self.problem(ProblemKind::InvalidValue, at, property.span, message);
+        }
+        small
+    }
+
+    /// Keeps every part of an option with an owner that the model does not have.
+    pub(crate) fn keep_the_rest(&mut self) {
+        let options: &'a [WrittenOption] = self.options;
+        for (option, at) in self.owners.clone() {
+            let option = &options[option];
+            if let Some(properties) = &option.properties {
+                self.keep_rest_of(&option.name, properties, at);
+            }
+        }
+    }
+
+    fn keep_rest_of(&mut self, name: &str, properties: &Properties, at: FieldPath) {
+        for (key, span) in &properties.twice {
+            let message = format!(
+                "`{key}` is written twice in one option: the last counts, and JSON is refused"
+            );
+            self.problem(ProblemKind::Duplicate, at, *span, message);
+        }
+        for property in properties.iter().filter(|property| !property.is_used.get()) {
+            // Of a key that is written twice the first is not taken.
+            let last = properties.peek(&property.key);
+            if last.is_some_and(|last| last.is_used.get()) {
+                continue;
+            }
+            if !vocabulary::knows(name, &property.key) {
+                self.refuse_key(name, property, at);
+            }
+            self.keep(at, property.key.clone(), property.span);
+        }
+    }
+
+    /// Notes a property that no version of QEMU has in this option.
+    fn refuse_key(&mut self, name: &str, property: &Property, at: FieldPath) {
+        let message = format!("`{}` is no property that QEMU knows here", property.key);
+        let near = self
+            .suggestions
+            .nearest(&property.key, vocabulary::words(name));
+        let span = property.key_span;
+        let problem = self.problem(ProblemKind::PropertyRefused, at, span, message);
+        problem.help = Some(match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "QEMU will not start with it; take it away".to_owned(),
+        });
+        if let Some(near) = near {
+            problem.fix = vec![Edit::replace(span, near)];
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Reads how the guest's memory is backed.
+
+use vmdisk_model::{DomainField, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource};
+
+use crate::index::Index;
+use crate::notes::Notes;
+use crate::syntax::properties::Property;
+use crate::syntax::value::{is_on, size_of};
+
+/// The object that holds all of the guest's memory; of several machine options the last one counts.
+pub(crate) fn memory_of_machine<'a>(index: &Index<'a>) -> Option<&'a Property> {
+    index
+        .machines()
+        .rev()
+        .find_map(|(_, machine)| machine.peek("memory-backend"))
+}
+
+/// Reads how the guest's memory is backed.
+pub(crate) fn read_memory_backing(index: &Index<'_>, notes: &mut Notes<'_>) -> MemoryBacking {
+    let mut backing = MemoryBacking::default();
+    if let Some(name) = memory_of_machine(index) {
+        if let Some(access) = read_memory_object(index, name, &mut backing, notes) {
+            backing.access = access;
+        }
+        return backing;
+    }
+    for (_, numa) in index.of_name("numa") {
+        if let Some(name) = numa.peek("memdev")
+            && let Some(access) = read_memory_object(index, name, &mut backing, notes)
+        {
+            backing.cell_access.push(access);
+        }
+    }
+    backing
+}
+
+/// Reads one memory object, and returns who may map it.
+fn read_memory_object(
+    index: &Index<'_>,
+    name: &Property,
+    backing: &mut MemoryBacking,
+    notes: &mut Notes<'_>,
+) -> Option<Option<MemoryAccess>> {
+    let option = index.object(name.value.as_str())?;
+    let properties = index.properties(option)?;
+    let at = FieldPath::Domain;
+    notes.record_option(at(DomainField::MemoryBacking), option);
+    let kind = properties.peek("qom-type")?;
+    let path = properties.value("mem-path");
+    let has_huge_pages = is_on(properties.peek("hugetlb"))
+        || path.is_some_and(|path| path.contains("hugepages") || path.contains("hugetlbfs"));
+    if has_huge_pages {
+        let size = properties.value("hugetlbsize");
+        let size = size.and_then(|size| size_of(size, 1));
+        let sizes = backing.huge_pages.get_or_insert_with(HugePages::default);
+        if let Some(size) = size.filter(|size| !sizes.page_sizes.contains(size)) {
+            sizes.page_sizes.push(size);
+        }
+    }
+    match kind.value.as_str() {
+        "memory-backend-memfd" => backing.source = Some(MemorySource::Memfd),
+        "memory-backend-file" if !has_huge_pages => backing.source = Some(MemorySource::File),
+        _ => {}
+    }
+    notes.record(at(DomainField::MemorySource), kind);
+    let share = properties.peek("share");
+    if let Some(share) = share {
+        notes.record(at(DomainField::MemoryAccess), share);
+    }
+    Some(share.map(|share| {
+        if is_on(Some(share)) {
+            MemoryAccess::Shared
+        } else {
+            MemoryAccess::Private
+        }
+    }))
+}

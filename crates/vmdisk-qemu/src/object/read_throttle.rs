@@ -1,0 +1,140 @@
+//! Reads throttle groups.
+
+use std::collections::{HashMap, HashSet};
+
+use vmdisk_model::{DiskField, FieldPath, Iotune, LimitField};
+use vmdisk_source::ProblemKind;
+
+use crate::index::Index;
+use crate::notes::Notes;
+use crate::syntax::properties::{Properties, Property};
+use crate::syntax::value::number_of;
+
+/// The names of the throttle groups that disks have as filters.
+#[derive(Default)]
+pub(crate) struct FilterGroups<'a> {
+    /// By the id of the object.
+    names: HashMap<&'a str, String>,
+    taken: HashSet<String>,
+}
+
+impl<'a> FilterGroups<'a> {
+    /// The name of a group: its id, without what libvirt and our writer put in front.
+    fn name(&mut self, id: &'a str) -> String {
+        if let Some(name) = self.names.get(id) {
+            return name.clone();
+        }
+        let short = ["limits-", "throttle-"]
+            .iter()
+            .find_map(|start| id.strip_prefix(start))
+            .filter(|short| !short.is_empty())
+            .unwrap_or(id);
+        let is_taken = self.taken.contains(short);
+        let name = if is_taken { id } else { short }.to_owned();
+        self.taken.insert(name.clone());
+        self.names.insert(id, name.clone());
+        name
+    }
+
+    /// The name of the guest's group that a filter of a disk names by its object.
+    pub(crate) fn of_filter(
+        &mut self,
+        nth: usize,
+        id: &'a Property,
+        index: &Index<'_>,
+        notes: &mut Notes<'_>,
+    ) -> String {
+        let word = id.value.as_str();
+        if index.object(word).is_none() {
+            report_missing(
+                word,
+                id,
+                FieldPath::Disk(nth, DiskField::ThrottleFilters),
+                notes,
+            );
+        }
+        self.name(word)
+    }
+
+    /// Reads the guest's own throttle groups: those that disks name as filters, and those that no disk
+    /// names.
+    pub(crate) fn read_all(&mut self, index: &Index<'a>, notes: &mut Notes<'_>) -> Vec<Iotune> {
+        let mut groups = Vec::new();
+        for (option, properties) in index.objects("throttle-group") {
+            let Some(id) = properties.peek("id") else {
+                continue;
+            };
+            if notes.owner(option).is_some() {
+                // The limits of one disk, or of several that have them as their own.
+                continue;
+            }
+            let name = self.name(id.value.as_str());
+            let at = |field| FieldPath::ThrottleGroup(groups.len(), field);
+            notes.own(option, at(LimitField::Limits));
+            notes.record_option(at(LimitField::Limits), option);
+            notes.record(at(LimitField::Group), id);
+            let limits = limits_of(properties);
+            groups.push(Iotune {
+                group: Some(name),
+                ..limits.unwrap_or_default()
+            });
+        }
+        groups
+    }
+}
+
+/// Reads the limits of a disk from the group that its throttle node names.
+pub(crate) fn read_throttle_group(
+    nth: usize,
+    name: &Property,
+    index: &Index<'_>,
+    notes: &mut Notes<'_>,
+) -> Option<Iotune> {
+    let id = name.value.as_str();
+    let Some(option) = index.object(id) else {
+        report_missing(id, name, FieldPath::Disk(nth, DiskField::Iotune), notes);
+        return None;
+    };
+    let properties = index.properties(option)?;
+    if notes.owner(option).is_none() {
+        notes.own(option, FieldPath::Disk(nth, DiskField::Iotune));
+    }
+    let iotune = limits_of(properties);
+    // The name that the writer makes of a disk's own limits is no group of several.
+    let group = (!id.starts_with("throttle-")).then(|| {
+        let name = id.strip_prefix("group-").unwrap_or(id);
+        name.to_owned()
+    });
+    Some(Iotune {
+        group,
+        ..iotune.unwrap_or_default()
+    })
+}
+
+fn report_missing(id: &str, written: &Property, at: FieldPath, notes: &mut Notes<'_>) {
+    let message = format!("no throttle group is called `{id}`");
+    notes
+        .problem(ProblemKind::MissingValue, at, written.span, message)
+        .help = Some("write its -object throttle-group".to_owned());
+}
+
+/// The limits that a throttle group's object has.
+fn limits_of(properties: &Properties) -> Option<Iotune> {
+    properties.get("qom-type");
+    properties.get("id");
+    iotune_of(|limit| {
+        properties
+            .get(&format!("limits.{limit}"))
+            .or_else(|| properties.get(&format!("x-{limit}")))
+    })
+}
+
+/// The limits of a throttle group, by QEMU's names; `None` if there are none.
+pub(crate) fn iotune_of<'p>(get: impl Fn(&str) -> Option<&'p Property>) -> Option<Iotune> {
+    let mut iotune = Iotune::default();
+    for (field, limit) in iotune.limits_mut() {
+        let property = vmdisk_fields::limit(field).and_then(|row| get(row.qemu));
+        *limit = property.and_then(|property| number_of(property.value.as_str()));
+    }
+    (iotune != Iotune::default()).then_some(iotune)
+}

@@ -1,0 +1,118 @@
+//! The first phase of reading: from text to options with their values taken apart.
+
+use vmdisk_source::Span;
+
+use crate::config_file;
+use crate::failure::ReadFailure;
+use crate::monitor;
+use crate::syntax::form::{Form, words};
+use crate::syntax::option::{Fault, OptionList, WrittenOption, options};
+
+/// The option that names a file with further options.
+pub(crate) const READCONFIG: &str = "readconfig";
+
+/// The options of a command line and of the files that it names, in order.
+pub(crate) struct Parsed {
+    form: Form,
+    /// Where the command line stands.
+    whole: Span,
+    program: Option<String>,
+    options: Vec<WrittenOption>,
+    faults: Vec<Fault>,
+    /// Options of daemons that are started beside the guest.
+    daemons: Vec<Vec<WrittenOption>>,
+    /// Places and names of the files that are not at hand.
+    missing_files: Vec<(Span, Option<String>)>,
+}
+
+impl Parsed {
+    /// Takes a command line apart; `text` and `files` are those of [`read_with`](crate::read_with).
+    pub(crate) fn new(
+        text: &str,
+        command_line: usize,
+        files: &[Span],
+    ) -> Result<Self, ReadFailure> {
+        let main = text.get(..command_line).unwrap_or(text);
+        let words = words(main)?;
+        let (own, faults) = match words.form {
+            Form::ConfigFile => config_file::read::options(text, Span::new(0, main.len()))?,
+            Form::MonitorScript => monitor::read::options(main)?,
+            Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
+                options(&words.arguments, main)?
+            }
+        };
+        let mut daemons = Vec::new();
+        for arguments in &words.daemons {
+            daemons.push(options(arguments, text)?.0);
+        }
+        let mut parsed = Parsed {
+            form: words.form,
+            whole: Span::new(0, main.trim_end().len()),
+            program: words.program.map(|program| program.as_str().to_owned()),
+            options: Vec::new(),
+            faults,
+            daemons,
+            missing_files: Vec::new(),
+        };
+        parsed.add_with_files(own, text, files)?;
+        Ok(parsed)
+    }
+
+    /// Adds options, and those of each file after the option that names it.
+    fn add_with_files(
+        &mut self,
+        options: Vec<WrittenOption>,
+        text: &str,
+        files: &[Span],
+    ) -> Result<(), ReadFailure> {
+        let mut all = OptionList::default();
+        let mut files = files.iter();
+        for option in options {
+            let named = (option.name == READCONFIG).then(|| (option.span, option.text.clone()));
+            all.push(option)?;
+            let Some((span, name)) = named else { continue };
+            match name.as_ref().and_then(|_| files.next()) {
+                Some(file) => {
+                    let (more, faults) = config_file::read::options(text, *file)?;
+                    for option in more {
+                        all.push(option)?;
+                    }
+                    self.faults.extend(faults);
+                }
+                None => self.missing_files.push((span, name)),
+            }
+        }
+        self.options = all.into_options();
+        Ok(())
+    }
+
+    pub(crate) const fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The place of the command line.
+    pub(crate) const fn whole(&self) -> Span {
+        self.whole
+    }
+
+    pub(crate) fn program(&self) -> Option<&str> {
+        self.program.as_deref()
+    }
+
+    pub(crate) fn options(&self) -> &[WrittenOption] {
+        &self.options
+    }
+
+    /// What could not be taken apart.
+    pub(crate) fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    pub(crate) fn daemons(&self) -> &[Vec<WrittenOption>] {
+        &self.daemons
+    }
+
+    pub(crate) fn missing_files(&self) -> &[(Span, Option<String>)] {
+        &self.missing_files
+    }
+}

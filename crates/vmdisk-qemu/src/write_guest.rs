@@ -1,0 +1,130 @@
+//! Writes the options of a guest: what it needs as a whole, then its disks in order.
+
+use vmdisk_model::{BootDevice, Disk, Domain, DomainField, FieldPath, Scope, TargetBus};
+
+use crate::device::{ControllerIds, DiskDevice};
+use crate::guest::Guest;
+use crate::names::{NodeNames, image_count, libvirt_numbers, libvirt_order, stems};
+use crate::options::{Medium, Options, Style};
+use crate::placement::Plan;
+use crate::writer::{Writer, Written};
+
+/// Writes the options of a guest as they go into a medium, without the daemons that it needs; and names its program.
+pub(crate) fn write_guest(
+    domain: &Domain,
+    options: &Options,
+    medium: Medium,
+) -> (Option<&'static str>, Written) {
+    let guest = Guest::new(domain, options, medium);
+    let plan = Plan::new(&guest);
+    let mut writer = Writer::new(&guest);
+    let program = write_options(&plan, &mut writer);
+    (program, writer.finish())
+}
+
+fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
+    let Domain {
+        scope,
+        // Written with the machine.
+        name: _,
+        uuid: _,
+        domain_type: _,
+        architecture: _,
+        machine: _,
+        vcpus: _,
+        memory: _,
+        memory_backing: _,
+        // Of disks read through `boot_index`.
+        boot_devices,
+        blkiotune,
+        // Written by `write_throttle_limits`.
+        throttle_groups: _,
+        // Written by `write_iothreads`.
+        default_iothread: _,
+        iothreads: _,
+        // Written by `write_controllers`.
+        controllers: _,
+        disks,
+        // Other people's devices.
+        scsi_host_devices: _,
+        tuned_iothreads: _, // the threads of the process, which QEMU hears nothing of
+    } = writer.domain();
+    let program = match scope {
+        Scope::WholeGuest => {
+            let memory = writer.write_memory();
+            let count = writer.written().arguments.len();
+            let program = writer.write_machine(memory);
+            // The machine names its memory, and reads better in front of it.
+            writer.move_to_end(count);
+            program
+        }
+        Scope::DisksOnly => None,
+    };
+    if blkiotune.is_some() {
+        writer.leave_out(
+            FieldPath::Domain(DomainField::Blkiotune),
+            "shares of the host's disks are the cgroup's, not QEMU's",
+        );
+    }
+    if boot_devices.contains(&BootDevice::Network) {
+        writer.leave_out(
+            FieldPath::Domain(DomainField::BootDevices),
+            "the network card that the firmware tries is not one of the disks",
+        );
+    }
+    writer.write_iothreads();
+    writer.write_throttle_limits();
+    writer.write_pci_buses();
+    writer.add_notes(&plan.problems, &plan.left_out);
+    let controllers = writer.write_controllers(plan);
+    write_disks(disks, plan, &controllers, writer);
+    program
+}
+
+fn write_disks<'a>(
+    disks: &'a [Disk],
+    plan: &Plan,
+    controllers: &ControllerIds,
+    writer: &mut Writer<'a>,
+) {
+    let stems = stems(disks);
+    let order = match writer.style() {
+        Style::Readable => (0..disks.len()).collect(),
+        Style::Libvirt => libvirt_order(disks),
+    };
+    let numbers = libvirt_numbers(disks, &order);
+    for nth in order {
+        let disk = &disks[nth];
+        let stem = &stems[nth];
+        if writer.is_plugged_in_later(nth, disk) {
+            continue;
+        }
+        if disk.frontend.effective_bus() == TargetBus::Sd {
+            writer.write_sd_card(nth, disk);
+            continue;
+        }
+        let problems = writer.written().problems.len();
+        let names = match writer.style() {
+            Style::Readable => NodeNames::Readable { stem },
+            Style::Libvirt => NodeNames::Libvirt {
+                stem,
+                first: numbers[nth],
+                images: image_count(&disk.backend.source),
+            },
+        };
+        let node = writer.write_backend(nth, disk, stem, names);
+        if writer.written().problems.len() > problems && node.is_none() {
+            // The device would only be refused a second time for lack of its node.
+            continue;
+        }
+        writer.write_disk_device(&DiskDevice {
+            nth,
+            disk,
+            stem,
+            node,
+            place: plan.places[nth],
+            plan,
+            controllers,
+        });
+    }
+}
