@@ -180,6 +180,27 @@ fn no_string_of_a_facts_file_begins_a_line_of_output() {
     }
 }
 
+#[test]
+fn no_string_of_a_benchmark_begins_a_line_of_its_report() {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/measurements");
+    let result = std::fs::read_to_string(format!("{fixtures}/file-systems.json")).unwrap();
+    let all = poisoned_one_by_one(&serde_json::from_str(&result).unwrap());
+    assert!(all.len() > 100, "{}", all.len());
+    let place = Place::with(&[]);
+    let mut reported = 0;
+    for bad in all.iter().step_by(all.len().div_ceil(40)) {
+        let text = bad.to_string();
+        place.write("bad.json", text.as_bytes());
+        for format in ["text", "markdown"] {
+            let run = place.run(&["bench", "report", "bad.json", "--format", format]);
+            reported += usize::from(run.code == 0);
+            assert_harmless(&run, format);
+        }
+    }
+    // Words of which there are few are refused.
+    assert!(reported > 30, "{reported}");
+}
+
 fn vmdisk_facts_file() -> String {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/facts");
     std::fs::read_to_string(format!("{fixtures}/btrfs-checksums-6.1.json")).unwrap()
