@@ -243,7 +243,7 @@ fn machine_types(list: &Value) -> Vec<String> {
 fn types(list: &Value) -> BTreeMap<String, String> {
     let named = list.as_array().into_iter().flatten();
     named
-        .filter_map(|one| Some((one["name"].as_str()?, one["type"].as_str()?)))
+        .filter_map(|one| Some((one["name"].as_str()?, one["type"].as_str().unwrap_or("any"))))
         // What a device consists of, and what every object has, is nothing to write.
         .filter(|(name, kind)| *name != "type" && !kind.starts_with("child<"))
         .map(|(name, kind)| (name.to_owned(), kind.to_owned()))

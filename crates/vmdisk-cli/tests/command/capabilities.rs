@@ -160,7 +160,7 @@ fn what_is_no_qemu_is_refused_with_a_reason() {
     let place = Place::with(&[
         (
             "later.json",
-            &RECORDED.replacen("\"schema_version\": 1", "\"schema_version\": 9", 1),
+            &RECORDED.replacen("\"schema_version\": 2", "\"schema_version\": 9", 1),
         ),
         ("other.json", "{\"qemu\": 7}"),
         ("empty", ""),
@@ -168,7 +168,7 @@ fn what_is_no_qemu_is_refused_with_a_reason() {
     for (path, reason) in [
         (
             "later.json",
-            "recorded in version 9 of the format; this vmdisk reads version 1",
+            "recorded in version 9 of the format; this vmdisk reads version 2",
         ),
         ("other.json", "not what a QEMU was recorded as"),
         ("empty", "does not start"),
