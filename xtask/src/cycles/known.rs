@@ -9,7 +9,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
     &[
         "vmdisk-bench-runner/src/engines.rs",
         "vmdisk-bench-runner/src/engines/host_fio.rs",
-        "vmdisk-bench-runner/src/engines/qemu_img_bench.rs",
         "vmdisk-bench-runner/src/engines/storage_daemon.rs",
     ],
     &[
@@ -26,12 +25,23 @@ pub(super) const KNOWN: &[&[&str]] = &[
     ],
     &[
         "vmdisk-bench-runner/src/journal.rs",
+        "vmdisk-bench-runner/src/method/estimate.rs",
         "vmdisk-bench-runner/src/method/run.rs",
         "vmdisk-bench-runner/src/method/values.rs",
     ],
     &[
+        "vmdisk-bench-runner/src/report/answer.rs",
         "vmdisk-bench-runner/src/report/remarks.rs",
         "vmdisk-bench-runner/src/report/result.rs",
+        "vmdisk-bench-runner/src/report/table.rs",
+    ],
+    &[
+        "vmdisk-bench-runner/src/report/compare.rs",
+        "vmdisk-bench-runner/src/report/compare/differences.rs",
+    ],
+    &[
+        "vmdisk-bench-runner/src/report/html.rs",
+        "vmdisk-bench-runner/src/report/html/group.rs",
     ],
     &[
         "vmdisk-collect/src/chains.rs",
