@@ -179,7 +179,7 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
         // Where the program is missing there is nothing to measure, which is refused too.
         let is_missing = run
             .stderr
-            .contains("nothing of formats can be measured here");
+            .contains("no configuration can be measured here");
         assert!(
             run.stderr.contains(why) || (is_missing && !has_programs()),
             "{}",
