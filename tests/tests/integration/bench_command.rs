@@ -177,9 +177,7 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
         let run = bench(place.path(), "out", &more);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
         // Where the program is missing there is nothing to measure, which is refused too.
-        let is_missing = run
-            .stderr
-            .contains("no configuration can be measured here");
+        let is_missing = run.stderr.contains("no configuration can be measured here");
         assert!(
             run.stderr.contains(why) || (is_missing && !has_programs()),
             "{}",
