@@ -1,4 +1,4 @@
-//! What tests of several crates need of the host that they run on: its programs, and loop devices.
+//! Host resources for tests of several crates: programs and loop devices.
 
 mod loop_device;
 
@@ -7,10 +7,10 @@ use std::process::Command;
 
 pub use loop_device::LoopDevice;
 
-/// Runs a program and gives what it printed.
+/// Runs a program and returns its output.
 ///
 /// # Errors
-/// If it cannot be started or fails: its name, its arguments and what it said.
+/// If it cannot be started or fails: its name, its arguments and its message.
 pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program)
         .args(arguments)
@@ -36,8 +36,8 @@ pub fn installed(program: &str) -> Result<(), String> {
     run(program, &["--version"]).map(drop)
 }
 
-/// Checks that libvirt's QEMU driver starts without a daemon, in a root of its own. It changes owners there, so that it
-/// needs root.
+/// Checks that libvirt's QEMU driver starts without a daemon, in a private root. It changes owners there, so it
+/// needs root privileges.
 ///
 /// # Errors
 /// If virsh or QEMU is missing, or the driver does not start.
@@ -51,11 +51,11 @@ pub fn libvirt_driver(root: &Path) -> Result<(), String> {
     })
 }
 
-/// Gives up on a test that cannot run here, with a line that says why.
+/// Skips a test that cannot run here, with a line that gives the reason.
 ///
 /// # Panics
-/// If `VMDISK_REAL=require` says that every test has to run.
-#[expect(clippy::print_stderr, reason = "a test that did not run says so")]
+/// If `VMDISK_REAL=require` is set, which requires every test to run.
+#[expect(clippy::print_stderr, reason = "a skipped test must be visible")]
 pub fn needed<T>(made: Result<T, String>) -> Option<T> {
     match made {
         Ok(value) => Some(value),

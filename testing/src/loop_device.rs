@@ -4,22 +4,22 @@ use std::path::Path;
 
 use crate::run;
 
-/// A loop device over a file of zeroes, detached when this goes.
+/// A loop device over a file of zeroes, detached on drop.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: String,
 }
 
 impl LoopDevice {
-    /// Makes the file, which must not exist, and a device over it, with options of losetup(8).
+    /// Creates the file, which must not exist, and a device over it, with options of losetup(8).
     ///
     /// # Errors
-    /// If the file or the device cannot be made, as where this process is not root.
+    /// If the file or the device cannot be created, for example without root privileges.
     pub fn new(file: &Path, bytes: u64, options: &[&str]) -> Result<Self, String> {
         std::fs::File::create_new(file)
             .and_then(|made| made.set_len(bytes))
             .map_err(|error| format!("{}: {error}", file.display()))?;
-        let name = file.to_str().ok_or("the file's name is no text")?;
+        let name = file.to_str().ok_or("the file name is not valid UTF-8")?;
         let made = run(
             "losetup",
             &[&["--find", "--show"], options, &[name]].concat(),
@@ -27,7 +27,7 @@ impl LoopDevice {
         Ok(Self { path: made })
     }
 
-    /// Its name, such as `/dev/loop0`.
+    /// Returns its name, such as `/dev/loop0`.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -35,7 +35,7 @@ impl LoopDevice {
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        // Who still uses it keeps it until then.
+        // The kernel detaches the device after its last user closes it.
         let _ = run("losetup", &["--detach", &self.path]);
     }
 }

@@ -26,6 +26,8 @@ mod corpus_refused;
 mod fleet;
 #[path = "integration/generated_is_accepted.rs"]
 mod generated_is_accepted;
+#[path = "integration/generated_matrix.rs"]
+mod generated_matrix;
 #[path = "integration/hostlab.rs"]
 mod hostlab;
 #[path = "integration/mistakes.rs"]

@@ -1,4 +1,4 @@
-//! Files that are made from the code: `docs/rules/`, `docs/schema/`, `docs/direct-io.md`, and the table of QEMU's
+//! Generated files: `docs/rules/`, `docs/schema/`, `docs/direct-io.md`, and the table of QEMU's
 //! properties from the recordings.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use vmdisk::rules::{Example, Group, RULES, Rule};
 
 use crate::{direct_io, repository};
 
-/// Writes every generated file, or fails if one differs from what would be written.
+/// Writes every generated file, or fails if one is out of date.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
     let files = generate()?;
     let mut stale = Vec::new();
@@ -23,7 +23,7 @@ pub(crate) fn run(check: bool) -> anyhow::Result<()> {
         }
         stale.push(path.display().to_string());
         if !check {
-            std::fs::create_dir_all(full.parent().context("every page lies in a folder")?)?;
+            std::fs::create_dir_all(full.parent().context("every page is in a folder")?)?;
             std::fs::write(&full, text).with_context(|| full.display().to_string())?;
         }
     }
@@ -34,7 +34,7 @@ pub(crate) fn run(check: bool) -> anyhow::Result<()> {
         {
             let path = PathBuf::from(folder).join(entry?.file_name());
             if !files.contains_key(&path) {
-                stale.push(format!("{} (nothing makes it any more)", path.display()));
+                stale.push(format!("{} (no longer generated)", path.display()));
                 if !check {
                     std::fs::remove_file(repository().join(&path))?;
                 }
@@ -47,11 +47,7 @@ pub(crate) fn run(check: bool) -> anyhow::Result<()> {
             stale.join("\n")
         );
     }
-    println!(
-        "{} generated files, {} were out of date",
-        files.len(),
-        stale.len()
-    );
+    println!("{} generated files, {} updated", files.len(), stale.len());
     Ok(())
 }
 
@@ -75,6 +71,7 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
         "capabilities",
         "capabilities-diff",
         "facts",
+        "explain",
         "facts-diff",
         "image",
         "recording",
@@ -87,7 +84,7 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
     Ok(files)
 }
 
-/// The table of properties and members of QEMU's releases, from the recordings.
+/// Returns the table of properties and members of QEMU's releases, from the recordings.
 fn members() -> anyhow::Result<String> {
     let mut recordings = Vec::new();
     for entry in std::fs::read_dir(repository().join("fixtures/capabilities"))? {
@@ -101,7 +98,7 @@ fn members() -> anyhow::Result<String> {
     Ok(MemberTable::reduce(&recordings).to_text())
 }
 
-/// Runs the command in this process and returns what it prints to standard output.
+/// Runs the command in this process and returns its standard output.
 pub(crate) fn vmdisk(arguments: &[&str], stdin: &str) -> anyhow::Result<String> {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut io = vmdisk_cli::Io {
@@ -119,7 +116,7 @@ pub(crate) fn vmdisk(arguments: &[&str], stdin: &str) -> anyhow::Result<String> 
     Ok(String::from_utf8(stdout)?)
 }
 
-/// A rule's page, with what is printed for it under each reported example.
+/// Returns a rule's page, with the output for each reported example.
 fn page(rule: &Rule) -> anyhow::Result<String> {
     let mut out =
         String::from("<!-- Made by `cargo xtask codegen` from the rule's source. -->\n\n");
@@ -129,6 +126,12 @@ fn page(rule: &Rule) -> anyhow::Result<String> {
         let fence = line.strip_prefix("```");
         if let (Some(info), None) = (fence, &current) {
             current = examples.next();
+            if current
+                .as_ref()
+                .is_some_and(|example| example.says("fixed"))
+            {
+                out.push_str("\nThe same after its fix:\n\n");
+            }
             let language = info.split(',').next().unwrap_or_default();
             let _ = writeln!(out, "```{language}");
             continue;
@@ -137,20 +140,17 @@ fn page(rule: &Rule) -> anyhow::Result<String> {
         out.push('\n');
         if fence.is_some()
             && let Some(example) = current.take()
+            && example.says("reported")
         {
-            if example.says("fixed") {
-                out.push_str("\nThis is the example above after its fix.\n");
-            } else if example.says("reported") {
-                let _ = write!(out, "\n```text\n{}```\n", finding(rule, &example)?);
-            }
+            let _ = write!(out, "\n```text\n{}```\n", finding(rule, &example)?);
         }
     }
     Ok(out)
 }
 
-/// What is printed for an example, of this rule alone.
+/// Returns the output of this rule for an example.
 fn finding(rule: &Rule, example: &Example) -> anyhow::Result<String> {
-    // An example may be a command line of QEMU.
+    // An example may be a QEMU command line.
     let is_xml = example.text.trim_start().starts_with('<');
     let mut arguments: Vec<String> = [
         "lint",
@@ -185,15 +185,12 @@ fn finding(rule: &Rule, example: &Example) -> anyhow::Result<String> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let text = vmdisk(&arguments, &example.text)?;
     if text.is_empty() {
-        bail!(
-            "{}: nothing is printed for an example that is reported",
-            rule.name
-        );
+        bail!("{}: no output for a reported example", rule.name);
     }
     Ok(text)
 }
 
-/// The list of all rules.
+/// Returns the list of all rules.
 fn table() -> String {
     let mut out = String::from(
         "<!-- Made by `cargo xtask codegen` from the rules' sources. -->\n\n# Rules\n\n`vmdisk explain RULE` shows the same pages.\n",

@@ -1,7 +1,7 @@
-//! File cycles: files of a crate that import each other, directly or in a longer circle.
+//! File cycles: files of a crate that import each other, directly or indirectly.
 //!
-//! A file that is part of a cycle cannot be read, tested or moved without the others. A value below both files unties
-//! most of them.
+//! A file in a cycle cannot be read, tested or moved without the others. Moving a shared type to a third file
+//! removes most cycles.
 
 mod graph;
 mod imports;
@@ -17,10 +17,10 @@ use graph::Graph;
 use known::KNOWN;
 use modules::Modules;
 
-/// A cycle: its files below `crates/`, and the names that each file takes from another one of them.
+/// Cycles: the files below `crates/`, and the names that each file takes from another.
 type Cycles = BTreeMap<Vec<String>, Vec<String>>;
 
-/// Prints the cycles, and fails at one that is not known or no longer there.
+/// Prints the cycles, and fails if one is unknown, or known but gone.
 pub(crate) fn run() -> anyhow::Result<()> {
     let crates = crate::repository().join("crates");
     let found = find(&crates)?;
@@ -31,11 +31,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
     if !faults.is_empty() {
         bail!("the list of known cycles and the crates differ");
     }
-    println!("no file cycles but {} that are known", KNOWN.len());
+    println!("no file cycles except {} known ones", KNOWN.len());
     Ok(())
 }
 
-/// What is wrong: cycles that no row names, and rows without a cycle.
+/// Returns the differences: unlisted cycles, and rows without a cycle.
 fn faults(found: &Cycles, known: &[&[&str]]) -> Vec<String> {
     let rows: Vec<Vec<String>> = known
         .iter()
@@ -48,11 +48,16 @@ fn faults(found: &Cycles, known: &[&[&str]]) -> Vec<String> {
     let gone = rows
         .iter()
         .filter(|row| !found.contains_key(*row))
-        .map(|row| format!("remove this row, its cycle is gone: {}", row.join(", ")));
+        .map(|row| {
+            format!(
+                "remove this row, because its cycle is gone: {}",
+                row.join(", ")
+            )
+        });
     new.chain(gone).collect()
 }
 
-/// The cycles of all crates in a folder.
+/// Returns the cycles of all crates in a directory.
 fn find(crates: &Path) -> anyhow::Result<Cycles> {
     let mut cycles = Cycles::new();
     for entry in std::fs::read_dir(crates).with_context(|| crates.display().to_string())? {
@@ -65,7 +70,7 @@ fn find(crates: &Path) -> anyhow::Result<Cycles> {
     Ok(cycles)
 }
 
-/// The file that names the modules of a crate.
+/// Returns the root file of a crate.
 fn root(sources: &Path) -> Option<PathBuf> {
     ["lib.rs", "main.rs"]
         .map(|name| sources.join(name))
@@ -97,7 +102,7 @@ fn cycles_of(modules: &Modules, crates: &Path) -> Cycles {
 mod tests {
     use super::*;
 
-    /// Writes a crate of these files, and finds its cycles.
+    /// Writes a crate with these files, and returns its cycles.
     fn cycles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -111,14 +116,14 @@ mod tests {
     const CYCLE: [&str; 2] = ["one/src/a.rs", "one/src/b.rs"];
 
     #[test]
-    fn the_crates_have_no_cycles_but_those_that_are_listed() {
+    fn the_crates_have_only_the_listed_cycles() {
         let found = find(&crate::repository().join("crates")).unwrap();
         let faults = faults(&found, KNOWN);
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 
     #[test]
-    fn crates_that_have_no_cycles_get_none() {
+    fn crates_without_cycles_stay_clean() {
         for clean in ["vmdisk-qemu/", "vmdisk-cli/"] {
             let files = KNOWN.iter().copied().flatten();
             assert_eq!(files.filter(|file| file.starts_with(clean)).count(), 0);
@@ -126,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_name_another_file_ties_the_files() {
+    fn every_kind_of_reference_is_a_dependency() {
         let root = ("lib.rs", "mod a;\nmod b;\n");
         let back = ("b.rs", "use super::a::One;\npub struct Two(One);\n");
         for text in [
@@ -144,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tie_that_is_only_a_tests_or_another_crates_is_none() {
+    fn references_in_tests_and_to_other_crates_are_not_dependencies() {
         let back = ("b.rs", "use crate::a::One;\n");
         for text in [
             "#[cfg(test)]\nmod tests { use crate::b::Two; }\n",
@@ -158,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_re_export_leads_to_the_file_that_defines_the_name() {
+    fn a_re_export_resolves_to_the_defining_file() {
         let root = ("lib.rs", "mod a;\nmod b;\npub use a::One;\npub use b::*;\n");
         let a = ("a.rs", "use crate::Two;\npub struct One;\n");
         let b = ("b.rs", "use crate::One;\npub struct Two;\n");
@@ -168,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_uses_what_its_child_defines_from_it_is_a_cycle() {
+    fn a_parent_that_uses_an_item_of_a_dependent_child_is_a_cycle() {
         let child = ("a/b.rs", "use super::One;\npub fn two(_: One) {}\n");
         let parent = "mod b;\npub struct One;\n";
         let files = |text: &str| {
@@ -182,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_its_cycle_and_a_cycle_without_a_row_are_faults() {
+    fn rows_without_a_cycle_and_cycles_without_a_row_are_faults() {
         let found = Cycles::from([(vec!["a".to_owned(), "b".to_owned()], Vec::new())]);
         assert_eq!(faults(&found, &[&["a", "b"]]), Vec::<String>::new());
         assert_eq!(faults(&found, &[]).len(), 1);

@@ -1,4 +1,4 @@
-//! The page on what O_DIRECT does where: made from the tables that decide, and from the trials these were held to.
+//! The page on O_DIRECT, generated from the tables behind the verdicts and from recorded trials.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use vmdisk::facts::btrfs_regime::{TABLE, VENDORS, Write};
 use vmdisk::facts::direct_io::trials::{Seen, TRIALS, Trial};
 use vmdisk::facts::{Fact, Facts, FsKind, HostIndex, Version};
 
-/// The page.
+/// Returns the page.
 pub(crate) fn page() -> anyhow::Result<String> {
     let mut out = String::from(
         "<!-- Made by `cargo xtask codegen` from crates/vmdisk-facts. -->\n\n\
-         # What O_DIRECT does where\n\n\
-         This is what [facts](facts.md) conclude where nothing better is known: neither a trial write on the host itself\n\
-         (`vmdisk facts --probe-dio`) nor an answer of `statx`. What is called *tried* was seen here, under the kernel that is named;\n\
-         everything else is *read* from the sources that are named.\n\n",
+         # O_DIRECT by filesystem and kernel\n\n\
+         These are the conclusions of [facts](facts.md) without better information: neither a trial write on the host itself\n\
+         (`vmdisk facts --probe-dio`) nor an answer of `statx`. Entries under *tried* were observed under the named kernel;\n\
+         all others are *read* from the named sources.\n\n",
     );
     filesystems(&mut out)?;
     btrfs(&mut out);
@@ -24,7 +24,7 @@ pub(crate) fn page() -> anyhow::Result<String> {
 
 fn filesystems(out: &mut String) -> anyhow::Result<()> {
     out.push_str(
-        "## Filesystems\n\nAs concluded for Linux 6.12.95, for a file of which nothing but the filesystem is known.\n\n\
+        "## Filesystems\n\nThe conclusions for Linux 6.12.95, if only the filesystem of a file is known.\n\n\
          | filesystem | O_DIRECT | tried under |\n|---|---|---|\n",
     );
     for kind in FsKind::NAMED {
@@ -38,7 +38,7 @@ fn filesystems(out: &mut String) -> anyhow::Result<()> {
              \"options\": {{\"data\": null}}}}], \"filesystems\": [{{\"id\": \"f1\", \"kind\": \"{name}\"}}], \
              \"files\": [{{\"path\": \"/i/a.img\", \"present\": true, \"mount\": \"m1\"}}]}}"
         );
-        let facts = Facts::parse(&text).context("facts of our own")?.facts;
+        let facts = Facts::parse(&text).context("generated facts")?.facts;
         let said = match HostIndex::new(&facts).direct_io("/i/a.img") {
             Fact::Known(direct) => direct.because,
             Fact::Unknown(unknown) => format!("unknown: {}", unknown.detail),
@@ -50,7 +50,7 @@ fn filesystems(out: &mut String) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The kernels under which a filesystem was tried, or that it was not.
+/// Returns the kernels under which a filesystem was tried, or `read only`.
 fn tried(filesystem: &str) -> String {
     let mut kernels: Vec<Version> = TRIALS
         .iter()
@@ -68,8 +68,8 @@ fn tried(filesystem: &str) -> String {
 
 fn btrfs(out: &mut String) {
     out.push_str(
-        "## btrfs, by kernel\n\nThe first three columns are what becomes of a write, for files with checksums, for NOCOW files where data\n\
-         is kept once, and for NOCOW files where it is kept several times.\n\n\
+        "## btrfs, by kernel\n\nThe first three columns are the result of a write: for files with checksums, for NOCOW files with one copy of the\n\
+        data, and for NOCOW files with several copies.\n\n\
          | Linux | checksums | NOCOW, one copy | NOCOW, several | tried under | source |\n|---|---|---|---|---|---|\n",
     );
     for row in TABLE {
@@ -103,7 +103,7 @@ fn btrfs(out: &mut String) {
             row.source
         );
     }
-    out.push_str("\nWhere vendors carry patches back without the version showing it, nothing is concluded:\n\n");
+    out.push_str("\nThere is no conclusion for kernels with backported patches that the version does not show:\n\n");
     for row in VENDORS {
         let _ = writeln!(
             out,
@@ -123,16 +123,16 @@ const fn word(write: Write) -> &'static str {
         Write::Direct => "direct",
         Write::Buffered => "page cache",
         Write::Bounced => "direct, copied first",
-        Write::NotVerified => "not known",
+        Write::NotVerified => "unknown",
     }
 }
 
 fn trials(out: &mut String) {
     out.push_str(
-        "## The trials\n\n`cargo xtask hostlab` boots Debian's kernels, writes 8 MiB with O_DIRECT in each place and counts the pages that went\n\
-         through the page cache. In some places the memory that is written from changes meanwhile, 300 times, and everything is\n\
-         read back: what cannot be read had a wrong checksum.\n\n\
-         | place | Linux | seen | unreadable after the race | by |\n|---|---|---|---|---|\n",
+        "## The trials\n\n`cargo xtask hostlab` boots Debian's kernels, writes 8 MiB with O_DIRECT in each place and counts the pages in the\n\
+        page cache. In some places the source memory changes during the write, 300 times, and the file is\n\
+        then read back: data with a wrong checksum is unreadable.\n\n\
+         | place | Linux | result | unreadable after the race | method |\n|---|---|---|---|---|\n",
     );
     for Trial {
         filesystem,

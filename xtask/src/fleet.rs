@@ -1,4 +1,4 @@
-//! Writes the generated domains to a folder.
+//! Writes the generated domains to a directory.
 
 use std::path::Path;
 

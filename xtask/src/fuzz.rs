@@ -1,4 +1,4 @@
-//! Runs the fuzz targets for a while, from the committed inputs on.
+//! Runs the fuzz targets for a limited time, starting from the committed inputs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,30 +6,30 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use vmdisk_tests::fuzz::{TARGETS, Target};
 
-/// What to run, and for how long.
+/// The targets and the duration
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Names of targets; all of them where none is named
+    /// Names of targets; by default all of them
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
     /// How long to run each, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u32,
-    /// Seed of the engine: the same seed makes up the same inputs first
+    /// Seed of the engine: the same seed generates the same first inputs
     #[arg(long, default_value_t = 1)]
     seed: u32,
-    /// Afterwards add to the committed inputs the smallest of those that reach something new, at most so many bytes each
+    /// Afterwards add the smallest inputs with new coverage to the committed ones, up to this size each
     #[arg(long, value_name = "BYTES")]
     keep: Option<u32>,
 }
 
-/// The longest input that is made up, in bytes.
-const LONGEST: u32 = 16 * 1024;
+/// Maximum size of generated inputs, in bytes.
+const MAX_INPUT_BYTES: u32 = 16 * 1024;
 
-/// An input that takes longer is a failure, in seconds.
-const SLOWEST: u32 = 10;
+/// Timeout for one input, in seconds.
+const TIMEOUT_SECONDS: u32 = 10;
 
-/// Runs them one behind the other.
+/// Runs the targets one after another.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let targets: Vec<&Target> = if arguments.targets.is_empty() {
         TARGETS.iter().collect()
@@ -39,7 +39,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             TARGETS
                 .iter()
                 .find(|target| target.name == name)
-                .with_context(|| format!("no target `{name}`; there are {}", names.join(", ")))
+                .with_context(|| {
+                    format!(
+                        "unknown target `{name}`; expected one of {}",
+                        names.join(", ")
+                    )
+                })
         };
         arguments
             .targets
@@ -64,14 +69,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     if !failed.is_empty() {
         bail!(
-            "failing inputs of {} are below fuzz/artifacts; mended, they belong into fixtures/fuzz",
+            "failing inputs of {} are in fuzz/artifacts; after the fix, add them to fixtures/fuzz",
             failed.join(", ")
         );
     }
     Ok(())
 }
 
-/// What is missing here, and how to get it.
+/// Returns a missing requirement, and how to install it.
 fn missing() -> Option<&'static str> {
     let runs = |arguments: &[&str]| {
         Command::new("cargo")
@@ -90,7 +95,7 @@ fn missing() -> Option<&'static str> {
     None
 }
 
-/// A folder below `fuzz/` for what is not committed.
+/// Returns a directory below `fuzz/` for uncommitted files.
 fn folder(kind: &str, target: &Target) -> anyhow::Result<PathBuf> {
     let folder = crate::repository()
         .join("fuzz")
@@ -104,22 +109,22 @@ fn committed(target: &Target) -> PathBuf {
     crate::repository().join("fixtures/fuzz").join(target.name)
 }
 
-/// Runs one target; false if an input failed. What is found new goes into `found`.
+/// Runs one target; returns false if an input failed. New inputs are stored in `found`.
 fn engine(target: &Target, found: &Path, arguments: &Arguments) -> anyhow::Result<bool> {
     let status = fuzz(target, &[found, &committed(target)])
         .arg(format!("-max_total_time={}", arguments.seconds))
         .arg(format!("-seed={}", arguments.seed))
-        .arg(format!("-max_len={LONGEST}"))
-        .arg(format!("-timeout={SLOWEST}"))
+        .arg(format!("-max_len={MAX_INPUT_BYTES}"))
+        .arg(format!("-timeout={TIMEOUT_SECONDS}"))
         .arg("-print_final_stats=1")
         .arg("-verbosity=0")
         .status()
-        .context("cargo fuzz could not be started")?;
+        .context("could not start cargo fuzz")?;
     Ok(status.success())
 }
 
-/// `cargo fuzz run` over folders, ready for the engine's own options. Our code is safe Rust, so that no sanitizer has
-/// anything to see, and without one it is several times as fast.
+/// Returns a `cargo fuzz run` command for some folders. Our code is safe Rust, so sanitizers would find nothing
+/// and only slow it down.
 fn fuzz(target: &Target, folders: &[&Path]) -> Command {
     let mut command = Command::new("cargo");
     command
@@ -137,17 +142,17 @@ fn fuzz(target: &Target, folders: &[&Path]) -> Command {
     command
 }
 
-/// Merges what was found into the committed inputs: the engine takes the small ones first, and only those that reach
-/// something that no committed one does.
+/// Merges new inputs into the committed ones: the engine adds the smallest inputs that reach
+/// new coverage.
 fn keep(target: &Target, found: &Path, most_bytes: u32) -> anyhow::Result<()> {
     let status = fuzz(target, &[&committed(target), found])
         .arg("-merge=1")
         .arg(format!("-max_len={most_bytes}"))
         .arg("-verbosity=0")
         .status()
-        .context("cargo fuzz could not be started")?;
+        .context("could not start cargo fuzz")?;
     if !status.success() {
-        bail!("{}: what was found could not be merged", target.name);
+        bail!("{}: could not merge the new inputs", target.name);
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! A host in a guest: `cargo xtask hostlab` boots Debian's kernels under QEMU without KVM, builds storage stacks for
-//! real, and holds the facts that `vmdisk` finds on each to those in `fixtures/facts-lab/`.
+//! A host in a guest: `cargo xtask hostlab` boots Debian's kernels under QEMU without KVM, builds real storage
+//! stacks, and compares the facts that `vmdisk` collects on each with `fixtures/facts-lab/`.
 //!
-//! Packages come from the system's own mirror and are unpacked under `target/hostlab`; nothing is installed, and no
-//! rights are needed.
+//! Packages come from the system's mirror and are unpacked under `target/hostlab`; nothing is installed, and no
+//! privileges are needed.
 
 mod boot;
 mod expected;
@@ -23,7 +23,7 @@ use packages::{Packages, Release};
 use stacks::{STACKS, Stack};
 use vmdisk_bench_runner::guest::Kernel;
 
-/// What to run.
+/// The parts to run
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Only this kernel; may be repeated
@@ -32,25 +32,25 @@ pub(crate) struct Arguments {
     /// Only this stack; may be repeated
     #[arg(long = "stack", value_name = "NAME")]
     stacks: Vec<String>,
-    /// Rounds of the presets that need root; with 6 and more their results show something, and are kept in
+    /// Rounds of the presets that need root; 6 or more give significant results, which are stored in
     /// target/hostlab/presets
     #[arg(long, value_name = "N", default_value_t = 1)]
     rounds: u32,
-    /// Print everything the guest says
+    /// Print all output of the guest
     #[arg(long)]
     verbose: bool,
 }
 
-/// The release the lab is made of, whatever newer Debian it runs on: its kernel is 6.1, its backports have 6.12.
+/// The Debian release of the lab, independent of the host's: its kernel is 6.1, its backports have 6.12.
 const RELEASE: Release = Release {
     name: "bookworm",
     suites: &["", "-updates", "-backports", "-security"],
 };
 
-/// The kernels, and the suite of the lab's release each is in.
+/// The kernels, with their suite in the lab's release.
 const KERNELS: &[(&str, &str)] = &[("6.1", ""), ("6.12", "-backports")];
 
-/// Where stacks get their programs from.
+/// The packages with programs for the stacks.
 const TOOLS: &[&str] = &[
     "bcache-tools",
     "btrfs-progs",
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for name in stacks {
         ensure!(
             STACKS.iter().any(|stack| stack.name == name),
-            "there is no stack {name}; there are: {}",
+            "unknown stack `{name}`; expected one of {}",
             STACKS
                 .iter()
                 .map(|stack| stack.name)
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let kernel = Kernel::find(&unpacked_kernel(&packages, version, suite)?)?;
         let archive = initramfs::archive(&debian, &kernel, &ours, &chosen, *rounds)?.bytes();
         let scratch = tempfile::tempdir_in(&folder)?;
-        // What was found under the other kernel is told all the same.
+        // A failure does not hide the findings under the other kernel.
         let outcome = match boot::boot(&kernel.image, &archive, scratch.path(), *rounds) {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -135,7 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             .iter()
             .filter_map(|line| line.strip_prefix("failed "));
         wrong.extend(
-            failed.map(|stack| format!("Linux {version}: {stack} was not built or not taken down")),
+            failed.map(|stack| format!("Linux {version}: {stack} was not built or not removed")),
         );
         expected::keep_recordings(version, &chosen, &outcome)?;
         wrong.extend(expected::compare(version, &chosen, &outcome)?);
@@ -148,7 +148,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     bail!("the lab found differences:\n{}", wrong.join("\n"))
 }
 
-/// Unpacks the kernel that guests of benchmarks boot, and says where it is.
+/// Unpacks the kernel for guests of benchmarks, and prints its path.
 pub(crate) fn kernel() -> anyhow::Result<()> {
     let (version, suite) = KERNELS[0];
     let folder = crate::repository().join("target/hostlab");
@@ -168,7 +168,7 @@ fn unpacked_kernel(packages: &Packages, version: &str, suite: &str) -> anyhow::R
     )
 }
 
-/// Builds the programs that run in the guest, without need of any library there.
+/// Builds the programs for the guest, statically linked.
 fn build(folder: &Path) -> anyhow::Result<Ours> {
     const TARGET: &str = "x86_64-unknown-linux-gnu";
     let output = folder.join("cargo");
@@ -188,8 +188,8 @@ fn build(folder: &Path) -> anyhow::Result<Ours> {
         .env("CARGO_PROFILE_DEV_STRIP", "symbols")
         .current_dir(crate::repository())
         .status()
-        .context("cargo cannot be started")?;
-    ensure!(status.success(), "the programs for the guest do not build");
+        .context("could not start cargo")?;
+    ensure!(status.success(), "the build of the guest's programs failed");
     let built = output.join(TARGET).join("debug");
     Ok(Ours {
         vmdisk: built.join("vmdisk-under-test"),

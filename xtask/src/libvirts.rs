@@ -1,7 +1,7 @@
-//! A newer libvirt beside the system's: `cargo xtask libvirts`.
+//! A newer libvirt in addition to the system's: `cargo xtask libvirts`.
 //!
-//! libvirt looks for its drivers, schemas and programs at fixed places, so that it needs a root of its own. Nothing is
-//! installed: the packages are unpacked, and a script enters the root in a mount namespace that ends with it.
+//! libvirt uses fixed paths for its drivers, schemas and programs, so it needs a private root. Nothing is
+//! installed: the packages are unpacked, and a script enters the root in a temporary mount namespace.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use anyhow::{Context, ensure};
 
 use crate::hostlab::packages::{Packages, Release, run as run_program};
 
-/// The release that has it, and the version it has.
+/// The Debian release with this version.
 const RELEASE: Release = Release {
     name: "trixie",
     suites: &[""],
@@ -28,11 +28,11 @@ const PACKAGES: [&str; 5] = [
     "bash",
 ];
 
-/// Fetches it, if it is not there yet.
+/// Downloads and unpacks libvirt, unless it is already there.
 pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     ensure!(
         std::env::consts::ARCH == "x86_64",
-        "the libvirt that is fetched is for x86_64, and this is {}",
+        "libvirt is only available for x86_64 here, not {}",
         std::env::consts::ARCH
     );
     let folder = match folder {
@@ -55,7 +55,7 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Unpacks the root, makes it one that programs start in, and writes the script.
+/// Unpacks the root, completes it so that programs start, and writes the script.
 fn fetch(programs: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(programs)?;
     let packages = Packages::ready(programs, RELEASE)?;
@@ -63,7 +63,7 @@ fn fetch(programs: &Path) -> anyhow::Result<()> {
     for name in ["dev", "proc", "tmp", "run", "etc"] {
         fs::create_dir_all(root.join(name))?;
     }
-    // Packages add users when they are installed, and these are only unpacked.
+    // Packages create users during installation, which does not take place.
     let users = [
         (
             "etc/passwd",
@@ -78,7 +78,7 @@ fn fetch(programs: &Path) -> anyhow::Result<()> {
         let mut file = fs::File::create(root.join(file))?;
         file.write_all(text.as_bytes())?;
     }
-    // Old and new places of programs and libraries are one, which a package does when it is set up.
+    // The old and new directories of programs and libraries are merged by a package's setup script.
     for name in ["bin", "sbin", "lib", "lib64"] {
         let old = root.join(name);
         if !old.exists() {
@@ -89,14 +89,14 @@ fn fetch(programs: &Path) -> anyhow::Result<()> {
     let below = root
         .strip_prefix(programs)?
         .to_str()
-        .context("the folder of packages has an odd name")?;
+        .context("the folder of packages has no UTF-8 name")?;
     let script = programs.join("virsh");
     fs::write(&script, wrapper(below))?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     Ok(())
 }
 
-/// A script that runs `virsh` in the root, with the folder `$VMDISK_ROOT` at the same place inside.
+/// Returns a script that runs `virsh` in the root, with the folder `$VMDISK_ROOT` mounted at the same path.
 fn wrapper(below: &str) -> String {
     format!(
         r#"#!/bin/sh
@@ -118,9 +118,9 @@ exec unshare --mount sh -c '
     )
 }
 
-/// What a `virsh` says that it is.
+/// Returns the version that a `virsh` reports.
 fn version(virsh: &Path) -> anyhow::Result<String> {
-    ensure!(virsh.is_file(), "{} is not there", virsh.display());
+    ensure!(virsh.is_file(), "{} does not exist", virsh.display());
     let said = run_program(Command::new(virsh).arg("--version"))?;
     Ok(said.trim().to_owned())
 }

@@ -1,5 +1,6 @@
 //! Chores of this repository: `cargo xtask --help`.
-#![allow(clippy::print_stdout, reason = "chores talk to whoever runs them")]
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+#![allow(clippy::print_stdout, reason = "chores print their results")]
 
 mod codegen;
 mod cycles;
@@ -8,6 +9,7 @@ mod fleet;
 mod fuzz;
 mod hostlab;
 mod libvirts;
+mod lines;
 mod qemus;
 mod race;
 
@@ -24,54 +26,59 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Writes the generated pages and schemas under docs/, or checks that they are up to date
+    /// Write the generated pages and schemas under docs/, or check that they are up to date
     Codegen {
-        /// Write nothing; fail if a file differs from what would be written
+        /// Write no files; fail if a file is out of date
         #[arg(long)]
         check: bool,
     },
-    /// Fails at files of a crate that import each other, except for the cycles that are listed as known
+    /// Fail if files of a crate import each other in a cycle that is not listed as known
     Cycles,
-    /// Writes realistic, seeded domain files, most clean, some with findings
+    /// Write realistic, seeded domain files, most of them without findings
     Domains {
-        /// Folder to write into; made if missing
+        /// Directory for the files; created if missing
         folder: PathBuf,
-        /// How many
+        /// Number of files
         #[arg(long, default_value_t = 1000)]
         count: u32,
         /// Seed: the same seed gives the same files
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// Makes the guest in which tests count flushes: a kernel and its first file system, in target/guest
+    /// Build the guest with which tests count flushes: a kernel and an initramfs, in target/guest
     Guest,
-    /// Runs the fuzz targets, each for a while, from the committed inputs on
+    /// Run the fuzz targets, each for a limited time, starting from the committed inputs
     Fuzz(fuzz::Arguments),
-    /// Unpacks Debian's cloud kernel, which the guests of benchmarks boot in tests, and prints where it is
+    /// Unpack Debian's cloud kernel for the guests of benchmarks in tests, and print its path
     Kernel,
-    /// Boots hosts in a guest, builds storage stacks for real, and holds the facts of each to what is written
+    /// Boot hosts in a guest, build real storage stacks, and compare the facts of each with the expected files
     Hostlab(hostlab::Arguments),
-    /// Fetches libvirt 11.3 with QEMU 10.0 from the system's own mirror and unpacks them beside the system (needs root)
+    /// Download libvirt 11.3 with QEMU 10.0 from the system's mirror and unpack them without installation (needs root)
     Libvirts {
-        /// Folder to unpack into [default: target/libvirts, where tests look for it]
+        /// Directory for the files [default: target/libvirts, which tests use]
         folder: Option<PathBuf>,
     },
-    /// Fetches QEMU 5.2, 7.2, 10.0 and 11.1 from the system's own mirror and unpacks them side by side, installing none
+    /// Count the lines of Rust code of each crate, without comments, blank lines and tests
+    Lines {
+        /// Root of the checkout to count [default: this one]
+        checkout: Option<PathBuf>,
+    },
+    /// Download QEMU 5.2, 7.2, 10.0 and 11.1 from the system's mirror and unpack them without installation
     Qemus {
-        /// Folder to unpack into [default: target/qemus, where tests look for them]
+        /// Directory for the files [default: target/qemus, which tests use]
         folder: Option<PathBuf>,
     },
-    /// Records the answers of the QEMUs that `cargo xtask qemus` unpacked, in fixtures/capabilities; codegen reduces them
+    /// Record the introspection of the QEMUs of `cargo xtask qemus` in fixtures/capabilities, for codegen
     Record {
-        /// Folder of the unpacked QEMUs [default: target/qemus]
+        /// Directory of the unpacked QEMUs [default: target/qemus]
         folder: Option<PathBuf>,
     },
-    /// Times `vmdisk lint -j1` beside `xmllint` on 1,000 generated domains, in one run
+    /// Compare the speed of `vmdisk lint -j1` with `xmllint` on 1,000 generated domains
     Race {
-        /// Rounds; each runs every command once, in turn
+        /// Number of rounds; each runs every command once
         #[arg(long, default_value_t = 15)]
         rounds: u32,
-        /// How many domain files
+        /// Number of domain files
         #[arg(long, default_value_t = 1000)]
         count: u32,
         /// Seed of the domain files
@@ -98,6 +105,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Kernel => hostlab::kernel(),
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Libvirts { folder } => libvirts::run(folder),
+        Chore::Lines { checkout } => lines::run(checkout),
         Chore::Qemus { folder } => qemus::run(folder),
         Chore::Record { folder } => qemus::record(folder),
         Chore::Race {
@@ -108,10 +116,10 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .parent()
-        .expect("the xtask package lies in the repository")
+        .expect("the xtask package is in the repository")
         .to_owned()
 }

@@ -1,7 +1,7 @@
-//! QEMUs of several releases side by side: `cargo xtask qemus`.
+//! Several releases of QEMU side by side: `cargo xtask qemus`.
 //!
-//! Each is unpacked with all the libraries it needs, and started by its own dynamic loader, so that it runs on any
-//! host, as any user, without a chroot.
+//! Each is unpacked with all its libraries and started by its own dynamic loader, so that it runs on any
+//! host, for any user, without a chroot.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow, ensure};
 
 use crate::hostlab::packages::{Packages, Release, run as run_program};
 
-/// A QEMU, and where it is to be had.
+/// The source of a QEMU.
 struct Source {
     version: &'static str,
     release: Release,
@@ -54,13 +54,13 @@ const SOURCES: [Source; 4] = [
     },
 ];
 
-/// The emulator itself.
+/// The emulator.
 const EMULATOR: &str = "qemu-system-x86_64";
 
-/// A driver that Debian packs apart, with those of other servers; by its place in the folder of a version.
+/// A driver in a separate Debian package, by its path in the directory of a version.
 const MODULE: &str = "apt/root/usr/lib/x86_64-linux-gnu/qemu/block-curl.so";
 
-/// Records what each unpacked QEMU says of itself.
+/// Records the introspection of each unpacked QEMU.
 pub(crate) fn record(folder: Option<PathBuf>) -> anyhow::Result<()> {
     let folder = folder.unwrap_or_else(|| crate::repository().join("target/qemus"));
     for source in &SOURCES {
@@ -77,11 +77,11 @@ pub(crate) fn record(folder: Option<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Fetches what is not there yet.
+/// Downloads and unpacks missing versions.
 pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     ensure!(
         std::env::consts::ARCH == "x86_64",
-        "the QEMUs that are fetched are for x86_64, and this is {}",
+        "QEMU is only available for x86_64 here, not {}",
         std::env::consts::ARCH
     );
     let folder = match folder {
@@ -93,7 +93,7 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
         let emulator = programs.join(EMULATOR);
         let is_whole = programs.join(MODULE).is_file();
         if is_whole && version(&emulator).is_ok_and(|found| is_of(&found, source.version)) {
-            println!("{} is there", emulator.display());
+            println!("{} exists", emulator.display());
             continue;
         }
         fetch(source, &programs).map_err(|error| {
@@ -101,7 +101,7 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
                 version, release, ..
             } = source;
             anyhow!(
-                "QEMU {version} of Debian {} cannot be had: {error:#}",
+                "could not get QEMU {version} of Debian {}: {error:#}",
                 release.name
             )
         })?;
@@ -117,7 +117,7 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Unpacks one, and writes a script for each of its programs.
+/// Unpacks one version, and writes a script for each of its programs.
 fn fetch(source: &Source, programs: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(programs)?;
     let packages = Packages::ready(programs, source.release)?;
@@ -127,11 +127,11 @@ fn fetch(source: &Source, programs: &Path) -> anyhow::Result<()> {
         .map(|place| format!("{place}/x86_64-linux-gnu/ld-linux-x86-64.so.2"))
         .into_iter()
         .find(|place| root.join(place).is_file())
-        .with_context(|| format!("there is no dynamic loader in {}", root.display()))?;
+        .with_context(|| format!("no dynamic loader in {}", root.display()))?;
     let below = root
         .strip_prefix(programs)?
         .to_str()
-        .context("the folder of packages has an odd name")?;
+        .context("the folder of packages has no UTF-8 name")?;
     for entry in fs::read_dir(root.join("usr/bin"))? {
         let name = entry?.file_name();
         let Some(name) = name.to_str().filter(|name| name.starts_with("qemu-")) else {
@@ -144,9 +144,9 @@ fn fetch(source: &Source, programs: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A script that starts a program with the loader, the libraries, the modules and the firmware it came with.
+/// Returns a script that starts a program with its own loader, libraries, modules and firmware.
 ///
-/// It finds them beside itself, so that the whole folder can be moved.
+/// Paths are relative to the script, so the whole directory can be moved.
 fn wrapper(below: &str, loader: &str, name: &str) -> String {
     let firmware = if name.starts_with("qemu-system-") {
         r#" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios" -L "$root/usr/lib/ipxe/qemu""#
@@ -164,7 +164,7 @@ exec "$root/{loader}" --library-path "{libraries}" "$root/usr/bin/{name}"{firmwa
     )
 }
 
-/// What a QEMU says that it is.
+/// Returns the version that a QEMU reports.
 fn version(emulator: &Path) -> anyhow::Result<String> {
     let said = run_program(Command::new(emulator).arg("--version"))?;
     let version = said
@@ -172,7 +172,7 @@ fn version(emulator: &Path) -> anyhow::Result<String> {
         .nth(1)
         .and_then(|rest| rest.split_whitespace().next());
     Ok(version
-        .with_context(|| format!("{} does not say its version", emulator.display()))?
+        .with_context(|| format!("{} reports no version", emulator.display()))?
         .to_owned())
 }
 

@@ -1,4 +1,4 @@
-//! `vmdisk lint -j1` beside `xmllint`, in one run, as ratios.
+//! Compares `vmdisk lint -j1` with `xmllint` in one run, as ratios.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::{fleet, repository};
 
-/// Where distributions install libvirt's schema.
+/// The path of libvirt's schema in distributions.
 const SCHEMA: &str = "/usr/share/libvirt/schemas/domain.rng";
 
 struct Runner {
@@ -18,7 +18,7 @@ struct Runner {
     times: Vec<Duration>,
 }
 
-/// Builds the release binary, generates the domains, times every command in turn and prints ratios.
+/// Builds the release binary, generates the domains, times all commands in turn and prints ratios.
 pub(crate) fn run(rounds: u32, count: u32, seed: u64) -> anyhow::Result<()> {
     let status = Command::new("cargo")
         .args(["build", "--release", "--quiet", "--package", "vmdisk-cli"])
@@ -31,59 +31,11 @@ pub(crate) fn run(rounds: u32, count: u32, seed: u64) -> anyhow::Result<()> {
     let bytes = fleet::write_all(folder.path(), count, seed)?;
     let files: Vec<String> = sorted_files(folder.path())?;
     let one = vec![one_small_file(&files)?];
-    let vmdisk = target_folder().join("release/vmdisk");
-    let with = |first: &[&str], files: &[String]| -> Vec<String> {
-        first
-            .iter()
-            .map(|word| (*word).to_owned())
-            .chain(files.iter().cloned())
-            .collect()
-    };
-    let mut runners = vec![
-        Runner {
-            name: "vmdisk lint -j1",
-            program: vmdisk.clone(),
-            arguments: with(
-                &["lint", "-j1", "--fail-on", "error", "--format", "concise"],
-                &files,
-            ),
-            times: vec![],
-        },
-        Runner {
-            name: "vmdisk lint -j1 --format json",
-            program: vmdisk.clone(),
-            arguments: with(&["lint", "-j1", "--format", "json"], &files),
-            times: vec![],
-        },
-        Runner {
-            name: "vmdisk lint, one small file",
-            program: vmdisk,
-            arguments: with(&["lint"], &one),
-            times: vec![],
-        },
-    ];
-    if which("xmllint") {
-        runners.push(Runner {
-            name: "xmllint --noout",
-            program: "xmllint".into(),
-            arguments: with(&["--noout"], &files),
-            times: vec![],
-        });
-        if Path::new(SCHEMA).exists() {
-            runners.push(Runner {
-                name: "xmllint --noout --relaxng",
-                program: "xmllint".into(),
-                arguments: with(&["--noout", "--relaxng", SCHEMA], &files),
-                times: vec![],
-            });
-        }
-    } else {
-        println!("xmllint is not installed: nothing to compare with");
-    }
+    let mut runners = runners(&files, &one);
     for round in 0..=rounds {
         for runner in &mut runners {
             let took = time(&runner.program, &runner.arguments)?;
-            // The first round warms the page cache and does not count.
+            // The first round warms up the page cache and does not count.
             if round > 0 {
                 runner.times.push(took);
             }
@@ -112,6 +64,60 @@ pub(crate) fn run(rounds: u32, count: u32, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Returns the commands to compare.
+fn runners(files: &[String], one: &[String]) -> Vec<Runner> {
+    let vmdisk = target_folder().join("release/vmdisk");
+    let with = |first: &[&str], files: &[String]| -> Vec<String> {
+        first
+            .iter()
+            .map(|word| (*word).to_owned())
+            .chain(files.iter().cloned())
+            .collect()
+    };
+    let mut runners = vec![
+        Runner {
+            name: "vmdisk lint -j1",
+            program: vmdisk.clone(),
+            arguments: with(
+                &["lint", "-j1", "--fail-on", "error", "--format", "concise"],
+                files,
+            ),
+            times: vec![],
+        },
+        Runner {
+            name: "vmdisk lint -j1 --format json",
+            program: vmdisk.clone(),
+            arguments: with(&["lint", "-j1", "--format", "json"], files),
+            times: vec![],
+        },
+        Runner {
+            name: "vmdisk lint, one small file",
+            program: vmdisk,
+            arguments: with(&["lint"], one),
+            times: vec![],
+        },
+    ];
+    if which("xmllint") {
+        runners.push(Runner {
+            name: "xmllint --noout",
+            program: "xmllint".into(),
+            arguments: with(&["--noout"], files),
+            times: vec![],
+        });
+        if Path::new(SCHEMA).exists() {
+            runners.push(Runner {
+                name: "xmllint --noout --relaxng",
+                program: "xmllint".into(),
+                arguments: with(&["--noout", "--relaxng", SCHEMA], files),
+                times: vec![],
+            });
+        }
+    } else {
+        println!("xmllint is not installed: no comparison");
+    }
+    runners
+}
+
 fn time(program: &Path, arguments: &[String]) -> anyhow::Result<Duration> {
     let start = Instant::now();
     Command::new(program)
@@ -131,7 +137,7 @@ fn sorted_files(folder: &Path) -> anyhow::Result<Vec<String>> {
             entry?
                 .path()
                 .to_str()
-                .context("our own names are UTF-8")?
+                .context("generated names are UTF-8")?
                 .to_owned(),
         );
     }
@@ -139,7 +145,7 @@ fn sorted_files(folder: &Path) -> anyhow::Result<Vec<String>> {
     Ok(files)
 }
 
-/// The file nearest to 1.4 KB of content that people write by hand: the smallest of the fleet.
+/// Returns the smallest file of the fleet, about 1.4 KB, the size of a file written by hand.
 fn one_small_file(files: &[String]) -> anyhow::Result<String> {
     let mut sized: Vec<(u64, &String)> = Vec::new();
     for file in files {

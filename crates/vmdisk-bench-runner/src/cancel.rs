@@ -1,4 +1,4 @@
-//! Stopping a run from outside.
+//! Cancellation of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,23 +9,23 @@ use signal_hook::iterator::Signals;
 
 use crate::Error;
 
-/// Signals that are this close together are one request.
+/// Signals within this time count as one request.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
-/// A request to stop, seen by everybody who holds a clone.
+/// A cancellation flag shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// An unused token.
+    /// Creates a flag that is not set.
     pub fn new() -> Self {
         Cancel::default()
     }
 
-    /// A token that Ctrl-C and a request to terminate use.
+    /// Creates a flag that SIGINT and SIGTERM set.
     ///
-    /// Signals within a second of the first count as one: `timeout` and a terminal signal the process and its group.
-    /// A later one ends the process at once, and the next start cleans up.
+    /// Signals within a second of the first count as one: `timeout` and terminals signal both the process and its group.
+    /// A later signal ends the process immediately, and the next start cleans up.
     ///
     /// # Errors
     /// If the operating system refuses the handlers.
@@ -51,17 +51,17 @@ impl Cancel {
         Ok(cancel)
     }
 
-    /// Asks everybody to stop.
+    /// Cancels the run.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// True once somebody asked to stop.
+    /// Returns true once the run was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// An error once somebody asked to stop.
+    /// Returns an error once the run was cancelled.
     ///
     /// # Errors
     /// [`Error::Cancelled`].

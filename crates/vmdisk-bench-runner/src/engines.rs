@@ -1,4 +1,4 @@
-//! The engines that measure with real programs.
+//! Engines that measure with external programs.
 
 mod daemon;
 pub(crate) mod fio;
@@ -10,41 +10,29 @@ mod image_file;
 pub(crate) mod latency;
 mod node;
 pub(crate) mod noise;
+mod one_by_one;
+mod storage;
 mod storage_daemon;
 mod version;
-mod workplace;
+mod workspace;
 
-pub use workplace::{KernelSource, Workplace};
+pub use workspace::{KernelSource, Workspace};
 
-use crate::{CellView, Emit, Engine, EngineKind, Error, Measurement, RunContext};
+use crate::{Engine, EngineKind};
 
-/// An engine over the storage of a run; `None` for kinds that measure nothing here.
-pub fn engine(kind: EngineKind, workplace: &Workplace) -> Option<Box<dyn Engine>> {
+/// Creates an engine over the storage of a run; `None` for kinds without an engine here.
+pub fn engine(kind: EngineKind, workspace: &Workspace) -> Option<Box<dyn Engine>> {
     match kind {
-        EngineKind::HostFio => Some(Box::new(host_fio::HostFio::new(workplace))),
+        EngineKind::HostFio => Some(Box::new(host_fio::HostFio::new(workspace))),
         EngineKind::StorageDaemon => Some(Box::new(storage_daemon::StorageDaemon::new(
-            workplace,
+            workspace,
             storage_daemon::Client::VhostUser,
         ))),
         EngineKind::StorageDaemonNbd => Some(Box::new(storage_daemon::StorageDaemon::new(
-            workplace,
+            workspace,
             storage_daemon::Client::Nbd,
         ))),
-        EngineKind::Guest => Some(Box::new(guest::Guest::new(workplace))),
+        EngineKind::Guest => Some(Box::new(guest::Guest::new(workspace))),
         EngineKind::Mock | EngineKind::QemuImgBench => None,
     }
-}
-
-/// Measures the cells of a batch one after the other, as engines do that start anew for each.
-fn one_by_one(
-    batch: &[CellView<'_>],
-    context: &RunContext<'_>,
-    emit: &mut Emit<'_>,
-    measure: impl Fn(&CellView<'_>) -> Result<Measurement, Error>,
-) -> Result<(), Error> {
-    for cell in batch {
-        context.cancel.check()?;
-        emit(cell.id, measure(cell));
-    }
-    Ok(())
 }

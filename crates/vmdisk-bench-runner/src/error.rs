@@ -1,4 +1,4 @@
-//! What can go wrong, in words for people.
+//! Errors of a run.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Somebody asked to stop.
-    #[error("stopped on request")]
+    /// The run was cancelled.
+    #[error("cancelled")]
     Cancelled,
-    /// A program or a file that a cell needs is not there.
-    #[error("{what} is missing, which {needed_for} needs; {help}")]
+    /// A program or file that a cell needs is missing.
+    #[error("{what} is missing, but {needed_for} needs it; {help}")]
     Missing {
         /// Program or file.
         what: String,
@@ -20,24 +20,24 @@ pub enum Error {
         /// How to provide it.
         help: String,
     },
-    /// The machine does something else that would be measured too.
+    /// Other activity on the machine would disturb the measurement.
     #[error("this machine is not quiet: {}", disturbances.join("; "))]
     NotQuiet {
-        /// What disturbs.
+        /// The disturbances.
         disturbances: Vec<String>,
     },
-    /// Continuing could harm data, or would measure something else than requested.
+    /// Continuing could harm data, or would not measure what was requested.
     #[error("refused {what}: {why}")]
     Refused {
         /// The operation.
         what: String,
-        /// The check that refused, and what it saw.
+        /// The check that refused, and its finding.
         why: String,
     },
-    /// Storage that a run was to use cannot be used.
+    /// The storage of a run cannot be used.
     #[error("{}", refusals.join("; "))]
     Unusable {
-        /// Each refusal once.
+        /// The refusals, without duplicates.
         refusals: Vec<String>,
     },
     /// A program failed.
@@ -49,9 +49,9 @@ pub enum Error {
         detail: String,
     },
     /// The measurement is not what the cell means, such as flushes that never arrived.
-    #[error("not what was to be measured: {0}")]
+    #[error("the measurement is invalid: {0}")]
     Semantics(String),
-    /// Two runs differ in more than one thing, so that nobody can say what made the difference.
+    /// Two runs differ in more than one thing, so the cause of a change is unknown.
     #[error("not comparable: {}", differences.join("; "))]
     Incomparable {
         /// Everything in which they differ.
@@ -60,11 +60,11 @@ pub enum Error {
     /// A limit of time or space was reached.
     #[error("{0}")]
     Budget(String),
-    /// A text that does not mean what it should: a plan, a journal, a result.
+    /// A plan, journal or result is malformed.
     #[error("{place}: {message}")]
     Malformed {
-        /// Where.
-        place: Place,
+        /// The location.
+        place: TextLocation,
         /// The mistake.
         message: String,
     },
@@ -73,14 +73,14 @@ pub enum Error {
     Io {
         /// The operation, such as `create`.
         doing: &'static str,
-        /// With what.
+        /// The path.
         path: PathBuf,
         /// The operating system's error.
         source: std::io::Error,
     },
 }
 
-/// The operating system's message, without its number.
+/// Returns the operating system's message without its number.
 fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {
@@ -90,7 +90,7 @@ fn plain(error: &std::io::Error) -> String {
 }
 
 impl Error {
-    /// The operating system refused something.
+    /// Creates an error of the operating system.
     pub fn io(doing: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
         Error::Io {
             doing,
@@ -99,15 +99,15 @@ impl Error {
         }
     }
 
-    /// The directory for the results of a run exists already.
+    /// Creates an error for an existing results directory.
     pub fn output_exists(directory: &Path) -> Self {
         Error::Refused {
             what: format!("to measure into {}", directory.display()),
-            why: "it exists already".to_owned(),
+            why: "it already exists".to_owned(),
         }
     }
 
-    /// A program failed.
+    /// Creates an error of a program.
     pub fn program(program: impl Into<String>, detail: impl fmt::Display) -> Self {
         Error::Program {
             program: program.into(),
@@ -116,16 +116,16 @@ impl Error {
     }
 }
 
-/// Where in a text something is wrong.
+/// A location in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// File, or what the text is.
+pub struct TextLocation {
+    /// The file, or a name for the text.
     pub text: String,
     /// Line from 1, where known.
     pub line: Option<usize>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TextLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "{}:{line}", self.text),

@@ -1,7 +1,7 @@
-//! A guest without an operating system: a kernel, drivers, and this very program as the first and only process.
+//! A guest without an operating system: a kernel, drivers, and this program as the only process.
 //!
-//! The archive that its kernel unpacks is made in this process, and needs neither root nor an image of a disk. A second
-//! archive after it carries the job. Results come back through a virtio serial port, a line for each.
+//! The archive that its kernel unpacks is built in this process, without root privileges or a disk image. A second
+//! archive after it holds the job. Results are returned as lines on a virtio serial port.
 
 mod archive;
 mod kernel;

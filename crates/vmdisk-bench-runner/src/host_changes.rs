@@ -1,8 +1,8 @@
 //! Changes of a run to the host, reverted by the run itself, or by the next one if the run was killed.
 //!
-//! Each change is on disk before it is made, in a file under [`FOLDER`] that is locked as long as its run lives.
-//! [`take_back_left_over`] takes back what is in files that nobody holds. The folder is in memory, as settings are:
-//! neither outlasts a boot. Volumes do, and are found by their tag.
+//! Each change is on disk before it is applied, in a file under [`FOLDER`] that is locked as long as its run is alive.
+//! [`revert_left_over`] reverts the changes in unlocked files. The folder is in memory, as settings are:
+//! neither survives a reboot. Volumes do, and are found by their tag.
 
 mod change;
 
@@ -14,15 +14,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, OFlags};
 
 pub(crate) use change::volume;
-pub use change::{Change, QueueSetting};
+pub use change::{Change, PREFIX, QueueSetting};
 
 use crate::Error;
 
-/// Where journals of changes are.
+/// The folder of the journals of changes.
 pub const FOLDER: &str = "/run/vmdisk-bench";
-
-/// Begins the name of everything that a run makes on a host outside its own directory.
-pub const PREFIX: &str = "vmdisk-bench-";
 
 /// The changes of one run.
 #[derive(Debug)]
@@ -34,7 +31,7 @@ pub struct HostChanges {
 
 /// The outcome of reverting changes.
 #[derive(Debug, Default)]
-pub struct TakenBack {
+pub struct RevertOutcome {
     /// Reverted changes.
     pub done: Vec<String>,
     /// Changes that could not be reverted, with the reason; their journal is kept.
@@ -42,10 +39,10 @@ pub struct TakenBack {
 }
 
 impl HostChanges {
-    /// Begins a journal in a folder that only its owner may enter.
+    /// Starts a journal in a folder that only its owner may access.
     ///
     /// # Errors
-    /// If it cannot be made, or belongs to somebody else.
+    /// If it cannot be created, or belongs to another user.
     pub fn begin(folder: &Path) -> Result<Self, Error> {
         match DirBuilder::new().mode(0o700).create(folder) {
             Ok(()) => {}
@@ -74,13 +71,13 @@ impl HostChanges {
                 Err(error) => return Err(Error::io("create", &path, error)),
             }
         }
-        unreachable!("a folder has fewer files than there are numbers")
+        unreachable!("a folder has fewer files than u32 has values")
     }
 
-    /// Writes down a change, and makes it.
+    /// Records a change and applies it.
     ///
     /// # Errors
-    /// If it can be neither written down nor made.
+    /// If it cannot be recorded or applied.
     pub fn make(&mut self, change: Change) -> Result<(), Error> {
         change.check()?;
         let mut line = serde_json::to_string(&change)
@@ -90,91 +87,88 @@ impl HostChanges {
             .write_all(line.as_bytes())
             .and_then(|()| self.file.sync_data())
             .map_err(|error| Error::io("append to", &self.path, error))?;
-        // It counts as made from here on: half of it may be.
+        // Count it as applied from here on: a failure may have applied a part of it.
         self.made.push(change);
-        self.made.last().expect("it was put there").make()
+        self.made.last().expect("it was pushed above").make()
     }
 
-    /// Takes back the last changes until `count` are left.
+    /// Reverts the last changes until `count` are left.
     ///
     /// # Errors
-    /// If one cannot be taken back; it stays in the journal, and earlier ones are not tried.
-    pub fn take_back_to(&mut self, count: usize) -> Result<(), Error> {
+    /// If a change cannot be reverted; it stays in the journal, and earlier ones are not tried.
+    pub fn revert_to(&mut self, count: usize) -> Result<(), Error> {
         while self.made.len() > count {
-            let last = self.made.last().expect("there are more than none");
-            last.take_back()?;
+            let last = self.made.last().expect("the length exceeds `count`");
+            last.revert()?;
             self.made.pop();
         }
         Ok(())
     }
 
-    /// Takes back the last change that is meant, wherever it is among the others; nothing if there is none.
+    /// Reverts the last matching change, wherever it is among the others; does nothing without one.
     ///
     /// # Errors
-    /// If it cannot be taken back; it stays in the journal.
-    pub(crate) fn take_back_one(
-        &mut self,
-        is_meant: impl Fn(&Change) -> bool,
-    ) -> Result<(), Error> {
+    /// If it cannot be reverted; it stays in the journal.
+    pub(crate) fn revert_one(&mut self, is_meant: impl Fn(&Change) -> bool) -> Result<(), Error> {
         if let Some(place) = self.made.iter().rposition(is_meant) {
-            self.made[place].take_back()?;
+            self.made[place].revert()?;
             self.made.remove(place);
         }
         Ok(())
     }
 
-    /// How many changes are in force.
+    /// Returns the number of changes in force.
     pub fn len(&self) -> usize {
         self.made.len()
     }
 
-    /// True if nothing is changed.
+    /// Returns true if nothing is changed.
     pub fn is_empty(&self) -> bool {
         self.made.is_empty()
     }
 
-    /// Takes back everything, and forgets the journal if that worked.
-    pub fn take_back(mut self) -> TakenBack {
+    /// Reverts everything, and deletes the journal on success.
+    pub fn revert(mut self) -> RevertOutcome {
         self.undo()
     }
 
-    fn undo(&mut self) -> TakenBack {
+    fn undo(&mut self) -> RevertOutcome {
         let made = std::mem::take(&mut self.made);
-        let taken_back = undo_all(&made);
-        if taken_back.failed.is_empty() {
+        let outcome = undo_all(&made);
+        if outcome.failed.is_empty() {
             let _ = fs::remove_file(&self.path);
             if let Some(folder) = self.path.parent() {
-                // The last run leaves nothing; while others are there, it stays.
+                // The last run removes the folder; it stays while other journals are in it.
                 let _ = fs::remove_dir(folder);
             }
         }
-        taken_back
+        outcome
     }
 }
 
 impl Drop for HostChanges {
     fn drop(&mut self) {
-        // What fails stays in the journal, for the next start to say.
+        // A failure stays in the journal, and the next start reports it.
         let _ = self.undo();
     }
 }
 
-fn undo_all(made: &[Change]) -> TakenBack {
-    let mut taken_back = TakenBack::default();
+fn undo_all(made: &[Change]) -> RevertOutcome {
+    let mut outcome = RevertOutcome::default();
     for change in made.iter().rev() {
-        match change.take_back() {
-            Ok(true) => taken_back.done.push(change.to_string()),
-            // It is unchanged, or was never made.
+        match change.revert() {
+            Ok(true) => outcome.done.push(change.to_string()),
+            // It was already reverted, or was never applied.
             Ok(false) => {}
-            Err(error) => taken_back.failed.push(format!("{change}: {error}")),
+            Err(error) => outcome.failed.push(format!("{change}: {error}")),
         }
     }
-    taken_back
+    outcome
 }
 
-/// Takes back what runs changed that were killed.
-pub fn take_back_left_over(folder: &Path) -> TakenBack {
-    let mut all = TakenBack::default();
+/// Reverts the changes of killed runs.
+pub fn revert_left_over(folder: &Path) -> RevertOutcome {
+    let mut all = RevertOutcome::default();
     let Ok(entries) = fs::read_dir(folder) else {
         return all;
     };
@@ -198,7 +192,7 @@ pub fn take_back_left_over(folder: &Path) -> TakenBack {
             continue;
         };
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            // Its run lives.
+            // Its run is alive.
             continue;
         }
         let text = match fs::read_to_string(&path) {
@@ -211,7 +205,7 @@ pub fn take_back_left_over(folder: &Path) -> TakenBack {
         let mut changes = Vec::new();
         let mut is_understood = true;
         for line in text.split_inclusive('\n') {
-            // A line without its end was being written when the run was killed, so its change was not made yet.
+            // An incomplete line was being written when the run was killed, so its change was not applied.
             if !line.ends_with('\n') {
                 continue;
             }
@@ -220,26 +214,26 @@ pub fn take_back_left_over(folder: &Path) -> TakenBack {
                 _ => {
                     is_understood = false;
                     all.failed.push(format!(
-                        "{}: '{}' is not understood",
+                        "{}: `{}` is not a valid change",
                         path.display(),
                         line.trim()
                     ));
                 }
             }
         }
-        let TakenBack { done, failed } = undo_all(&changes);
+        let RevertOutcome { done, failed } = undo_all(&changes);
         if failed.is_empty() && is_understood {
             let _ = fs::remove_file(&path);
         }
         all.done.extend(done);
         all.failed.extend(failed);
     }
-    // The last run leaves nothing; others may be there, and then it stays.
+    // The last run removes the folder; it stays while other journals are in it.
     let _ = fs::remove_dir(folder);
     all
 }
 
-/// Refuses a folder that others may write to: what is in it is done as root.
+/// Refuses a folder that others may write to: its contents are executed as root.
 fn trusted(folder: &Path) -> Result<(), Error> {
     let metadata =
         fs::symlink_metadata(folder).map_err(|error| Error::io("look at", folder, error))?;
@@ -249,7 +243,7 @@ fn trusted(folder: &Path) -> Result<(), Error> {
     {
         return Err(Error::Refused {
             what: format!("to use {}", folder.display()),
-            why: "it is not a folder of this user's alone".to_owned(),
+            why: "it must belong to this user and be writable by no one else".to_owned(),
         });
     }
     Ok(())
@@ -260,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_others_may_write_to_is_not_trusted() {
+    fn a_folder_that_others_may_write_is_not_trusted() {
         use std::os::unix::fs::PermissionsExt;
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("state");
@@ -269,11 +263,11 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
         assert!(HostChanges::begin(&folder).is_err());
-        assert_eq!(take_back_left_over(&folder).failed.len(), 1);
+        assert_eq!(revert_left_over(&folder).failed.len(), 1);
     }
 
     #[test]
-    fn a_journal_that_is_not_understood_is_kept_and_said() {
+    fn an_invalid_journal_is_kept_and_reported() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("state");
         DirBuilder::new().mode(0o700).create(&folder).unwrap();
@@ -284,7 +278,7 @@ nonsense
 {\"cut"
         );
         fs::write(folder.join("1-0.jsonl"), text).unwrap();
-        let TakenBack { done, failed } = take_back_left_over(&folder);
+        let RevertOutcome { done, failed } = revert_left_over(&folder);
         assert_eq!(done, Vec::<String>::new());
         assert_eq!(failed.len(), 2, "{failed:?}");
         assert!(folder.join("1-0.jsonl").exists());

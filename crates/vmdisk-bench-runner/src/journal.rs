@@ -1,8 +1,7 @@
-//! Every sample on disk, before anything else happens.
+//! A run's directory: every sample is on disk before anything else happens.
 //!
-//! A run's directory holds `run.json` (what is run, where, and with what) and `journal.jsonl` (one
-//! [`Entry`] to a line, only ever appended). A line that a power cut left half written is dropped when
-//! the journal is read again.
+//! The directory holds `run.json` (the plan, the host and the programs) and `journal.jsonl` (one [`Entry`] per line,
+//! append-only). An incomplete last line, as a power cut leaves it, is dropped when the journal is read.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -13,14 +12,16 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CellId, Ended, EngineKind, Error, Measurement, Place, PlanRecord, Round, Settings};
+use crate::{
+    CellId, Ended, EngineKind, Error, Measurement, PlanRecord, Round, Settings, TextLocation,
+};
 
-/// Version of what is written to disk: the run's header, journal and result.
+/// Version of the run's header, journal and result on disk.
 pub const SCHEMA_VERSION: &str = "1.0";
 
 const HEADER: &str = "run.json";
 const JOURNAL: &str = "journal.jsonl";
-/// The directory next to the journal with the raw reports of samples.
+/// The directory of the raw reports, next to the journal.
 pub const REPORTS: &str = "samples";
 
 /// Description of a run, written once when it begins.
@@ -29,30 +30,30 @@ pub const REPORTS: &str = "samples";
 pub struct Header {
     /// Version of the format.
     pub schema_version: String,
-    /// The vmdisk that measures.
+    /// The version of vmdisk that measures.
     pub vmdisk: String,
     /// The plan.
     pub plan: PlanRecord,
     /// SHA-256 of the plan; a run continues only with the same plan.
     pub plan_hash: String,
-    /// How it is measured.
+    /// The settings of the method.
     pub settings: Settings,
-    /// When it began, RFC 3339, in UTC.
+    /// Start of the run, RFC 3339, in UTC.
     pub began_at: String,
-    /// The machine, in words: kernel, processor, file systems.
+    /// Descriptions of the machine: kernel, processor, file systems.
     pub environment: BTreeMap<String, String>,
-    /// SHA-256 of the facts of the host, which are in the same directory.
+    /// SHA-256 of the host's facts, which are in the same directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts_hash: Option<String>,
     /// Programs and their versions, by engine.
     pub versions: BTreeMap<EngineKind, BTreeMap<String, String>>,
-    /// The user's request, from which the plan can be made again.
+    /// The user's request, from which the plan can be rebuilt.
     #[serde(default)]
     pub request: serde_json::Value,
 }
 
 impl Header {
-    /// The first inconsistency of a header that was read.
+    /// Returns the first inconsistency of a parsed header.
     pub fn problem(&self) -> Option<String> {
         let dangling = self.plan.dangling();
         dangling.or_else(|| self.settings.repetition.problem().map(str::to_owned))
@@ -64,7 +65,7 @@ impl Header {
 #[serde(rename_all = "kebab-case", tag = "entry")]
 #[expect(
     clippy::large_enum_variant,
-    reason = "entries are made one at a time and written at once"
+    reason = "each entry is written as soon as it exists"
 )]
 pub enum Entry {
     /// A cell was measured.
@@ -75,34 +76,34 @@ pub enum Entry {
         round: u32,
         /// The cell.
         cell: CellId,
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// A round begins.
     Round(Round),
-    /// A cell is not measured any more.
+    /// A cell is dropped from the run.
     LeftOut {
         /// The cell.
         cell: CellId,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A stopped run continues.
     Resumed {
-        /// When, in seconds since the run began.
+        /// Time of the resumption, in seconds since the run began.
         at_seconds: f64,
     },
     /// The run ended.
     Ended {
-        /// Why.
+        /// The reason.
         ended: Ended,
-        /// When, in seconds since the run began.
+        /// Time of the end, in seconds since the run began.
         at_seconds: f64,
     },
 }
 
 impl Entry {
-    /// The sample, if it is one.
+    /// Returns the sample, if the entry is one.
     pub fn sample(&self) -> Option<&Sample> {
         match self {
             Entry::Sample(sample) => Some(sample),
@@ -115,16 +116,16 @@ impl Entry {
     }
 }
 
-/// Where a run's entries go.
+/// A sink for the entries of a run.
 pub trait Log {
-    /// Adds an entry, and returns once it is kept.
+    /// Adds an entry and returns once it is stored.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// If it cannot be stored.
     fn append(&mut self, entry: &Entry) -> Result<(), Error>;
 }
 
-/// Keeps entries in memory, for tests.
+/// Collects entries in memory, for tests.
 impl Log for Vec<Entry> {
     fn append(&mut self, entry: &Entry) -> Result<(), Error> {
         self.push(entry.clone());
@@ -132,16 +133,16 @@ impl Log for Vec<Entry> {
     }
 }
 
-/// One measurement, with where it belongs.
+/// One measurement with its position in the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// The round, from 1; 0 is the warm-up.
     pub round: u32,
-    /// Its place in the order of the round, from 0.
+    /// Its position in the order of the round, from 0.
     pub position: u32,
     /// The cell.
     pub cell: CellId,
-    /// When it ended, in seconds since the run began.
+    /// Its end, in seconds since the run began.
     pub at_seconds: f64,
     /// The result.
     pub measurement: Measurement,
@@ -159,13 +160,13 @@ pub struct Journal {
 pub struct ReadJournal {
     /// The description of the run.
     pub header: Header,
-    /// What happened, in order.
+    /// The entries, in order.
     pub entries: Vec<Entry>,
-    /// True if the last line was cut off, and is not among the entries.
+    /// True if the last line was incomplete and therefore dropped.
     pub is_cut_off: bool,
 }
 
-/// How long a run had taken when its last entry was written.
+/// Returns the duration of a run up to its last entry.
 pub fn taken(entries: &[Entry]) -> Duration {
     let times = entries.iter().map(|entry| match entry {
         Entry::Sample(sample) => sample.at_seconds,
@@ -181,10 +182,10 @@ pub fn taken(entries: &[Entry]) -> Duration {
 }
 
 impl Journal {
-    /// Begins a run in a directory that must not exist yet.
+    /// Starts a run in a directory that must not exist yet.
     ///
     /// # Errors
-    /// If there is something already, or the directory cannot be created.
+    /// If the directory exists or cannot be created.
     pub fn create(directory: &Path, header: &Header) -> Result<Self, Error> {
         make_directory(directory)?;
         let path = directory.join(HEADER);
@@ -208,7 +209,7 @@ impl Journal {
         Ok(Journal { path, file })
     }
 
-    /// Goes on with a run; what was cut off is cut off on disk too.
+    /// Resumes a run and truncates an incomplete last line.
     ///
     /// # Errors
     /// If the run is missing, or cannot be parsed or written.
@@ -243,7 +244,7 @@ impl Journal {
             .map_err(|error| malformed(&path, Some(error.line()), &error))?;
         if header.schema_version != SCHEMA_VERSION {
             let message = format!(
-                "a run of version {}, and this vmdisk knows {SCHEMA_VERSION}",
+                "the run has version {}; this vmdisk reads version {SCHEMA_VERSION}",
                 header.schema_version
             );
             return Err(malformed(&path, None, &message));
@@ -274,8 +275,8 @@ impl Journal {
 }
 
 impl Journal {
-    /// Writes the raw report of a sample beside the journal.
-    fn keep_report(&self, sample: &Sample, report: &str) -> Result<(), Error> {
+    /// Writes the raw report of a sample next to the journal.
+    fn write_report(&self, sample: &Sample, report: &str) -> Result<(), Error> {
         let directory = self.path.with_file_name(REPORTS);
         std::fs::create_dir_all(&directory)
             .map_err(|error| Error::io("create", &directory, error))?;
@@ -286,13 +287,13 @@ impl Journal {
 }
 
 impl Log for Journal {
-    /// Adds a line, and returns once it is on disk. The raw report of a sample is written to its own file first.
+    /// Adds a line and returns once it is on disk. The raw report of a sample is written to its own file first.
     fn append(&mut self, entry: &Entry) -> Result<(), Error> {
         let mut without_report = None;
         if let Entry::Sample(sample) = entry
             && let Some(report) = &sample.measurement.raw_report
         {
-            self.keep_report(sample, report)?;
+            self.write_report(sample, report)?;
             let mut sample = sample.clone();
             sample.measurement.raw_report = None;
             without_report = Some(Entry::Sample(sample));
@@ -301,7 +302,7 @@ impl Log for Journal {
         let mut line =
             serde_json::to_string(entry).map_err(|error| malformed(&self.path, None, &error))?;
         line.push('\n');
-        // One call, so that a line is whole or the last.
+        // A single write keeps every line but the last complete.
         self.file
             .write_all(line.as_bytes())
             .and_then(|()| self.file.sync_data())
@@ -309,7 +310,7 @@ impl Log for Journal {
     }
 }
 
-/// Creates the directory of a run; what exists is never written into.
+/// Creates the directory of a run; an existing directory is never reused.
 fn make_directory(directory: &Path) -> Result<(), Error> {
     if let Some(parent) = directory.parent() {
         std::fs::create_dir_all(parent).map_err(|error| Error::io("create", parent, error))?;
@@ -324,7 +325,7 @@ fn make_directory(directory: &Path) -> Result<(), Error> {
 
 fn malformed(path: &Path, line: Option<usize>, message: &impl std::fmt::Display) -> Error {
     Error::Malformed {
-        place: Place {
+        place: TextLocation {
             text: path.display().to_string(),
             line,
         },
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_is_read_again_and_a_line_cut_off_is_dropped() {
+    fn appended_entries_are_read_back_and_an_incomplete_line_is_dropped() {
         let parent = tempfile::tempdir().unwrap();
         let directory = parent.path().join("run");
         let mut journal = Journal::create(&directory, &header()).unwrap();
@@ -410,7 +411,7 @@ mod tests {
         Journal::create(&directory, &header()).unwrap();
         let error = Journal::create(&directory, &header()).unwrap_err();
         assert!(
-            error.to_string().ends_with(": it exists already"),
+            error.to_string().ends_with(": it already exists"),
             "{error}"
         );
         let files = parent.path().join("files");
@@ -421,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_report_is_kept_beside_the_journal_and_not_in_it() {
+    fn a_raw_report_is_written_next_to_the_journal_and_not_into_it() {
         let parent = tempfile::tempdir().unwrap();
         let directory = parent.path().join("run");
         let mut journal = Journal::create(&directory, &header()).unwrap();
@@ -436,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spoilt_line_is_told_with_its_number() {
+    fn an_invalid_line_is_reported_with_its_number() {
         let parent = tempfile::tempdir().unwrap();
         let directory = parent.path().join("run");
         Journal::create(&directory, &header()).unwrap();

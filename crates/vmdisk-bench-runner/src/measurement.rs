@@ -1,11 +1,11 @@
-//! The result of one run of a workload: the same for all engines.
+//! Measurements: the results of workloads, common to all engines.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The result of one run of a workload.
+/// The result of running a workload once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
@@ -18,33 +18,33 @@ pub struct Measurement {
     /// Latency of flushes, if the workload syncs and the engine measures it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync: Option<Latency>,
-    /// Seconds that were timed.
+    /// The timed seconds.
     pub seconds: f64,
-    /// The course of the measurement.
+    /// The time series of the measurement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<SeriesPoint>,
-    /// Whether it was what the cell means.
+    /// The checks that the measurement is what the cell means.
     #[serde(default)]
     pub semantics: Semantics,
-    /// How guest CPUs ran.
+    /// The accelerator of the guest.
     #[serde(default)]
     pub accelerator: Accelerator,
-    /// Requests per second of an empty workload in the same boot, where the engine runs one.
+    /// Requests per second of a workload without a disk in the same boot, if the engine runs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_iops: Option<f64>,
-    /// Processor time of fio for the timed seconds; in a guest, the guest's processor time.
+    /// Processor time of fio in the timed seconds; in a guest, the guest's processor time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,
-    /// Processor time on the host of QEMU and its daemons for the timed seconds.
+    /// Processor time on the host of QEMU and its daemons in the timed seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qemu_cpu_seconds: Option<f64>,
     /// Every program that was started, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRecord>,
-    /// Texts that a program was given, such as fio's job, by name.
+    /// Input files of programs, such as fio's job, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, String>,
-    /// The report of the program that sent the requests, as it wrote it; kept in a file beside the journal.
+    /// The report of the program that sent the requests, unchanged; stored in a file next to the journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub raw_report: Option<String>,
@@ -54,10 +54,10 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Processor time on the host of the program that carries out requests: QEMU, or fio without QEMU.
+    /// Returns the processor time on the host of the program that processes requests: QEMU, or fio without QEMU.
     pub fn host_cpu_seconds(&self) -> Option<f64> {
         let without_qemu = self.cpu_seconds.filter(|_| {
-            // The first program is fio's only where no daemon was started before it.
+            // The first program is fio only if no daemon was started before it.
             self.accelerator == Accelerator::NoGuest && self.commands.len() < 2
         });
         self.qemu_cpu_seconds
@@ -84,7 +84,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Requests that took `seconds` together.
+    /// Computes rates from totals over `seconds`.
     pub fn over(bytes: u64, operations: u64, seconds: f64) -> Self {
         Direction {
             bytes,
@@ -108,10 +108,10 @@ pub struct Latency {
     /// Largest, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ns: Option<u64>,
-    /// Percentiles by their number, such as `50`, `99`, `99.9`.
+    /// Percentiles by number, such as `50`, `99`, `99.9`.
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, u64>,
-    /// Pairs of a latency in nanoseconds and the number of requests that took about as long, where the engine measures it.
+    /// Pairs of a latency in nanoseconds and the number of requests with about that latency, if the engine measures it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<(u64, u64)>,
 }
@@ -119,11 +119,11 @@ pub struct Latency {
 /// The percentiles of latencies that engines measure and reports show.
 pub const PERCENTILES: [&str; 4] = ["50", "90", "99", "99.9"];
 
-/// One point of the course of a measurement.
+/// One point of a time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeriesPoint {
-    /// Seconds since the beginning, at the end of the interval.
+    /// Seconds since the start, at the end of the interval.
     pub seconds: f64,
     /// Requests per second in the interval.
     pub iops: f64,
@@ -131,21 +131,21 @@ pub struct SeriesPoint {
     pub bytes_per_second: f64,
 }
 
-/// Whether a measurement was what its cell means.
+/// The checks that a measurement is what its cell means.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Semantics {
-    /// The write cache as whoever sends the requests sees it, such as the guest's `queue/write_cache`.
+    /// The write cache as seen by the sender of requests, such as the guest's `queue/write_cache`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_cache: Option<WriteCache>,
-    /// Flushes that the workload asked for.
+    /// Flushes that the workload requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flushes_asked: Option<u64>,
-    /// Flushes that arrived where the engine could count them, such as the guest's `flush_ios`.
+    /// Flushes that arrived, if the engine could count them, such as the guest's `flush_ios`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flushes_seen: Option<u64>,
     /// Failed checks; empty if every check passed. A measurement
-    /// with complaints is kept and not counted.
+    /// with complaints is recorded but does not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub complaints: Vec<String>,
 }
@@ -156,11 +156,11 @@ pub struct Semantics {
 pub enum WriteCache {
     /// Written data is safe after a flush.
     WriteBack,
-    /// Written data is safe at once.
+    /// Written data is safe immediately.
     WriteThrough,
 }
 
-/// How guest CPUs ran.
+/// The accelerator of a guest.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -169,13 +169,13 @@ pub enum Accelerator {
     /// No guest ran.
     #[default]
     NoGuest,
-    /// On the processor.
+    /// Hardware virtualization.
     Kvm,
-    /// Emulated: CPU costs are many times those of KVM, so figures hold for comparing only.
+    /// Emulation: computation costs many times as much as under KVM, so compare figures only with each other.
     Tcg,
 }
 
-/// One program that was started.
+/// One started program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandRecord {
@@ -184,7 +184,7 @@ pub struct CommandRecord {
 }
 
 impl CommandRecord {
-    /// A program with its arguments.
+    /// Records a program with its arguments.
     pub fn new<T: Into<String>>(argv: impl IntoIterator<Item = T>) -> Self {
         CommandRecord {
             argv: argv.into_iter().map(Into::into).collect(),

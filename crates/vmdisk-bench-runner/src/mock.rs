@@ -1,4 +1,4 @@
-//! An engine without a disk: planted numbers, for tests of everything around engines.
+//! An engine without a disk: it returns preset numbers, for tests of everything around engines.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::{
     Metric, RunContext, SeriesPoint,
 };
 
-/// Planted numbers: for each configuration a level, and noise and drift on top of it.
+/// Preset numbers: a level for each configuration, plus noise and drift.
 #[derive(Debug)]
 pub struct Mock {
     random: Random,
@@ -23,7 +23,7 @@ pub struct Mock {
 }
 
 impl Mock {
-    /// All configurations alike, with noise of 3 %.
+    /// Gives every configuration the same level, with noise of 3 %.
     pub fn new(seed: u64) -> Self {
         Mock {
             random: Random::new(seed),
@@ -36,31 +36,31 @@ impl Mock {
         }
     }
 
-    /// Plants a level for a configuration: 1.1 is 10 % faster than one without a level.
+    /// Sets the level of a configuration: 1.1 is 10 % faster than the default.
     pub fn level(mut self, configuration: &str, level: f64) -> Self {
         self.levels.insert(configuration.to_owned(), level);
         self
     }
 
-    /// Plants noise: the standard deviation of the logarithm.
+    /// Sets the noise: the standard deviation of the logarithm.
     pub fn noise(mut self, deviation: f64) -> Self {
         self.noise = deviation;
         self
     }
 
-    /// Plants drift: each sample is faster than the one before by this share.
+    /// Sets the drift: each sample is faster than the previous one by this share.
     pub fn drift(mut self, share: f64) -> Self {
         self.drift = share;
         self
     }
 
-    /// Makes a configuration fail each time.
+    /// Makes a configuration fail every time.
     pub fn failing(mut self, configuration: &str) -> Self {
         self.failing = Some(configuration.to_owned());
         self
     }
 
-    /// Asks to stop after so many samples.
+    /// Cancels the run after this many samples.
     pub fn stop_after(mut self, samples: u32, cancel: &Cancel) -> Self {
         self.stop_after = Some((samples, cancel.clone()));
         self
@@ -83,7 +83,7 @@ impl Mock {
         let seconds = 2.0;
         let operations = (iops * seconds) as u64;
         let mut direction = Direction::over(operations * block_bytes, operations, seconds);
-        // The planted figure itself, not what is left of it after rounding.
+        // The preset figure before rounding.
         direction.iops = iops;
         direction.bytes_per_second = iops * block_bytes as f64;
         let nanoseconds = 1e9 / iops;
@@ -111,7 +111,7 @@ impl Mock {
             write: Some(direction),
             seconds,
             series: series.collect(),
-            notes: vec!["planted numbers: nothing was measured".to_owned()],
+            notes: vec!["preset numbers: nothing was measured".to_owned()],
             ..Measurement::default()
         }
     }
@@ -151,7 +151,7 @@ impl Engine for Mock {
         for cell in batch {
             context.cancel.check()?;
             if self.failing.as_ref() == Some(&cell.configuration.name) {
-                emit(cell.id, Err(Error::program("mock", "a planted failure")));
+                emit(cell.id, Err(Error::program("mock", "a preset failure")));
                 continue;
             }
             let id: CellId = cell.id;

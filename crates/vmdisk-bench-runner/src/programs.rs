@@ -1,4 +1,4 @@
-//! Programs that a run starts: none outlives it, and none is waited for without a limit.
+//! External programs of a run: each has a time limit and ends with the run.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -14,17 +14,17 @@ use crate::{Cancel, Error};
 /// Interval for polling a program.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A program with its arguments, ready to be started as all of ours are.
+/// Returns a command set up like every program of a run.
 ///
-/// It has a process group of its own, so that it can be ended with what it started and hears Ctrl-C from nobody but the
-/// run, and the kernel kills it when the thread that started it ends, also by `kill -9`.
+/// It runs in its own process group: its children are killed with it, and Ctrl-C reaches it only through the run.
+/// The kernel kills it when the thread that started it ends, even after `kill -9`.
 pub(crate) fn command<S: AsRef<OsStr>>(argv: &[S]) -> Command {
     let (program, arguments) = argv.split_first().expect("a program has a name");
     let mut command = Command::new(program);
     command
         .args(arguments)
         .env("LC_ALL", "C")
-        // LVM complains of every file descriptor it inherited.
+        // LVM warns about every inherited file descriptor.
         .env("LVM_SUPPRESS_FD_WARNINGS", "1")
         .stdin(Stdio::null())
         .process_group(0);
@@ -40,33 +40,33 @@ fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     let set = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have died before the signal was requested.
+        // The parent may have exited before the signal was requested.
         if rustix::process::getppid() != Some(parent) {
             return Err(std::io::Error::from(rustix::io::Errno::SRCH));
         }
         Ok(())
     };
-    // SAFETY: between fork and exec the closure makes two system calls, and allocates and locks nothing.
+    // SAFETY: between fork and exec the closure makes two system calls; it neither allocates nor takes locks.
     unsafe {
         command.pre_exec(set);
     }
 }
 
-/// A program that runs; it is killed with what it started when this is dropped.
+/// A running program; dropping it kills the program and its children.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningProgram {
     name: String,
     child: Child,
     ended: Option<ExitStatus>,
 }
 
-impl Running {
+impl RunningProgram {
     pub(crate) fn start(command: &mut Command) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|error| Error::Missing {
             what: name.clone(),
             needed_for: "this".to_owned(),
-            help: format!("it could not be started: {error}"),
+            help: format!("failed to start: {error}"),
         })?;
         Ok(Self {
             name,
@@ -75,7 +75,7 @@ impl Running {
         })
     }
 
-    /// How it ended, if it did.
+    /// Returns the exit status, if the program has exited.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
         if self.ended.is_none() {
             self.ended = self
@@ -86,7 +86,7 @@ impl Running {
         Ok(self.ended)
     }
 
-    /// Waits until it ends; beyond the limit, or on a request to stop, it is killed.
+    /// Waits for the program to exit; kills it after the limit or on cancellation.
     pub(crate) fn wait(&mut self, limit: Duration, cancel: &Cancel) -> Result<ExitStatus, Error> {
         let until = Instant::now() + limit;
         loop {
@@ -100,7 +100,7 @@ impl Running {
             if Instant::now() > until {
                 self.kill();
                 return Err(Error::Budget(format!(
-                    "{} was not done after {} s",
+                    "{} did not finish within {} s",
                     self.name,
                     limit.as_secs()
                 )));
@@ -109,7 +109,7 @@ impl Running {
         }
     }
 
-    /// Asks it to end, and kills it if it does not within two seconds.
+    /// Terminates the program, and kills it if it is still running after two seconds.
     pub(crate) fn stop(&mut self) {
         if !matches!(self.ended(), Ok(None)) {
             return;
@@ -129,7 +129,7 @@ impl Running {
 
     fn kill(&mut self) {
         if self.ended.is_some() {
-            // Its number may be somebody else's by now.
+            // The process id may be reused by now.
             return;
         }
         if let Some(pid) = self.pid() {
@@ -139,7 +139,7 @@ impl Running {
         self.ended = self.child.wait().ok();
     }
 
-    /// Processor time that it has used so far with all its threads, in seconds.
+    /// Returns the processor time used so far by all threads, in seconds.
     pub(crate) fn processor_seconds(&self) -> Option<f64> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
         processor_seconds(&text)
@@ -150,11 +150,11 @@ impl Running {
     }
 }
 
-/// User and system time of a `stat` file of a process.
+/// Returns user plus system time from the `stat` file of a process.
 fn processor_seconds(stat: &str) -> Option<f64> {
-    /// Ticks per second of the times in /proc.
+    /// Ticks per second in /proc.
     const USER_HZ: f64 = 100.0;
-    // The name of the program is in parentheses and may hold spaces; the times are the 14th and 15th field.
+    // The program name is in parentheses and may contain spaces; the times are fields 14 and 15.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();
@@ -162,7 +162,7 @@ fn processor_seconds(stat: &str) -> Option<f64> {
     Some((user + system) as f64 / USER_HZ)
 }
 
-/// Measures the processor time of programs while a sample is taken.
+/// Measures the processor time of programs during a sample.
 #[derive(Debug)]
 pub(crate) struct ProcessorTime {
     began: Instant,
@@ -170,7 +170,7 @@ pub(crate) struct ProcessorTime {
 }
 
 impl ProcessorTime {
-    /// Begins, given what the programs have used so far.
+    /// Starts from the processor time used so far.
     pub(crate) fn begin(used: Option<f64>) -> Self {
         Self {
             began: Instant::now(),
@@ -178,7 +178,7 @@ impl ProcessorTime {
         }
     }
 
-    /// The part of what was used since then that belongs to the timed seconds of a sample.
+    /// Returns the share of the time used since then that belongs to the timed seconds of a sample.
     pub(crate) fn of_sample(&self, used: Option<f64>, timed_seconds: f64) -> Option<f64> {
         let taken = self.began.elapsed().as_secs_f64();
         let used = used? - self.before?;
@@ -186,7 +186,7 @@ impl ProcessorTime {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         if matches!(self.ended(), Ok(None)) {
             self.kill();
@@ -201,7 +201,7 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
-/// Runs a program to its end, for the bytes that it prints.
+/// Runs a program and returns the bytes it prints.
 pub(crate) fn bytes<S: AsRef<OsStr>>(
     argv: &[S],
     limit: Duration,
@@ -210,7 +210,7 @@ pub(crate) fn bytes<S: AsRef<OsStr>>(
     Ok(ended_well(command(argv), limit, cancel)?.0)
 }
 
-/// Runs a program to its end.
+/// Runs a program to completion.
 pub(crate) fn output<S: AsRef<OsStr>>(
     argv: &[S],
     limit: Duration,
@@ -219,7 +219,7 @@ pub(crate) fn output<S: AsRef<OsStr>>(
     output_of(command(argv), limit, cancel)
 }
 
-/// As [`output`], in a directory.
+/// Like [`output`], in a given directory.
 pub(crate) fn output_in<S: AsRef<OsStr>>(
     directory: &Path,
     argv: &[S],
@@ -245,14 +245,14 @@ fn ended_well(
     cancel: &Cancel,
 ) -> Result<(Vec<u8>, Vec<u8>), Error> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut running = Running::start(&mut command)?;
+    let mut running = RunningProgram::start(&mut command)?;
     let stdout = running.child.stdout.take();
     let stderr = running.child.stderr.take();
     let (status, stdout, stderr) = std::thread::scope(|scope| {
         let stdout = scope.spawn(|| whole(stdout));
         let stderr = scope.spawn(|| whole(stderr));
         let status = running.wait(limit, cancel);
-        // Reading ends with the program, which has ended or was killed with what it started.
+        // Both readers end with the program, which has exited or was killed with its children.
         let (stdout, stderr) = (stdout.join(), stderr.join());
         (
             status,
@@ -270,24 +270,20 @@ fn ended_well(
         &running.name,
         format!(
             "{} ({status})",
-            if said.is_empty() {
-                "it said nothing"
-            } else {
-                said
-            }
+            if said.is_empty() { "no output" } else { said }
         ),
     ))
 }
 
-/// Runs a program that takes no time to speak of, and gives what it printed.
+/// Runs a quick program and returns its output.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
     const LIMIT: Duration = Duration::from_secs(120);
     let argv = [&[program], arguments].concat();
-    // A change to the host must not be interrupted: a request to stop waits for it.
+    // A change to the host must not be interrupted, so cancellation waits for it.
     Ok(output(&argv, LIMIT, &Cancel::new())?.stdout)
 }
 
-/// True if a program of this name is on the search path.
+/// Returns true if a program with this name is on the search path.
 pub(crate) fn is_installed(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| {
         std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
@@ -297,7 +293,7 @@ pub(crate) fn is_installed(program: &str) -> bool {
 fn whole(stream: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
-        // Keep the output from before an error.
+        // Keep the output before an error.
         let _ = stream.read_to_end(&mut bytes);
     }
     bytes
@@ -308,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_takes_too_long_is_killed_with_what_it_started() {
+    fn a_program_over_its_time_limit_is_killed_with_its_children() {
         let cancel = Cancel::new();
         let began = Instant::now();
         let error = output(
@@ -322,21 +318,21 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_read_behind_a_name_with_anything_in_it() {
+    fn processor_time_is_read_after_a_name_with_spaces_and_parentheses() {
         let stat = "12 (a) b (c) S 1 12 12 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 3 0 5 6 7";
         assert_eq!(processor_seconds(stat), Some(2.0));
         assert_eq!(processor_seconds("12 (x) S 1"), None);
         let mut command = command(&["sh", "-c", "while :; do :; done"]);
-        let running = Running::start(&mut command).unwrap();
+        let running = RunningProgram::start(&mut command).unwrap();
         let until = Instant::now() + Duration::from_secs(20);
         while running.processor_seconds().unwrap() == 0.0 {
-            assert!(Instant::now() < until, "it never ran");
+            assert!(Instant::now() < until, "it used no processor time");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
     #[test]
-    fn a_request_to_stop_ends_a_program() {
+    fn cancellation_ends_a_program() {
         let cancel = Cancel::new();
         let other = cancel.clone();
         let thread = std::thread::spawn(move || {
@@ -349,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_said_is_in_the_error() {
+    fn the_error_contains_the_output_of_the_program() {
         let error = run("sh", &["-c", "echo out; echo no such thing >&2; exit 3"]).unwrap_err();
         assert!(error.to_string().contains("no such thing"), "{error}");
         assert!(error.to_string().contains('3'), "{error}");

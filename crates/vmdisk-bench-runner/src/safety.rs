@@ -1,7 +1,7 @@
-//! What may be written on, and how that is made sure of.
+//! Write protection: which files and devices may be written, and how that is enforced.
 //!
-//! By default a run writes new files in a fresh directory ([`Scratch`]) and nothing else. A block device is written on
-//! only if [`prepare`] marked it, which happens after every check and the typed confirmation of its serial number, and
+//! By default a run only writes new files in a fresh directory ([`Scratch`]). A block device is written
+//! only if [`prepare`] marked it, after every check and the typed confirmation of its serial number, and
 //! only while it is held by a [`ClaimedDevice`]. Every check fails closed: a check that could not run is a [`Refusal`].
 
 mod claim;

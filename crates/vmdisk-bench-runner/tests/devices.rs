@@ -1,7 +1,7 @@
-//! Which devices are written on: each state that a device can be in, made for real on loop devices, and refused before
-//! a byte of it changes.
+//! Refused devices: every state of a device, created on loop devices, must be refused before
+//! any byte changes.
 //!
-//! Needs root, loop devices and the programs that make those states. Without them each test says so in a line and
+//! Needs root, loop devices and the programs that create those states. Without them each test prints the reason and
 //! passes; with `VMDISK_REAL=require` it fails instead.
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use vmdisk_testing::{LoopDevice, needed, run};
 
 const NOW: &str = "2026-11-20T05:00:00Z";
 
-/// Loop devices in a directory, with everything that was done to them undone at the end.
+/// Loop devices in a directory; dropping it undoes everything.
 struct Devices {
     loops: Vec<LoopDevice>,
     directory: tempfile::TempDir,
@@ -63,7 +63,7 @@ impl Devices {
             .push(words.iter().map(|word| (*word).to_owned()).collect());
     }
 
-    /// A device of zeroes, and the file it is in.
+    /// Creates a device of zeroes with its file.
     fn device(
         &mut self,
         name: &str,
@@ -85,7 +85,7 @@ impl Devices {
         Ok(point)
     }
 
-    /// Another node of a device, under a name of this directory.
+    /// Creates another node of a device in this directory.
     fn node(&self, device: &str, name: &str) -> Result<String, String> {
         let metadata = fs::metadata(device).map_err(|error| error.to_string())?;
         let number = std::os::unix::fs::MetadataExt::rdev(&metadata);
@@ -116,7 +116,7 @@ fn checksum(file: &str) -> String {
     run("sha256sum", &[file]).unwrap()
 }
 
-/// Holds that a device is neither prepared nor claimed, for these reasons, and that no byte of it changed.
+/// Checks that a device is neither prepared nor claimed, for these reasons, and that no byte of it changed.
 #[track_caller]
 fn refused(device: &str, file: &str, expected: &[Check]) -> Refused {
     let before = checksum(file);
@@ -141,7 +141,7 @@ fn refused(device: &str, file: &str, expected: &[Check]) -> Refused {
 }
 
 #[test]
-fn a_loop_device_is_refused_while_a_qemu_has_its_file_open_or_another_loop_is_over_it() {
+fn a_loop_device_is_refused_while_a_qemu_or_another_loop_device_uses_its_file() {
     let made = (|| {
         let mut devices = Devices::new()?;
         let (device, file) = devices.device("disk", 64, &[])?;
@@ -173,17 +173,17 @@ fn a_loop_device_is_refused_while_a_qemu_has_its_file_open_or_another_loop_is_ov
     };
     let refusal = refused(&device, &file, &[Check::LoopFile]).to_string();
     assert!(refusal.contains("qemu-storage"), "{refusal}");
-    assert!(refusal.contains("holds a lock"), "{refusal}");
+    assert!(refusal.contains("is locked from byte"), "{refusal}");
     for mut child in devices.children.drain(..) {
         let _ = child.kill();
         let _ = child.wait();
     }
-    // Another loop device over the same file is another name of the same bytes.
+    // Another loop device over the same file is another name for the same bytes.
     let other = run("losetup", &["--find", "--show", &file]).unwrap();
     let refusal = refused(&device, &file, &[Check::LoopFile]).to_string();
     run("losetup", &["--detach", &other]).unwrap();
     assert!(
-        refusal.contains("is a loop over the same file"),
+        refusal.contains("is a loop device over the same file"),
         "{refusal}"
     );
     prepare(Path::new(&device)).unwrap();
@@ -259,7 +259,7 @@ fn a_physical_volume_without_volumes_is_refused() {
 }
 
 #[test]
-fn each_device_of_a_mounted_btrfs_is_refused_though_the_mount_names_one() {
+fn each_device_of_a_mounted_btrfs_is_refused() {
     let made = (|| {
         let mut devices = Devices::new()?;
         let (first, first_file) = devices.device("one", 128, &[])?;
@@ -289,7 +289,7 @@ fn each_device_of_a_mounted_btrfs_is_refused_though_the_mount_names_one() {
 }
 
 #[test]
-fn a_disk_is_refused_while_its_partition_is_mounted_and_because_it_has_one() {
+fn a_disk_with_a_partition_is_refused_mounted_or_not() {
     let made = (|| {
         let mut devices = Devices::new()?;
         let (device, file) = devices.device("disk", 64, &["--partscan"])?;
@@ -305,7 +305,7 @@ fn a_disk_is_refused_while_its_partition_is_mounted_and_because_it_has_one() {
         run("blockdev", &["--rereadpt", &device])?;
         let partition = format!("{device}p1");
         if !Path::new(&partition).exists() {
-            // A kernel that cannot read such a table can be told; one that just has refuses to be.
+            // If the kernel does not read the table automatically, it has to be told; otherwise that fails.
             let _ = run("partx", &["--add", &device]);
         }
         let until = Instant::now() + Duration::from_secs(5);
@@ -350,7 +350,7 @@ fn swap_in_use_is_refused() {
     let made = (|| {
         let mut devices = Devices::new()?;
         let (device, file) = devices.device("disk", 16, &[])?;
-        // The kernel's table of swap space has another text for each of these characters.
+        // The kernel's table of swap space escapes each of these characters.
         let node = devices.node(&device, "a\\b c\td\ne")?;
         run("mkswap", &[&node])?;
         run("swapon", &[&node])?;
@@ -416,7 +416,7 @@ fn a_device_that_is_open_under_another_node_is_refused_by_its_number() {
         let mut devices = Devices::new()?;
         let (device, file) = devices.device("disk", 16, &[])?;
         let node = devices.node(&device, "node")?;
-        // As a QEMU of libvirt's, whose /dev is its own.
+        // Like a QEMU of libvirt, which has a private /dev.
         devices.start("sh", &["-c", &format!("exec 3<> {node}; exec sleep 60")])?;
         std::thread::sleep(Duration::from_millis(300));
         Ok((devices, device, file))
@@ -451,7 +451,7 @@ fn a_device_that_is_read_only_or_holds_data_without_a_signature_is_refused() {
 }
 
 #[test]
-fn only_what_was_prepared_with_its_serial_number_is_claimed_and_then_by_nobody_else() {
+fn only_a_prepared_device_with_its_serial_number_can_be_claimed_and_only_once() {
     let made = (|| {
         let mut devices = Devices::new()?;
         let (device, file) = devices.device("disk", 32, &[])?;
@@ -489,7 +489,7 @@ fn only_what_was_prepared_with_its_serial_number_is_claimed_and_then_by_nobody_e
     assert!(made.is_err(), "nobody makes a file system on it meanwhile");
     claimed.verify().unwrap();
 
-    // Somebody writes over the marker all the same.
+    // Another program overwrites the marker.
     let disk = fs::OpenOptions::new().write(true).open(&device).unwrap();
     disk.write_all_at(b"x", 0).unwrap();
     disk.sync_all().unwrap();
@@ -500,7 +500,7 @@ fn only_what_was_prepared_with_its_serial_number_is_claimed_and_then_by_nobody_e
 }
 
 #[test]
-fn a_marker_of_another_device_counts_for_nothing() {
+fn a_marker_of_another_device_is_refused() {
     let made = (|| {
         let mut devices = Devices::new()?;
         let (first, first_file) = devices.device("one", 16, &[])?;
@@ -514,7 +514,7 @@ fn a_marker_of_another_device_counts_for_nothing() {
     let serial = preparation.identity().value.clone();
     preparation.confirm(&serial, NOW).unwrap();
     run("sync", &[]).unwrap();
-    // A copy of the whole disk has the marker of its original.
+    // A copy of the whole disk has the marker of the original.
     run(
         "dd",
         &[

@@ -1,6 +1,6 @@
-//! The engines on real programs: what they measure is what the plan says, and nothing of it stays behind.
+//! The engines with real programs: they measure what the plan says, and leave nothing behind.
 //!
-//! Each needs its programs. Without them a test says so in a line and passes; with `VMDISK_REAL=require` it fails.
+//! Each test needs its programs. Without them it prints the reason and passes; with `VMDISK_REAL=require` it fails.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -9,21 +9,21 @@
 
 use std::path::Path;
 
-use vmdisk_bench_runner::engines::{Workplace, engine};
+use vmdisk_bench_runner::engines::{Workspace, engine};
 use vmdisk_bench_runner::{
-    Cancel, CellId, CellView, Engine, EngineKind, Error, Limits, Measurement, Plan, RunContext,
-    Wishes, read_plan,
+    Cancel, CellId, CellView, Engine, EngineKind, Error, Limits, Measurement, Plan, PlanOptions,
+    RunContext, read_plan,
 };
 
 fn plan(text: &str) -> Plan {
-    let wishes = Wishes {
+    let options = PlanOptions {
         limits: Limits {
             processors: 2,
             ..Limits::default()
         },
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
-    read_plan(text, "test", &wishes).unwrap()
+    read_plan(text, "test", &options).unwrap()
 }
 
 fn has(programs: &[&str]) -> bool {
@@ -43,9 +43,9 @@ fn has(programs: &[&str]) -> bool {
     false
 }
 
-/// Every cell of a plan once, as a run would.
+/// Measures every cell of a plan once, like a run.
 fn measured(plan: &Plan, directory: &Path) -> Vec<(CellId, Result<Measurement, Error>)> {
-    let workplace = Workplace::with_changes_in(directory, &directory.join("changes"));
+    let workspace = Workspace::with_changes_in(directory, &directory.join("changes"));
     let cancel = Cancel::new();
     let mut results = Vec::new();
     for kind in EngineKind::ALL {
@@ -53,7 +53,7 @@ fn measured(plan: &Plan, directory: &Path) -> Vec<(CellId, Result<Measurement, E
         if cells.is_empty() {
             continue;
         }
-        let mut engine: Box<dyn Engine> = engine(kind, &workplace).unwrap();
+        let mut engine: Box<dyn Engine> = engine(kind, &workspace).unwrap();
         assert!(!engine.versions().unwrap().is_empty());
         for index in 0..plan.configurations.len() {
             let of_one: Vec<CellView<'_>> = cells
@@ -87,7 +87,7 @@ fn is_empty(directory: &Path) -> bool {
     std::fs::read_dir(directory).unwrap().next().is_none()
 }
 
-/// A measurement that has what every engine can tell.
+/// Checks the fields that every engine fills in.
 #[track_caller]
 fn whole(plan: &Plan, (id, result): &(CellId, Result<Measurement, Error>)) -> Measurement {
     let cell = plan.view(*id);
@@ -159,7 +159,7 @@ fn a_storage_daemon_is_driven_over_vhost_user_blk_and_nbd() {
     if !has(&["qemu-storage-daemon", "qemu-img", "fio"]) {
         return;
     }
-    // A path that no socket address has room for.
+    // A path that is too long for a socket address.
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("d".repeat(100));
     std::fs::create_dir(&directory).unwrap();
@@ -187,7 +187,7 @@ fn a_storage_daemon_is_driven_over_vhost_user_blk_and_nbd() {
 }
 
 #[test]
-fn a_request_to_stop_leaves_nothing_behind() {
+fn cancellation_leaves_nothing_behind() {
     if !has(&["fio"]) {
         return;
     }
@@ -196,8 +196,8 @@ fn a_request_to_stop_leaves_nothing_behind() {
         "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 30\nphases: [first-touch]\n\
          workloads: [4k-random-write-qd32]\nfixed: {engine: host-fio}\nmatrix:\n  no-cow: [false]\n",
     );
-    let workplace = Workplace::with_changes_in(directory.path(), &directory.path().join("changes"));
-    let mut engine = engine(EngineKind::HostFio, &workplace).unwrap();
+    let workspace = Workspace::with_changes_in(directory.path(), &directory.path().join("changes"));
+    let mut engine = engine(EngineKind::HostFio, &workspace).unwrap();
     engine.versions().unwrap();
     let cancel = Cancel::new();
     let other = cancel.clone();

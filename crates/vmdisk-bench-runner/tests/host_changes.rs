@@ -1,6 +1,6 @@
-//! What a run changes on the host is as it was afterwards, also if the run was killed: on the queue of a real loop device.
+//! Changes to the host are reverted, even if the run was killed: on the queue of a loop device.
 //!
-//! Needs root and loop devices. Without them each test says so in a line and passes; with `VMDISK_REAL=require` it fails.
+//! Needs root and loop devices. Without them each test prints the reason and passes; with `VMDISK_REAL=require` it fails.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -11,7 +11,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use vmdisk_bench_runner::host_changes::{Change, HostChanges, QueueSetting, take_back_left_over};
+use vmdisk_bench_runner::host_changes::{Change, HostChanges, QueueSetting, revert_left_over};
 use vmdisk_facts::DeviceNumber;
 use vmdisk_testing::{LoopDevice, needed};
 
@@ -48,7 +48,7 @@ fn device(test: &str) -> Option<Loop> {
     needed(Loop::new().map_err(|reason| format!("{test}: {reason}")))
 }
 
-/// Another than the scheduler in use.
+/// Returns a scheduler other than the current one.
 fn other_scheduler(device: &Loop) -> Option<String> {
     let all = device.setting("scheduler");
     all.split(' ')
@@ -57,7 +57,7 @@ fn other_scheduler(device: &Loop) -> Option<String> {
 }
 
 #[test]
-fn a_scheduler_is_set_and_taken_back_with_what_the_kernel_changed_along() {
+fn a_scheduler_is_reverted_with_the_settings_that_the_kernel_changed() {
     let Some(device) = device("a_scheduler_is_set_and_taken_back") else {
         return;
     };
@@ -81,18 +81,18 @@ fn a_scheduler_is_set_and_taken_back_with_what_the_kernel_changed_along() {
         .unwrap();
     assert!(device.setting("scheduler").contains(&format!("[{other}]")));
     assert_eq!(device.setting("read_ahead_kb"), "1236");
-    let taken_back = changes.take_back();
-    assert_eq!(taken_back.done.len(), 2, "{taken_back:?}");
+    let outcome = changes.revert();
+    assert_eq!(outcome.done.len(), 2, "{outcome:?}");
     let after: Vec<String> = ["scheduler", "nr_requests", "read_ahead_kb"]
         .map(|name| device.setting(name))
         .into();
     assert_eq!(after, before);
-    assert!(take_back_left_over(&folder).done.is_empty());
+    assert!(revert_left_over(&folder).done.is_empty());
     assert!(!folder.exists(), "nothing stays behind");
 }
 
 #[test]
-fn what_a_killed_run_changed_is_taken_back_by_the_next_start_and_only_then() {
+fn changes_of_a_killed_run_are_reverted_by_the_next_start() {
     let Some(device) = device("what_a_killed_run_changed") else {
         return;
     };
@@ -103,10 +103,7 @@ fn what_a_killed_run_changed_is_taken_back_by_the_next_start_and_only_then() {
     changes
         .make(Change::queue(device.number, QueueSetting::ReadAheadKb, "1236").unwrap())
         .unwrap();
-    assert!(
-        take_back_left_over(&folder).done.is_empty(),
-        "its run lives"
-    );
+    assert!(revert_left_over(&folder).done.is_empty(), "its run lives");
     assert_eq!(device.setting("read_ahead_kb"), "1236");
     let journal = fs::read_dir(&folder)
         .unwrap()
@@ -114,20 +111,20 @@ fn what_a_killed_run_changed_is_taken_back_by_the_next_start_and_only_then() {
         .unwrap()
         .unwrap()
         .path();
-    // As after kill -9: the file stays, its lock does not.
+    // As after kill -9: the file exists, but its lock is gone.
     let text = fs::read(&journal).unwrap();
     std::mem::forget(changes);
     let copy = folder.join("1-0.jsonl");
     fs::write(&copy, text).unwrap();
     fs::remove_file(&journal).unwrap();
-    let taken_back = take_back_left_over(&folder);
-    assert_eq!(taken_back.done.len(), 1, "{taken_back:?}");
+    let outcome = revert_left_over(&folder);
+    assert_eq!(outcome.done.len(), 1, "{outcome:?}");
     assert_eq!(device.setting("read_ahead_kb"), before);
     assert!(!Path::new(&copy).exists());
 }
 
 #[test]
-fn a_run_that_was_killed_while_it_took_back_is_finished_by_the_next_start() {
+fn an_interrupted_revert_is_finished_by_the_next_start() {
     let Some(device) = device("a_run_that_was_killed_while_it_took_back") else {
         return;
     };
@@ -142,15 +139,15 @@ fn a_run_that_was_killed_while_it_took_back_is_finished_by_the_next_start() {
     let change = Change::queue(device.number, QueueSetting::Scheduler, &other).unwrap();
     let mut changes = HostChanges::begin(&folder).unwrap();
     changes.make(change).unwrap();
-    // The scheduler is back, and what the kernel set along with it is not yet.
+    // The scheduler is reverted, but not yet the settings that the kernel changed with it.
     fs::write(queue("scheduler"), "none").unwrap();
     assert_ne!(device.setting("nr_requests"), "77");
-    assert_eq!(changes.take_back().done.len(), 1);
+    assert_eq!(changes.revert().done.len(), 1);
     assert_eq!(device.setting("nr_requests"), "77");
 }
 
 #[test]
-fn what_somebody_set_since_then_is_left_alone() {
+fn a_later_change_by_another_program_is_kept() {
     let Some(device) = device("what_somebody_set_since_then_is_left_alone") else {
         return;
     };
@@ -162,6 +159,6 @@ fn what_somebody_set_since_then_is_left_alone() {
         .unwrap();
     let path = format!("/sys/dev/block/{}/queue/read_ahead_kb", device.number);
     fs::write(path, "244").unwrap();
-    assert!(changes.take_back().done.is_empty());
+    assert!(changes.revert().done.is_empty());
     assert_eq!(device.setting("read_ahead_kb"), "244");
 }

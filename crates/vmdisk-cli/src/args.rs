@@ -42,7 +42,7 @@ pub(crate) enum When {
 pub(crate) enum Command {
     /// Check libvirt domains and disks.
     Lint(Box<LintArgs>),
-    /// Write the best disks for a purpose, and say why.
+    /// Write disks from a short description, with the options that fit the host, and say why.
     Generate(Box<GenerateArgs>),
     /// Turn libvirt XML, a QEMU command line or a spec into one of the others.
     Convert(ConvertArgs),
@@ -97,10 +97,10 @@ pub(crate) struct HostArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct LintArgs {
-    /// Files, directories, or - for standard input: libvirt XML, command lines of QEMU, or files of its
-    /// -readconfig. In a directory every .xml file that holds a domain or a disk is checked, every .args
-    /// or .cmdline file that starts QEMU, and every .cfg file with its options, except those that
-    /// .gitignore excludes.
+    /// Files, directories, patterns, or - for standard input: libvirt XML, command lines of QEMU, files of its
+    /// -readconfig, or specs. In a directory, every .xml file that holds a domain or a disk is checked, every .args
+    /// or .cmdline file that starts QEMU, every .cfg file with its options, and every .yaml or .yml file that is a
+    /// spec, except those that .gitignore excludes.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -144,6 +144,15 @@ pub(crate) struct LintArgs {
     /// Check this many files at once; by default as many as there are processors.
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
+    /// Exit with 1 if a rule could not be checked, for want of facts or of rights to collect them.
+    #[arg(long)]
+    pub(crate) fail_on_unchecked: bool,
+    /// Exit with 1 if facts are older than this, such as 12h, 30d or 8w, or do not say when they were collected.
+    #[arg(long, value_name = "AGE", value_parser = age, requires = "facts", help_heading = "Host and target")]
+    pub(crate) max_facts_age: Option<u64>,
+    /// Skip files that are named and hold no guest, as in a directory, instead of failing.
+    #[arg(long)]
+    pub(crate) skip_foreign: bool,
     /// List what could not be checked, and why.
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -179,20 +188,39 @@ pub(crate) struct GenerateArgs {
     pub(crate) to: GenerateForm,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// Say on standard error why everything was chosen.
-    #[arg(long)]
-    pub(crate) explain: bool,
+    /// Print on standard error why everything was chosen; `vmdisk schema explain` describes the JSON.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "text"
+    )]
+    pub(crate) explain: Option<ExplainFormat>,
+    /// Write the result although it breaks this rule; may be repeated. Without it an error refuses.
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule_name)]
+    pub(crate) ignore: Vec<String>,
     /// How to write QEMU's arguments, with --to qemu.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = QemuFormat::Lines)]
     pub(crate) qemu_format: QemuFormat,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Add the disks to this libvirt domain and return all of it: they are planned around what it has, and
+    /// everything else stays as it is.
+    #[arg(
+        long,
+        value_name = "DOMAIN.xml",
+        conflicts_with_all = ["name", "memory", "vcpus"],
+        help_heading = "Guest"
+    )]
+    pub(crate) into: Option<PathBuf>,
     /// Name of the guest.
     #[arg(long, value_name = "NAME", help_heading = "Guest")]
     pub(crate) name: Option<String>,
-    /// Memory of the guest, such as 4G.
-    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse, help_heading = "Guest")]
+    /// Memory of the guest, such as 4G; a bare number counts MiB, as in virt-install and QEMU.
+    #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Guest")]
     pub(crate) memory: Option<Bytes>,
     /// Virtual processors of the guest.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Guest")]
@@ -215,6 +243,14 @@ pub(crate) enum GenerateForm {
     BlockdevJson,
     /// The commands that create the images.
     Script,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExplainFormat {
+    /// A line for each option.
+    Text,
+    /// For programs.
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -257,6 +293,12 @@ pub(crate) struct ConvertArgs {
     /// The XML of a pool or volume that disks are on; may be given several times.
     #[arg(long, value_name = "FILE")]
     pub(crate) storage: Vec<PathBuf>,
+    /// Convert the guest without this disk, by its target or the id of its device; may be given several times.
+    #[arg(long, value_name = "DISK")]
+    pub(crate) without: Vec<String>,
+    /// Exit with status 1 if anything is not carried over.
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -330,6 +372,9 @@ pub(crate) struct DiffArgs {
     /// How to print it.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
     pub(crate) format: TextFormat,
+    /// Also compare values that change while nobody changes the host, such as free space.
+    #[arg(long)]
+    pub(crate) volatile: bool,
 }
 
 #[derive(Args, Debug)]
@@ -362,13 +407,14 @@ pub(crate) struct CheckArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CollectArgs {
-    /// Images, devices and directories to look at.
+    /// Images, devices and directories to look at. A file with libvirt XML counts as --for.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Also look at what the disks of this domain use; may be repeated.
-    #[arg(long = "for", value_name = "FILE.xml")]
+    /// Also look at what the disks of these guests use: a file, a directory, a pattern, or - for standard
+    /// input; may be repeated.
+    #[arg(long = "for", value_name = "FILE")]
     pub(crate) domains: Vec<PathBuf>,
-    /// Which groups of facts: core needs no rights and starts no program; the others start programs.
+    /// Groups of facts beside core, which needs no rights and starts no program; these start programs.
     /// lvm asks `lvs` and `lvmconfig` about thin pools, dm asks `dmsetup` about encryption, thin pools
     /// and multipath, nvme asks `nvme` for the formats of drives, zfs asks `zfs` for properties,
     /// programs asks each QEMU for its version and what it can do, kvm tries whether a guest runs.
@@ -376,8 +422,7 @@ pub(crate) struct CollectArgs {
         long = "group",
         value_name = "GROUP",
         value_delimiter = ',',
-        value_parser = group_parser(),
-        default_value = Group::Core.name()
+        value_parser = group_parser()
     )]
     pub(crate) groups: Vec<Group>,
     /// How to write the facts.
@@ -486,9 +531,19 @@ pub(crate) struct ExplainArgs {
     /// Name of a rule; `vmdisk rules` lists them.
     #[arg(value_name = "RULE", value_parser = rule_name)]
     pub(crate) rule: String,
-    /// How to print it.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
-    pub(crate) format: TextFormat,
+    /// Format of the page.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = PageFormat::Text)]
+    pub(crate) format: PageFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PageFormat {
+    /// Text for a terminal.
+    Text,
+    /// Markdown, with the examples as the tests read them.
+    Markdown,
+    /// The rule and its page in Markdown, for programs.
+    Json,
 }
 
 #[derive(Args, Debug)]
@@ -523,6 +578,8 @@ pub(crate) enum SchemaFormat {
     Spec,
     /// What `vmdisk facts diff --format json` prints.
     FactsDiff,
+    /// What `vmdisk generate --explain=json` prints.
+    Explain,
     /// What `vmdisk image --format json` prints.
     Image,
     /// What `vmdisk capabilities --format json` prints.
@@ -585,6 +642,14 @@ fn level_parser() -> impl TypedValueParser<Value = Level> {
             .find(|level| level.as_str() == word)
             .expect("clap lets only known words through")
     })
+}
+
+/// A size of memory, in MiB without a unit.
+fn memory(text: &str) -> Result<Bytes, String> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Bytes::parse(text).map_err(|error| error.to_string());
+    }
+    Bytes::parse(&format!("{text}M")).map_err(|error| error.to_string())
 }
 
 /// An age in seconds.

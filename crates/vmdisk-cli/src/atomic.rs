@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::contents::Contents;
 use beside::Beside;
 
 /// Why a file was not replaced; it is as it was.
@@ -54,7 +55,7 @@ impl std::fmt::Display for ReplaceError {
 /// attributes and a symbolic link that leads to it stay. That somebody else wrote the very same is no failure.
 pub(crate) fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<(), ReplaceError> {
     let target = fs::canonicalize(path)?;
-    let beside = like(&target, after)?;
+    let beside = like(&target, |file| file.write_all(after))?;
     // As late as can be: what is written between this and the rename is lost, and nothing else is.
     let now = fs::read(&target)?;
     if now == after {
@@ -68,35 +69,40 @@ pub(crate) fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<(), Re
 }
 
 /// A file beside `target` with all that `target` has but its contents.
-fn like(target: &Path, contents: &[u8]) -> Result<Beside, ReplaceError> {
+fn like(target: &Path, write: impl Contents) -> Result<Beside, ReplaceError> {
     let metadata = fs::metadata(target)?;
     let names = attributes::names_of(&metadata);
     if names > 1 {
         return Err(ReplaceError::Linked(names));
     }
     let mut beside = Beside::new(&directory_of(target), None)?;
-    beside.write(contents)?;
+    beside.write(write)?;
     attributes::copy(target, &metadata, beside.file()).map_err(ReplaceError::Attributes)?;
     beside.file().sync_all()?;
     Ok(beside)
 }
 
-/// Creates a file or replaces it as a whole. What is no regular file (a pipe, `/dev/stdout`) is
-/// written to as it stands.
+/// Creates a file or replaces it as a whole. A pipe or a device (`/dev/stdout`) is written to directly.
 pub(crate) fn write(path: &Path, contents: &[u8]) -> Result<(), ReplaceError> {
+    write_with(path, |file| file.write_all(contents))
+}
+
+/// As [`write`], with contents that are made while they are written.
+pub(crate) fn write_with(path: &Path, write: impl Contents) -> Result<(), ReplaceError> {
     match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => Ok(File::options()
-            .write(true)
-            .open(path)?
-            .write_all(contents)?),
+        Ok(metadata) if !metadata.is_file() => {
+            let mut out = io::BufWriter::new(File::options().write(true).open(path)?);
+            write(&mut out)?;
+            Ok(out.flush()?)
+        }
         Ok(_) => {
             let target = fs::canonicalize(path)?;
-            Ok(like(&target, contents)?.persist(&target)?)
+            Ok(like(&target, write)?.persist(&target)?)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             // The process's umask still applies, as for every file that a program creates.
             let mut beside = Beside::new(&directory_of(path), Some(0o666))?;
-            beside.write(contents)?;
+            beside.write(write)?;
             Ok(beside.persist(path)?)
         }
         Err(error) => Err(error.into()),

@@ -14,6 +14,14 @@ pub(crate) fn seconds_now() -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
+/// Seconds since 1970 that ages are counted to: now, or `SOURCE_DATE_EPOCH`, with which reproducible builds pin
+/// their clock.
+pub(crate) fn reference() -> u64 {
+    let pinned = std::env::var("SOURCE_DATE_EPOCH").ok();
+    let pinned = pinned.and_then(|text| text.parse().ok());
+    pinned.unwrap_or_else(seconds_now)
+}
+
 /// Seconds since 1970 of a time as [`now`] writes it.
 pub(crate) fn seconds_of(text: &str) -> Option<u64> {
     let digits = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();

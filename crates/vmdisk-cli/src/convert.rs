@@ -44,6 +44,10 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         read::file(&args.file)?
     };
     if let Some(text) = spec::text_of(&bytes) {
+        if !args.without.is_empty() {
+            return Err(Stop::new("a spec is read with all of its disks")
+                .help("remove the disk from the spec"));
+        }
         if args.resolved {
             return Err(Stop::new("a spec is planned, and not resolved")
                 .help("convert it to libvirt-xml first"));
@@ -53,7 +57,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         for warning in &written.warnings {
             io.say(&format!("{}\n", warning.render(colors.stderr)));
         }
-        return Ok(Exit::Clean);
+        return Ok(exit(args, &written.warnings));
     }
     let document = read::document(&input, &bytes)?;
     let Joined {
@@ -64,6 +68,13 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     if let Some(Err(message)) = failed.map(|checked| checked.outcome) {
         return Err(Stop::from(message));
     }
+    document.remove_disks(&args.without).map_err(|name| {
+        Stop::new(format!(
+            "no disk is called `{}`",
+            crate::sanitize::line(name)
+        ))
+        .help("a disk is called by its target, such as vda, or by the id of its device")
+    })?;
     if !args.storage.is_empty() {
         let mut storage = Storage::default();
         for file in &args.storage {
@@ -78,10 +89,17 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
             Source::LibvirtXml(_),
             ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp | ConvertForm::Spec,
         )
-        | (Source::QemuCommandLine(_), _) => false,
+        | (Source::QemuCommandLine(_) | Source::Spec(_), _) => false,
     };
     if !stays_xml {
         warnings = left_behind(&document, &input)?;
+        let notes = match args.to {
+            ConvertForm::LibvirtXml | ConvertForm::DiskXml | ConvertForm::Spec => {
+                vmdisk::complete(&mut document)
+            }
+            ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp => Vec::new(),
+        };
+        warnings.extend(notes.into_iter().map(Message::warning));
     }
     let resolved = match args.resolved {
         true => Some(resolve::resolved(&document, &input)?),
@@ -92,10 +110,20 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     if let Some(resolved) = &resolved {
         io.say(&resolve::told(resolved, args.explain));
     }
-    for warning in warnings.iter().chain(&written.warnings) {
+    warnings.extend(written.warnings);
+    for warning in &warnings {
         io.say(&format!("{}\n", warning.render(colors.stderr)));
     }
-    Ok(Exit::Clean)
+    Ok(exit(args, &warnings))
+}
+
+/// With `--strict`, whatever is not carried over is a finding.
+const fn exit(args: &ConvertArgs, warnings: &[Message]) -> Exit {
+    if args.strict && !warnings.is_empty() {
+        Exit::Findings
+    } else {
+        Exit::Clean
+    }
 }
 
 /// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
@@ -123,7 +151,7 @@ fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop>
     if !others.is_empty() {
         let names: Vec<String> = others.into_iter().collect();
         warnings.push(Message::warning(format!(
-            "not about disks, and not carried over: {}",
+            "not carried over: {}",
             names.join(", ")
         )));
     }

@@ -1,12 +1,14 @@
 //! `vmdisk explain` and `vmdisk rules`.
 
+mod formatted;
+
 use std::fmt::Write;
 
 use serde::Serialize;
 use vmdisk::Rule;
 use vmdisk::rules::RULES;
 
-use crate::args::{ExplainArgs, RulesArgs, TextFormat};
+use crate::args::{ExplainArgs, PageFormat, RulesArgs, TextFormat};
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver;
@@ -41,12 +43,13 @@ fn data(rule: &'static Rule, page: Option<String>) -> RuleData {
 }
 
 /// Shows the page of one rule.
-pub(crate) fn explain(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let rule = vmdisk::rules::find(&args.rule)
         .ok_or_else(|| Stop::new(format!("there is no rule called `{}`", args.rule)))?;
     let text = match args.format {
-        TextFormat::Text => rule.explain(),
-        TextFormat::Json => json(&data(rule, Some(rule.explain()))),
+        PageFormat::Text => formatted::formatted(&rule.explain(), has_color),
+        PageFormat::Markdown => rule.explain(),
+        PageFormat::Json => json(&data(rule, Some(rule.explain()))),
     };
     deliver(io, None, &text)?;
     Ok(Exit::Clean)

@@ -1,10 +1,8 @@
 //! The facts files that `--facts` names: one host, or several that a guest may run on.
 
 use std::collections::HashMap;
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use globset::GlobBuilder;
 use rayon::prelude::*;
 use vmdisk::Facts;
 use vmdisk::facts::Fact;
@@ -13,9 +11,10 @@ use crate::color::Colors;
 use crate::facts_file;
 use crate::io::Io;
 use crate::lint::checked::Checked;
+use crate::pattern;
 use crate::render::message::MessagePlace;
 use crate::render::uri;
-use crate::stop::{Stop, plain};
+use crate::stop::Stop;
 
 /// Several hosts.
 #[derive(Debug, Default)]
@@ -45,10 +44,11 @@ pub(crate) fn files(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Stop> {
     for argument in arguments {
         let found = if argument.is_dir() {
             in_directory(argument)?
-        } else if argument.exists() || !is_pattern(argument) {
-            vec![argument.clone()]
+        } else if pattern::is_pattern(argument) {
+            let refuse = |why| Stop::new(format!("--facts {}: {why}", argument.display()));
+            pattern::matching(argument).map_err(refuse)?
         } else {
-            matching(argument)?
+            vec![argument.clone()]
         };
         for file in found {
             if !files.contains(&file) {
@@ -139,7 +139,8 @@ fn in_directory(directory: &Path) -> Result<Vec<PathBuf>, Stop> {
                 .any(|known| extension.eq_ignore_ascii_case(known))
         }) && !path.is_dir()
     };
-    let mut files = entries(directory)?;
+    let fail = |why: String| Stop::new(format!("--facts {why}"));
+    let mut files = pattern::entries(directory).map_err(fail)?;
     files.retain(|path| is_wanted(path));
     if files.is_empty() {
         let title = format!("no facts file is in {}", directory.display());
@@ -148,68 +149,10 @@ fn in_directory(directory: &Path) -> Result<Vec<PathBuf>, Stop> {
     Ok(files)
 }
 
-/// What is in a directory and not hidden, sorted.
-fn entries(directory: &Path) -> Result<Vec<PathBuf>, Stop> {
-    let fail = |error: &std::io::Error| Stop::file("read", directory, plain(error));
-    // An empty path is the directory that the command was started in.
-    let start = if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        directory
-    };
-    let mut found = Vec::new();
-    for entry in fs::read_dir(start).map_err(|error| fail(&error))? {
-        let name = entry.map_err(|error| fail(&error))?.file_name();
-        if !name.to_string_lossy().starts_with('.') {
-            found.push(directory.join(name));
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-fn is_pattern(path: &Path) -> bool {
-    path.to_string_lossy().contains(['*', '?', '[', '{'])
-}
-
-/// The files that a pattern means, name by name: it leads no deeper than it has names.
-fn matching(pattern: &Path) -> Result<Vec<PathBuf>, Stop> {
-    let refuse = |why: String| Stop::new(format!("--facts {}: {why}", pattern.display()));
-    let mut found = vec![PathBuf::new()];
-    for component in pattern.components() {
-        let Component::Normal(name) = component else {
-            found.iter_mut().for_each(|path| path.push(component));
-            continue;
-        };
-        if !is_pattern(Path::new(name)) {
-            found.iter_mut().for_each(|path| path.push(name));
-            found.retain(|path| path.exists());
-            continue;
-        }
-        let glob = GlobBuilder::new(&name.to_string_lossy())
-            .literal_separator(true)
-            .build()
-            .map_err(|error| refuse(error.kind().to_string()))?
-            .compile_matcher();
-        let mut next = Vec::new();
-        for directory in found
-            .iter()
-            .filter(|path| path.as_os_str().is_empty() || path.is_dir())
-        {
-            let matches = |path: &PathBuf| path.file_name().is_some_and(|name| glob.is_match(name));
-            next.extend(entries(directory)?.into_iter().filter(matches));
-        }
-        found = next;
-    }
-    found.retain(|path| !path.is_dir());
-    if found.is_empty() {
-        return Err(refuse("no file is called so".to_owned()));
-    }
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -251,7 +194,7 @@ mod tests {
         assert!(
             named(&["c/*.json"])
                 .unwrap_err()
-                .ends_with("no file is called so")
+                .ends_with("no file matches")
         );
         assert!(named(&["a/[.json"]).is_err());
         assert_eq!(named(&["a/missing.json"]).unwrap(), ["a/missing.json"]);

@@ -1,6 +1,8 @@
 //! The streams of a run, so that a test can stand in for the process.
 
-use std::io::{Read, Write};
+use std::io::{BufWriter, Read, Write};
+
+use crate::contents::Contents;
 
 /// Where a run reads and writes.
 ///
@@ -32,14 +34,20 @@ impl Io<'_> {
     ///
     /// # Errors
     /// If it cannot be written; a reader that went away is an error like any other here.
-    pub(crate) fn data(&mut self, text: &str) -> std::io::Result<()> {
-        self.stdout.write_all(text.as_bytes())?;
-        self.stdout.flush()
+    pub(crate) fn data(&mut self, write: impl Contents) -> std::io::Result<()> {
+        let mut out = BufWriter::new(&mut *self.stdout);
+        write(&mut out)?;
+        out.flush()
     }
 
     /// Writes a message for people; if nobody listens, there is nobody to tell.
     pub(crate) fn say(&mut self, text: &str) {
-        let _ = self.stderr.write_all(text.as_bytes());
-        let _ = self.stderr.flush();
+        self.say_with(|out| out.write_all(text.as_bytes()));
+    }
+
+    /// As [`Io::say`], with a text that is made while it is written.
+    pub(crate) fn say_with(&mut self, write: impl Contents) {
+        let mut out = BufWriter::new(&mut *self.stderr);
+        let _ = write(&mut out).and_then(|()| out.flush());
     }
 }

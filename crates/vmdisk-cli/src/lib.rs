@@ -3,12 +3,14 @@
 //! This crate alone reads files, prints and sets the exit status; everything it knows about disks comes
 //! from the crate `vmdisk`. [`run`] is the whole program over streams that a test can stand in for.
 
+mod age;
 mod args;
 mod atomic;
 mod bench;
 mod capabilities;
 mod clock;
 mod color;
+mod contents;
 mod convert;
 mod exit;
 mod explain;
@@ -22,6 +24,7 @@ mod io;
 mod lint;
 mod output;
 mod parsers;
+mod pattern;
 mod qemu;
 mod render;
 mod sanitize;
@@ -93,7 +96,7 @@ fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, 
         Command::Capabilities(args) => capabilities::run(args, io),
         Command::Image(args) => image::run(args, io, colors),
         Command::Bench(args) => bench::run(args, io, colors),
-        Command::Explain(args) => explain::explain(args, io),
+        Command::Explain(args) => explain::explain(args, colors.stdout, io),
         Command::Rules(args) => explain::rules(args, io),
         Command::Schema(args) => schema::run(args, io),
         Command::Completions(args) => shell::completions(args, io),

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::atomic;
+use crate::contents::Contents;
 use crate::io::Io;
 use crate::stop::{Stop, plain};
 
@@ -11,11 +12,20 @@ use crate::stop::{Stop, plain};
 ///
 /// A reader that went away (`vmdisk lint … | head`) wanted no more, which is no failure.
 pub(crate) fn deliver(io: &mut Io<'_>, file: Option<&Path>, text: &str) -> Result<(), Stop> {
+    deliver_with(io, file, |out| out.write_all(text.as_bytes()))
+}
+
+/// As [`deliver`], with data that is made while it is written.
+pub(crate) fn deliver_with(
+    io: &mut Io<'_>,
+    file: Option<&Path>,
+    write: impl Contents,
+) -> Result<(), Stop> {
     match file {
         Some(path) => {
-            atomic::write(path, text.as_bytes()).map_err(|error| Stop::file("write", path, error))
+            atomic::write_with(path, write).map_err(|error| Stop::file("write", path, error))
         }
-        None => match io.data(text) {
+        None => match io.data(write) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             Err(error) => Err(Stop::new(format!(

@@ -11,7 +11,7 @@ use vmdisk::facts::{Introspection, Version};
 use crate::stop::{Stop, plain};
 
 /// Longest wait for an answer of a program; an idle machine needs a tenth of a second for all of them.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Longest recording; one of QEMU 11.1 has 5 KiB.
 const LONGEST_RECORDING: u64 = 1 << 20;
@@ -32,7 +32,7 @@ pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
     if let Some(known) = key.as_ref().and_then(cache::Key::read) {
         return Ok(known);
     }
-    let introspection = vmdisk_qmp::introspect(program, PATIENCE).map_err(|error| {
+    let introspection = vmdisk_qmp::introspect(program, TIMEOUT).map_err(|error| {
         Stop::new(format!(
             "could not ask {} what it can do: {error}",
             program.display()

@@ -19,6 +19,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),
         SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
         SchemaFormat::FactsDiff => crate::facts::diff::schema(),
+        SchemaFormat::Explain => crate::generate::explain::schema(),
         SchemaFormat::Image => image::json::schema(),
         SchemaFormat::Capabilities => capabilities::schema(),
         SchemaFormat::CapabilitiesDiff => capabilities::diff::schema(),

@@ -1,4 +1,4 @@
-//! What QEMU's user may do with a path, by permission bits and access lists; labels; and who listens on a socket.
+//! Access of QEMU's user to a path by permission bits and access lists; labels; and listeners on sockets.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,12 +17,12 @@ const READ: u32 = 4;
 const WRITE: u32 = 2;
 const SEARCH: u32 = 1;
 
-/// Longer attributes than this are none of ours.
-const LONGEST_ATTRIBUTE: usize = 4096;
+/// Maximum size of an attribute; longer ones are irrelevant here.
+const MAX_ATTRIBUTE_BYTES: usize = 4096;
 
-/// An extended attribute; `None` where there is none.
+/// Returns an extended attribute; `None` if it does not exist.
 fn attribute(path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
-    let mut buffer = vec![0; LONGEST_ATTRIBUTE];
+    let mut buffer = vec![0; MAX_ATTRIBUTE_BYTES];
     match rustix::fs::getxattr(path, name, &mut buffer[..]) {
         Ok(length) => {
             buffer.truncate(length);
@@ -33,7 +33,7 @@ fn attribute(path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The SELinux label of a path.
+/// Returns the SELinux label of a path.
 pub(crate) fn label(path: &Path) -> Fact<String> {
     match attribute(path, "security.selinux") {
         Ok(Some(bytes)) => {
@@ -45,7 +45,7 @@ pub(crate) fn label(path: &Path) -> Fact<String> {
     }
 }
 
-/// What QEMU's user may do with a path that was given and leads to another.
+/// Returns the access of QEMU's user to a path with its links resolved.
 pub(crate) fn of(given: &Path, real: &Path, user: &Fact<QemuUser>) -> Fact<QemuAccess> {
     user.as_ref().and_then(|user| {
         let who = match Who::new(user) {
@@ -69,7 +69,7 @@ pub(crate) fn of(given: &Path, real: &Path, user: &Fact<QemuUser>) -> Fact<QemuA
     })
 }
 
-/// Whether every directory above both names may be gone through, and which is the first that may not.
+/// Checks search permission on every directory above both paths; returns the first directory without it.
 fn searched(given: &Path, real: &Path, who: &Who) -> (Fact<bool>, Fact<String>) {
     let above: BTreeSet<PathBuf> = given
         .ancestors()
@@ -77,7 +77,7 @@ fn searched(given: &Path, real: &Path, who: &Who) -> (Fact<bool>, Fact<String>) 
         .chain(real.ancestors().skip(1))
         .map(Path::to_owned)
         .collect();
-    // In their order a directory comes before what is in it.
+    // Sorted, a directory precedes its contents.
     for directory in above {
         match Permissions::of(&directory) {
             Ok(permissions) if permissions.let_through(who, SEARCH) => {}
@@ -93,7 +93,7 @@ fn searched(given: &Path, real: &Path, who: &Who) -> (Fact<bool>, Fact<String>) 
     (Fact::Known(true), Fact::Absent)
 }
 
-/// Whose rights are asked about.
+/// The user and groups whose access is checked.
 struct Who {
     uid: u32,
     groups: Vec<u32>,
@@ -112,7 +112,7 @@ impl Who {
     }
 }
 
-/// Owner, bits and access list of one path.
+/// Owner, permission bits and access list of one path.
 #[derive(Debug)]
 struct Permissions {
     mode: u32,
@@ -134,7 +134,7 @@ impl Permissions {
         })
     }
 
-    /// As acl(5) says it is decided. libvirt takes QEMU's capabilities away, so that root is no exception.
+    /// Implements the access check of acl(5). libvirt drops QEMU's capabilities, so root is no exception.
     fn let_through(&self, who: &Who, wanted: u32) -> bool {
         let grants = |bits: u32| bits & wanted == wanted;
         if self.uid == who.uid {
@@ -164,18 +164,18 @@ impl Permissions {
     }
 }
 
-/// An access list beyond the permission bits.
+/// An access list in addition to the permission bits.
 #[derive(Debug, PartialEq, Eq)]
 struct List {
     users: Vec<(u32, u32)>,
-    /// What the file's own group may, before the mask.
+    /// Permissions of the owning group, before the mask.
     group: u32,
     groups: Vec<(u32, u32)>,
     mask: u32,
 }
 
 impl List {
-    /// Linux hands it out in the form of linux/posix_acl_xattr.h: a version, then a tag, bits and a number each.
+    /// Parses the format of linux/posix_acl_xattr.h: a version, followed by entries of tag, permissions and id.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let (version, entries) = bytes.split_first_chunk::<4>()?;
         if u32::from_le_bytes(*version) != 2 {
@@ -196,7 +196,7 @@ impl List {
                 0x04 => list.group = bits,
                 0x08 => list.groups.push((number, bits)),
                 0x10 => list.mask = bits,
-                // The owner and everybody else are in the permission bits too.
+                // The entries of owner and others repeat the permission bits.
                 _ => {}
             }
         }
@@ -204,7 +204,7 @@ impl List {
     }
 }
 
-/// Who listens on a socket, and whether the collector may connect; nobody connects.
+/// Returns whether a process listens on a socket, and the collector's access to it; does not connect.
 pub(crate) fn socket(given: &Path, real: &Path) -> Socket {
     let table = "/proc/net/unix";
     Socket {
@@ -219,7 +219,7 @@ pub(crate) fn socket(given: &Path, real: &Path) -> Socket {
     }
 }
 
-/// The path of a line of `/proc/net/unix` that tells of a listener: `0: 00000002 00000000 00010000 0001 01 123 /run/x`.
+/// Returns the path of a listening socket in `/proc/net/unix`: `0: 00000002 00000000 00010000 0001 01 123 /run/x`.
 fn listened_on(line: &str) -> Option<&str> {
     const ACCEPTS_CONNECTIONS: u64 = 0x1_0000;
     let mut rest = line;
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn owner_group_and_everybody_else_have_bits_of_their_own() {
+    fn owner_group_and_others_have_separate_bits() {
         let who = |uid: u32, groups: &[u32]| Who {
             uid,
             groups: groups.to_vec(),
@@ -258,12 +258,12 @@ mod tests {
         assert!(file.let_through(&who(7, &[50]), SEARCH));
         assert!(!file.let_through(&who(7, &[50]), WRITE));
         assert!(!file.let_through(&who(7, &[51]), SEARCH));
-        // The owner's bits count for the owner, even where everybody else may more.
+        // The owner's bits apply to the owner, even if others have more permissions.
         assert!(!permissions(0o077, None).let_through(&who(0, &[50]), READ));
     }
 
     #[test]
-    fn an_access_list_names_others_within_its_mask() {
+    fn entries_of_an_access_list_are_limited_by_its_mask() {
         let list = |mask| List {
             users: vec![(64_055, 7)],
             group: 4,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_list_is_read_as_the_kernel_writes_it() {
+    fn an_access_list_in_the_kernels_format_is_parsed() {
         let mut bytes = 2_u32.to_le_bytes().to_vec();
         for (tag, bits, number) in [
             (0x01_u16, 7_u16, u32::MAX),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_listener_counts() {
+    fn only_listening_sockets_count() {
         assert_eq!(
             listened_on("0000000000000000: 00000002 00000000 00010000 0001 01 24583 /run/a b.sock"),
             Some("/run/a b.sock")
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_seen_to_be_listened_on_without_connecting() {
+    fn a_listening_socket_is_detected_without_connecting() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.sock");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();

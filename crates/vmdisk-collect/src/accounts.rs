@@ -1,4 +1,4 @@
-//! Accounts and groups, from the files of the system; those of a directory service are not there.
+//! Accounts and groups in the system's files; those in directory services are not visible.
 
 use crate::root::Root;
 
@@ -25,7 +25,7 @@ impl Accounts {
         }
     }
 
-    /// An account by its name, or by its number as libvirt has it: with a plus sign in front, or where no name fits.
+    /// Finds an account by name, or by number in libvirt's notation: with a plus sign, or if no name matches.
     pub(crate) fn user(&self, wanted: &str) -> Option<Account> {
         let by_name = self.users.lines().find_map(|line| {
             let mut fields = line.split(':');
@@ -49,7 +49,7 @@ impl Accounts {
         })
     }
 
-    /// The number of a group, by its name or number.
+    /// Finds the number of a group by name or number.
     pub(crate) fn group(&self, wanted: &str) -> Option<u32> {
         let by_name = self.groups.lines().find_map(|line| {
             let mut fields = line.split(':');
@@ -59,7 +59,7 @@ impl Accounts {
         by_name.or_else(|| wanted.strip_prefix('+').unwrap_or(wanted).parse().ok())
     }
 
-    /// Every group of an account, the one given included, in order.
+    /// Returns the groups of an account, including its primary group, sorted.
     pub(crate) fn groups_of(&self, user: &str, own: u32) -> Vec<u32> {
         let also = self.groups.lines().filter_map(|line| {
             let mut fields = line.split(':').skip(2);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_those_that_name_the_account_and_its_own() {
+    fn groups_are_the_primary_group_and_groups_with_the_account() {
         assert_eq!(accounts().groups_of("libvirt-qemu", 107), [6, 107, 64_055]);
         assert_eq!(accounts().groups_of("joe", 107), [6, 107]);
     }

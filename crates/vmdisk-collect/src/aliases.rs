@@ -1,18 +1,18 @@
-//! The names a block device has besides the kernel's: udev's links and the mapper's.
+//! Other names of block devices: links by udev and the device mapper.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use crate::root::Root;
 
-/// Links under `/dev`, by the kernel's name of the device they lead to.
+/// Links under `/dev`, by the kernel's name of their device.
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
     by_name: HashMap<String, Vec<String>>,
 }
 
-/// Directories under `/dev` in which no link to a block device is that anybody would write down.
-const PASSED_OVER: [&str; 13] = [
+/// Directories under `/dev` without useful links to block devices.
+const SKIPPED_DIRECTORIES: [&str; 13] = [
     "block",
     "bus",
     "bsg",
@@ -28,15 +28,15 @@ const PASSED_OVER: [&str; 13] = [
     "shm",
 ];
 
-/// `/dev/zvol/pool/some/volume` is the deepest that exists in practice.
-const DEEPEST: usize = 6;
+/// Maximum depth of directories; `/dev/zvol/pool/some/volume` is the deepest in practice.
+const MAX_DEPTH: usize = 6;
 
 impl Aliases {
-    /// Reads every link there is.
+    /// Collects all links.
     pub(crate) fn scan(root: &Root) -> Self {
         let mut aliases = Self::default();
         for name in root.names("/dev").unwrap_or_default() {
-            if !PASSED_OVER.contains(&name.as_str()) {
+            if !SKIPPED_DIRECTORIES.contains(&name.as_str()) {
                 aliases.descend(root, &format!("/dev/{name}"), 1);
             }
         }
@@ -58,14 +58,14 @@ impl Aliases {
                     .or_default()
                     .push(path.to_owned());
             }
-        } else if metadata.is_dir() && depth < DEEPEST {
+        } else if metadata.is_dir() && depth < MAX_DEPTH {
             for name in root.names(path).unwrap_or_default() {
                 self.descend(root, &format!("{path}/{name}"), depth + 1);
             }
         }
     }
 
-    /// Every path of a device: those that mean something to people first, the kernel's own, then udev's.
+    /// Returns every path of a device: meaningful names first, then the kernel's, then udev's.
     pub(crate) fn of(&self, name: &str) -> Vec<String> {
         let own = format!("/dev/{name}");
         let mut paths = self.by_name.get(name).cloned().unwrap_or_default();

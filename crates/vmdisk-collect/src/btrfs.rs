@@ -1,6 +1,6 @@
-//! btrfs in sysfs: which devices make up a filesystem, its profiles and checksum.
+//! btrfs in sysfs: the devices of a filesystem, its profiles and checksum.
 //!
-//! The device numbers of mounts and files lead nowhere here: every subvolume has an invented one.
+//! The device numbers of mounts and files do not help here: every subvolume has an anonymous one.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ impl Registry {
     pub(crate) fn scan(root: &Root) -> Self {
         let mut registry = Self::default();
         for uuid in root.names("/sys/fs/btrfs").unwrap_or_default() {
-            // Beside the filesystems there is a directory `features`.
+            // The directory `features` is next to the filesystems.
             let Ok(members) = root.names(format!("/sys/fs/btrfs/{uuid}/devices")) else {
                 continue;
             };
@@ -34,7 +34,7 @@ impl Registry {
         registry
     }
 
-    /// The UUID of the filesystem that mountinfo names by one of its devices.
+    /// Returns the UUID of the filesystem with the given device, as named in mountinfo.
     pub(crate) fn uuid_of_source(&self, root: &Root, source: &str) -> Option<&str> {
         let name = |path: &Path| {
             path.file_name()
@@ -45,19 +45,19 @@ impl Registry {
             .resolve(Path::new(source))
             .ok()
             .and_then(|real| name(&real));
-        // The device node may be gone, or belong to another namespace; its name still tells.
+        // The device node may be gone, or in another namespace; its name is still usable.
         let name = real.or_else(|| name(Path::new(source)))?;
         self.by_member.get(&name).map(String::as_str)
     }
 
-    /// The kernel's names of the devices of the filesystem that mountinfo names by one of them.
+    /// Returns the kernel's names of all devices of the filesystem with the given device.
     pub(crate) fn devices_of_source(&self, root: &Root, source: &str) -> Option<&[String]> {
         self.members
             .get(self.uuid_of_source(root, source)?)
             .map(Vec::as_slice)
     }
 
-    /// What sysfs tells of a filesystem.
+    /// Returns the facts about a filesystem in sysfs.
     pub(crate) fn facts(&self, root: &Root, uuid: &str) -> Btrfs {
         let at = format!("/sys/fs/btrfs/{uuid}");
         let number = |file: &str| {
@@ -69,12 +69,12 @@ impl Registry {
         Btrfs {
             data_profile: profiles(root, &at, "data"),
             meta_profile: profiles(root, &at, "metadata"),
-            // `crc32c (crc32c-x86)`: the driver behind it does not matter.
+            // `crc32c (crc32c-x86)`: the driver in parentheses does not matter.
             checksum: fact_of(&checksum, root.text(&checksum), |text| {
                 text.split_whitespace().next().map(str::to_owned)
             }),
             sectorsize: number("sectorsize"),
-            // `[pid]`, or with more to choose from `[pid] round-robin:262144 devid:1`.
+            // `[pid]`, or with more choices `[pid] round-robin:262144 devid:1`.
             read_policy: fact_of(&policy, root.text(&policy), |text| {
                 let (chosen, _) = text.split_once('[')?.1.split_once(']')?;
                 Some(chosen.to_owned())
@@ -83,11 +83,11 @@ impl Registry {
     }
 }
 
-/// Each profile that is in use has a directory; during a balance there are two.
+/// Returns the profiles in use, each of which has a directory; during a balance there are two.
 fn profiles(root: &Root, at: &str, class: &str) -> Fact<Vec<String>> {
     let at = format!("{at}/allocation");
     let mixed = format!("{at}/mixed");
-    // Small filesystems may keep data and metadata together.
+    // Small filesystems may store data and metadata together.
     let directory = if root.exists(&mixed) {
         mixed
     } else {
@@ -100,7 +100,7 @@ fn profiles(root: &Root, at: &str, class: &str) -> Fact<Vec<String>> {
     }
 }
 
-/// Every profile btrfs has (fs/btrfs/volumes.c, btrfs_raid_array); the other entries there are numbers.
+/// Returns true for a profile of btrfs (fs/btrfs/volumes.c, btrfs_raid_array); other entries are numbers.
 fn is_profile(name: &str) -> bool {
     matches!(
         name,

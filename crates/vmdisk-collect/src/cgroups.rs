@@ -1,4 +1,4 @@
-//! Control groups: what limits the I/O and the memory of guests from outside.
+//! Control groups: external limits on the I/O and memory of guests.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::mountinfo::MountTable;
 use crate::obstacle::{fact_of, missing, obstacle};
 use crate::root::Root;
 
-/// The group that systemd has for guests and containers.
+/// The group of guests and containers under systemd.
 const MACHINES: &str = "/machine.slice";
 
-/// Where a controller is, and in which form.
+/// The mount points of the controllers.
 enum Hierarchy {
-    /// Everything in one, by its mount point.
+    /// Version 2: one mount point for all controllers.
     Unified(String),
-    /// Each controller by itself: where that of I/O is, and where that of memory is.
+    /// Version 1: separate mount points for I/O and memory.
     Single { io: String, memory: Option<String> },
 }
 
-/// What control groups limit.
+/// Returns the limits of control groups.
 pub(crate) fn cgroups(root: &Root, mounts: &MountTable) -> Cgroups {
     let Some(hierarchy) = hierarchy(root, mounts) else {
         let why = "no control groups are mounted here";
@@ -68,7 +68,7 @@ fn hierarchy(root: &Root, mounts: &MountTable) -> Option<Hierarchy> {
         .then(|| Hierarchy::Unified(unified.point.clone()))
 }
 
-/// The collector's own group, from lines such as `0::/user.slice` and `7:blkio:/`.
+/// Returns the collector's own group, from lines such as `0::/user.slice` and `7:blkio:/`.
 fn own_path(text: &str, hierarchy: &Hierarchy) -> Option<String> {
     text.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -81,18 +81,18 @@ fn own_path(text: &str, hierarchy: &Hierarchy) -> Option<String> {
     })
 }
 
-/// One group, with the limits of those above it where they bind it too; absent when nobody made it.
+/// Returns one group, including the limits of its parents if they apply; absent if it does not exist.
 fn group(root: &Root, hierarchy: &Hierarchy, path: &str, with_above: bool) -> Fact<Cgroup> {
     let (io_point, memory_point) = match hierarchy {
         Hierarchy::Unified(point) => (point, Some(point)),
         Hierarchy::Single { io, memory } => (io, memory.as_ref()),
     };
     let path = path.trim_end_matches('/');
-    // A group of another namespace is above the root that is seen here.
+    // A group of another namespace is outside the visible hierarchy.
     if path.split('/').any(|part| part == "..") {
         return Fact::unknown(
             Reason::Namespace,
-            "the group is outside of what is mounted here",
+            "the group is outside the mounted hierarchy",
         );
     }
     if !root.exists(format!("{io_point}{path}")) {
@@ -106,7 +106,7 @@ fn group(root: &Root, hierarchy: &Hierarchy, path: &str, with_above: bool) -> Fa
     {
         places.push(above);
     }
-    // The root of the hierarchy has no limits, and no files for them; what a container sees as its root is none.
+    // The root of the hierarchy has no limit files, but a container's root may be a limited group.
     let mut io_max: Fact<Vec<IoMax>> = Fact::Absent;
     let mut memory_max = Fact::Absent;
     for place in places {
@@ -131,7 +131,7 @@ fn group(root: &Root, hierarchy: &Hierarchy, path: &str, with_above: bool) -> Fa
         path: Fact::Known(if path.is_empty() { "/" } else { path }.to_owned()),
         io_max,
         io_weight: fact_of(&weight, root.text(&weight), |text| {
-            // `default 100`, and perhaps lines for single devices.
+            // `default 100`, optionally followed by lines for single devices.
             text.lines()
                 .next()?
                 .trim_start_matches("default")
@@ -143,7 +143,7 @@ fn group(root: &Root, hierarchy: &Hierarchy, path: &str, with_above: bool) -> Fa
     })
 }
 
-/// Two limits that both hold; what is absent limits nothing, and what is not known may.
+/// Combines two limits that both apply; an absent limit is no limit, and an unknown one stays unknown.
 fn tighter<T>(one: Fact<T>, other: Fact<T>, both: impl FnOnce(T, T) -> T) -> Fact<T> {
     match (one, other) {
         (Fact::Known(one), Fact::Known(other)) => Fact::Known(both(one, other)),
@@ -159,7 +159,7 @@ fn memory_max_of(root: &Root, hierarchy: &Hierarchy, at: &str) -> Fact<u64> {
         Hierarchy::Unified(_) => format!("{at}/memory.max"),
         Hierarchy::Single { .. } => format!("{at}/memory.limit_in_bytes"),
     };
-    /// Above this the first version of the interface means no limit.
+    /// Version 1 uses numbers above this for no limit.
     const NO_LIMIT: u64 = 1 << 62;
     match root.text(&file) {
         Ok(text) if text.trim() == "max" => Fact::Absent,
@@ -173,7 +173,7 @@ fn memory_max_of(root: &Root, hierarchy: &Hierarchy, at: &str) -> Fact<u64> {
     }
 }
 
-/// `8:16 rbps=2097152 wbps=max riops=max wiops=120`, a line for each device.
+/// Parses `8:16 rbps=2097152 wbps=max riops=max wiops=120`, with one line per device.
 fn io_max_of(root: &Root, at: &str) -> Fact<Vec<IoMax>> {
     let file = format!("{at}/io.max");
     fact_of(&file, root.text(&file), |text| {
@@ -202,14 +202,14 @@ fn io_max_line(line: &str) -> Option<IoMax> {
             "wbps" => limits.write_bytes = value,
             "riops" => limits.read_requests = value,
             "wiops" => limits.write_requests = value,
-            // A newer kernel may limit something else.
+            // A newer kernel may have other limits.
             _ => {}
         }
     }
     Some(limits)
 }
 
-/// The first version has a file for each kind of limit, with lines `8:16 2097152`.
+/// Reads version 1, which has a file for each kind of limit, with lines such as `8:16 2097152`.
 fn throttles_of(root: &Root, at: &str) -> Fact<Vec<IoMax>> {
     type Which = fn(&mut IoMax) -> &mut Fact<u64>;
     let kinds: [(&str, Which); 4] = [
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_the_groups_above_hold_as_well() {
+    fn limits_of_parent_groups_apply() {
         let (_directory, cgroups) = tree(
             "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
             &[
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_version_has_its_limits_in_files_of_their_own() {
+    fn version_1_has_a_file_for_each_limit() {
         let throttle = "sys/fs/cgroup/blkio/machine.slice/blkio.throttle.";
         let path = |kind: &str| format!("{throttle}{kind}");
         let paths = [
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_container_takes_for_the_root_may_be_limited() {
+    fn the_root_group_of_a_container_may_be_limited() {
         let (_directory, cgroups) = tree(
             "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
             &[
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_nobody_made_is_absent() {
+    fn a_missing_group_is_absent() {
         let (_directory, cgroups) = tree(
             "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
             &[

@@ -1,16 +1,16 @@
-//! What images stand on: backing and data files, followed only where that was asked for.
+//! The backing and data files of images, followed only on request.
 
 use std::collections::{HashSet, VecDeque};
 
 use vmdisk_facts::{Fact, File, NamedFile, named_file};
 
-use crate::collect::{Paths, tidy};
+use crate::collect::{Paths, normalize};
 
-/// The most images that are followed in one chain: libvirt refuses more.
-const MOST_IMAGES: usize = 200;
+/// Maximum number of images in a chain: libvirt refuses more.
+const MAX_IMAGES: usize = 200;
 
-/// Looks at what the images of `Request::chains` stand on, each file once, so that a loop ends. Gives the paths that
-/// were looked at.
+/// Inspects the chains of the images in `Request::chains`, each file once, so that a loop ends. Returns the inspected
+/// paths.
 pub(crate) fn follow(paths: &mut Paths<'_>) -> HashSet<String> {
     let mut seen = HashSet::new();
     let mut looked_at = HashSet::new();
@@ -20,17 +20,17 @@ pub(crate) fn follow(paths: &mut Paths<'_>) -> HashSet<String> {
         .iter()
         .filter_map(|path| path.to_str())
         .filter(|path| path.starts_with('/'))
-        .map(tidy)
+        .map(normalize)
         .collect();
     for top in asked {
         let mut next = Some(top);
-        // Names that lead through links may be new for ever.
-        for _ in 0..MOST_IMAGES {
+        // Links can produce new names forever, so the number is limited.
+        for _ in 0..MAX_IMAGES {
             let Some(path) = next.take().filter(|path| seen.insert(path.clone())) else {
                 break;
             };
             let mut todo = VecDeque::from([path.clone()]);
-            paths.look_at(&mut todo);
+            paths.inspect(&mut todo);
             let Some((file, _)) = paths.files.get(&path) else {
                 break;
             };
@@ -38,8 +38,8 @@ pub(crate) fn follow(paths: &mut Paths<'_>) -> HashSet<String> {
             todo.extend(data);
             todo.extend(backing.as_ref().map(|(below, _)| below.clone()));
             looked_at.extend(todo.iter().cloned());
-            paths.look_at(&mut todo);
-            // Of what is opened as raw nobody reads a header.
+            paths.inspect(&mut todo);
+            // The header of an image opened as raw is not read.
             next = backing
                 .filter(|(_, is_raw)| !is_raw)
                 .map(|(below, _)| below);
@@ -48,17 +48,17 @@ pub(crate) fn follow(paths: &mut Paths<'_>) -> HashSet<String> {
     looked_at
 }
 
-/// The backing file that an image names, with whether it is opened as raw, and its data file.
+/// Returns the backing file in an image's header, with true if it is opened as raw, and its data file.
 fn named_in(file: &File) -> (Option<(String, bool)>, Option<String>) {
     let Fact::Known(image) = &file.image else {
         return (None, None);
     };
     let path_of = |name: &str| match named_file(&file.path, name) {
-        NamedFile::Path(path) => Some(tidy(&path)),
+        NamedFile::Path(path) => Some(normalize(&path)),
         NamedFile::Protocol(_) | NamedFile::Json | NamedFile::Unresolvable => None,
     };
     let backing = image.backing.value().and_then(|backing| {
-        // Old tools recorded the protocol, which means the bytes as they come.
+        // Old tools recorded the protocol instead of the format, which means raw.
         let is_raw = backing
             .format
             .value()

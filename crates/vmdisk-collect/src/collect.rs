@@ -1,4 +1,4 @@
-//! The collector: from a request to facts.
+//! The collector: facts for a request.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::path::Path;
@@ -23,14 +23,14 @@ use crate::memory;
 use crate::mountinfo::MountTable;
 use crate::obstacle::{fact_of, obstacle};
 use crate::paths::{self, Place};
-use crate::patience::{GivenUp, within};
 use crate::programs::{self, Packages};
-use crate::record::{ANSWERS, Answer, Asked, RECORDING};
+use crate::record::{ANSWERS, Answer, RECORDING, RecordedRequest};
 use crate::request::{Group, Request};
 use crate::root::Root;
+use crate::timeout::{WaitError, within};
 use crate::trial;
 
-/// Collects facts. Never fails as a whole: what could not be had is unknown with a reason, or listed in `errors`.
+/// Collects facts. Never fails as a whole: facts that could not be collected are unknown with a reason, or listed in `errors`.
 pub fn collect(request: &Request) -> Facts {
     let mut root = Root::new(&request.root);
     if let Some(directory) = &request.record {
@@ -38,7 +38,7 @@ pub fn collect(request: &Request) -> Facts {
     }
     let answers = root.read_answers();
     let root = Arc::new(root);
-    let again = asked_again(request, root.answers().asked.as_ref());
+    let again = recorded_request(request, root.answers().asked.as_ref());
     let request = again.as_ref().unwrap_or(request);
     let privileged = if root.is_live() {
         Some(rustix::process::geteuid().is_root())
@@ -64,7 +64,7 @@ pub fn collect(request: &Request) -> Facts {
         ..Facts::default()
     };
     if request.groups.contains(&Group::Core) {
-        the_host(&root, request, &mut facts);
+        collect_host(&root, request, &mut facts);
     }
     let user = facts
         .libvirt
@@ -79,7 +79,7 @@ pub fn collect(request: &Request) -> Facts {
     if let Some(recorder) = root.recorder() {
         recorder.answer(|answers| {
             answers.privileged = privileged;
-            answers.asked = Some(Asked {
+            answers.asked = Some(RecordedRequest {
                 collected_at: request.collected_at.clone(),
                 groups: request
                     .groups
@@ -99,8 +99,8 @@ pub fn collect(request: &Request) -> Facts {
     facts
 }
 
-/// Asks a recorded system for what it was asked for when it was recorded, where nothing else is asked for.
-fn asked_again(request: &Request, recorded: Option<&Asked>) -> Option<Request> {
+/// Repeats the request of a recording, if the current request names no paths and groups.
+fn recorded_request(request: &Request, recorded: Option<&RecordedRequest>) -> Option<Request> {
     let recorded = recorded?;
     let is_open = request.paths.is_empty() && request.chains.is_empty();
     if !is_open || request.groups != BTreeSet::from([Group::Core]) {
@@ -119,7 +119,7 @@ fn asked_again(request: &Request, recorded: Option<&Asked>) -> Option<Request> {
     })
 }
 
-fn the_host(root: &Root, request: &Request, facts: &mut Facts) {
+fn collect_host(root: &Root, request: &Request, facts: &mut Facts) {
     let line = |path: &str| {
         fact_of(path, root.text(path), |text| {
             (!text.is_empty()).then(|| text.to_owned())
@@ -141,33 +141,33 @@ fn the_host(root: &Root, request: &Request, facts: &mut Facts) {
     let run = request
         .groups
         .contains(&Group::Programs)
-        .then_some(request.patience);
+        .then_some(request.timeout);
     facts.qemu = programs::qemu(root, &packages, run);
     facts.libvirt = libvirt::libvirt(root, &packages);
     facts.limits = host::limits(root, facts.libvirt.is_known());
     if request.groups.contains(&Group::Kvm) {
         let mut kvm = std::mem::take(&mut facts.kvm);
-        let limit = request.patience.max(TRIAL);
-        kvm::try_it(root, &mut kvm, &facts.cpu.arch, &facts.qemu, limit);
+        let limit = request.timeout.max(TRIAL);
+        kvm::try_kvm(root, &mut kvm, &facts.cpu.arch, &facts.qemu, limit);
         facts.kvm = kvm;
     }
 }
 
-/// How long a guest may take that is tried; where KVM works it is done in one second.
+/// Timeout of a trial guest; with working KVM it takes one second.
 const TRIAL: Duration = Duration::from_secs(10);
 
-/// The paths in question, and everything they lead to.
+/// The requested paths, and everything that they refer to.
 pub(crate) struct Paths<'a> {
     pub(crate) root: &'a Arc<Root>,
     pub(crate) request: &'a Request,
-    /// Whom QEMU runs as.
+    /// The user that QEMU runs as.
     user: Arc<Fact<QemuUser>>,
     pub(crate) mounts: MountTable,
     pub(crate) registry: Registry,
-    /// Mounts that did not answer in time, by their place in the table: no second path is tried on them.
+    /// Indices of mounts that did not answer before the timeout; no other path on them is tried.
     pub(crate) hung: HashSet<usize>,
-    /// How many answers did not come in time.
-    pub(crate) late: u32,
+    /// Number of timeouts.
+    pub(crate) timeouts: u32,
     pub(crate) files: BTreeMap<String, (File, Option<Place>)>,
     pub(crate) directories: BTreeMap<String, (Directory, Option<Place>)>,
     pub(crate) errors: Vec<CollectError>,
@@ -183,7 +183,7 @@ impl<'a> Paths<'a> {
                 errors.extend(rejected.into_iter().map(|line| CollectError {
                     what: what.to_owned(),
                     reason: Reason::Parse,
-                    detail: format!("not understood: {line}"),
+                    detail: format!("could not parse: {line}"),
                 }));
                 table
             }
@@ -199,7 +199,7 @@ impl<'a> Paths<'a> {
             mounts,
             registry: Registry::scan(root),
             hung: HashSet::new(),
-            late: 0,
+            timeouts: 0,
             files: BTreeMap::new(),
             directories: BTreeMap::new(),
             errors,
@@ -210,59 +210,17 @@ impl<'a> Paths<'a> {
         if self.request.groups.contains(&Group::Core) {
             facts.cgroups = cgroups::cgroups(self.root, &self.mounts);
         }
-        let mut todo: VecDeque<String> = VecDeque::new();
-        let mut asked = Vec::new();
-        for path in &self.request.paths {
-            match path.to_str() {
-                Some(text) if text.starts_with('/') => {
-                    let tidy = tidy(text);
-                    asked.push(tidy.clone());
-                    todo.push_back(tidy);
-                }
-                Some(text) => self.errors.push(CollectError {
-                    what: text.to_owned(),
-                    reason: Reason::Parse,
-                    detail: "the path is not absolute".to_owned(),
-                }),
-                None => self.errors.push(CollectError {
-                    what: path.to_string_lossy().into_owned(),
-                    reason: Reason::Parse,
-                    detail: "the path is no UTF-8, which facts cannot hold".to_owned(),
-                }),
-            }
-        }
-        self.look_at(&mut todo);
-        let mut asked: BTreeSet<String> = asked.into_iter().collect();
-        asked.extend(chains::follow(&mut self));
+        let requested = self.requested_paths();
+        self.inspect(&mut requested.iter().cloned().collect());
+        let mut requested: BTreeSet<String> = requested.into_iter().collect();
+        requested.extend(chains::follow(&mut self));
         if let Some(directory) = self.request.probe_direct_io.clone() {
             self.try_direct_io(&directory);
         }
         let root: &Root = self.root;
-        let registry = std::mem::take(&mut self.registry);
-        let mounts = std::mem::take(&mut self.mounts);
-        let mut devices = Devices::new(root, &mounts, &registry);
-        for path in &asked {
-            if let Some((
-                File {
-                    device: Fact::Known(number),
-                    kind: Fact::Known(FileKind::Block),
-                    ..
-                },
-                _,
-            )) = self.files.get(path)
-            {
-                match devices.name_of(*number) {
-                    Ok(name) => devices.add_asked(&name),
-                    Err(error) => {
-                        let what = format!("/sys/dev/block/{number}");
-                        self.errors.push(error_of(&what, obstacle(&what, &error)));
-                    }
-                }
-            }
-        }
-        self.mounts = mounts;
-        self.registry = registry;
-        // A loop device leads to a file, which leads to a filesystem, which may be on a loop device.
+        let mut devices = Devices::new(root, &self.mounts, &self.registry);
+        self.add_requested_devices(&requested, &mut devices);
+        // A loop device leads to a file, its filesystem, and possibly another loop device.
         let mut places = self.used_mounts();
         loop {
             for place in &places {
@@ -281,7 +239,7 @@ impl<'a> Paths<'a> {
             if todo.is_empty() {
                 break;
             }
-            self.look_at(&mut todo);
+            self.inspect(&mut todo);
             let more = self.used_mounts();
             if more == places
                 && todo.is_empty()
@@ -297,12 +255,53 @@ impl<'a> Paths<'a> {
         self.write(facts, &places, devices);
     }
 
+    /// Returns the requested paths; reports paths that facts cannot hold.
+    fn requested_paths(&mut self) -> Vec<String> {
+        let mut requested = Vec::new();
+        for path in &self.request.paths {
+            match path.to_str() {
+                Some(text) if text.starts_with('/') => requested.push(normalize(text)),
+                Some(text) => self.errors.push(CollectError {
+                    what: text.to_owned(),
+                    reason: Reason::Parse,
+                    detail: "the path is not absolute".to_owned(),
+                }),
+                None => self.errors.push(CollectError {
+                    what: path.to_string_lossy().into_owned(),
+                    reason: Reason::Parse,
+                    detail: "the path is not valid UTF-8, which facts require".to_owned(),
+                }),
+            }
+        }
+        requested
+    }
+
+    /// Adds the block devices among the requested paths.
+    fn add_requested_devices(&mut self, requested: &BTreeSet<String>, devices: &mut Devices<'_>) {
+        for path in requested {
+            let Some((file, _)) = self.files.get(path) else {
+                continue;
+            };
+            let (Fact::Known(number), Fact::Known(FileKind::Block)) = (&file.device, &file.kind)
+            else {
+                continue;
+            };
+            match devices.name_of(*number) {
+                Ok(name) => devices.add_requested(&name),
+                Err(error) => {
+                    let what = format!("/sys/dev/block/{number}");
+                    self.errors.push(error_of(&what, obstacle(&what, &error)));
+                }
+            }
+        }
+    }
+
     fn is_known(&self, path: &str) -> bool {
         self.files.contains_key(path) || self.directories.contains_key(path)
     }
 
-    /// Looks at paths, and at the directory each is in or would be.
-    pub(crate) fn look_at(&mut self, todo: &mut VecDeque<String>) {
+    /// Inspects paths, and the directory of each, existing or not.
+    pub(crate) fn inspect(&mut self, todo: &mut VecDeque<String>) {
         while let Some(path) = todo.pop_front() {
             if self.is_known(&path) {
                 continue;
@@ -311,12 +310,12 @@ impl<'a> Paths<'a> {
             let kind = file.kind.clone().known();
             let directory = match kind {
                 Some(FileKind::Directory) => Some(path.clone()),
-                // A device's directory says nothing of the device.
+                // The directory of a device node has no relevance.
                 Some(FileKind::Block | FileKind::Character) => None,
                 Some(FileKind::Regular | FileKind::Socket | FileKind::Fifo | FileKind::Other)
                 | None => {
                     let parent = Path::new(&path).parent().and_then(Path::to_str);
-                    // What is missing under /dev is a device that is missing.
+                    // A missing path under /dev is a missing device.
                     parent
                         .filter(|parent| !Path::new(parent).starts_with("/dev"))
                         .map(str::to_owned)
@@ -338,11 +337,12 @@ impl<'a> Paths<'a> {
 
     fn file(&mut self, path: &str) -> (File, Option<Place>) {
         if let Some(answer) = self.root.answers().files.get(path) {
-            return answer.again();
+            return answer.restore();
         }
         let (root, owned) = (Arc::clone(self.root), path.to_owned());
         let user = Arc::clone(&self.user);
-        let (file, place) = match self.patiently(path, move || paths::file(&root, &owned, &user)) {
+        let (file, place) = match self.with_timeout(path, move || paths::file(&root, &owned, &user))
+        {
             Ok(report) => (report.file, report.place),
             Err(unknown) => (paths::unknown_file(path, &unknown), None),
         };
@@ -357,12 +357,12 @@ impl<'a> Paths<'a> {
 
     fn directory(&mut self, path: &str) -> (Directory, Option<Place>) {
         if let Some(answer) = self.root.answers().directories.get(path) {
-            return answer.again();
+            return answer.restore();
         }
         let (root, owned) = (Arc::clone(self.root), path.to_owned());
         let user = Arc::clone(&self.user);
         let looked = move || paths::directory(&root, &owned, &user);
-        let (directory, place) = match self.patiently(path, looked) {
+        let (directory, place) = match self.with_timeout(path, looked) {
             Ok(report) => (report.directory, report.place),
             Err(unknown) => (paths::unknown_directory(path, &unknown), None),
         };
@@ -375,38 +375,38 @@ impl<'a> Paths<'a> {
         (directory, place)
     }
 
-    /// Does something with a path on a thread of its own, once per mount that hangs.
-    fn patiently<T: Send + 'static>(
+    /// Processes a path in a separate thread; gives up once per hung mount.
+    fn with_timeout<T: Send + 'static>(
         &mut self,
         path: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Unknown> {
-        /// After so many answers that never came, waiting long for the next is no use.
-        const PATIENT: u32 = 3;
+        /// After this many timeouts, later waits are shortened.
+        const FULL_WAITS: u32 = 3;
         let mount = self.mounts.covering(Path::new(path));
         if mount.is_some_and(|mount| self.hung.contains(&mount)) {
             let why = format!("{path}: another path on this mount did not answer");
             return Err(Unknown::new(Reason::Timeout, why));
         }
-        let patience = self.request.patience;
-        let patience = if self.late < PATIENT {
-            patience
+        let timeout = self.request.timeout;
+        let timeout = if self.timeouts < FULL_WAITS {
+            timeout
         } else {
-            patience / 10
+            timeout / 10
         };
-        within(patience, work).map_err(|given_up| match given_up {
-            GivenUp::Late => {
-                self.late += 1;
-                // A link may have led from a healthy mount to the one that hangs, so that only those are blamed that can.
+        within(timeout, work).map_err(|error| match error {
+            WaitError::Timeout => {
+                self.timeouts += 1;
+                // A link may have led from a healthy mount to the hung one, so only mounts that can hang are recorded.
                 self.hung
                     .extend(mount.filter(|mount| self.mounts.lines[*mount].can_hang()));
-                let waited = patience.as_millis();
+                let waited = timeout.as_millis();
                 Unknown::new(
                     Reason::Timeout,
                     format!("{path}: no answer within {waited} ms"),
                 )
             }
-            GivenUp::Broken => {
+            WaitError::Panicked => {
                 let why = format!("{path}: the collector failed");
                 Unknown::new(Reason::Other("internal".to_owned()), why)
             }
@@ -416,22 +416,23 @@ impl<'a> Paths<'a> {
     fn try_direct_io(&mut self, directory: &Path) {
         if !self.root.is_live() {
             self.errors.push(CollectError {
-                what: "the trial of direct I/O".to_owned(),
+                what: "direct I/O trial".to_owned(),
                 reason: Reason::UnsupportedKernel,
-                detail: "a recorded system cannot be tried".to_owned(),
+                detail: "a recorded system cannot run a trial".to_owned(),
             });
             return;
         }
         let Some(text) = directory
             .to_str()
             .filter(|text| text.starts_with('/'))
-            .map(tidy)
+            .map(normalize)
         else {
             self.errors.push(CollectError {
                 what: directory.to_string_lossy().into_owned(),
                 reason: Reason::Parse,
-                detail: "the directory to try direct I/O in is not absolute, or no UTF-8"
-                    .to_owned(),
+                detail:
+                    "the directory for the direct I/O trial is not absolute, or not valid UTF-8"
+                        .to_owned(),
             });
             return;
         };
@@ -440,13 +441,13 @@ impl<'a> Paths<'a> {
             self.errors.push(CollectError {
                 what: text,
                 reason: Reason::Other("missing".to_owned()),
-                detail: "the directory to try direct I/O in does not exist".to_owned(),
+                detail: "the directory for the direct I/O trial does not exist".to_owned(),
             });
             return;
         }
         let tried = {
             let directory = directory.to_owned();
-            self.patiently(&text, move || trial::in_directory(&directory))
+            self.with_timeout(&text, move || trial::in_directory(&directory))
         };
         let entry = self.directories.entry(text).or_insert((found, place));
         entry.0.dio = match tried {
@@ -458,7 +459,7 @@ impl<'a> Paths<'a> {
         };
     }
 
-    /// The place of a path's mount in the table.
+    /// Returns the index of a path's mount in the table.
     pub(crate) fn mount_of(&self, place: &Place) -> Option<usize> {
         place
             .mount_id
@@ -482,7 +483,7 @@ impl<'a> Paths<'a> {
             .collect()
     }
 
-    /// The directories that take the writes of the overlays in use.
+    /// Returns the upper directories of the overlays in use.
     fn upper_directories(&self, places: &BTreeSet<usize>) -> Vec<String> {
         let overlays = places
             .iter()
@@ -496,7 +497,7 @@ impl<'a> Paths<'a> {
                     .and_then(|(_, value)| value.clone())
             })
             .filter(|path| path.starts_with('/'))
-            .map(|path| tidy(&path))
+            .map(|path| normalize(&path))
             .collect()
     }
 }
@@ -516,8 +517,8 @@ fn error_of(what: &str, unknown: Unknown) -> CollectError {
     }
 }
 
-/// A path without doubled slashes, single dots and a slash at the end; `..` stays, because links decide what it means.
-pub(crate) fn tidy(path: &str) -> String {
+/// Removes double slashes, single dots and a trailing slash; `..` stays, because its meaning depends on links.
+pub(crate) fn normalize(path: &str) -> String {
     let parts = path
         .split('/')
         .filter(|part| !part.is_empty() && *part != ".");

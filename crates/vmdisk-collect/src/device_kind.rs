@@ -1,10 +1,10 @@
-//! What a block device is, from its name and what the device mapper calls it.
+//! The kind of a block device, from its name and its device mapper UUID.
 
 use vmdisk_facts::BlockKind;
 
-/// The device mapper's UUID: who made the device, and which part of it this is.
+/// Returns the kind of a device mapper device from its UUID, which encodes its creator and layer.
 ///
-/// LVM writes `LVM-`, 32 characters of the group, 32 of the volume, then a dash and the layer.
+/// LVM uses `LVM-`, 32 characters of the group's UUID, 32 of the volume's, a dash and the layer.
 pub(crate) fn of_mapper(uuid: &str, name: &str, slaves: &[LayerBelow]) -> BlockKind {
     if let Some(rest) = uuid.strip_prefix("LVM-") {
         let layer = rest.get(64..).and_then(|rest| rest.strip_prefix('-'));
@@ -14,7 +14,7 @@ pub(crate) fn of_mapper(uuid: &str, name: &str, slaves: &[LayerBelow]) -> BlockK
             Some("tmeta") => BlockKind::LvmThinMetadata,
             Some(_) => BlockKind::LvmPart,
             None if is_hidden(name) => BlockKind::LvmPart,
-            // The public volume shows what it is by what it stands on.
+            // The public volume has no layer; the devices below show its kind.
             None if slaves.contains(&LayerBelow::ThinPool) => BlockKind::LvmThin,
             None if slaves.contains(&LayerBelow::SnapshotStore) => BlockKind::LvmSnapshot,
             None if slaves.contains(&LayerBelow::SnapshotOrigin) => BlockKind::LvmOrigin,
@@ -39,7 +39,7 @@ pub(crate) fn of_mapper(uuid: &str, name: &str, slaves: &[LayerBelow]) -> BlockK
     }
 }
 
-/// What the layer of an LVM device below says of the one above.
+/// The layer of an LVM device below another device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LayerBelow {
     ThinPool,
@@ -59,7 +59,7 @@ impl LayerBelow {
     }
 }
 
-/// Whether an LVM volume is a part inside another, as its name shows.
+/// Returns true for an internal part of another LVM volume, by its name.
 fn is_hidden(name: &str) -> bool {
     const PARTS: [&str; 13] = [
         "rimage", "rmeta", "mimage", "mlog", "cdata", "cmeta", "corig", "cvol", "vdata", "vorigin",
@@ -72,7 +72,7 @@ fn is_hidden(name: &str) -> bool {
         .any(|part| unnumbered.rsplit('_').next() == Some(part) && unnumbered.contains('_'))
 }
 
-/// Who made a device mapper device, by its UUID; the rest of the UUID tells hosts apart and stays there.
+/// Returns the creator of a device mapper device, from its UUID; the rest of the UUID identifies hosts and is dropped.
 pub(crate) fn maker(uuid: &str) -> String {
     let mut parts = uuid.split('-');
     match (parts.next(), parts.next()) {
@@ -85,7 +85,7 @@ pub(crate) fn maker(uuid: &str) -> String {
     }
 }
 
-/// Group and volume from the device mapper's name, in which dashes of theirs are doubled; a layer behind is dropped.
+/// Splits a device mapper name into group and volume, whose dashes are doubled; a layer suffix is dropped.
 pub(crate) fn group_and_volume(name: &str) -> Option<(String, String)> {
     let mut parts = vec![String::new()];
     let mut letters = name.chars().peekable();
@@ -108,7 +108,7 @@ pub(crate) fn group_and_volume(name: &str) -> Option<(String, String)> {
     }
 }
 
-/// A device that is neither a partition nor made by the device mapper or the RAID driver, by the kernel's name for it.
+/// Returns the kind of a device by its kernel name, for devices not from the device mapper, partitions or RAID.
 pub(crate) fn of_name(name: &str) -> BlockKind {
     let numbered = |prefix: &str| {
         name.strip_prefix(prefix)
@@ -146,7 +146,7 @@ mod tests {
     const VOLUME: &str = "LVM-abcdefghijklmnopqrstuvwxyz012345ABCDEFGHIJKLMNOPQRSTUVWXYZ678901";
 
     #[test]
-    fn lvm_shows_what_a_volume_is_by_its_layers() {
+    fn the_kind_of_an_lvm_volume_follows_from_its_layers() {
         let kind = |suffix: &str, name: &str, below: &[LayerBelow]| {
             of_mapper(&format!("{VOLUME}{suffix}"), name, below)
         };
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn other_makers_are_told_by_the_uuid() {
+    fn other_creators_are_recognized_by_the_uuid() {
         let kind = |uuid| of_mapper(uuid, "x", &[]);
         assert_eq!(kind("CRYPT-LUKS2-0123-c1"), BlockKind::CryptLuks2);
         assert_eq!(kind("CRYPT-PLAIN-c1"), BlockKind::Crypt);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_name_tells_the_driver() {
+    fn the_kernel_name_identifies_the_driver() {
         assert_eq!(of_name("loop12"), BlockKind::Loop);
         assert_eq!(of_name("nvme0n1"), BlockKind::Nvme);
         assert_eq!(of_name("zd16"), BlockKind::Zvol);

@@ -1,4 +1,4 @@
-//! Block devices, from those in question down to the drives, as sysfs shows them.
+//! Block devices in sysfs, from the requested ones down to the drives.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -19,10 +19,10 @@ use crate::sysfs::{
     running, sectors,
 };
 
-/// No sane stack has more devices than this above or below one device.
-const MOST_DEVICES: usize = 4096;
+/// Maximum number of devices above or below one device.
+const MAX_DEVICES: usize = 4096;
 
-/// The devices found so far, by the kernel's names.
+/// The devices found so far, by kernel name.
 pub(crate) struct Devices<'a> {
     root: &'a Root,
     found: BTreeMap<String, BlockDevice>,
@@ -64,7 +64,7 @@ impl<'a> Devices<'a> {
         devices
     }
 
-    /// The kernel's name of the device with a number.
+    /// Returns the kernel's name of the device with a number.
     pub(crate) fn name_of(&self, number: DeviceNumber) -> io::Result<String> {
         let real = self
             .root
@@ -75,8 +75,8 @@ impl<'a> Devices<'a> {
         }
     }
 
-    /// Adds a device that a disk names, with what is below it, its partitions, and what holds either.
-    pub(crate) fn add_asked(&mut self, name: &str) {
+    /// Adds a requested device with everything below it, its partitions, and their holders.
+    pub(crate) fn add_requested(&mut self, name: &str) {
         self.add(name);
         let mut above = self.set_above(name);
         if let Some(BlockDevice {
@@ -98,7 +98,7 @@ impl<'a> Devices<'a> {
     pub(crate) fn add(&mut self, name: &str) {
         let mut todo = vec![name.to_owned()];
         while let Some(name) = todo.pop() {
-            if self.found.contains_key(&name) || self.found.len() >= MOST_DEVICES {
+            if self.found.contains_key(&name) || self.found.len() >= MAX_DEVICES {
                 continue;
             }
             let Some(device) = self.read(&name) else {
@@ -116,7 +116,7 @@ impl<'a> Devices<'a> {
         }
     }
 
-    /// The files behind the loop devices found so far, for them to be looked at too.
+    /// Returns the files of the loop devices found so far, to be inspected too.
     pub(crate) fn backing_files(&self) -> Vec<String> {
         let files = self
             .found
@@ -127,7 +127,7 @@ impl<'a> Devices<'a> {
         files.collect()
     }
 
-    /// The devices with their ids, and the id of each by the kernel's name.
+    /// Returns the devices with their ids, and the id of each by kernel name.
     pub(crate) fn finish(self) -> (Vec<BlockDevice>, HashMap<String, String>) {
         let mut names: Vec<&String> = self.found.keys().collect();
         names.sort_by_cached_key(|name| natural(name));
@@ -165,7 +165,7 @@ impl<'a> Devices<'a> {
         (devices.into_iter().map(|(_, device)| device).collect(), ids)
     }
 
-    /// Looks up what is on a device, and returns it for it to be added.
+    /// Finds the holders of a device, and returns them to be added.
     fn set_above(&mut self, name: &str) -> Vec<String> {
         let holders = names_in(self.root, &format!("{}/holders", directory(name)));
         let partitions = partitions(self.root, name);
@@ -184,11 +184,11 @@ impl<'a> Devices<'a> {
         let what = |file: &str| format!("{at}/{file}");
         let dev = fact_of(&what("dev"), file("dev"), DeviceNumber::parse);
         if dev.is_absent() {
-            // It vanished, or never was.
+            // The device vanished, or never existed.
             return None;
         }
         let partition = self.partition(name);
-        // A partition has no queue of its own.
+        // A partition has no queue directory.
         let parent = partition
             .value()
             .and_then(|partition| partition.parent.value());
@@ -226,7 +226,7 @@ impl<'a> Devices<'a> {
             } else {
                 Fact::Known(by_id)
             },
-            // In sectors of 512 bytes, whatever the device's own are.
+            // sysfs counts in sectors of 512 bytes on every device.
             size: sectors(root, &what("size")),
             read_only: flag(root, &what("ro")),
             removable: flag(root, &format!("{}/removable", directory(&whole))),
@@ -259,7 +259,7 @@ impl<'a> Devices<'a> {
         })
     }
 
-    /// The queue of a device, or of the disk it is a part of.
+    /// Returns the queue of a device, or of the disk of a partition.
     fn queue_of(&self, name: &str) -> Queue {
         let partition = self.partition(name);
         let parent = partition
@@ -365,7 +365,7 @@ impl<'a> Devices<'a> {
         )
     }
 
-    /// What names and layers tell of a logical volume without LVM's tools, which only root may use.
+    /// Returns what names and layers show of a logical volume without LVM's tools, which need root.
     fn lvm(&self, mapped: &Fact<String>, kind: &BlockKind, slaves: &[String]) -> Lvm {
         let names = mapped
             .value()
@@ -407,11 +407,11 @@ impl<'a> Devices<'a> {
     }
 }
 
-/// A thin volume and its pool show the chunk as their optimal request, so that no tool of root's is needed to know it.
+/// Sets the chunk size from the optimal request size of a thin volume or pool, which needs no tool or root privileges.
 fn with_chunk(mut lvm: Lvm, kind: &BlockKind, queue: &Queue) -> Lvm {
     if matches!(kind, BlockKind::LvmThin | BlockKind::LvmThinPool) {
         lvm.chunk = queue.io_opt.clone().and_then(|bytes| {
-            // Without a preferred request the chunk does not show.
+            // Without an optimal request size the chunk size is unknown.
             if bytes == 0 {
                 Fact::NotCollected
             } else {
@@ -422,7 +422,7 @@ fn with_chunk(mut lvm: Lvm, kind: &BlockKind, queue: &Queue) -> Lvm {
     lvm
 }
 
-/// The kernel's names of the devices that are swapped to.
+/// Returns the kernel's names of the swap devices.
 fn swaps(root: &Root) -> Result<HashSet<String>, vmdisk_facts::Unknown> {
     match root.text("/proc/swaps") {
         Ok(text) => Ok(text
@@ -431,7 +431,7 @@ fn swaps(root: &Root) -> Result<HashSet<String>, vmdisk_facts::Unknown> {
             .filter_map(|line| {
                 let mut words = line.split_whitespace();
                 let path = words.next()?;
-                // A file that is swapped to may be on a mount that hangs, and is no device.
+                // A swap file may be on a hung mount, and is not a device.
                 (words.next() == Some("partition")).then_some(path)
             })
             .filter_map(|path| {
@@ -448,7 +448,7 @@ fn swaps(root: &Root) -> Result<HashSet<String>, vmdisk_facts::Unknown> {
     }
 }
 
-/// A name in pieces that sort as people count: sda2 before sda10.
+/// Splits a name into pieces for natural sorting: sda2 before sda10.
 fn natural(name: &str) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     let mut rest = name;
@@ -478,7 +478,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_sort_as_people_count() {
+    fn names_are_sorted_naturally() {
         let mut names = [
             "sda10",
             "sda2",

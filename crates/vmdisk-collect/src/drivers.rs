@@ -1,4 +1,4 @@
-//! What single drivers tell of their devices in sysfs, and what NVMe drives tell root.
+//! Driver-specific facts about devices in sysfs, and NVMe formats, which need root.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use vmdisk_facts::blockdev::{Bcache, Crypt, LbaFormat, Nvme, Queue, Scsi};
 use vmdisk_facts::{BlockDevice, BlockKind, CollectError, Fact, Reason, Unknown};
 
 use crate::obstacle::fact_of;
-use crate::process::Deep;
+use crate::process::ProgramQuery;
 use crate::root::Root;
 use crate::sysfs::{directory, flag};
 
@@ -17,7 +17,7 @@ fn word(root: &Root, file: &str) -> Fact<String> {
     })
 }
 
-/// What follows of dm-crypt's options from the queues: discards come through only if they are allowed to.
+/// Infers dm-crypt's options from the queues: discards pass through only if they are allowed.
 pub(crate) fn crypt(kind: &BlockKind, own: &Queue, below: Option<&Queue>) -> Fact<Crypt> {
     if !kind.is_crypt() {
         return Fact::Absent;
@@ -27,7 +27,7 @@ pub(crate) fn crypt(kind: &BlockKind, own: &Queue, below: Option<&Queue>) -> Fac
         (Fact::Known(0), Some(Fact::Known(1..))) => Fact::Known(false),
         (Fact::Known(0), _) => Fact::unknown(
             Reason::Undecided,
-            "the device below takes no discards, so that nothing shows; the table tells root",
+            "the device below does not support discards, so sysfs does not show it; `dmsetup table` needs root",
         ),
         (other, _) => other.clone().and_then(|_| Fact::NotCollected),
     };
@@ -66,7 +66,7 @@ pub(crate) fn nvme(root: &Root, name: &str, kind: &BlockKind) -> Fact<Nvme> {
     })
 }
 
-/// What the SCSI disk driver tells of a whole disk.
+/// Returns what the SCSI disk driver reports about a whole disk.
 pub(crate) fn scsi(root: &Root, name: &str) -> Fact<Scsi> {
     let device = format!("{}/device", directory(name));
     let disks = format!("{device}/scsi_disk");
@@ -90,7 +90,7 @@ pub(crate) fn scsi(root: &Root, name: &str) -> Fact<Scsi> {
     })
 }
 
-/// What `nvme id-ns` prints, as far as it is of use.
+/// The relevant part of the output of `nvme id-ns`.
 #[derive(Deserialize)]
 struct Namespace {
     flbas: u64,
@@ -104,7 +104,7 @@ struct Format {
     rp: u32,
 }
 
-/// Fills in which formats the NVMe namespaces could have, which their driver tells to root.
+/// Adds the supported formats of NVMe namespaces, which need root.
 pub(crate) fn complete_nvme(
     root: &Root,
     devices: &mut [BlockDevice],
@@ -112,7 +112,7 @@ pub(crate) fn complete_nvme(
     errors: &mut Vec<CollectError>,
 ) {
     for device in devices {
-        // A namespace is reached by its node; of the paths the kernel's is last but for udev's links.
+        // The kernel's path is the last one that is not a link by udev.
         let node = device
             .paths
             .iter()
@@ -126,7 +126,7 @@ pub(crate) fn complete_nvme(
         };
         let name = node.trim_start_matches("/dev/");
         let recorded = format!("/vmdisk/nvme-{name}.json");
-        let asked = Deep {
+        let asked = ProgramQuery {
             program: "nvme",
             arguments: &["id-ns", &node, "--output-format", "json"],
             recorded: &recorded,
@@ -152,10 +152,10 @@ fn formats(text: &str) -> Result<Vec<LbaFormat>, Unknown> {
         Unknown::new(Reason::Parse, format!("the output of nvme id-ns: {error}"))
     })?;
     let Namespace { flbas, lbafs } = namespace;
-    // The number of the format in use has its upper bits elsewhere (NVM command set, FLBAS).
+    // The upper bits of the number of the format in use are stored separately (NVM command set, FLBAS).
     let in_use = (flbas & 0xf) | ((flbas >> 1) & 0x30);
     let formats = lbafs.into_iter().enumerate();
-    // A drive leaves holes in its list, of no size.
+    // Drives leave unused entries of size 0 in the list.
     let formats = formats.filter(|(_, format)| format.ds >= 9);
     let formats = formats.map(|(number, Format { ms, ds, rp })| LbaFormat {
         block: 1_u64.checked_shl(ds).map_or_else(
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn discards_that_come_through_were_allowed_and_those_that_end_here_were_not() {
+    fn discards_are_allowed_only_if_they_pass_through() {
         let queue = |discard_max: u64| Queue {
             discard_max: Fact::Known(discard_max),
             ..Queue::default()
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_told_with_the_one_in_use() {
+    fn formats_are_listed_with_the_one_in_use() {
         let formats = formats(
             r#"{"nsze":65536,"flbas":4,"lbafs":[{"ms":0,"ds":9,"rp":2},{"ms":8,"ds":9,"rp":3},{"ms":0,"ds":0,"rp":0},
                 {"ms":0,"ds":0,"rp":0},{"ms":0,"ds":12,"rp":0}]}"#,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_beyond_all_numbers_is_no_number() {
+    fn a_size_that_overflows_is_rejected() {
         let formats = formats(r#"{"flbas":0,"lbafs":[{"ms":0,"ds":4000,"rp":0}]}"#).unwrap();
         assert!(formats[0].block.is_unknown());
     }

@@ -1,4 +1,4 @@
-//! In which pieces a file is stored, as FIEMAP tells: how many, shared with whom, compressed, reserved.
+//! The extents of a file, from FIEMAP: their number, and whether they are shared, compressed or preallocated.
 
 #![allow(
     unsafe_code,
@@ -15,7 +15,7 @@ use vmdisk_facts::{Fact, Unknown};
 
 use crate::obstacle::obstacle;
 
-/// What is told of a file's pieces.
+/// Facts about the extents of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extents {
     pub(crate) count: Fact<u64>,
@@ -26,7 +26,7 @@ pub(crate) struct Extents {
 }
 
 impl Extents {
-    /// Nothing could be found out, for this reason.
+    /// All facts unknown for one reason.
     pub(crate) fn unknown(unknown: &Unknown) -> Self {
         Self {
             count: Fact::Unknown(unknown.clone()),
@@ -37,7 +37,7 @@ impl Extents {
         }
     }
 
-    /// There is no such thing here.
+    /// All facts absent: the file has no extents.
     pub(crate) fn absent() -> Self {
         Self {
             count: Fact::Absent,
@@ -49,11 +49,11 @@ impl Extents {
     }
 }
 
-/// After so many pieces, or so long, it is known well enough that there are many.
-const MOST: u64 = 65_536;
-const LONGEST: Duration = Duration::from_millis(20);
+/// Limits after which a file is known to have many extents.
+const MAX_PIECES: u64 = 65_536;
+const MAX_TIME: Duration = Duration::from_millis(20);
 
-/// How many are asked for at once.
+/// Number of extents per request.
 const AT_ONCE: usize = 128;
 
 const LAST: u32 = 0x1;
@@ -76,10 +76,10 @@ struct Extent {
     reserved: [u32; 3],
 }
 
-/// `struct fiemap` of linux/fiemap.h, with room for what it is asked for.
+/// `struct fiemap` of linux/fiemap.h, with space for the requested extents.
 #[repr(C)]
 #[derive(Clone, Debug)]
-struct Request {
+struct FiemapRequest {
     start: u64,
     length: u64,
     flags: u32,
@@ -89,12 +89,12 @@ struct Request {
     extents: [Extent; AT_ONCE],
 }
 
-/// FS_IOC_FIEMAP, whose number has the size of the structure without the extents.
+/// FS_IOC_FIEMAP, whose number contains the size of the structure without extents.
 const FIEMAP: Opcode = ioctl::opcode::read_write::<[u8; 32]>(b'f', 11);
 
-/// Asks for the next pieces. Nothing is written back first: what is still in memory has no place yet, and says so.
-fn ask(file: &File, start: u64) -> io::Result<Vec<Extent>> {
-    let mut request = Request {
+/// Requests the next extents. Delayed allocation is not flushed; such extents are flagged.
+fn request(file: &File, start: u64) -> io::Result<Vec<Extent>> {
+    let mut request = FiemapRequest {
         start,
         length: u64::MAX - start,
         flags: 0,
@@ -103,27 +103,27 @@ fn ask(file: &File, start: u64) -> io::Result<Vec<Extent>> {
         reserved: 0,
         extents: [Extent::default(); AT_ONCE],
     };
-    // SAFETY: FS_IOC_FIEMAP takes a pointer to `struct fiemap`, which `Request` is, field for field, and writes at most
-    // `extent_count` extents behind it, for which `Request` has room. Every pattern of bits is a value of its integers.
+    // SAFETY: FS_IOC_FIEMAP takes a pointer to `struct fiemap`, which `FiemapRequest` matches field by field, and writes at most
+    // `extent_count` extents after it, for which `FiemapRequest` has space. Every bit pattern is a valid value of its integers.
     unsafe {
-        let updater = Updater::<FIEMAP, Request>::new(&mut request);
+        let updater = Updater::<FIEMAP, FiemapRequest>::new(&mut request);
         ioctl::ioctl(file, updater)?;
     }
     let count = (request.mapped_extents as usize).min(AT_ONCE);
     Ok(request.extents[..count].to_vec())
 }
 
-/// Counts the pieces of a file that is opened for reading.
+/// Counts the contiguous pieces of an open file.
 pub(crate) fn of(file: &File, path: &str) -> Extents {
     let began = Instant::now();
-    let mut seen = Seen::default();
+    let mut seen = Counter::default();
     let mut start = 0;
     loop {
-        let extents = match ask(file, start) {
+        let extents = match request(file, start) {
             Ok(extents) => extents,
             Err(error) => {
                 return match Errno::from_io_error(&error) {
-                    // tmpfs, FUSE and network filesystems do not tell.
+                    // tmpfs, FUSE and network filesystems do not support FIEMAP.
                     Some(Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS | Errno::INVAL) => {
                         Extents::absent()
                     }
@@ -136,29 +136,29 @@ pub(crate) fn of(file: &File, path: &str) -> Extents {
         for extent in &extents {
             seen.add(extent);
         }
-        // A filesystem whose answer does not get on must not be asked for ever.
+        // A filesystem that makes no progress must not cause an endless loop.
         let end = extents.last().filter(|last| last.flags & LAST == 0);
         let end = end.and_then(|last| last.logical.checked_add(last.length));
         match end.filter(|end| *end > start) {
-            Some(end) if seen.looked_at < MOST && began.elapsed() < LONGEST => start = end,
-            more => return seen.told(more.is_some()),
+            Some(end) if seen.looked_at < MAX_PIECES && began.elapsed() < MAX_TIME => start = end,
+            more => return seen.into_extents(more.is_some()),
         }
     }
 }
 
-/// What was seen so far.
+/// The extents counted so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct Counter {
     looked_at: u64,
     pieces: u64,
-    /// Where the device would go on if the next extent belonged to the same piece.
+    /// The device offset at which an extent would continue the current piece.
     next: Option<u64>,
     shared: bool,
     compressed: bool,
     unwritten: u64,
 }
 
-impl Seen {
+impl Counter {
     fn add(&mut self, extent: &Extent) {
         let Extent {
             logical: _,
@@ -176,11 +176,11 @@ impl Seen {
             self.unwritten = self.unwritten.saturating_add(length);
         }
         if has(NOT_YET_ALLOCATED | UNKNOWN_PLACE) {
-            // It will be stored somewhere, and nobody knows where.
+            // It is not allocated yet, so its location is unknown.
             self.next = None;
             return;
         }
-        // A compressed extent is shorter on the device than it says, and one within an inode is on none.
+        // A compressed extent is shorter on the device than its length, and an inline extent is not on the device.
         let has_length = !has(ENCODED) && !has(INLINE);
         if self.next != Some(physical) || !has_length {
             self.pieces += 1;
@@ -188,7 +188,7 @@ impl Seen {
         self.next = physical.checked_add(length).filter(|_| has_length);
     }
 
-    fn told(self, is_capped: bool) -> Extents {
+    fn into_extents(self, is_capped: bool) -> Extents {
         Extents {
             count: Fact::Known(self.pieces),
             is_capped: Fact::Known(is_capped),
@@ -203,8 +203,8 @@ impl Seen {
 mod tests {
     use super::*;
 
-    fn told(extents: &[(u64, u64, u32)]) -> Extents {
-        let mut seen = Seen::default();
+    fn extents_of(extents: &[(u64, u64, u32)]) -> Extents {
+        let mut seen = Counter::default();
         for (physical, length, flags) in extents {
             seen.add(&Extent {
                 physical: *physical,
@@ -213,23 +213,23 @@ mod tests {
                 ..Extent::default()
             });
         }
-        seen.told(false)
+        seen.into_extents(false)
     }
 
     #[test]
-    fn the_structures_have_the_sizes_of_the_kernels() {
+    fn the_structures_have_the_kernels_sizes() {
         assert_eq!(size_of::<Extent>(), 56);
-        assert_eq!(size_of::<Request>(), 32 + AT_ONCE * 56);
-        // As linux/fs.h and the preprocessor have it.
+        assert_eq!(size_of::<FiemapRequest>(), 32 + AT_ONCE * 56);
+        // The value according to linux/fs.h and the preprocessor.
         assert_eq!(FIEMAP, 0xC020_660B);
     }
 
     #[test]
-    fn extents_that_follow_each_other_on_the_device_are_one_piece() {
-        let pieces = |extents| told(extents).count;
+    fn adjacent_extents_are_one_piece() {
+        let pieces = |extents| extents_of(extents).count;
         assert_eq!(pieces(&[]), Fact::Known(0));
         assert_eq!(pieces(&[(0, 8, 0), (8, 8, 0), (100, 8, 0)]), Fact::Known(2));
-        // Of compressed ones nobody knows where they end.
+        // The end of a compressed extent is unknown.
         assert_eq!(pieces(&[(0, 8, ENCODED), (8, 8, ENCODED)]), Fact::Known(2));
         assert_eq!(
             pieces(&[(0, 8, NOT_YET_ALLOCATED | UNKNOWN_PLACE)]),
@@ -239,8 +239,8 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_any_piece_are_flags_of_the_file() {
-        let extents = told(&[(0, 8, 0), (8, 16, UNWRITTEN), (24, 8, SHARED | LAST)]);
+    fn a_flag_of_any_extent_applies_to_the_file() {
+        let extents = extents_of(&[(0, 8, 0), (8, 16, UNWRITTEN), (24, 8, SHARED | LAST)]);
         assert_eq!(extents.shared, Fact::Known(true));
         assert_eq!(extents.compressed, Fact::Known(false));
         assert_eq!(extents.unwritten, Fact::Known(16));

@@ -1,4 +1,4 @@
-//! Mounts and filesystems of the paths in question, as facts.
+//! Mounts and filesystems of the requested paths, as facts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::obstacle::{fact_of, missing, obstacle};
 use crate::paths::Space;
 use crate::root::Root;
 
-/// Options that rules ask about on every filesystem.
+/// Mount options that rules use on every filesystem.
 const EVERYWHERE: [&str; 7] = [
     "noatime",
     "relatime",
@@ -23,7 +23,7 @@ const EVERYWHERE: [&str; 7] = [
     "nobarrier",
 ];
 
-/// Options that rules ask about on one kind of filesystem. Only these are kept: others may hold secrets.
+/// Returns the mount options that rules use on one kind of filesystem. Other options are dropped: they may hold secrets.
 fn of_kind(kind: &FsKind) -> &'static [&'static str] {
     match kind {
         FsKind::Ext2 | FsKind::Ext3 | FsKind::Ext4 => &["data", "commit", "nodelalloc", "dax"],
@@ -81,7 +81,7 @@ fn of_kind(kind: &FsKind) -> &'static [&'static str] {
     }
 }
 
-/// Filesystems that hold no disk, and mounts that come and go with containers: left out unless a path is on them.
+/// Returns true for mounts that may hold disks; container mounts are included only if a requested path is on them.
 pub(crate) fn is_of_interest(line: &MountLine) -> bool {
     const NO_DISKS: [&str; 26] = [
         "autofs",
@@ -131,7 +131,7 @@ pub(crate) fn is_of_interest(line: &MountLine) -> bool {
             .any(|prefix| Path::new(&line.point).starts_with(prefix))
 }
 
-/// One mount as facts, without the reference to its filesystem.
+/// Converts one mount to facts, without the reference to its filesystem.
 pub(crate) fn mount(line: &MountLine) -> Mount {
     let kind = FsKind::from(line.fstype.as_str());
     let mut options: BTreeMap<String, Fact<OptionValue>> = EVERYWHERE
@@ -147,7 +147,7 @@ pub(crate) fn mount(line: &MountLine) -> Mount {
             });
         }
     }
-    // The mount and the filesystem can each be read-only, and either is enough.
+    // Either the mount or the filesystem can be read-only.
     let read_only = line.options.iter().any(|(name, _)| name == "ro");
     let set = |is: bool| {
         if is {
@@ -174,7 +174,7 @@ pub(crate) fn mount(line: &MountLine) -> Mount {
     }
 }
 
-/// A network source without the user and password some mounters leave in it.
+/// Removes user and password from a network source, where some mount helpers leave them.
 fn without_user(source: &str) -> String {
     match (source.find("://"), source.rfind('@')) {
         (Some(scheme), Some(at)) if scheme < at => {
@@ -184,17 +184,17 @@ fn without_user(source: &str) -> String {
     }
 }
 
-/// What a filesystem is on.
+/// The storage of a filesystem.
 pub(crate) enum Under {
-    /// Block devices, by the kernel's names.
+    /// Block devices, by kernel name.
     Devices(Vec<String>),
-    /// No block device at all.
+    /// No block device.
     Nothing,
-    /// It could not be found out.
+    /// Not known.
     Unknown(Unknown),
 }
 
-/// One filesystem as facts, without its id and the ids of its devices.
+/// Converts one filesystem to facts, without its id and the ids of its devices.
 pub(crate) fn filesystem(
     root: &Root,
     registry: &Registry,
@@ -238,7 +238,7 @@ pub(crate) fn filesystem(
     } else {
         Fact::Absent
     };
-    // The version is in sysfs; the properties of a dataset only ZFS's own tools tell.
+    // sysfs has only the version; dataset properties need ZFS's tools.
     let zfs = if kind == FsKind::Zfs {
         let path = "/sys/module/zfs/version";
         Fact::Known(Zfs {
@@ -270,15 +270,15 @@ fn no_such_btrfs(line: &MountLine) -> Unknown {
     )
 }
 
-/// How ext3 and ext4 journal data.
+/// Returns the data journaling mode of ext3 and ext4.
 ///
-/// mountinfo hides the mode when it is the filesystem's own default (`tune2fs -o journal_data`), procfs never does.
+/// mountinfo omits the mode if it is the filesystem's default (`tune2fs -o journal_data`); procfs always shows it.
 fn data_mode(root: &Root, line: &MountLine) -> Fact<String> {
     let device = root.resolve(Path::new(&format!("/sys/dev/block/{}", line.device)));
     let name = device
         .ok()
         .and_then(|real| real.file_name()?.to_str().map(str::to_owned));
-    // The ext4 driver serves ext3 as well, under its own name.
+    // The ext4 driver also serves ext3, under the name ext4.
     let shown = name.map(|name| root.text(format!("/proc/fs/ext4/{name}/options")));
     if let Some(Ok(text)) = shown {
         let mode = text
@@ -310,7 +310,7 @@ fn overlay(line: &MountLine) -> Overlay {
     };
     let lower: Vec<String> = match option("lowerdir") {
         Some(all) => all.split(':').map(str::to_owned).collect(),
-        // Since Linux 6.8 each may stand in an option of its own.
+        // Since Linux 6.8 each lower directory may have a separate option.
         None => line
             .options
             .iter()
@@ -324,7 +324,7 @@ fn overlay(line: &MountLine) -> Overlay {
     }
 }
 
-/// The block devices under a mount, found without opening any.
+/// Returns the block devices of a mount without opening them.
 pub(crate) fn under(root: &Root, registry: &Registry, line: &MountLine) -> Under {
     if line.device.major != 0 {
         let link = format!("/sys/dev/block/{}", line.device);
@@ -353,7 +353,7 @@ pub(crate) fn under(root: &Root, registry: &Registry, line: &MountLine) -> Under
         return Under::Unknown(Unknown::new(
             Reason::ToolMissing,
             format!(
-                "the devices of {} are known only to its own tools",
+                "only the filesystem's tools can list the devices of {}",
                 line.fstype
             ),
         ));
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn only_options_that_rules_ask_for_are_kept() {
+    fn only_options_used_by_rules_are_kept() {
         let mount = mount(&line(
             "9 1 0:50 / /m ro,noatime - cifs //user@server/share rw,soft,username=joe,password=x,cache=none",
         ));
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_with_containers_is_left_out() {
+    fn container_mounts_are_left_out() {
         assert!(is_of_interest(&line(
             "9 1 8:1 / /srv rw - ext4 /dev/sda1 rw"
         )));

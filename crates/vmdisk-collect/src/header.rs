@@ -1,4 +1,4 @@
-//! What an image's first bytes say, as facts.
+//! The header of an image, as facts.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use vmdisk_image::{
 
 use crate::secrets::without_secrets;
 
-/// A file or device that was opened for reading.
+/// A file or device open for reading.
 pub(crate) struct Opened<'a> {
     pub(crate) file: &'a File,
     pub(crate) length: Option<u64>,
@@ -21,7 +21,7 @@ impl ReadAt for Opened<'_> {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize, ReadError> {
         self.file
             .read_at(buffer, offset)
-            .map_err(|error| ReadError::new(offset, buffer.len(), crate::obstacle::said(&error)))
+            .map_err(|error| ReadError::new(offset, buffer.len(), crate::obstacle::message(&error)))
     }
 
     fn len(&self) -> Option<u64> {
@@ -29,7 +29,7 @@ impl ReadAt for Opened<'_> {
     }
 }
 
-/// Reads the header of an opened image; nothing it names is opened.
+/// Reads the header of an open image, without opening other files.
 pub(crate) fn read(file: &File, length: Option<u64>) -> Fact<ImageHeader> {
     match vmdisk_image::probe(&mut Opened { file, length }) {
         Ok(header) => Fact::Known(facts(&header)),
@@ -94,7 +94,7 @@ fn facts(header: &Header) -> ImageHeader {
                     Some(reference) => Fact::Known(name(reference)),
                     None => Fact::unknown(
                         Reason::Parse,
-                        "the header has an external data file and does not name it",
+                        "the header requires an external data file but does not name it",
                     ),
                 };
                 image.data_file_raw = Fact::Known(qcow2.autoclear.raw_external_data());
@@ -120,7 +120,7 @@ fn facts(header: &Header) -> ImageHeader {
     image
 }
 
-/// What an image calls another file, without what must not leave the host.
+/// Returns the name of a referenced file without secrets.
 fn name(reference: &BackingReference) -> String {
     let name = text(reference.name());
     match reference {

@@ -1,4 +1,4 @@
-//! The host as a whole: kernel, processors, limits, security, maintenance; all from small files.
+//! The host: kernel, processors, limits, security, maintenance; all from small files.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,12 @@ use vmdisk_facts::{Fact, Reason, Version};
 
 use crate::io_uring;
 use crate::libvirt;
+use crate::memlock;
 use crate::memory;
 use crate::obstacle::{fact_of, missing, obstacle};
 use crate::root::Root;
 
-/// Boot parameters that rules ask about; any other may hold a secret.
+/// Kernel parameters that rules use; other parameters may hold secrets.
 const BOOT_PARAMETERS: [&str; 20] = [
     "default_hugepagesz",
     "hugepages",
@@ -41,7 +42,7 @@ pub(crate) fn kernel(root: &Root) -> Kernel {
         root.text("/proc/sys/kernel/osrelease"),
         |text| (!text.is_empty()).then(|| text.to_owned()),
     );
-    // Releases such as 6.8.0-45 and 6.1.0-28 name no stable release; Ubuntu and Debian tell it elsewhere.
+    // Releases such as 6.8.0-45 and 6.1.0-28 do not contain the stable version; Ubuntu and Debian publish it elsewhere.
     let signature = root.text("/proc/version_signature").ok();
     let build = root.text("/proc/sys/kernel/version").ok();
     let upstream = signature
@@ -65,7 +66,7 @@ pub(crate) fn kernel(root: &Root) -> Kernel {
         Fact::Known(release) => match vendor(release, signature.is_some(), distribution.as_deref())
         {
             Some(vendor) => Fact::Known(vendor),
-            // Whoever built it, it carries no vendor's mark.
+            // The kernel has no vendor's mark.
             None => Fact::Absent,
         },
         Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => {
@@ -80,7 +81,7 @@ pub(crate) fn kernel(root: &Root) -> Kernel {
     }
 }
 
-/// The upstream version in Debian's build (`#1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)`).
+/// Parses the upstream version in Debian's build (`#1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)`).
 fn debian_build(build: &str) -> Option<Version> {
     let mut words = build.split_whitespace();
     words.find(|word| *word == "Debian")?;
@@ -96,7 +97,7 @@ fn os_release_id(root: &Root) -> Option<String> {
     Some(id.trim().trim_matches(['"', '\'']).to_owned())
 }
 
-/// Who built the kernel, by the mark each vendor leaves in its release; the distribution alone is no proof.
+/// Returns the vendor of a kernel, by the mark in its release; the distribution alone is not sufficient.
 fn vendor(release: &str, has_signature: bool, distribution: Option<&str>) -> Option<String> {
     if release.ends_with("-pve") {
         return Some("proxmox".to_owned());
@@ -115,7 +116,7 @@ fn vendor(release: &str, has_signature: bool, distribution: Option<&str>) -> Opt
         })
     };
     if marked("el") {
-        // Every rebuild of RHEL has its mark; the distribution says which one it is.
+        // RHEL and its rebuilds share a mark; the distribution distinguishes them.
         return Some(distribution.unwrap_or("rhel").to_owned());
     }
     if marked("fc") && release.matches('.').count() >= 3 {
@@ -133,7 +134,7 @@ fn vendor(release: &str, has_signature: bool, distribution: Option<&str>) -> Opt
     }
 }
 
-/// Debian before 13: the version, a small number, and a flavour (`6.1.0-28-amd64`).
+/// Matches releases of Debian before 13: version, small number and flavour (`6.1.0-28-amd64`).
 fn is_debian(release: &str) -> bool {
     let mut parts = release.split('-');
     let numbered = |part: Option<&str>| {
@@ -158,7 +159,7 @@ fn boot_parameters(root: &Root) -> BTreeMap<String, Fact<String>> {
                     .filter_map(|parameter| parameter.split_once('='))
                     .filter_map(|(name, value)| (name == *wanted).then_some(value))
                     .collect();
-                // Given several times, as sizes of huge pages are, each counts.
+                // Each occurrence counts, as in sizes of huge pages.
                 if values.is_empty() {
                     Fact::Absent
                 } else {
@@ -178,7 +179,7 @@ pub(crate) fn cpu(root: &Root) -> Cpu {
         root.text("/proc/sys/kernel/arch"),
         |text| Some(text.to_owned()),
     );
-    // The file came with Linux 6.1. What this program was built for runs here, and is nearly always the same.
+    // The file exists since Linux 6.1. Otherwise the target of this build is nearly always correct.
     let arch = match arch {
         Fact::Absent if root.is_live() => Fact::Known(std::env::consts::ARCH.to_owned()),
         Fact::Absent => Fact::NotCollected,
@@ -193,7 +194,7 @@ pub(crate) fn cpu(root: &Root) -> Cpu {
                     .map(str::to_owned)
                     .collect(),
             ),
-            // Other architectures do not announce it there.
+            // Other architectures do not list virtualization flags there.
             None => Fact::Absent,
         },
         Err(error) => Fact::Unknown(obstacle("/proc/cpuinfo", &error)),
@@ -208,7 +209,7 @@ pub(crate) fn cpu(root: &Root) -> Cpu {
     }
 }
 
-/// How many numbers a list such as `0-3,8` holds.
+/// Counts the numbers in a list such as `0-3,8`.
 fn count(list: &str) -> Option<u32> {
     let mut total = 0_u32;
     for part in list.split(',') {
@@ -247,7 +248,7 @@ pub(crate) fn limits(root: &Root, libvirt: bool) -> Limits {
         aio_nr: fact_of("fs.aio-nr", root.text(sysctl("fs/aio-nr")), |text| {
             text.parse().ok()
         }),
-        memlock_bytes: memlock(root, "/proc/self/limits"),
+        memlock_bytes: memlock::soft_limit(root, "/proc/self/limits"),
         libvirt_memlock_bytes: if libvirt {
             libvirt::memlock(root)
         } else {
@@ -256,30 +257,7 @@ pub(crate) fn limits(root: &Root, libvirt: bool) -> Limits {
     }
 }
 
-/// The soft limit of locked memory that a process has; absent is none.
-pub(crate) fn memlock(root: &Root, limits: &str) -> Fact<u64> {
-    let text = match root.text(limits) {
-        Ok(text) => text,
-        Err(error) => return Fact::Unknown(obstacle(limits, &error)),
-    };
-    let soft = text
-        .lines()
-        .find_map(|line| line.strip_prefix("Max locked memory"))
-        .and_then(|rest| rest.split_whitespace().next());
-    match soft {
-        Some("unlimited") => Fact::Absent,
-        Some(bytes) => match bytes.parse() {
-            Ok(bytes) => Fact::Known(bytes),
-            Err(_) => Fact::unknown(Reason::Parse, format!("{limits}: '{bytes}'")),
-        },
-        None => Fact::unknown(
-            Reason::Parse,
-            format!("{limits}: no line 'Max locked memory'"),
-        ),
-    }
-}
-
-/// How security modules are set.
+/// Returns the state of security modules.
 pub(crate) fn security(root: &Root) -> Security {
     let (enforce, enabled) = (
         "/sys/fs/selinux/enforce",
@@ -317,7 +295,7 @@ pub(crate) fn security_modules(root: &Root) -> Fact<Vec<String>> {
     }
 }
 
-/// Units that keep disks healthy.
+/// Units that maintain disks.
 const UNITS: [&str; 7] = [
     "fstrim.timer",
     "lvm2-monitor.service",
@@ -328,7 +306,7 @@ const UNITS: [&str; 7] = [
     "smartd.service",
 ];
 
-/// Which maintenance is switched on, read from systemd's files: asking systemd would start a program.
+/// Returns which maintenance units are enabled, from systemd's files; querying systemd would start a program.
 pub(crate) fn services(root: &Root) -> BTreeMap<String, Fact<String>> {
     let installed = |unit: &str| {
         [
@@ -384,44 +362,51 @@ mod tests {
     }
 
     #[test]
-    fn debian_tells_the_stable_release_in_its_build() {
+    fn debians_build_contains_the_stable_release() {
         let build = "#1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)";
         assert_eq!(debian_build(build), Some(Version(6, 1, 119)));
         assert_eq!(debian_build("#1 SMP PREEMPT_DYNAMIC @0"), None);
     }
 
     #[test]
-    fn a_vendor_is_told_by_the_mark_in_the_release() {
-        let told = |release: &str, distribution: &str| vendor(release, false, Some(distribution));
-        assert_eq!(told("6.1.0-28-amd64", "debian").as_deref(), Some("debian"));
+    fn a_vendor_is_recognized_by_the_mark_in_the_release() {
+        let vendor_of =
+            |release: &str, distribution: &str| vendor(release, false, Some(distribution));
         assert_eq!(
-            told("6.12.77+deb13-amd64", "debian").as_deref(),
+            vendor_of("6.1.0-28-amd64", "debian").as_deref(),
             Some("debian")
         );
         assert_eq!(
-            told("6.18.44-fc-v657", "debian"),
-            None,
-            "somebody else's kernel under Debian"
+            vendor_of("6.12.77+deb13-amd64", "debian").as_deref(),
+            Some("debian")
         );
         assert_eq!(
-            told("5.14.0-503.el9.x86_64", "almalinux").as_deref(),
+            vendor_of("6.18.44-fc-v657", "debian"),
+            None,
+            "another kernel under Debian"
+        );
+        assert_eq!(
+            vendor_of("5.14.0-503.el9.x86_64", "almalinux").as_deref(),
             Some("almalinux")
         );
         assert_eq!(
-            told("6.11.4-301.fc41.x86_64", "fedora").as_deref(),
+            vendor_of("6.11.4-301.fc41.x86_64", "fedora").as_deref(),
             Some("fedora")
         );
         assert_eq!(
-            told("6.4.0-150600.23.25-default", "opensuse-leap").as_deref(),
+            vendor_of("6.4.0-150600.23.25-default", "opensuse-leap").as_deref(),
             Some("opensuse-leap")
         );
-        assert_eq!(told("6.8.12-4-pve", "debian").as_deref(), Some("proxmox"));
         assert_eq!(
-            told("6.12.0-100.28.2.el9uek.x86_64", "ol").as_deref(),
+            vendor_of("6.8.12-4-pve", "debian").as_deref(),
+            Some("proxmox")
+        );
+        assert_eq!(
+            vendor_of("6.12.0-100.28.2.el9uek.x86_64", "ol").as_deref(),
             Some("ol")
         );
         assert_eq!(
-            told("6.8.0-45-generic", "ubuntu"),
+            vendor_of("6.8.0-45-generic", "ubuntu"),
             None,
             "Ubuntu's own kernels have a signature"
         );

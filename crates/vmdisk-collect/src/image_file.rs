@@ -1,4 +1,4 @@
-//! One image on this host: opened for reading, its header read, and nothing it names touched.
+//! Reads the header of one image on this host, without touching the files it refers to.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -9,52 +9,52 @@ use rustix::fs::OFlags;
 use vmdisk_image::{Header, probe};
 
 use crate::header::Opened;
-use crate::obstacle::{missing, said};
+use crate::obstacle::{message, missing};
 use crate::paths::{device_length, open};
-use crate::patience::{GivenUp, within};
+use crate::timeout::{WaitError, within};
 
-/// An image that was looked at.
+/// An inspected image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageFile {
-    /// What tells it from every other.
+    /// Its identity.
     pub identity: FileIdentity,
-    /// Its length in bytes; `None` where a device does not tell.
+    /// Its length in bytes; `None` if a device does not report it.
     pub length: Option<u64>,
-    /// The bytes allocated for it; `None` for a device.
+    /// Its allocated bytes; `None` for a device.
     pub allocated: Option<u64>,
-    /// What its first bytes say.
+    /// Its parsed header.
     pub header: Header,
 }
 
-/// What tells a file from every other on this host, whatever its name.
+/// The identity of a file on this host, independent of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileIdentity {
-    /// A file by the number of its file system and its own.
+    /// A file, by device number of its filesystem and inode.
     Inode(u64, u64),
-    /// A block device by its number; its nodes may be many.
+    /// A block device, by number; it may have several nodes.
     Device(u64),
 }
 
-/// Why an image could not be looked at.
+/// Why an image could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageFileError {
-    /// Nothing is there.
+    /// The file does not exist.
     #[error("no such file or directory")]
     Missing,
-    /// It is something that holds no image; it was not opened, as that may wake something up or wait for ever.
-    #[error("it is {0}, and not a file or block device")]
+    /// It is another kind of file; it was not opened, because that could trigger an action or block.
+    #[error("it is {0}, not a file or block device")]
     WrongKind(&'static str),
-    /// The system refused, in its words.
+    /// The operating system's error.
     #[error("{0}")]
     Refused(String),
-    /// The system did not answer, as on a hung network mount.
+    /// The timeout expired, as on a hung network mount.
     #[error("no answer within {} ms", .0.as_millis())]
-    Late(Duration),
+    Timeout(Duration),
 }
 
-/// Looks at the header of an image, for at most as long as `patience` lasts.
+/// Reads the header of an image, with a timeout.
 ///
-/// Links are followed. A pipe, socket or character device is refused without opening it.
+/// Follows links. Refuses a pipe, socket or character device without opening it.
 ///
 /// ```
 /// use std::path::Path;
@@ -67,14 +67,14 @@ pub enum ImageFileError {
 ///
 /// # Errors
 ///
-/// If there is no such image, or its first page cannot be read. What is wrong with the header is in the header.
-pub fn read_image(path: &Path, patience: Duration) -> Result<ImageFile, ImageFileError> {
+/// If the image does not exist, or its first page cannot be read. Defects of the header are part of the header.
+pub fn read_image(path: &Path, timeout: Duration) -> Result<ImageFile, ImageFileError> {
     let owned = path.to_owned();
-    match within(patience, move || look(&owned)) {
+    match within(timeout, move || look(&owned)) {
         Ok(looked) => looked,
-        Err(GivenUp::Late) => Err(ImageFileError::Late(patience)),
-        Err(GivenUp::Broken) => Err(ImageFileError::Refused(
-            "a thread could not be had to look at it".to_owned(),
+        Err(WaitError::Timeout) => Err(ImageFileError::Timeout(timeout)),
+        Err(WaitError::Panicked) => Err(ImageFileError::Refused(
+            "could not spawn a thread".to_owned(),
         )),
     }
 }
@@ -84,12 +84,12 @@ fn look(path: &Path) -> Result<ImageFile, ImageFileError> {
         if missing(&error) {
             ImageFileError::Missing
         } else {
-            ImageFileError::Refused(said(&error))
+            ImageFileError::Refused(message(&error))
         }
     };
     must_hold_an_image(&fs::metadata(path).map_err(refused)?)?;
     let file = open(path, OFlags::NONBLOCK).map_err(refused)?;
-    // What was looked at by name may be something else by now.
+    // The path may refer to another file by now.
     let metadata = file.metadata().map_err(refused)?;
     must_hold_an_image(&metadata)?;
     let (identity, length, allocated) = if metadata.is_file() {
@@ -141,10 +141,10 @@ mod tests {
     use super::*;
     use vmdisk_image::ImageFormat;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     #[test]
-    fn what_is_no_file_is_refused_and_never_waited_for() {
+    fn other_kinds_of_files_are_refused_without_blocking() {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
         rustix::fs::mknodat(
@@ -165,13 +165,13 @@ mod tests {
             (&pipe.join("below"), ImageFileError::Missing),
         ] {
             let started = std::time::Instant::now();
-            assert_eq!(read_image(path, PATIENCE), Err(expected), "{path:?}");
-            assert!(started.elapsed() < PATIENCE / 2);
+            assert_eq!(read_image(path, TIMEOUT), Err(expected), "{path:?}");
+            assert!(started.elapsed() < TIMEOUT / 2);
         }
     }
 
     #[test]
-    fn a_file_is_the_same_under_all_of_its_names() {
+    fn a_file_has_the_same_identity_under_all_names() {
         let directory = tempfile::tempdir().unwrap();
         let (file, link) = (
             directory.path().join("a.img"),
@@ -180,8 +180,8 @@ mod tests {
         fs::write(&file, vec![0; 4096]).unwrap();
         std::os::unix::fs::symlink("a.img", &link).unwrap();
         let (one, other) = (
-            read_image(&file, PATIENCE).unwrap(),
-            read_image(&link, PATIENCE).unwrap(),
+            read_image(&file, TIMEOUT).unwrap(),
+            read_image(&link, TIMEOUT).unwrap(),
         );
         assert_eq!(one, other);
         assert_eq!(one.header.format(), ImageFormat::Raw);

@@ -1,4 +1,4 @@
-//! Whether the kernel lets this process have io_uring: asked, and nothing made.
+//! Availability of io_uring to this process, tested without creating a ring.
 
 #![allow(
     unsafe_code,
@@ -13,7 +13,7 @@ use vmdisk_facts::path::Outcome;
 use crate::obstacle::errno_name;
 use crate::root::Root;
 
-/// What io_uring_setup(2) gives, as it was when the system was recorded.
+/// Returns the result of io_uring_setup(2), or the recorded one.
 pub(crate) fn setup(root: &Root) -> Fact<Outcome> {
     if !root.is_live() {
         return root.answers().io_uring_setup.clone();
@@ -25,10 +25,10 @@ pub(crate) fn setup(root: &Root) -> Fact<Outcome> {
     outcome
 }
 
-/// Asks for a ring without entries, which nobody gets: who may have one is told that its number is wrong.
+/// Requests a ring without entries, which always fails: the error is EINVAL if io_uring is allowed.
 fn asked() -> Outcome {
     let mut parameters = io_uring_params::default();
-    // SAFETY: with no flags set the kernel looks at nothing that the parameters could point to, and writes only into them.
+    // SAFETY: without flags the kernel dereferences no pointers in the parameters, and writes only to them.
     let ring = unsafe { io_uring_setup(0, &mut parameters) };
     match ring {
         Ok(_) | Err(Errno::INVAL) => Outcome::Ok,

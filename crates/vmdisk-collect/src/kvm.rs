@@ -1,6 +1,6 @@
-//! KVM: whether it is there, what is in its way, and, where that was asked for, whether a guest runs with it.
+//! KVM: its presence, obstacles, and, on request, the result of a trial guest.
 //!
-//! A device node that can be opened proves nothing: there are hosts where it is there, makes virtual machines, and runs none.
+//! A device node that can be opened proves nothing: some hosts create virtual machines but cannot run them.
 
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::tiny_guest;
 
 const NODE: &str = "/dev/kvm";
 
-/// The modules that drive processors; the last three, those of clouds and of POWER, need no help of the processor.
+/// Modules of KVM; the last three, for clouds and POWER, need no processor extension.
 const MODULES: [&str; 5] = ["kvm_intel", "kvm_amd", "kvm_pvm", "kvm_hv", "kvm_pr"];
 
-/// What is seen of KVM without trying it.
+/// Collects facts about KVM without a trial.
 pub(crate) fn kvm(root: &Root, cpu: &Cpu) -> Kvm {
     let dev_kvm = root.exists(NODE);
     let access = access(root, dev_kvm);
@@ -37,7 +37,7 @@ pub(crate) fn kvm(root: &Root, cpu: &Cpu) -> Kvm {
         Some(&module) => Fact::Known(module.to_owned()),
         None => Fact::Absent,
     };
-    // Only one of the two modules can be there; a kernel may also have KVM built in without either.
+    // Only one of the two modules can be loaded; KVM may also be built in.
     let nested = match parameter("kvm_intel") {
         Fact::Absent => parameter("kvm_amd"),
         settled @ (Fact::Known(_) | Fact::Unknown(_) | Fact::NotCollected) => settled,
@@ -58,7 +58,7 @@ fn access(root: &Root, dev_kvm: bool) -> Fact<bool> {
     if !root.is_live() {
         return match root.answers().kvm_access {
             Some(allowed) => Fact::Known(allowed),
-            // A recording that asked leaves it out only if there is nothing to ask about.
+            // A recording with answers omits it only if there is no /dev/kvm.
             None if root.answers().privileged.is_some() => Fact::Absent,
             None => Fact::NotCollected,
         };
@@ -93,10 +93,10 @@ fn in_the_way(
         _ if has_kvm => Fact::Known(KvmObstacle::Node),
         Fact::Known(flags) if flags.is_empty() => Fact::Known(KvmObstacle::ProcessorOrFirmware),
         Fact::Known(_) => Fact::Known(KvmObstacle::Module),
-        // Other processors show no such flags.
+        // Other processors have no such flags.
         Fact::Absent => Fact::unknown(
             Reason::Undecided,
-            "there is no /dev/kvm, and this processor does not show why",
+            "/dev/kvm does not exist, and this processor has no flags that show why",
         ),
         unknown @ (Fact::Unknown(_) | Fact::NotCollected) => {
             unknown.as_ref().and_then(|_| Fact::NotCollected)
@@ -104,7 +104,7 @@ fn in_the_way(
     }
 }
 
-/// How a trial ended.
+/// The result of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Trial {
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
@@ -113,8 +113,8 @@ pub(crate) struct Trial {
     trial: Fact<String>,
 }
 
-/// Runs a guest with KVM, and writes down whether it ran.
-pub(crate) fn try_it(
+/// Runs a trial guest with KVM, and records the result.
+pub(crate) fn try_kvm(
     root: &Root,
     kvm: &mut Kvm,
     arch: &Fact<String>,
@@ -134,7 +134,7 @@ pub(crate) fn try_it(
     kvm.trial = trial;
 }
 
-/// The QEMU for ordinary machines: beside it distributions put others, which have not every device.
+/// Returns the QEMU for general machines; distributions also install reduced ones.
 fn ordinary(qemu: &[Qemu]) -> Option<&String> {
     let paths = || qemu.iter().filter_map(|qemu| qemu.path.value());
     let named = |name: &str| paths().find(|path| path.rsplit('/').next() == Some(name));
@@ -147,14 +147,14 @@ fn tried(kvm: &Kvm, arch: &Fact<String>, qemu: &Fact<Vec<Qemu>>, limit: Duration
         trial: Fact::Known(how),
     };
     if kvm.dev_kvm.is_false() {
-        return ended(false, "there is no /dev/kvm".to_owned());
+        return ended(false, "/dev/kvm does not exist".to_owned());
     }
     let not_tried = |unknown: Unknown| Trial {
         proven: Fact::Unknown(unknown.clone()),
         trial: Fact::Unknown(unknown),
     };
     if !arch.as_str().is(&"x86_64") {
-        let why = "there is a guest to try for x86_64 only";
+        let why = "the trial guest supports x86_64 only";
         return not_tried(Unknown::new(Reason::Undecided, why));
     }
     let program = match qemu.as_ref().settled() {
@@ -168,7 +168,7 @@ fn tried(kvm: &Kvm, arch: &Fact<String>, qemu: &Fact<Vec<Qemu>>, limit: Duration
         ));
     };
     if kvm.access.is_false() {
-        let why = "/dev/kvm: the collector may not open it";
+        let why = "/dev/kvm: the collector has no access";
         return not_tried(Unknown::new(Reason::Permission, why));
     }
     let failed = match run(program, "kvm", limit) {
@@ -178,48 +178,48 @@ fn tried(kvm: &Kvm, arch: &Fact<String>, qemu: &Fact<Vec<Qemu>>, limit: Duration
         }
         Ok(Ended::Silent) => {
             let seconds = limit.as_secs();
-            format!("a 64-bit guest did not come to its end within {seconds} s")
+            format!("a 64-bit guest did not finish within {seconds} s")
         }
         Ok(Ended::Died(complaint)) if complaint.is_empty() => {
-            "QEMU ended before the guest did".to_owned()
+            "QEMU exited before the guest finished".to_owned()
         }
-        Ok(Ended::Died(complaint)) => format!("QEMU ended before the guest did: {complaint}"),
+        Ok(Ended::Died(complaint)) => format!("QEMU exited before the guest finished: {complaint}"),
         Err(unknown) => return not_tried(unknown),
     };
-    // A QEMU without the devices that the guest needs, or a host too busy for any guest, says nothing of KVM.
+    // If the guest also fails under emulation, the cause is QEMU or the load of the host, not KVM.
     match run(program, "tcg", limit) {
         Ok(Ended::Spoke(_)) => ended(false, failed),
         Ok(Ended::Silent | Ended::Died(_)) => not_tried(Unknown::new(
             Reason::Undecided,
-            format!("{failed}, and emulated it did not run either"),
+            format!("{failed}; it also failed under emulation"),
         )),
         Err(unknown) => not_tried(unknown),
     }
 }
 
-/// How a guest ended.
+/// The end of a trial guest.
 #[derive(Debug, PartialEq, Eq)]
 enum Ended {
-    /// It ran, and took so long.
+    /// It finished after this time.
     Spoke(Duration),
-    /// It did not end in time.
+    /// It did not finish before the timeout.
     Silent,
-    /// QEMU ended by itself, with this complaint.
+    /// QEMU exited with this message.
     Died(String),
 }
 
-/// Runs the tiny guest, from memory: no file is made.
+/// Runs the tiny guest from memory, without creating a file.
 fn run(program: &str, accelerator: &str, limit: Duration) -> Result<Ended, Unknown> {
     let failed = |error: std::io::Error| obstacle("a disk in memory", &error);
     let memory = rustix::fs::memfd_create("vmdisk-guest", MemfdFlags::CLOEXEC)
         .map_err(|error| failed(error.into()))?;
     let mut disk = std::fs::File::from(memory);
     std::io::Write::write_all(&mut disk, &tiny_guest::disk()).map_err(failed)?;
-    // QEMU opens it by this process's own name for it, as long as this process waits.
+    // QEMU opens the disk through this process's descriptor, which stays open until QEMU exits.
     let path = format!("/proc/{}/fd/{}", std::process::id(), disk.as_raw_fd());
     let port = format!("isa-debugcon,iobase={:#x},chardev=said", tiny_guest::PORT);
     let drive = format!("file={path},format=raw,if=none,id=disk,readonly=on");
-    // As guests of libvirt have it that are given the host's processor.
+    // libvirt's processor for guests with `host-passthrough`.
     let processor = if accelerator == "kvm" { "host" } else { "max" };
     let arguments = [
         "-machine",
@@ -246,9 +246,9 @@ fn run(program: &str, accelerator: &str, limit: Duration) -> Result<Ended, Unkno
     ];
     let said = process::until(program, &arguments, tiny_guest::SAYS, limit)?;
     Ok(match said {
-        process::Said::It(took) => Ended::Spoke(took),
-        process::Said::Late => Ended::Silent,
-        process::Said::Ended(complaint) => Ended::Died(complaint),
+        process::Output::Seen(took) => Ended::Spoke(took),
+        process::Output::TimedOut => Ended::Silent,
+        process::Output::Exited(complaint) => Ended::Died(complaint),
     })
 }
 
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_the_way_is_told_apart() {
+    fn obstacles_are_distinguished() {
         let flags =
             |flags: &[&str]| Fact::Known(flags.iter().map(|&flag| flag.to_owned()).collect());
         let none = Fact::Absent;
@@ -288,9 +288,9 @@ mod tests {
         assert!(way(false, &none, Fact::Absent, false).is_unknown());
     }
 
-    /// Emulated the guest always runs, so that one that does not run with KVM says something of KVM.
+    /// Under emulation the guest always runs, so a failure with KVM is a failure of KVM.
     #[test]
-    fn the_guest_itself_runs_where_a_processor_is_emulated() {
+    fn the_guest_runs_under_emulation() {
         let program = "/usr/bin/qemu-system-x86_64";
         if !std::path::Path::new(program).exists() {
             let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");

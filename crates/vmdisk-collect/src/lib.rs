@@ -1,9 +1,9 @@
-//! Asks the running host for facts.
+//! Collects facts about the running host.
 //!
-//! [`collect`] needs no root privileges and writes nothing; what it may not see becomes unknown with a reason.
-//! It reads procfs, sysfs, statx(2) and image headers, and starts no program unless another group than
-//! [`Group::Core`] is asked for. Given another root than `/` it reads a system that was recorded into a directory;
-//! what only a kernel can answer comes from [`Request::record`]'s answers beside it, or is not collected.
+//! [`collect`] needs no root privileges and writes nothing; inaccessible facts become unknown with a reason.
+//! It reads procfs, sysfs, statx(2) and image headers, and starts no program unless a group other than
+//! [`Group::Core`] is requested. With a root other than `/` it reads a system recorded into a directory;
+//! answers of the kernel come from the recording made with [`Request::record`], or are not collected.
 //!
 //! ```
 //! use vmdisk_collect::{Request, collect};
@@ -14,6 +14,8 @@
 //! assert!(facts.files[0].is_missing());
 //! assert!(facts.dirs[0].path == "/", "the nearest directory that exists");
 //! ```
+
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
 mod access;
 mod accounts;
@@ -38,11 +40,11 @@ mod locks;
 mod lvm;
 mod lvm_config;
 mod mapper;
+mod memlock;
 mod memory;
 mod mountinfo;
 mod obstacle;
 mod paths;
-mod patience;
 mod process;
 mod programs;
 mod record;
@@ -50,6 +52,7 @@ mod request;
 mod root;
 mod secrets;
 mod sysfs;
+mod timeout;
 mod tiny_guest;
 mod trial;
 mod write;
@@ -61,12 +64,12 @@ pub use record::RECORDING;
 pub use request::{Group, Request};
 pub use secrets::without_secrets;
 
-/// What the fuzz targets reach; no part of the interface.
+/// Entry points of the fuzz targets; not part of the public interface.
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod for_fuzzing {
-    /// Reads any bytes as a table of mounts, and panics where something does not hold.
+    /// Parses any bytes as a mount table, and panics if an invariant is violated.
     pub fn mountinfo(bytes: &[u8]) {
-        crate::mountinfo::hold(bytes);
+        crate::mountinfo::check_invariants(bytes);
     }
 }

@@ -1,4 +1,4 @@
-//! libvirt on this host: its version, its QEMU driver's settings, whom QEMU runs as, all without starting anything.
+//! libvirt on this host: its version, the settings of its QEMU driver, and QEMU's user, without starting a program.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::obstacle::{missing, obstacle};
 use crate::programs::{Packages, upstream};
 use crate::root::Root;
 
-/// The accounts that distributions make for QEMU: Debian and its kin, Red Hat and its kin.
+/// The accounts that distributions create for QEMU: on Debian and derivatives, on Red Hat and derivatives.
 const ACCOUNTS: [&str; 2] = ["libvirt-qemu", "qemu"];
 
-/// libvirt, by its library; absent when it is not installed.
+/// Returns libvirt's facts, detected by its library; absent if it is not installed.
 pub(crate) fn libvirt(root: &Root, packages: &Packages) -> Fact<Libvirt> {
     let mut directories = vec![
         "/usr/lib64".to_owned(),
@@ -48,14 +48,14 @@ pub(crate) fn libvirt(root: &Root, packages: &Packages) -> Fact<Libvirt> {
     })
 }
 
-/// `libvirt.so.0.10010.0` is 10.10.0: libtool's number holds major times a thousand plus minor, then micro.
+/// Parses a library name: `libvirt.so.0.10010.0` is 10.10.0, as libtool's number is major times 1000 plus minor, then micro.
 fn library_version(name: &str) -> Option<Version> {
     let (number, micro) = name.strip_prefix("libvirt.so.0.")?.split_once('.')?;
     let number: u32 = number.parse().ok()?;
     Some(Version(number / 1000, number % 1000, micro.parse().ok()?))
 }
 
-/// The settings of the QEMU driver; absent when the driver has no such file.
+/// Returns the settings of the QEMU driver; absent if the file does not exist.
 fn qemu_conf(root: &Root) -> Fact<QemuConf> {
     let path = "/etc/libvirt/qemu.conf";
     let text = match root.text(path) {
@@ -85,7 +85,7 @@ fn qemu_conf(root: &Root) -> Fact<QemuConf> {
             Fact::unknown(Reason::Parse, wrong(name, other))
         }
     };
-    // libvirt takes a single word where it wants a list.
+    // libvirt accepts a single string as a list.
     let list = |name: &str| match get(name) {
         None => Fact::Absent,
         Some(Setting::List(list)) => Fact::Known(list.clone()),
@@ -108,7 +108,7 @@ fn qemu_conf(root: &Root) -> Fact<QemuConf> {
     })
 }
 
-/// Whom QEMU runs as: as the settings say, else the account that the distribution made for it.
+/// Returns the user that QEMU runs as: from the settings, otherwise the distribution's account.
 fn qemu_user(root: &Root, conf: &Fact<QemuConf>) -> Fact<QemuUser> {
     let set =
         |which: fn(&QemuConf) -> &Fact<String>| conf.as_ref().and_then(|conf| which(conf).clone());
@@ -122,7 +122,7 @@ fn qemu_user(root: &Root, conf: &Fact<QemuConf>) -> Fact<QemuUser> {
         return match user {
             Fact::Known(user) => Fact::unknown(
                 Reason::Undecided,
-                format!("/etc/passwd does not know '{user}'"),
+                format!("user `{user}` is not in /etc/passwd"),
             ),
             Fact::Absent => Fact::Absent,
             unknown @ (Fact::Unknown(_) | Fact::NotCollected) => {
@@ -135,7 +135,7 @@ fn qemu_user(root: &Root, conf: &Fact<QemuConf>) -> Fact<QemuUser> {
             Some(gid) => Fact::Known(gid),
             None => Fact::unknown(
                 Reason::Undecided,
-                format!("/etc/group does not know '{group}'"),
+                format!("group `{group}` is not in /etc/group"),
             ),
         },
         None => Fact::Known(found.gid),
@@ -159,7 +159,7 @@ fn qemu_user(root: &Root, conf: &Fact<QemuConf>) -> Fact<QemuUser> {
 /// The services that start QEMU.
 const DAEMONS: [&str; 2] = ["virtqemud", "libvirtd"];
 
-/// How much memory QEMU may lock, as the daemon hands it on: as the running one has it, else as its unit says.
+/// Returns QEMU's limit of locked memory, inherited from the daemon: the running daemon's limit, otherwise its unit's.
 pub(crate) fn memlock(root: &Root) -> Fact<u64> {
     for daemon in DAEMONS {
         let Some(pid) = root
@@ -169,24 +169,24 @@ pub(crate) fn memlock(root: &Root) -> Fact<u64> {
         else {
             continue;
         };
-        // The number may be another's by now.
+        // The process id may be reused by now.
         let is_it = root
             .text(format!("/proc/{pid}/comm"))
             .is_ok_and(|name| name.trim() == daemon);
         if is_it {
-            return crate::host::memlock(root, &format!("/proc/{pid}/limits"));
+            return crate::memlock::soft_limit(root, &format!("/proc/{pid}/limits"));
         }
     }
     let units = DAEMONS.iter().find_map(|daemon| unit_limit(root, daemon));
     units.unwrap_or_else(|| {
         Fact::unknown(
             Reason::Undecided,
-            "libvirt's daemon does not run, and its unit sets no LimitMEMLOCK",
+            "libvirt's daemon is not running, and its unit sets no LimitMEMLOCK",
         )
     })
 }
 
-/// What a unit and what was put over it say; the last word counts, as in systemd.
+/// Returns the limit of a unit and its drop-ins; the last value counts, as in systemd.
 fn unit_limit(root: &Root, daemon: &str) -> Option<Fact<u64>> {
     let unit = format!("{daemon}.service");
     let mut files: Vec<String> = [
@@ -224,7 +224,7 @@ fn unit_limit(root: &Root, daemon: &str) -> Option<Fact<u64>> {
     found
 }
 
-/// A size as systemd.exec(5) has it, the soft one of two; absent is no limit.
+/// Parses the soft limit in the notation of systemd.exec(5); absent means unlimited.
 fn size(text: &str) -> Option<Fact<u64>> {
     let soft = text.split(':').next().unwrap_or(text).trim();
     if soft == "infinity" {
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_library_carries_its_version_in_its_name() {
+    fn the_library_name_contains_the_version() {
         assert_eq!(
             library_version("libvirt.so.0.9000.0"),
             Some(Version(9, 0, 0))
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read_as_systemd_reads_them() {
+    fn sizes_are_parsed_like_in_systemd() {
         assert_eq!(size("64M"), Some(Fact::Known(64 << 20)));
         assert_eq!(size("64M:infinity"), Some(Fact::Known(64 << 20)));
         assert_eq!(size("infinity"), Some(Fact::Absent));

@@ -1,4 +1,4 @@
-//! libvirt's way of writing settings (src/util/virconf.c): `name = value`, where a value is a number, a text, or a list.
+//! Parser of libvirt's settings (src/util/virconf.c): `name = value` with a number, a string, or a list.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// All settings; of one that is written twice the last counts. What is not understood is passed over.
+/// Returns all settings; the last of several values counts. Invalid lines are skipped.
 pub(crate) fn settings(text: &str) -> BTreeMap<String, Setting> {
     let mut found = BTreeMap::new();
     let mut rest = text;
@@ -32,7 +32,7 @@ pub(crate) fn settings(text: &str) -> BTreeMap<String, Setting> {
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         match line.split_once('=').filter(|_| is_name) {
             Some((before, _)) => {
-                // A list may go on for lines.
+                // A list may span lines.
                 let (setting, left) = value(&rest[before.len() + 1..]);
                 if let Some(setting) = setting {
                     found.insert(name.to_owned(), setting);
@@ -45,7 +45,7 @@ pub(crate) fn settings(text: &str) -> BTreeMap<String, Setting> {
     found
 }
 
-/// One value, and what is behind it.
+/// Parses one value, and returns the rest of the text.
 fn value(text: &str) -> (Option<Setting>, &str) {
     let text = text.trim_start_matches([' ', '\t']);
     if let Some((word, left)) = quoted(text) {
@@ -61,19 +61,19 @@ fn value(text: &str) -> (Option<Setting>, &str) {
     (word.parse().ok().map(Setting::Number), left)
 }
 
-/// A text in quotes of either kind, or in three double ones, and what is behind it; nothing in it is escaped.
+/// Parses a string in quotes of either kind, or in triple double quotes, and returns the rest. There are no escapes.
 fn quoted(text: &str) -> Option<(String, &str)> {
     for quote in ["\"\"\"", "\"", "'"] {
         if let Some(inner) = text.strip_prefix(quote) {
             let (word, left) = inner.split_once(quote)?;
-            // Only between three of them a text may have lines.
+            // Only a triple-quoted string may contain line ends.
             return (quote.len() == 3 || !word.contains('\n')).then(|| (word.to_owned(), left));
         }
     }
     None
 }
 
-/// A list behind its opening bracket, and what is behind the closing one.
+/// Parses a list after its opening bracket, and returns the rest.
 fn list(text: &str) -> (Option<Setting>, &str) {
     let mut words = Vec::new();
     let mut rest = text;
@@ -88,7 +88,7 @@ fn list(text: &str) -> (Option<Setting>, &str) {
             words.push(word);
             rest = left;
         } else {
-            // A list of numbers, or one that has no end: nothing that is asked for here.
+            // A list of numbers or without an end is not used here.
             return (None, rest);
         }
     }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_texts_and_lists_are_read_and_comments_are_not() {
+    fn numbers_strings_lists_and_comments_are_parsed() {
         let text = "# user = \"root\"\nuser = \"libvirt-qemu\"\n  group=\"kvm\" # a comment\ndynamic_ownership = 1\n\
                     namespaces = [ ]\ncgroup_device_acl = [\n    \"/dev/null\", # everybody's\n    \"/dev/zero\",\n]\n\
                     security_driver = [ \"selinux\", \"apparmor\" ]\nseccomp_sandbox = -1\nlock_manager='sanlock'\n";
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_passed_over_and_reading_goes_on() {
+    fn invalid_lines_are_skipped() {
         let text = "a = [ \"x\"\nb = 2\nc = \"no end\nd = 4\n= 5\n e f = 6\ng = yes\nh = 8";
         let settings = settings(text);
         assert_eq!(settings.get("d"), Some(&Setting::Number(4)));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_two_counts() {
+    fn the_last_of_two_values_counts() {
         assert_eq!(
             settings("user = \"a\"\nuser = \"b\"")["user"],
             Setting::Text("b".to_owned())

@@ -1,7 +1,7 @@
-//! Who has an image open for writing, by the locks QEMU takes on it.
+//! Writers of images, by the locks that QEMU takes on them.
 //!
-//! `/proc/locks` shows them to everybody, and the image need not be opened to look. Locks of other hosts on a network
-//! filesystem do not show.
+//! `/proc/locks` is readable by everyone, and the image is not opened. Locks of other hosts on a network
+//! filesystem are not visible.
 
 use std::collections::HashSet;
 
@@ -11,14 +11,14 @@ use vmdisk_facts::{DeviceNumber, Fact, Unknown};
 use crate::obstacle::obstacle;
 use crate::root::Root;
 
-/// QEMU holds a read lock on byte 100 plus the number of each permission it uses, and writing is number 1
+/// QEMU holds a read lock on byte 100 plus the number of each permission it uses; writing is number 1
 /// (block/file-posix.c, RAW_LOCK_PERM_BASE).
 const WRITE_PERMISSION: u64 = 101;
 
-/// The files that somebody has open for writing as QEMU does.
+/// The files that a QEMU has open for writing.
 #[derive(Debug)]
 pub(crate) struct Locks {
-    /// By the number of the filesystem's device and of the inode.
+    /// By device number of the filesystem and inode.
     writers: Result<HashSet<(DeviceNumber, u64)>, Unknown>,
 }
 
@@ -33,7 +33,7 @@ impl Locks {
         }
     }
 
-    /// Whether somebody writes to a file. The device is the one of its mount: on btrfs stat(2) shows another.
+    /// Returns the lock on a file. `device` must be the device of its mount: on btrfs stat(2) returns another.
     pub(crate) fn of(&self, device: DeviceNumber, inode: u64) -> Fact<Lock> {
         match &self.writers {
             Ok(writers) => Fact::Known(Lock {
@@ -44,12 +44,12 @@ impl Locks {
     }
 }
 
-/// The file of a line that shows QEMU's lock for writing: `3: OFDLCK ADVISORY READ -1 fe:01:1234 100 101`.
+/// Returns the file of a line with QEMU's lock for writing: `3: OFDLCK ADVISORY READ -1 fe:01:1234 100 101`.
 fn writer(line: &str) -> Option<(DeviceNumber, u64)> {
     let mut words = line.split_whitespace().skip(1);
     let mut class = words.next()?;
     if class == "->" {
-        // Somebody waits for the lock of the line above, and holds nothing.
+        // A process that waits for the lock of the previous line does not hold it.
         return None;
     }
     if class == "FLOCK" || class == "LEASE" || class == "DELEG" {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_held_lock_on_the_byte_for_writing_counts() {
+    fn only_held_locks_on_the_write_byte_count() {
         let file = Some((
             DeviceNumber {
                 major: 254,
@@ -97,12 +97,12 @@ mod tests {
         assert_eq!(
             writer("3: OFDLCK ADVISORY  READ -1 fe:01:1234 100 100"),
             None,
-            "it reads only"
+            "it only reads"
         );
         assert_eq!(
             writer("3: OFDLCK ADVISORY  READ -1 fe:01:1234 201 201"),
             None,
-            "it forbids others to write"
+            "it prevents others from writing"
         );
         assert_eq!(
             writer("3: -> OFDLCK ADVISORY  READ -1 fe:01:1234 100 101"),

@@ -1,4 +1,4 @@
-//! What only LVM's own tools tell: zeroing, fullness, discards. Asked for only on request, and only root may.
+//! Facts that need LVM's tools: zeroing, fullness, discards. Collected only on request; needs root.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use vmdisk_facts::blockdev::{Lvm, Percent};
 use vmdisk_facts::{BlockDevice, BlockKind, CollectError, DeviceNumber, Fact, Reason, Unknown};
 
-use crate::process::Deep;
+use crate::process::ProgramQuery;
 use crate::root::Root;
 
 const COLUMNS: &str = "vg_name,lv_name,segtype,lv_size,chunk_size,zero,discards,pool_lv,origin,data_percent,metadata_percent,\
@@ -16,7 +16,7 @@ lv_when_full,thin_count,lv_health_status,vg_extent_size,lv_kernel_major,lv_kerne
 /// One line of `lvs --reportformat json`; every value is text.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Row {
+struct LvsRow {
     vg_name: String,
     lv_name: String,
     segtype: String,
@@ -37,17 +37,17 @@ struct Row {
 }
 
 #[derive(Deserialize)]
-struct Report {
-    report: Vec<Section>,
+struct LvsReport {
+    report: Vec<LvsSection>,
 }
 
 #[derive(Deserialize)]
-struct Section {
+struct LvsSection {
     #[serde(default)]
-    lv: Vec<Row>,
+    lv: Vec<LvsRow>,
 }
 
-/// Fills in what `lvs` tells of the logical volumes among the devices.
+/// Adds the facts of `lvs` to the logical volumes among the devices.
 pub(crate) fn complete(
     root: &Root,
     devices: &mut [BlockDevice],
@@ -58,7 +58,7 @@ pub(crate) fn complete(
     if !devices.iter().any(|device| device.kind.is_lvm()) {
         return;
     }
-    let report = asked(root, limit).and_then(|printed| Volumes::parse(&printed));
+    let report = query(root, limit).and_then(|printed| Volumes::parse(&printed));
     match report {
         Ok(volumes) => {
             for device in devices.iter_mut().filter(|device| device.kind.is_lvm()) {
@@ -78,8 +78,8 @@ pub(crate) fn complete(
     }
 }
 
-fn asked(root: &Root, limit: Duration) -> Result<String, Unknown> {
-    Deep {
+fn query(root: &Root, limit: Duration) -> Result<String, Unknown> {
+    ProgramQuery {
         program: "lvs",
         arguments: &[
             "--all",
@@ -98,18 +98,18 @@ fn asked(root: &Root, limit: Duration) -> Result<String, Unknown> {
 
 /// All logical volumes, by number and by name.
 struct Volumes {
-    rows: Vec<Row>,
+    rows: Vec<LvsRow>,
     by_number: HashMap<DeviceNumber, usize>,
     by_name: HashMap<(String, String), usize>,
-    /// By group and pool: the sizes of the volumes in it together, and how many are snapshots.
+    /// By group and pool: the total size of its volumes, and the number of snapshots.
     pools: HashMap<(String, String), (u64, u32)>,
-    /// By group and origin: how many snapshots it has.
+    /// By group and origin: the number of snapshots.
     origins: HashMap<(String, String), u32>,
 }
 
 impl Volumes {
     fn parse(printed: &str) -> Result<Self, Unknown> {
-        let report: Report = serde_json::from_str(printed)
+        let report: LvsReport = serde_json::from_str(printed)
             .map_err(|error| Unknown::new(Reason::Parse, format!("the output of lvs: {error}")))?;
         let mut volumes = Self {
             rows: report
@@ -123,7 +123,7 @@ impl Volumes {
             origins: HashMap::new(),
         };
         for (place, row) in volumes.rows.iter_mut().enumerate() {
-            // Volumes for internal use stand in brackets.
+            // Names of internal volumes are in brackets.
             row.lv_name = bare(&row.lv_name).to_owned();
             row.pool_lv = bare(&row.pool_lv).to_owned();
             row.origin = bare(&row.origin).to_owned();
@@ -133,7 +133,7 @@ impl Volumes {
                 volumes.by_number.insert(number, place);
             }
             let group = row.vg_name.clone();
-            // A volume in several segments has several lines; sizes must not be counted twice.
+            // A volume with several segments has several lines; its size must be counted once.
             let first = volumes
                 .by_name
                 .insert((group.clone(), row.lv_name.clone()), place)
@@ -156,13 +156,13 @@ impl Volumes {
         Ok(volumes)
     }
 
-    fn row(&self, device: &BlockDevice) -> Option<&Row> {
+    fn row(&self, device: &BlockDevice) -> Option<&LvsRow> {
         let names = device
             .lvm
             .value()
             .and_then(|lvm| lvm.vg.value().cloned().zip(lvm.lv.value().cloned()));
         let named = names.and_then(|names| self.by_name.get(&names));
-        // The layers of a pool have numbers of their own, and only one of them is lvs's.
+        // The layers of a pool have other device numbers than the one in lvs.
         let numbered = device
             .dev
             .value()
@@ -179,7 +179,7 @@ impl Volumes {
         let Some(row) = self.row(device) else {
             mark(
                 device,
-                &Unknown::new(Reason::Conflict, "lvs does not list this volume"),
+                &Unknown::new(Reason::Conflict, "`lvs` does not list this volume"),
             );
             return;
         };
@@ -190,7 +190,7 @@ impl Volumes {
             .by_name
             .get(&(group.clone(), pool_name.clone()))
             .map(|place| &self.rows[*place]);
-        // A thin volume repeats what its pool does, so that a rule need not walk there.
+        // A thin volume gets its pool's properties, so that rules need not look for the pool.
         let from = pool.unwrap_or(row);
         let in_pool = self.pools.get(&(group.clone(), pool_name)).copied();
         let own_snapshots = self
@@ -210,7 +210,7 @@ impl Volumes {
             },
             zero: match from.zero.as_str() {
                 "zero" => Fact::Known(true),
-                // No pool, no zeroing to speak of.
+                // Zeroing does not apply without a pool.
                 "unknown" => Fact::Absent,
                 "" if from.segtype == "thin-pool" => Fact::Known(false),
                 "" => Fact::Absent,
@@ -248,7 +248,7 @@ impl Volumes {
     }
 }
 
-/// Marks what was asked for and not answered.
+/// Marks requested facts that could not be collected.
 fn mark(device: &mut BlockDevice, unknown: &Unknown) {
     let Fact::Known(lvm) = &mut device.lvm else {
         return;
@@ -310,10 +310,10 @@ fn word(text: &str) -> Fact<String> {
 
 fn percent(text: &str) -> Fact<Percent> {
     match (text, Percent::parse(text)) {
-        // Nothing is said of a volume that is not active.
+        // Inactive volumes have no percentages.
         ("", _) => Fact::Absent,
         (_, Some(percent)) => Fact::Known(percent),
-        (_, None) => Fact::unknown(Reason::Parse, format!("lvs: '{text}' is no percentage")),
+        (_, None) => Fact::unknown(Reason::Parse, format!("lvs: `{text}` is not a percentage")),
     }
 }
 
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thin_volume_tells_what_its_pool_does() {
+    fn a_thin_volume_has_the_properties_of_its_pool() {
         let lvm = filled(device("thin1", 5, BlockKind::LvmThin));
         assert_eq!(lvm.zero, Fact::Known(false));
         assert_eq!(lvm.chunk, Fact::Known(4_194_304));
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layer_of_a_pool_that_guests_stand_on_is_the_pool() {
+    fn the_tpool_layer_is_identified_with_its_pool() {
         // `-tpool` has another number than the one lvs prints for the pool.
         let lvm = filled(device("pool", 4, BlockKind::LvmThinPool));
         assert_eq!(lvm.segtype, Fact::Known("thin-pool".to_owned()));
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_in_vain_is_unknown_and_what_sysfs_told_stays() {
+    fn a_failed_query_makes_facts_unknown_and_keeps_facts_of_sysfs() {
         let mut device = device("thin1", 5, BlockKind::LvmThin);
         if let Fact::Known(lvm) = &mut device.lvm {
             lvm.chunk = Fact::Known(65_536);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_is_no_report_is_a_reason() {
+    fn invalid_output_is_a_reason() {
         assert_eq!(
             Volumes::parse("  WARNING: x")
                 .err()

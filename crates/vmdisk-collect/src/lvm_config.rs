@@ -1,4 +1,4 @@
-//! How LVM is set up, as `lvmconfig` prints it: the file's settings, and LVM's own where the file has none.
+//! LVM's configuration, from `lvmconfig`: settings in the file, and defaults for the others.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use vmdisk_facts::lvm_config::LvmConfig;
 use vmdisk_facts::{Fact, Reason, Unknown};
 
 use crate::obstacle::shortened;
-use crate::process::Deep;
+use crate::process::ProgramQuery;
 use crate::root::Root;
 
-const ASKED: Deep = Deep {
+const QUERY: ProgramQuery = ProgramQuery {
     program: "lvmconfig",
     arguments: &[
         "--type",
@@ -26,9 +26,9 @@ const ASKED: Deep = Deep {
     recorded: "/vmdisk/lvmconfig",
 };
 
-/// Asks LVM for its settings.
+/// Queries LVM for its settings.
 pub(crate) fn ask(root: &Root, limit: Duration) -> LvmConfig {
-    match ASKED.ask(root, limit) {
+    match QUERY.ask(root, limit) {
         Ok(text) => read(&text),
         Err(unknown) => unknown_config(&unknown),
     }
@@ -46,7 +46,7 @@ fn unknown_config(unknown: &Unknown) -> LvmConfig {
     }
 }
 
-/// Lines `name=value`, within sections or without.
+/// Parses lines `name=value`, with or without sections.
 fn read(text: &str) -> LvmConfig {
     let values: HashMap<&str, &str> = text
         .lines()
@@ -60,7 +60,7 @@ fn read(text: &str) -> LvmConfig {
             format!("lvmconfig: {name}='{}'", shortened(value)),
         )
     };
-    // An older LVM does not know each of them.
+    // Older versions of LVM do not have all settings.
     let number = |name: &str| match get(name) {
         None => Fact::Absent,
         Some(value) => match value.parse() {
@@ -68,7 +68,7 @@ fn read(text: &str) -> LvmConfig {
             Err(_) => wrong(name, value),
         },
     };
-    // `n` is stored as it was written, and means 0.
+    // `n` is printed as written, and means 0.
     let flag = |name: &str| match get(name) {
         None => Fact::Absent,
         Some("1" | "y" | "yes" | "on" | "true") => Fact::Known(true),
@@ -92,8 +92,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_read_with_and_without_sections() {
-        // As LVM 2.03.16 prints them, and as it prints what the file has in a section.
+    fn settings_are_parsed_with_and_without_sections() {
+        // The output of LVM 2.03.16, and the output for a file with sections.
         let flat = "issue_discards=0\nscan_lvs=1\nthin_pool_zero=\"n\"\nthin_pool_autoextend_threshold=100\n\
                     thin_pool_discards=\"passdown\"\nuse_devicesfile=0\n";
         let nested = "devices {\n\tissue_discards=0\n\tscan_lvs=1\n\tuse_devicesfile=0\n}\n\

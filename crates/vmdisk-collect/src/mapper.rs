@@ -1,5 +1,5 @@
-//! What only the tables of the device mapper tell: options of dm-crypt, of thin pools, the paths of multipath.
-//! Asked for only on request, and only root may.
+//! Facts that need the tables of the device mapper: options of dm-crypt and thin pools, paths of multipath devices.
+//! Collected only on request; needs root.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use std::time::Duration;
 use vmdisk_facts::blockdev::{Crypt, Lvm, Percent};
 use vmdisk_facts::{BlockDevice, BlockKind, CollectError, Fact, Unknown};
 
-use crate::process::Deep;
+use crate::process::ProgramQuery;
 use crate::root::Root;
 
-const TABLE: Deep = Deep {
+const TABLE: ProgramQuery = ProgramQuery {
     program: "dmsetup",
     arguments: &["table"],
     recorded: "/vmdisk/dmsetup-table",
 };
 
-const STATUS: Deep = Deep {
+const STATUS: ProgramQuery = ProgramQuery {
     program: "dmsetup",
-    // Without this the kernel writes out what it has in memory of a thin pool first.
+    // Without this option the kernel first commits a thin pool's metadata.
     arguments: &["status", "--noflush"],
     recorded: "/vmdisk/dmsetup-status",
 };
 
-/// Fills in what the tables tell of the devices that the device mapper made.
+/// Adds the facts in the tables to the devices of the device mapper.
 pub(crate) fn complete(
     root: &Root,
     devices: &mut [BlockDevice],
@@ -66,7 +66,7 @@ fn mark(crypt: &mut Crypt, unknown: &Unknown) {
     *options = Fact::Unknown(unknown.clone());
 }
 
-/// The first target of each device, by the device's name: its type and what follows.
+/// The first target of each device, by device name: its type and arguments.
 struct Tables<'a> {
     table: HashMap<String, Vec<&'a str>>,
     status: HashMap<String, Vec<&'a str>>,
@@ -104,7 +104,7 @@ impl<'a> Tables<'a> {
                 Some(_) | None => {}
             }
         }
-        // What stands on a pool repeats what it does, as `lvs` has it.
+        // Volumes on a pool get its properties, as in `lvs`.
         for _ in 0..2 {
             for device in devices.iter_mut() {
                 let of = pools.get(&device.id).or_else(|| {
@@ -117,7 +117,7 @@ impl<'a> Tables<'a> {
                     continue;
                 };
                 if let Fact::Known(lvm) = &mut device.lvm {
-                    take(lvm, &of);
+                    inherit(lvm, &of);
                 }
                 pools.entry(device.id.clone()).or_insert(of);
             }
@@ -125,8 +125,8 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Takes from a pool what nobody else told.
-fn take(lvm: &mut Lvm, pool: &Lvm) {
+/// Copies facts from a pool that are still missing.
+fn inherit(lvm: &mut Lvm, pool: &Lvm) {
     fn one<T: Clone>(mine: &mut Fact<T>, pool: &Fact<T>) {
         if !mine.is_settled() {
             mine.clone_from(pool);
@@ -140,11 +140,11 @@ fn take(lvm: &mut Lvm, pool: &Lvm) {
     one(&mut lvm.when_full, &pool.when_full);
 }
 
-/// Lines `NAME: START LENGTH TYPE …`; a device in several pieces is told by its first.
+/// Parses lines `NAME: START LENGTH TYPE …`; only the first segment of a device is used.
 fn by_name(text: &str) -> HashMap<String, Vec<&str>> {
     let mut found = HashMap::new();
     for line in text.lines() {
-        // A colon within a name is not followed by a space, which names cannot have: it is written \x20.
+        // Names cannot contain a space, which is written \x20, so `: ` ends the name.
         if let Some((name, rest)) = line.split_once(": ") {
             let words: Vec<&str> = rest.split_whitespace().skip(2).collect();
             found.entry(plain(name)).or_insert(words);
@@ -153,7 +153,7 @@ fn by_name(text: &str) -> HashMap<String, Vec<&str>> {
     found
 }
 
-/// A name with its `\xNN` as the bytes they stand for, as sysfs has it.
+/// Decodes `\xNN` in a name, as in sysfs.
 fn plain(name: &str) -> String {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name;
@@ -177,7 +177,7 @@ fn plain(name: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `CIPHER KEY IV-OFFSET DEVICE OFFSET [COUNT OPTION…]`
+/// Parses `CIPHER KEY IV-OFFSET DEVICE OFFSET [COUNT OPTION…]`.
 fn crypt(words: &[&str]) -> Crypt {
     let options: Vec<String> = words
         .get(6..)
@@ -194,7 +194,7 @@ fn crypt(words: &[&str]) -> Crypt {
     }
 }
 
-/// `METADATA DATA CHUNK-SECTORS LOW-WATER COUNT FEATURE…`, and how full it is: `TRANSACTION USED/ALL USED/ALL …`.
+/// Parses `METADATA DATA CHUNK-SECTORS LOW-WATER COUNT FEATURE…`, and the status `TRANSACTION USED/ALL USED/ALL …`.
 fn pool(words: &[&str], status: &[&str]) -> Lvm {
     let features = words.get(5..).unwrap_or_default();
     let has = |feature: &str| features.contains(&feature);
@@ -218,7 +218,7 @@ fn pool(words: &[&str], status: &[&str]) -> Lvm {
             }
             .to_owned(),
         ),
-        // The type is the first word.
+        // The first word is the type.
         metadata_percent: percent(2),
         data_percent: percent(3),
         when_full: Fact::Known(
@@ -233,7 +233,7 @@ fn pool(words: &[&str], status: &[&str]) -> Lvm {
     }
 }
 
-/// `9/50` as 18 %, in hundredths.
+/// Converts `9/50` to 18 %, in hundredths.
 fn fullness(word: &str) -> Option<Percent> {
     let (used, all) = word.split_once('/')?;
     let (used, all): (u64, u64) = (used.parse().ok()?, all.parse().ok()?);
@@ -241,7 +241,7 @@ fn fullness(word: &str) -> Option<Percent> {
     u32::try_from(hundredths).ok().map(Percent)
 }
 
-/// The paths of a multipath device that are in use: a device's number followed by `A`.
+/// Counts the active paths of a multipath device: a device number followed by `A`.
 fn active_paths(status: &[&str]) -> u32 {
     let is_number = |word: &str| {
         word.split_once(':').is_some_and(|(major, minor)| {
@@ -260,7 +260,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines of real hosts.
+    /// Lines from real hosts.
     const TABLE: &str = "\
 secrets: 0 1015808 crypt aes-xts-plain64 :64:logon:cryptsetup:1111-d0 0 254:32 32768 2 allow_discards sector_size:4096
 closed: 0 1015808 crypt aes-xts-plain64 :64:logon:cryptsetup:2222-d0 0 254:48 32768
@@ -294,7 +294,7 @@ mpatha: 0 524288 multipath 2 0 0 0 1 1 A 0 2 1 8:32 A 0 1 8:48 F 1 1
     }
 
     #[test]
-    fn a_table_tells_what_sysfs_does_not() {
+    fn a_table_adds_facts_that_sysfs_does_not_have() {
         let mut devices = [
             device("b1", "secrets", BlockKind::CryptLuks2, &[]),
             device("b2", "closed", BlockKind::CryptLuks2, &[]),
@@ -323,14 +323,14 @@ mpatha: 0 524288 multipath 2 0 0 0 1 1 A 0 2 1 8:32 A 0 1 8:48 F 1 1
     }
 
     #[test]
-    fn names_are_read_as_dmsetup_writes_them() {
+    fn escaped_names_are_decoded() {
         assert_eq!(plain("my\\x20disk"), "my disk");
         assert_eq!(plain("a\\xzz\\x"), "a\\xzz\\x");
         assert!(by_name(TABLE).contains_key("my disk"));
     }
 
     #[test]
-    fn damaged_lines_lead_to_nothing() {
+    fn invalid_lines_are_ignored() {
         let mut devices = [device("b1", "x", BlockKind::LvmThinPool, &[])];
         Tables::new("x: 0\nnonsense\nx", "x: 0 8 thin-pool 1 1/0 x/y").fill(&mut devices);
         assert!(devices[0].lvm.value().unwrap().zero.is_not_collected());

@@ -1,4 +1,4 @@
-//! Memory: how much, huge pages of each size and node, NUMA nodes.
+//! Memory: its size, huge pages of each size and node, NUMA nodes.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub(crate) fn memory(root: &Root) -> Memory {
     }
 }
 
-/// `  16318440 kB` in bytes.
+/// Parses `  16318440 kB` as bytes.
 fn bytes(text: &str) -> Option<u64> {
     let number: u64 = text.trim().strip_suffix(" kB")?.parse().ok()?;
     number.checked_mul(1024)
@@ -85,7 +85,7 @@ fn node_numbers(root: &Root) -> Vec<u64> {
         .collect()
 }
 
-/// NUMA nodes by their numbers; none where the kernel knows nothing of them.
+/// Returns NUMA nodes by number; empty if the kernel does not support NUMA.
 pub(crate) fn nodes(root: &Root) -> BTreeMap<u64, NumaNode> {
     let node = |number: u64| {
         let at = format!("{NODES}/node{number}");

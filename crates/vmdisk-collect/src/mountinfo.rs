@@ -1,4 +1,4 @@
-//! `/proc/self/mountinfo`: which mount a path is on.
+//! `/proc/self/mountinfo`: the mount of a path.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use vmdisk_facts::mount::unescaped;
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MountLine {
-    /// The number statx(2) gives as STATX_MNT_ID; the unique id of later kernels is another one.
+    /// The STATX_MNT_ID of statx(2); it differs from the unique id of later kernels.
     pub(crate) id: u64,
     pub(crate) device: DeviceNumber,
-    /// Which directory of the filesystem is shown.
+    /// The directory of the filesystem that is mounted.
     pub(crate) root: String,
     pub(crate) point: String,
     /// Options of the mount, then of the filesystem.
@@ -22,7 +22,7 @@ pub(crate) struct MountLine {
 }
 
 impl MountLine {
-    /// Whether something other than this host's own devices has to answer: a server, or a program.
+    /// Returns true if accesses depend on a server or a program, and can hang.
     pub(crate) fn can_hang(&self) -> bool {
         let local = [
             "btrfs", "tmpfs", "ramfs", "devtmpfs", "overlay", "zfs", "bcachefs",
@@ -31,7 +31,7 @@ impl MountLine {
     }
 }
 
-/// All mounts, in the order of the kernel, which mounts later what is below.
+/// All mounts in the kernel's order: a mount follows the mount it covers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountTable {
     pub(crate) lines: Vec<MountLine>,
@@ -39,7 +39,7 @@ pub(crate) struct MountTable {
 }
 
 impl MountTable {
-    /// Reads the table; a line that cannot be understood is left out and returned.
+    /// Parses the table; invalid lines are skipped and returned.
     pub(crate) fn parse(text: &str) -> (Self, Vec<String>) {
         let mut table = Self::default();
         let mut rejected = Vec::new();
@@ -55,16 +55,16 @@ impl MountTable {
         (table, rejected)
     }
 
-    /// The place of the mount with an id.
+    /// Returns the index of the mount with an id.
     pub(crate) fn by_id(&self, id: u64) -> Option<usize> {
         self.by_id.get(&id).copied()
     }
 
-    /// The place of the mount that covers a path without links: the nearest point, and of several on one point the last.
+    /// Returns the index of the mount of a path without links: the nearest mount point, and the last mount on it.
     pub(crate) fn covering(&self, path: &Path) -> Option<usize> {
         let covers = |mount: &MountLine| path.starts_with(&mount.point);
         let depth = |mount: &MountLine| Path::new(&mount.point).components().count();
-        // `max_by_key` keeps the last of equals, which is the one on top.
+        // `max_by_key` returns the last of equal elements, which is the topmost mount.
         let covering = self
             .lines
             .iter()
@@ -77,7 +77,7 @@ impl MountTable {
 }
 
 fn parse_line(line: &str) -> Option<MountLine> {
-    // Between the sixth field and the lone dash there may be any number of optional ones.
+    // Any number of optional fields is between the sixth field and the dash.
     let (head, tail) = line.split_once(" - ")?;
     let mut head = head.split(' ');
     let id = head.next()?.parse().ok()?;
@@ -89,7 +89,7 @@ fn parse_line(line: &str) -> Option<MountLine> {
     let mut tail = tail.split(' ');
     let fstype = unescaped(tail.next()?);
     let source = unescaped(tail.next()?);
-    // Some filesystems show no options at all.
+    // Some filesystems have no options.
     options.extend(split_options(tail.next().unwrap_or_default()));
     Some(MountLine {
         id,
@@ -112,9 +112,9 @@ fn split_options(text: &str) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-/// What must hold for any bytes; the kernel writes names as whoever mounted it liked them.
+/// Checks invariants for any bytes; names are chosen by users.
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) fn hold(bytes: &[u8]) {
+pub(crate) fn check_invariants(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (table, rejected) = MountTable::parse(&text);
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
@@ -141,7 +141,7 @@ pub(crate) fn hold(bytes: &[u8]) {
             length += name.len() + value.as_ref().map_or(0, String::len);
         }
     }
-    // Four characters make a byte, and a byte that is no UTF-8 becomes three.
+    // An escape of four characters becomes a byte, and an invalid byte becomes three.
     assert!(length <= text.len(), "{text:?}");
 }
 
@@ -170,7 +170,7 @@ broken line
     }
 
     #[test]
-    fn optional_fields_and_missing_options_are_read_past() {
+    fn optional_fields_and_missing_options_are_skipped() {
         let table = table();
         let btrfs = &table.lines[1];
         assert_eq!(
@@ -186,7 +186,7 @@ broken line
     }
 
     #[test]
-    fn escapes_are_undone() {
+    fn escapes_are_decoded() {
         assert_eq!(table().lines[2].point, "/srv/sp ace\\tab\tx");
         assert_eq!(table().lines[2].root, "/u");
     }
@@ -203,7 +203,7 @@ broken line
         assert_eq!(
             point("/srv/image"),
             Some(22),
-            "a name that only starts alike is elsewhere"
+            "a common prefix is not a common directory"
         );
         assert_eq!(
             point("/srv/bind/x"),
@@ -215,7 +215,7 @@ broken line
     }
 
     #[test]
-    fn an_id_leads_to_its_line() {
+    fn an_id_identifies_its_line() {
         let table = table();
         assert_eq!(
             table
@@ -227,7 +227,7 @@ broken line
     }
 
     #[test]
-    fn recorded_and_broken_tables_are_read_to_their_end() {
+    fn recorded_and_invalid_tables_are_read_to_the_end() {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/fuzz/mountinfo");
         let mut files: Vec<_> = std::fs::read_dir(corpus)
             .unwrap()
@@ -235,7 +235,7 @@ broken line
             .collect();
         files.sort();
         assert!(files.len() >= 6, "{files:?}");
-        // The same changes in every run.
+        // The mutations are the same in every run.
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut next = |below: usize| {
             state ^= state << 13;
@@ -246,7 +246,7 @@ broken line
         const LIKELY: &[u8] = b" \\/:,=-\n01234567\xff\xc3";
         for file in files {
             let whole = std::fs::read(&file).unwrap();
-            hold(&whole);
+            check_invariants(&whole);
             for _ in 0..500 {
                 let mut changed = whole.clone();
                 for _ in 0..=next(4) {
@@ -257,7 +257,7 @@ broken line
                         _ => changed.truncate(at.max(changed.len() / 2)),
                     }
                 }
-                hold(&changed);
+                check_invariants(&changed);
             }
         }
     }

@@ -1,11 +1,11 @@
-//! From an error of the operating system to the reason a fact is unknown.
+//! Conversion of operating system errors to reasons for unknown facts.
 
 use std::io;
 
 use rustix::io::Errno;
 use vmdisk_facts::{Fact, Reason, Unknown};
 
-/// The reason an attempt failed, with what was tried and what the system said.
+/// Returns the reason for a failure, with the attempted operation and the system's message.
 pub(crate) fn obstacle(what: &str, error: &io::Error) -> Unknown {
     let kind = error.kind();
     let reason = if kind == io::ErrorKind::PermissionDenied {
@@ -19,11 +19,11 @@ pub(crate) fn obstacle(what: &str, error: &io::Error) -> Unknown {
     } else {
         Reason::Other("io".to_owned())
     };
-    Unknown::new(reason, format!("{what}: {}", said(error)))
+    Unknown::new(reason, format!("{what}: {}", message(error)))
 }
 
-/// What the system said, without the number that Rust puts behind it.
-pub(crate) fn said(error: &io::Error) -> String {
+/// Returns the system's message without Rust's error number.
+pub(crate) fn message(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = text.chars();
@@ -33,7 +33,7 @@ pub(crate) fn said(error: &io::Error) -> String {
     }
 }
 
-/// A fact from reading a file: absent when the file does not exist, unknown when it cannot be read or understood.
+/// Parses the text of a file as a fact: absent if the file does not exist, unknown if it cannot be read or parsed.
 pub(crate) fn fact_of<T>(
     what: &str,
     read: io::Result<String>,
@@ -52,7 +52,7 @@ pub(crate) fn fact_of<T>(
     }
 }
 
-/// Whether the error says that there is no such file.
+/// Returns true if the error means that the file does not exist.
 pub(crate) fn missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -60,16 +60,16 @@ pub(crate) fn missing(error: &io::Error) -> bool {
     )
 }
 
-/// Enough of a text to recognise it by.
+/// Shortens a text for messages.
 pub(crate) fn shortened(text: &str) -> String {
-    const LONGEST: usize = 60;
-    if text.chars().count() <= LONGEST {
+    const MAX_LENGTH: usize = 60;
+    if text.chars().count() <= MAX_LENGTH {
         return text.to_owned();
     }
-    text.chars().take(LONGEST).chain(['…']).collect()
+    text.chars().take(MAX_LENGTH).chain(['…']).collect()
 }
 
-/// The name of an error as programmers know it (`EINVAL`), or its number.
+/// Returns the symbolic name of an error (`EINVAL`), or its number.
 pub(crate) fn errno_name(errno: Errno) -> String {
     let name = match errno {
         Errno::INVAL => "EINVAL",
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_file_is_absent_and_a_forbidden_one_unknown() {
+    fn a_missing_file_is_absent_and_an_unreadable_one_unknown() {
         let number = |text: &str| text.parse::<u32>().ok();
         let missing = fact_of("x", Err(io::Error::from(Errno::NOENT)), number);
         assert_eq!(missing, Fact::Absent);

@@ -1,4 +1,4 @@
-//! What one path is: asked of the kernel on a thread of its own, because the path may be on a mount that hangs.
+//! Facts about one path, collected in a separate thread because the path may be on a hung mount.
 
 use std::fs;
 use std::io;
@@ -18,32 +18,32 @@ use crate::header;
 use crate::obstacle::{missing, obstacle};
 use crate::root::Root;
 
-/// What was found at a path, and where its mount is to be looked up.
+/// The facts about a file, and its location in the mount table.
 #[derive(Debug)]
 pub(crate) struct FileReport {
     pub(crate) file: File,
     pub(crate) place: Option<Place>,
 }
 
-/// What was found of a directory, and where its mount is to be looked up.
+/// The facts about a directory, and its location in the mount table.
 #[derive(Debug)]
 pub(crate) struct DirectoryReport {
     pub(crate) directory: Directory,
     pub(crate) place: Option<Place>,
 }
 
-/// Where a path really is.
+/// The real location of a path.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// The path with every link followed.
+    /// The path with all links resolved.
     pub(crate) real: PathBuf,
-    /// The id of its mount, since Linux 5.8.
+    /// The id of its mount (Linux 5.8).
     pub(crate) mount_id: Option<u64>,
-    /// What the filesystem says of itself; `None` on a recorded system.
+    /// The result of statfs(2); `None` on a recorded system.
     pub(crate) space: Option<Result<Space, Unknown>>,
 }
 
-/// What statfs(2) says of a filesystem.
+/// The result of statfs(2).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Space {
     pub(crate) magic: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Space {
     pub(crate) total: u64,
 }
 
-/// What is at a path.
+/// Collects the facts about a file.
 pub(crate) fn file(root: &Root, path: &str, user: &Fact<QemuUser>) -> FileReport {
     let mut file = File {
         path: path.to_owned(),
@@ -86,7 +86,7 @@ pub(crate) fn file(root: &Root, path: &str, user: &Fact<QemuUser>) -> FileReport
     }
 }
 
-/// The nearest directory that exists: the path itself, or one above it.
+/// Finds the nearest existing directory: the path itself, or one of its parents.
 pub(crate) fn directory(root: &Root, path: &str, user: &Fact<QemuUser>) -> DirectoryReport {
     let mut nearest = Path::new(path);
     loop {
@@ -139,7 +139,7 @@ pub(crate) fn directory(root: &Root, path: &str, user: &Fact<QemuUser>) -> Direc
     }
 }
 
-/// A file of which nothing could be found out, each fact with the reason.
+/// Returns a file with only unknown facts.
 pub(crate) fn unknown_file(path: &str, unknown: &Unknown) -> File {
     let extents = Extents::unknown(unknown);
     File {
@@ -168,7 +168,7 @@ pub(crate) fn unknown_file(path: &str, unknown: &Unknown) -> File {
     }
 }
 
-/// A directory of which nothing could be found out, each fact with the reason.
+/// Returns a directory with only unknown facts.
 pub(crate) fn unknown_directory(path: &str, unknown: &Unknown) -> Directory {
     Directory {
         path: path.to_owned(),
@@ -186,14 +186,14 @@ fn text_of(path: &Path) -> Fact<String> {
         Some(text) => Fact::Known(text.to_owned()),
         None => Fact::unknown(
             Reason::Parse,
-            format!("{}: the real path is no UTF-8", path.display()),
+            format!("{}: the real path is not valid UTF-8", path.display()),
         ),
     }
 }
 
 fn recorded_file(root: &Root, file: &mut File, real: &Path) -> Place {
     if let Ok(metadata) = fs::symlink_metadata(root.host(real)) {
-        // A device node cannot be recorded; an empty file stands for it, and sysfs tells.
+        // A device node cannot be recorded; an empty file stands in for it, and its facts are in sysfs.
         let device = real
             .strip_prefix("/dev")
             .ok()
@@ -240,7 +240,7 @@ fn live_file(file: &mut File, real: &Path) -> Place {
     let stat = match statx(real) {
         Ok(stat) => stat,
         Err(error) => {
-            // It vanished since its name was followed, or may no longer be looked at.
+            // It vanished after its links were resolved, or became inaccessible.
             file.present = if missing(&error) {
                 Fact::Known(false)
             } else {
@@ -278,28 +278,28 @@ fn live_file(file: &mut File, real: &Path) -> Place {
     match kind {
         FileKind::Regular => {
             file.size = Fact::Known(stat.stx_size);
-            // st_blocks counts in 512 bytes whatever the filesystem's block is.
+            // st_blocks is in units of 512 bytes on every filesystem.
             file.alloc = Fact::Known(stat.stx_blocks.saturating_mul(512));
             file.dio = alignment(&stat);
             place.space = Some(space(real));
-            look_inside(file, real, Some(stat.stx_size));
+            inspect_contents(file, real, Some(stat.stx_size));
         }
         FileKind::Block => {
             file.dio = alignment(&stat);
-            look_inside(file, real, None);
+            inspect_contents(file, real, None);
         }
         FileKind::Directory => place.space = Some(space(real)),
         FileKind::Socket => {
             file.socket = Fact::Known(access::socket(Path::new(&file.path), real));
         }
-        // Opening any other node may wake something up.
+        // Opening other kinds of nodes can have side effects.
         FileKind::Character | FileKind::Fifo | FileKind::Other => {}
     }
     place
 }
 
-/// What can only be seen of an opened file: flags and the header.
-fn look_inside(file: &mut File, real: &Path, length: Option<u64>) {
+/// Collects facts that need an open file: flags and the header.
+fn inspect_contents(file: &mut File, real: &Path, length: Option<u64>) {
     let opened = match open(real, OFlags::NONBLOCK) {
         Ok(opened) => opened,
         Err(error) => {
@@ -309,7 +309,7 @@ fn look_inside(file: &mut File, real: &Path, length: Option<u64>) {
                     Fact::Unknown(unknown.clone()),
                     Fact::Unknown(unknown.clone()),
                 ),
-                // A device has no such flags, whoever may open it.
+                // A device has no such flags, even if it cannot be opened.
                 None => (Fact::Absent, Fact::Absent),
             };
             if length.is_some() {
@@ -319,14 +319,14 @@ fn look_inside(file: &mut File, real: &Path, length: Option<u64>) {
             return;
         }
     };
-    // What was looked at by name may be something else by now; a pipe must not be read.
+    // The path may refer to another file by now; a pipe must not be read.
     let still = opened
         .metadata()
         .is_ok_and(|now| now.is_file() || now.file_type().is_block_device());
     if !still {
         file.image = Fact::unknown(
             Reason::Conflict,
-            format!("{}: changed while it was looked at", file.path),
+            format!("{}: changed during the inspection", file.path),
         );
         return;
     }
@@ -341,7 +341,7 @@ fn look_inside(file: &mut File, real: &Path, length: Option<u64>) {
     file.image = header::read(&opened, length);
 }
 
-/// Writes down in which pieces a file is stored; a device is not stored anywhere.
+/// Sets the facts about extents; a device has none.
 fn pieces(file: &mut File, extents: Extents) {
     let Extents {
         count,
@@ -357,7 +357,7 @@ fn pieces(file: &mut File, extents: Extents) {
     file.unwritten = unwritten;
 }
 
-/// Opens for reading without leaving an access time, where that is allowed.
+/// Opens for reading without updating the access time, if that is allowed.
 pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<fs::File> {
     let attempt = |flags: OFlags| {
         fs::OpenOptions::new()
@@ -367,7 +367,7 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<fs::File> {
     };
     let flags = flags | OFlags::NOCTTY | OFlags::CLOEXEC;
     match attempt(flags | OFlags::NOATIME) {
-        // Only the owner may ask for it.
+        // Only the owner may use O_NOATIME.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => attempt(flags),
         opened => opened,
     }
@@ -377,14 +377,14 @@ pub(crate) fn device_length(device: &fs::File) -> Option<u64> {
     rustix::fs::seek(device, rustix::fs::SeekFrom::End(0)).ok()
 }
 
-/// NOCOW and compression, as FS_IOC_GETFLAGS has them.
+/// Returns NOCOW and compression, from FS_IOC_GETFLAGS.
 fn flags(opened: &fs::File, path: &str) -> (Fact<bool>, Fact<bool>) {
     match rustix::fs::ioctl_getflags(opened) {
         Ok(flags) => (
             Fact::Known(flags.contains(IFlags::NOCOW)),
             Fact::Known(flags.contains(IFlags::COMPRESSED)),
         ),
-        // FUSE and its like have no such flags.
+        // FUSE and similar filesystems have no such flags.
         Err(Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS) => (Fact::Absent, Fact::Absent),
         Err(error) => {
             let unknown = obstacle(&format!("{path}: FS_IOC_GETFLAGS"), &error.into());
@@ -418,14 +418,14 @@ fn live_directory(directory: &mut Directory, real: &Path) -> Place {
     place
 }
 
-/// STATX_DIO_READ_ALIGN, which came with Linux 6.14.
+/// STATX_DIO_READ_ALIGN (Linux 6.14).
 const DIO_READ_ALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2_0000);
 
 fn statx(real: &Path) -> io::Result<Statx> {
-    // Not STATX_MNT_ID_UNIQUE: mountinfo knows only the other id.
+    // Not STATX_MNT_ID_UNIQUE, which does not appear in mountinfo.
     let wanted =
         StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | StatxFlags::DIOALIGN | DIO_READ_ALIGN;
-    // No automount is set off by looking.
+    // Do not trigger automounts.
     Ok(rustix::fs::statx(CWD, real, AtFlags::NO_AUTOMOUNT, wanted)?)
 }
 

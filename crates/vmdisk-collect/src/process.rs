@@ -1,4 +1,4 @@
-//! Running a program that only reads, when that was asked for.
+//! Running read-only programs on request.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 use vmdisk_facts::{Fact, Reason, Unknown};
 
 use crate::obstacle::{obstacle, shortened};
-use crate::patience::{GivenUp, within};
 use crate::programs;
 use crate::root::Root;
+use crate::timeout::{WaitError, within};
 
-/// A program that is asked for something only it knows, and the place of its answer within a recorded system.
-pub(crate) struct Deep<'a> {
-    /// Its name, or its whole path.
+/// A program that provides facts, and the path of its output in a recorded system.
+pub(crate) struct ProgramQuery<'a> {
+    /// Its name, or its absolute path.
     pub(crate) program: &'a str,
     pub(crate) arguments: &'a [&'a str],
     pub(crate) recorded: &'a str,
 }
 
-impl Deep<'_> {
-    /// Whether there can be an answer: a recorded system has only those it was asked for.
+impl ProgramQuery<'_> {
+    /// Returns true if output is available: a recorded system has only the output of requested programs.
     pub(crate) fn can_answer(&self, root: &Root) -> bool {
         root.is_live()
             || root.answers().failed.contains_key(self.recorded)
             || root.exists(self.recorded)
     }
 
-    /// What it prints, or printed when the system was recorded; or why there is nothing.
+    /// Returns the program's output, or its recorded output, or why there is none.
     pub(crate) fn ask(&self, root: &Root, limit: Duration) -> Result<String, Unknown> {
         let Self {
             program,
@@ -52,7 +52,7 @@ impl Deep<'_> {
     }
 }
 
-/// What a program answers when it is asked on a live system, or what it answered when the system was recorded.
+/// Returns the result of `query` on a live system, or the recorded output.
 pub(crate) fn answered(
     root: &Root,
     program: &str,
@@ -66,7 +66,7 @@ pub(crate) fn answered(
         return root.text(recorded).map_err(|_| {
             Unknown::new(
                 Reason::ToolMissing,
-                format!("{program} was not asked when this system was recorded"),
+                format!("`{program}` was not run when this system was recorded"),
             )
         });
     }
@@ -84,24 +84,24 @@ pub(crate) fn answered(
     asked
 }
 
-/// What became of waiting for a program to say something.
+/// The result of waiting for some output of a program.
 #[derive(Debug)]
-pub(crate) enum Said {
-    /// It did, after so long.
-    It(Duration),
-    /// It said nothing of the kind in time.
-    Late,
-    /// It ended without, and complained so.
-    Ended(String),
+pub(crate) enum Output {
+    /// The output appeared after this time.
+    Seen(Duration),
+    /// The output did not appear before the timeout.
+    TimedOut,
+    /// The program exited without it, with this message.
+    Exited(String),
 }
 
-/// Runs a program until it has said something, or for so long; then it is killed in any case.
+/// Runs a program until some output appears, or until the timeout; then kills it.
 pub(crate) fn until(
     program: &str,
     arguments: &[&str],
     awaited: &'static str,
     limit: Duration,
-) -> Result<Said, Unknown> {
+) -> Result<Output, Unknown> {
     let began = Instant::now();
     let mut command = quiet(program, arguments);
     let mut child = command.spawn().map_err(|error| obstacle(program, &error))?;
@@ -109,29 +109,29 @@ pub(crate) fn until(
     let complaints = std::thread::spawn(move || text(stderr));
     let heard = within(limit, move || hears(stdout, awaited));
     let took = began.elapsed();
-    // It may have ended by itself meanwhile, which is as well.
+    // It may already have exited; that is fine.
     let _ = child.kill();
     let _ = child.wait();
     match heard {
-        Ok(true) => Ok(Said::It(took)),
+        Ok(true) => Ok(Output::Seen(took)),
         Ok(false) => {
             let said = complaints.join().unwrap_or_default();
             let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
             let first = lines
                 .find(|line| !line.contains("warning:"))
                 .unwrap_or_default();
-            // Programs begin with their own name.
+            // Messages begin with the name of the program.
             let name = Path::new(program)
                 .file_name()
                 .and_then(|name| name.to_str());
             let after = name.and_then(|name| first.strip_prefix(name)?.strip_prefix(": "));
-            Ok(Said::Ended(shortened(after.unwrap_or(first))))
+            Ok(Output::Exited(shortened(after.unwrap_or(first))))
         }
-        Err(GivenUp::Late | GivenUp::Broken) => Ok(Said::Late),
+        Err(WaitError::Timeout | WaitError::Panicked) => Ok(Output::TimedOut),
     }
 }
 
-/// Whether a stream says something before it ends.
+/// Returns true if a text appears in a stream before its end.
 fn hears(stream: Option<impl Read>, awaited: &str) -> bool {
     let Some(mut stream) = stream else {
         return false;
@@ -152,7 +152,7 @@ fn hears(stream: Option<impl Read>, awaited: &str) -> bool {
     }
 }
 
-/// A program with nothing of this one's surroundings, whose output is read.
+/// Returns a command with a clean environment, whose output is read.
 fn quiet(program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
@@ -160,7 +160,7 @@ fn quiet(program: &str, arguments: &[&str]) -> Command {
         .env_clear()
         .env("LC_ALL", "C")
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-        // LVM complains of every file descriptor it inherited.
+        // LVM warns about every inherited file descriptor.
         .env("LVM_SUPPRESS_FD_WARNINGS", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -168,7 +168,7 @@ fn quiet(program: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a program prints, or why there is nothing; it is killed when it takes too long.
+/// Returns the output of a program, or why there is none; kills it after the timeout.
 pub(crate) fn output(
     program: &str,
     arguments: &[&str],
@@ -179,7 +179,7 @@ pub(crate) fn output(
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let complaints = std::thread::spawn(move || text(stderr));
     let Ok(printed) = within(limit, move || text(stdout)) else {
-        // It may have ended by itself meanwhile, which is as well.
+        // It may already have exited; that is fine.
         let _ = child.kill();
         let _ = child.wait();
         return Err(Unknown::new(
@@ -211,7 +211,7 @@ pub(crate) fn output(
 fn text(stream: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
-        // What was read before an error is still worth having.
+        // Keep the output before an error.
         let _ = stream.read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_heard_as_soon_as_it_speaks_and_waited_for_no_longer_than_said() {
+    fn waiting_ends_when_the_output_appears_or_the_timeout_expires() {
         let run = |script: &str| {
             until(
                 "/bin/sh",
@@ -238,16 +238,16 @@ mod tests {
             )
             .unwrap()
         };
-        assert!(matches!(run("echo done; sleep 30"), Said::It(_)));
-        assert!(matches!(run("exec sleep 30"), Said::Late));
+        assert!(matches!(run("echo done; sleep 30"), Output::Seen(_)));
+        assert!(matches!(run("exec sleep 30"), Output::TimedOut));
         match run("echo 'a warning: x' >&2; echo 'no such thing' >&2; echo don") {
-            Said::Ended(complaint) => assert_eq!(complaint, "no such thing"),
-            other @ (Said::It(_) | Said::Late) => panic!("{other:?}"),
+            Output::Exited(complaint) => assert_eq!(complaint, "no such thing"),
+            other @ (Output::Seen(_) | Output::TimedOut) => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn a_program_that_is_not_there_or_fails_says_so() {
+    fn a_missing_or_failing_program_is_an_error() {
         assert!(output("/nonexistent/program", &[], Duration::from_secs(5)).is_err());
         let unknown = output(
             "/bin/sh",
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(
             output("/bin/cat", &[], Duration::from_secs(5)),
             Ok(String::new()),
-            "it has nothing to read, and waits for nothing"
+            "its standard input is empty"
         );
     }
 }

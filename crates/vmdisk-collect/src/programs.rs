@@ -1,7 +1,7 @@
-//! QEMU: which are installed, in which version, found out without starting any.
+//! Installed QEMU programs and their versions, found without starting them.
 //!
-//! Debian's package database is text, pacman's is a directory of names; RPM's is a database of its own that only
-//! RPM reads.
+//! The package databases of Debian (text) and pacman (directory names) are readable; RPM's needs
+//! RPM itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,20 +12,20 @@ use vmdisk_facts::{Fact, Introspection, Reason, Unknown, Version};
 use vmdisk_qmp::QmpError;
 
 use crate::obstacle::{missing, obstacle, shortened};
-use crate::process::{Deep, answered};
+use crate::process::{ProgramQuery, answered};
 use crate::root::Root;
 
-/// Where distributions put QEMU's programs.
+/// The directories for QEMU's programs.
 const DIRECTORIES: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/usr/libexec"];
 
-/// The packages of a distribution, as far as they can be read as text.
+/// The package databases that are readable as text.
 pub(crate) struct Packages {
     dpkg: Option<String>,
-    /// Names with versions, as pacman has them.
+    /// Names with versions, in pacman's notation.
     pacman: Vec<String>,
 }
 
-/// One package of Debian's.
+/// One Debian package.
 struct Package<'a> {
     version: &'a str,
     depends: &'a str,
@@ -78,13 +78,13 @@ impl Packages {
     }
 }
 
-/// The upstream version in a package's: without epoch and what the distribution added.
+/// Parses the upstream version of a package version: without epoch and distribution suffix.
 pub(crate) fn upstream(package: &str) -> Option<Version> {
     let without_epoch = package.split_once(':').map_or(package, |(_, rest)| rest);
     Version::leading(without_epoch)
 }
 
-/// Every QEMU for whole systems that is installed.
+/// Returns every installed QEMU system emulator.
 pub(crate) fn qemu(root: &Root, packages: &Packages, run: Option<Duration>) -> Fact<Vec<Qemu>> {
     let mut found = Vec::new();
     for directory in DIRECTORIES {
@@ -94,7 +94,7 @@ pub(crate) fn qemu(root: &Root, packages: &Packages, run: Option<Duration>) -> F
             Err(error) => return Fact::Unknown(obstacle(directory, &error)),
         };
         for name in names {
-            // On RHEL and its kin the only QEMU is hidden under this name; others keep there what nobody runs by hand.
+            // RHEL and derivatives hide their only QEMU under this name; others keep internal programs there.
             let hidden = directory == "/usr/libexec";
             let arch = name
                 .strip_prefix("qemu-system-")
@@ -135,7 +135,7 @@ fn one_qemu(
         .find_map(|name| packages.debian(name))
         .map(|package| package.depends);
     let recorded = format!("/vmdisk/version{}", path.replace('/', "-"));
-    let deep = Deep {
+    let deep = ProgramQuery {
         program: path,
         arguments: &["--version"],
         recorded: &recorded,
@@ -148,18 +148,18 @@ fn one_qemu(
             Some(version) => Fact::Known(version),
             None => Fact::unknown(
                 Reason::Parse,
-                format!("{path} --version: '{}'", shortened(&text)),
+                format!("{path} --version: `{}`", shortened(&text)),
             ),
         },
         (Some(Err(unknown)), _) => Fact::Unknown(unknown),
         (None, Some(package)) => match upstream(package) {
             Some(version) => Fact::Known(version),
-            None => Fact::unknown(Reason::Parse, format!("the package version '{package}'")),
+            None => Fact::unknown(Reason::Parse, format!("the package version `{package}`")),
         },
         (None, None) => Fact::unknown(
             Reason::ToolMissing,
             format!(
-                "no package database that can be read as text knows {path}; only starting it would tell"
+                "no readable package database contains {path}; use `--group programs` to start it"
             ),
         ),
     };
@@ -177,7 +177,7 @@ fn one_qemu(
     }
 }
 
-/// What a QEMU says that it can do; nothing where it does not answer, so that its version decides.
+/// Returns the capabilities of a QEMU by introspection; empty if that fails, so that its version decides.
 fn introspected(root: &Root, path: &str, limit: Duration) -> BTreeMap<String, bool> {
     let recorded = format!("/vmdisk/introspection{}", path.replace('/', "-"));
     let said = answered(root, path, &recorded, || {
@@ -186,7 +186,7 @@ fn introspected(root: &Root, path: &str, limit: Duration) -> BTreeMap<String, bo
             .map_err(|error| {
                 let reason = match error {
                     QmpError::Start { .. } => Reason::ToolMissing,
-                    QmpError::Late { .. } => Reason::Timeout,
+                    QmpError::Timeout { .. } => Reason::Timeout,
                     QmpError::Ended { .. }
                     | QmpError::Refused { .. }
                     | QmpError::NotQmp(_)
@@ -202,11 +202,11 @@ fn introspected(root: &Root, path: &str, limit: Duration) -> BTreeMap<String, bo
         .unwrap_or_default()
 }
 
-/// The ways of host I/O a build has, by the libraries it needs.
+/// Returns the AIO modes of a build, by the libraries it depends on.
 fn ways(depends: &str) -> Vec<String> {
     let needs = |library: &str| {
         depends.split(',').map(str::trim).any(|package| {
-            // Followed by the number of its interface, and by `t64` since Debian 13.
+            // The name is followed by the ABI version, and by `t64` since Debian 13.
             package
                 .strip_prefix(library)
                 .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -222,7 +222,7 @@ fn ways(depends: &str) -> Vec<String> {
     ways
 }
 
-/// Whether a program of this name is where programs for root are.
+/// Finds a program in the directories for administrative programs.
 pub(crate) fn find(root: &Root, name: &str) -> Option<String> {
     ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
         .iter()
@@ -261,7 +261,7 @@ Version: 9.0.0-4
     }
 
     #[test]
-    fn an_installed_package_is_found_by_its_whole_name() {
+    fn an_installed_package_is_found_by_its_exact_name() {
         let packages = packages();
         assert_eq!(
             packages.debian("qemu-system-x86").unwrap().version,
@@ -270,13 +270,13 @@ Version: 9.0.0-4
         assert!(packages.debian("qemu-system").is_none());
         assert!(
             packages.debian("libvirt0").is_none(),
-            "it was removed and left its settings"
+            "it was removed, but its configuration remains"
         );
         assert_eq!(packages.arch("qemu-system-x86"), Some("10.1.0-2"));
     }
 
     #[test]
-    fn the_upstream_version_is_in_the_packages() {
+    fn the_upstream_version_is_part_of_the_package_version() {
         assert_eq!(upstream("1:10.0.2+ds-2+deb13u1"), Some(Version(10, 0, 2)));
         assert_eq!(upstream("1:7.2+dfsg-7+deb12u18+b3"), Some(Version(7, 2, 0)));
         assert_eq!(upstream("10.1.0-2"), Some(Version(10, 1, 0)));
@@ -284,7 +284,7 @@ Version: 9.0.0-4
     }
 
     #[test]
-    fn libraries_tell_the_ways_of_host_io() {
+    fn libraries_determine_the_aio_modes() {
         assert_eq!(
             ways("libaio1t64 (>= 0.3.93), liburing2 (>= 2.3)"),
             ["threads", "native", "io_uring"]

@@ -1,7 +1,7 @@
-//! Recording a system into a directory that facts can be collected from later, elsewhere, the same.
+//! Recording a system into a directory from which the same facts can be collected later and elsewhere.
 //!
-//! What was read is copied as files, folders and links; what only a kernel can answer lies beside it in
-//! `vmdisk/answers.json`. Nothing is copied of what was not asked for, and of an image only its facts.
+//! Files, folders and links that were read are copied; answers of the kernel are stored in
+//! `vmdisk/answers.json`. Only requested data is copied, and of images only their facts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,43 +17,43 @@ use vmdisk_facts::{Directory, Fact, File};
 use crate::kvm::Trial;
 use crate::paths::{Place, Space};
 
-/// What a recording that could not be written is called among the errors of facts.
+/// The name of a failed recording among the errors of facts.
 pub const RECORDING: &str = "the recording";
 
-/// Where the answers are, within a recorded system.
+/// The path of the answers within a recorded system.
 pub(crate) const ANSWERS: &str = "/vmdisk/answers.json";
 
-/// What only the kernel could answer, recorded beside the files.
+/// Answers of the kernel, recorded next to the files.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Answers {
-    /// What was asked for, and when, so that the same can be asked again.
+    /// The request and its time, so that it can be repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) asked: Option<Asked>,
-    /// Whether root asked.
+    pub(crate) asked: Option<RecordedRequest>,
+    /// True if the collector ran as root.
     pub(crate) privileged: Option<bool>,
-    /// Whether whoever asked may use KVM, if there is one.
+    /// True if the collector had access to KVM, if KVM is present.
     pub(crate) kvm_access: Option<bool>,
-    /// How a guest that was tried with KVM ended, if one was.
+    /// The result of a trial guest with KVM, if there was one.
     #[serde(skip_serializing_if = "is_default")]
     pub(crate) kvm_trial: Trial,
-    /// What io_uring_setup(2) gave.
+    /// The result of io_uring_setup(2).
     #[serde(skip_serializing_if = "Fact::is_not_collected")]
     pub(crate) io_uring_setup: Fact<Outcome>,
-    /// Why programs that were asked gave no answer, by the place of the answer in the recording.
+    /// Why programs gave no output, by the path of the output in the recording.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) failed: BTreeMap<String, Fact<String>>,
-    /// Files and devices, by the path asked for.
+    /// Files and devices, by requested path.
     pub(crate) files: BTreeMap<String, Answer<File>>,
-    /// Directories, by the path asked for.
+    /// Directories, by requested path.
     pub(crate) directories: BTreeMap<String, Answer<Directory>>,
-    /// The error numbers of what was there and could not be read.
+    /// Error numbers of files that exist but could not be read.
     pub(crate) errors: BTreeMap<String, i32>,
 }
 
-/// What a system was asked for while it was recorded.
+/// The request during which a system was recorded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) collected_at: String,
     pub(crate) groups: Vec<String>,
     pub(crate) paths: Vec<PathBuf>,
@@ -64,12 +64,12 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// What the kernel answered about one path.
+/// The kernel's answer about one path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Answer<T> {
-    /// What was found.
+    /// The facts.
     found: T,
-    /// Where it really is, if it is there.
+    /// Its real path, if it exists.
     real: Option<PathBuf>,
     mount_id: Option<u64>,
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
@@ -77,7 +77,7 @@ pub(crate) struct Answer<T> {
 }
 
 impl<T: Clone> Answer<T> {
-    /// What was found, and where, for it to be recorded.
+    /// Creates an answer from facts and their location.
     pub(crate) fn new(found: &T, place: Option<&Place>) -> Self {
         Self {
             found: found.clone(),
@@ -91,8 +91,8 @@ impl<T: Clone> Answer<T> {
         }
     }
 
-    /// What was found, and where, as it was recorded.
-    pub(crate) fn again(&self) -> (T, Option<Place>) {
+    /// Returns the recorded facts and location.
+    pub(crate) fn restore(&self) -> (T, Option<Place>) {
         let place = self.real.as_ref().map(|real| Place {
             real: real.clone(),
             mount_id: self.mount_id,
@@ -106,7 +106,7 @@ impl<T: Clone> Answer<T> {
     }
 }
 
-/// Copies what is read of the running system.
+/// Copies everything that is read from the running system.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     base: PathBuf,
@@ -127,11 +127,11 @@ impl Recorder {
         }
     }
 
-    fn inside(&self, path: &Path) -> PathBuf {
+    fn path_of(&self, path: &Path) -> PathBuf {
         self.base.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// Does something to the recording, and remembers the first failure.
+    /// Performs an operation on the recording, and stores the first failure.
     fn attempt(&self, work: impl FnOnce() -> io::Result<()>) {
         if let Err(error) = work() {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,22 +139,22 @@ impl Recorder {
         }
     }
 
-    /// A file that was read; its path has no links in it.
+    /// Records the contents of a file; its path must not contain links.
     pub(crate) fn file(&self, real: &Path, bytes: &[u8]) {
         self.attempt(|| {
-            let copy = self.inside(real);
+            let copy = self.path_of(real);
             make_parent(&copy)?;
             fs::write(copy, bytes)
         });
     }
 
-    /// Something that is there, without what is in it; its path has no links in it, but may be one itself.
+    /// Records the existence of an entry; its path must not contain links, except the entry itself.
     pub(crate) fn entry(&self, path: &Path) {
         let Ok(metadata) = fs::symlink_metadata(path) else {
             return;
         };
         self.attempt(|| {
-            let copy = self.inside(path);
+            let copy = self.path_of(path);
             if fs::symlink_metadata(&copy).is_ok() {
                 return Ok(());
             }
@@ -164,13 +164,13 @@ impl Recorder {
             } else if metadata.is_dir() {
                 fs::create_dir(copy)
             } else {
-                // Neither a device nor an image can be copied; the answers tell of them.
+                // Devices and images are not copied; their facts are in the answers.
                 fs::File::create(copy).map(drop)
             }
         });
     }
 
-    /// Something that is there and could not be read.
+    /// Records an entry that exists but could not be read.
     pub(crate) fn error(&self, path: &Path, error: &io::Error) {
         if let (Some(path), Some(number)) = (path.to_str(), error.raw_os_error()) {
             self.answer(|answers| {
@@ -179,13 +179,13 @@ impl Recorder {
         }
     }
 
-    /// Notes what only the kernel can answer.
+    /// Records an answer of the kernel.
     pub(crate) fn answer(&self, note: impl FnOnce(&mut Answers)) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         note(&mut state.answers);
     }
 
-    /// Writes the answers; the first failure of the whole recording comes back.
+    /// Writes the answers, and returns the first failure of the recording.
     pub(crate) fn finish(&self) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = state.failed.take() {
@@ -193,7 +193,7 @@ impl Recorder {
         }
         let mut text = serde_json::to_string_pretty(&state.answers)?;
         text.push('\n');
-        let copy = self.inside(Path::new(ANSWERS));
+        let copy = self.path_of(Path::new(ANSWERS));
         make_parent(&copy)?;
         fs::write(copy, text)
     }

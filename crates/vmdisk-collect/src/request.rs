@@ -1,36 +1,36 @@
-//! What the collector is asked for.
+//! Requests to the collector.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What to collect.
+/// A request for facts.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Where the system is: `/`, or the directory a system was recorded into. Asked for nothing but [`Group::Core`], a
-    /// recorded system gives what it was asked for when it was recorded, and says when that was.
+    /// The root of the system: `/`, or a recorded system. If only [`Group::Core`] is requested, a recorded system repeats
+    /// the request of its recording, with its time.
     pub root: PathBuf,
-    /// Images, devices and directories in question, as absolute paths.
+    /// Requested images, devices and directories, as absolute paths.
     pub paths: Vec<PathBuf>,
-    /// Those of the images in question whose backing and data files are to be looked at as well, and what these stand on;
-    /// of any other image nothing that its header names is touched.
+    /// Requested images whose backing and data files are inspected too, with their storage; files named in other images'
+    /// headers are not touched.
     pub chains: Vec<PathBuf>,
-    /// A directory to record the system into, so that the same facts can be collected from there later and elsewhere;
-    /// only the running system can be recorded. The files that facts are read from are copied as they are, so that more is
-    /// in it than in the facts.
+    /// Directory for a recording, from which the same facts can be collected later and elsewhere;
+    /// only the running system can be recorded. Files that facts come from are copied unchanged, so the recording contains
+    /// more than the facts.
     pub record: Option<PathBuf>,
-    /// The groups of facts wanted; those that start a program are not among the default.
+    /// The requested groups of facts; groups that start programs are not in the default.
     pub groups: BTreeSet<Group>,
-    /// A directory to try direct I/O in, with a nameless file of 64 KiB that is gone afterwards; the only writing there is.
+    /// Directory for the direct I/O trial, which uses an unnamed file of 64 KiB; nothing else is written.
     pub probe_direct_io: Option<PathBuf>,
-    /// The time to write into the facts, RFC 3339 in UTC; the collector itself looks at no clock.
+    /// The time of collection for the facts, RFC 3339 in UTC; the collector reads no clock.
     pub collected_at: String,
-    /// How long to wait for one path, or one program, before its facts become unknown.
-    pub patience: Duration,
+    /// Timeout for a path or a program, after which its facts become unknown.
+    pub timeout: Duration,
 }
 
 impl Request {
-    /// Asks the running system for its core facts and for no path.
+    /// Requests the core facts of the running system, without paths.
     pub fn new(collected_at: impl Into<String>) -> Self {
         Self {
             root: PathBuf::from("/"),
@@ -40,7 +40,7 @@ impl Request {
             groups: BTreeSet::from([Group::Core]),
             probe_direct_io: None,
             collected_at: collected_at.into(),
-            patience: Duration::from_secs(2),
+            timeout: Duration::from_secs(2),
         }
     }
 }
@@ -48,24 +48,24 @@ impl Request {
 /// A group of facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// Everything that files and the kernel tell: the host, and the paths in question.
+    /// Facts in files and from the kernel: the host, and the requested paths.
     Core,
-    /// What LVM tells of thin pools, and how it is set up; starts `lvs` and `lvmconfig`, which need root.
+    /// LVM's thin pools and settings; starts `lvs` and `lvmconfig`, which need root.
     Lvm,
-    /// What the tables of the device mapper tell of encryption, thin pools and multipath; starts `dmsetup`, which needs root.
+    /// The device mapper's tables: encryption, thin pools and multipath; starts `dmsetup`, which needs root.
     Dm,
-    /// Which formats NVMe namespaces could have; starts `nvme`, which needs root.
+    /// The supported formats of NVMe namespaces; starts `nvme`, which needs root.
     Nvme,
-    /// The properties of datasets and volumes of ZFS; starts `zfs`.
+    /// The properties of ZFS datasets and volumes; starts `zfs`.
     Zfs,
-    /// The exact versions of QEMU and what it can do; starts each, without a guest, and asks it.
+    /// The exact versions and capabilities of QEMU programs; starts each of them without a guest.
     Programs,
-    /// Whether a guest runs with KVM; starts QEMU with a tiny one, which is killed after ten seconds.
+    /// A trial guest with KVM; starts QEMU, which is killed after ten seconds.
     Kvm,
 }
 
 impl Group {
-    /// Every group, in the order they are told of.
+    /// All groups, in report order.
     pub const ALL: [Self; 7] = [
         Self::Core,
         Self::Lvm,
@@ -76,7 +76,7 @@ impl Group {
         Self::Kvm,
     ];
 
-    /// The name in the facts and on the command line.
+    /// Returns the name used in facts and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
@@ -89,7 +89,7 @@ impl Group {
         }
     }
 
-    /// The group of a name.
+    /// Returns the group with a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|group| group.name() == name)
     }

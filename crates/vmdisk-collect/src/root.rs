@@ -1,4 +1,4 @@
-//! Where the collector reads: the running system, or one that was recorded into a directory.
+//! The system that the collector reads: the running one, or a recorded one in a directory.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use crate::record::{ANSWERS, Answers, Recorder};
 
-/// More symbolic links than Linux itself follows are a loop.
+/// Maximum number of symbolic links that are followed, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// The tree the collector reads; every path it is given is a path inside.
+/// The root of the system; all paths are relative to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     base: PathBuf,
@@ -32,7 +32,7 @@ impl Root {
         }
     }
 
-    /// The same system, with all that is read of it copied; one that is recorded already is not recorded again.
+    /// Returns the same system, with everything that is read copied; a recorded system is not recorded again.
     pub(crate) fn recorded_into(mut self, directory: &Path) -> Self {
         if self.live {
             self.recorder = Some(Arc::new(Recorder::new(directory)));
@@ -40,12 +40,12 @@ impl Root {
         self
     }
 
-    /// What copies this system, if anything does.
+    /// Returns the recorder of this system, if it is being recorded.
     pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_deref()
     }
 
-    /// Reads what was recorded of the kernel's answers, if this is a recorded system that has them.
+    /// Loads the recorded answers of the kernel, if this is a recorded system that has them.
     pub(crate) fn read_answers(&mut self) -> io::Result<()> {
         if self.live || !self.exists(ANSWERS) {
             return Ok(());
@@ -55,13 +55,13 @@ impl Root {
         Ok(())
     }
 
-    /// What the kernel answered when this system was recorded; nothing of the running one.
+    /// Returns the recorded answers of the kernel; empty for the running system.
     pub(crate) fn answers(&self) -> &Answers {
         &self.answers
     }
 
-    /// The path as it can be opened: links are followed within a recorded tree, lest one reaches out into the
-    /// running system, and one by one where they are to be recorded.
+    /// Returns the path that can be opened. Links are resolved within a recorded tree, so that none leads to the
+    /// running system, and one by one if they are to be recorded.
     fn followed(&self, path: &Path) -> io::Result<PathBuf> {
         if self.live && self.recorder.is_none() {
             Ok(path.to_owned())
@@ -70,18 +70,18 @@ impl Root {
         }
     }
 
-    /// Whether this is the running system, so that asking the kernel about a path means something.
+    /// Returns true for the running system, where the kernel can be queried about paths.
     pub(crate) fn is_live(&self) -> bool {
         self.live
     }
 
-    /// The path under which a path inside can be opened.
+    /// Converts a path of the system to a path of the host.
     pub(crate) fn host(&self, path: impl AsRef<Path>) -> PathBuf {
         let inside = path.as_ref();
         self.base.join(inside.strip_prefix("/").unwrap_or(inside))
     }
 
-    /// The text of a small file, as procfs and sysfs have them; what is no UTF-8 is replaced.
+    /// Reads a small text file, as in procfs and sysfs; invalid UTF-8 is replaced.
     pub(crate) fn text(&self, path: impl AsRef<Path>) -> io::Result<String> {
         let path = self.followed(path.as_ref())?;
         if let Some(number) = path.to_str().and_then(|path| self.answers.errors.get(path)) {
@@ -101,7 +101,7 @@ impl Root {
         })
     }
 
-    /// The names in a directory, sorted; what is no UTF-8 is left out.
+    /// Returns the sorted names in a directory; names that are not valid UTF-8 are skipped.
     pub(crate) fn names(&self, path: impl AsRef<Path>) -> io::Result<Vec<String>> {
         let path = self.followed(path.as_ref())?;
         let mut names: Vec<String> = fs::read_dir(self.host(&path))?
@@ -116,7 +116,7 @@ impl Root {
         Ok(names)
     }
 
-    /// Whether something is there; what cannot be looked at is not.
+    /// Returns true if a path exists and is accessible.
     pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
         if self.live && self.recorder.is_none() {
             path.as_ref().exists()
@@ -125,7 +125,7 @@ impl Root {
         }
     }
 
-    /// Whether there is something of that name, be it a link that leads nowhere.
+    /// Returns true if an entry exists, including a dangling link.
     pub(crate) fn is_named(&self, path: impl AsRef<Path>) -> bool {
         let path = path.as_ref();
         if let Some(recorder) = &self.recorder {
@@ -134,7 +134,7 @@ impl Root {
         fs::symlink_metadata(self.host(path)).is_ok()
     }
 
-    /// The path inside with every symbolic link followed, each within the tree.
+    /// Resolves all symbolic links, each within the tree.
     pub(crate) fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         let mut todo: VecDeque<OsString> = parts(path);
         let mut done = PathBuf::from("/");
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_followed_within_the_tree() {
+    fn links_are_resolved_within_the_tree() {
         let (_directory, root) = tree();
         assert_eq!(
             root.resolve(Path::new("/dev/vg/lv")).unwrap(),
@@ -219,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn no_link_leads_out_of_the_tree() {
+    fn no_link_escapes_the_tree() {
         let (_directory, root) = tree();
-        // The running system has such a file, the recorded one has not.
+        // The running system has such a file, the recorded one does not.
         assert_eq!(
             root.resolve(Path::new("/dev/escape")).unwrap_err().kind(),
             io::ErrorKind::NotFound
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_directory() {
+    fn a_file_is_not_a_directory() {
         let (_directory, root) = tree();
         assert_eq!(
             root.resolve(Path::new("/dev/dm-5/x")).unwrap_err().kind(),

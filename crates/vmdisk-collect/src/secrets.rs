@@ -1,6 +1,6 @@
-//! What must not leave the host: credentials within the name of an image.
+//! Removal of credentials from image names.
 
-/// The name of an image without passwords: of `user:password@`, of rbd's `key=`, and of anything called so within `json:`.
+/// Returns an image name without passwords: in `user:password@`, in rbd's `key=`, and in fields of `json:` with such names.
 ///
 /// ```
 /// assert_eq!(vmdisk_collect::without_secrets("https://joe:hunter2@server/a.qcow2"), "https://joe:redacted@server/a.qcow2");
@@ -39,7 +39,7 @@ pub fn without_secrets(name: &str) -> String {
     name
 }
 
-/// The length of a JSON string behind its opening quote, the closing one included.
+/// Returns the length of a JSON string after its opening quote, including the closing one.
 fn quoted_length(text: &str) -> usize {
     let mut escaped = false;
     for (place, byte) in text.bytes().enumerate() {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_stay_on_the_host() {
+    fn passwords_are_removed() {
         let cases = [
             ("nbd://server:10809/export", "nbd://server:10809/export"),
             (

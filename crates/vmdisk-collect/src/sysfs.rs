@@ -1,4 +1,4 @@
-//! The attributes of a block device, file by file, as sysfs has them.
+//! Attributes of block devices in sysfs.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::obstacle::{fact_of, missing, obstacle};
 use crate::root::Root;
 
 pub(crate) fn directory(name: &str) -> String {
-    // In sysfs a slash in a device's name is an exclamation mark already.
+    // The kernel replaces slashes in device names by exclamation marks.
     format!("/sys/class/block/{name}")
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn names_in(root: &Root, directory: &str) -> Fact<Vec<String>> {
     }
 }
 
-/// A disk's partitions are directories in its own that have a file `partition`.
+/// Returns the partitions of a disk: its subdirectories with a file `partition`.
 pub(crate) fn partitions(root: &Root, name: &str) -> Fact<Vec<String>> {
     let at = directory(name);
     names_in(root, &at).map(|names| {
@@ -72,7 +72,7 @@ pub(crate) fn queue(root: &Root, name: &str) -> Queue {
         fua: flag(root, &at("fua")),
         zoned: word(root, &at("zoned")),
         nr_requests: number("nr_requests"),
-        // The file is there and cannot be read while the throttle is not built in.
+        // Without writeback throttling in the kernel, the file exists but cannot be read.
         wbt_lat_usec: match root.text(at("wbt_lat_usec")) {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => {
                 Fact::Absent
@@ -82,7 +82,7 @@ pub(crate) fn queue(root: &Root, name: &str) -> Queue {
     }
 }
 
-/// Of `none [mq-deadline] kyber` the one in brackets; a single word stands for itself.
+/// Returns the scheduler in brackets of `none [mq-deadline] kyber`; a single word is the scheduler.
 fn scheduler(text: &str) -> Option<String> {
     match text
         .split_once('[')
@@ -105,7 +105,7 @@ pub(crate) fn md(root: &Root, name: &str) -> Fact<Md> {
         state: word(root, &file("array_state")),
         degraded: small(file("degraded")),
         raid_disks: fact_of(&file("raid_disks"), root.text(file("raid_disks")), |text| {
-            // While it is being reshaped, the old number stands behind in brackets.
+            // During a reshape the old number follows in parentheses.
             text.split_whitespace().next()?.parse().ok()
         }),
         chunk: number_of(root, &file("chunk_size")),
@@ -121,7 +121,7 @@ pub(crate) fn loop_file(root: &Root, name: &str, kind: &BlockKind) -> Fact<LoopF
     let at = format!("{}/loop", directory(name));
     let backing = word(root, &format!("{at}/backing_file"));
     if backing.is_absent() {
-        // A loop device that is not set up.
+        // The loop device is not set up.
         return Fact::Absent;
     }
     const DELETED: &str = " (deleted)";
@@ -148,7 +148,7 @@ pub(crate) fn model(root: &Root, name: &str) -> Fact<String> {
     if model.is_empty() {
         return Fact::Absent;
     }
-    // virtio gives a number for a vendor, which says nothing to anybody.
+    // The vendor of virtio is a meaningless number.
     let vendor = part("vendor");
     if vendor.is_empty() || vendor.starts_with("0x") {
         Fact::Known(model)
@@ -157,7 +157,7 @@ pub(crate) fn model(root: &Root, name: &str) -> Fact<String> {
     }
 }
 
-/// The NUMA node of the nearest bus device above that names one.
+/// Returns the NUMA node of the nearest parent bus device that has one.
 pub(crate) fn numa_node(root: &Root, name: &str) -> Fact<u32> {
     let Ok(real) = root.resolve(Path::new(&format!("{}/device", directory(name)))) else {
         return Fact::Absent;
@@ -172,7 +172,7 @@ pub(crate) fn numa_node(root: &Root, name: &str) -> Fact<u32> {
     }
 }
 
-/// How many of a multipath device's paths are running.
+/// Counts the running paths of a multipath device.
 pub(crate) fn running(root: &Root, slaves: &[String]) -> u32 {
     let running = slaves.iter().filter(|slave| {
         let state = root.text(format!("{}/device/state", directory(slave)));

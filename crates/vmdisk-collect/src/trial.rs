@@ -1,6 +1,6 @@
-//! The trial of direct I/O: one nameless file in a directory the user named, written with O_DIRECT.
+//! The direct I/O trial: writes an unnamed file with O_DIRECT in a directory given by the user.
 //!
-//! The file has no name (O_TMPFILE), inherits the directory's NOCOW flag, and is gone when it is closed.
+//! The file has no name (O_TMPFILE), inherits the directory's NOCOW flag, and is removed when it is closed.
 
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
@@ -17,7 +17,7 @@ use crate::obstacle::{errno_name, obstacle};
 
 const LENGTH: usize = 64 * 1024;
 
-/// Tries direct I/O in a directory that exists.
+/// Tries direct I/O in an existing directory.
 pub(crate) fn in_directory(directory: &Path) -> Dio {
     let open = |extra: OFlags| {
         rustix::fs::open(
@@ -28,7 +28,7 @@ pub(crate) fn in_directory(directory: &Path) -> Dio {
     };
     let nameless = match open(OFlags::DIRECT) {
         Ok(nameless) => nameless,
-        // EINVAL says that O_DIRECT is refused only if the same works without it.
+        // EINVAL means that O_DIRECT is refused only if opening works without it.
         Err(Errno::INVAL) if open(OFlags::empty()).is_ok() => {
             return Dio {
                 open: failed(Errno::INVAL),
@@ -39,7 +39,7 @@ pub(crate) fn in_directory(directory: &Path) -> Dio {
     };
     let (dioalign, mem, off) = alignment(&nameless);
     let buffer = Aligned::new();
-    // Once to allocate, then over what is there, which must not have to wait if it is really direct.
+    // The first write allocates; the second overwrites, which must not wait if it is really direct.
     let first = rustix::io::pwrite(&nameless, buffer.bytes(), 0);
     let nowait_overwrite = match first {
         Ok(LENGTH) => overwrite_without_waiting(&nameless, buffer.bytes()),
@@ -64,12 +64,12 @@ pub(crate) fn in_directory(directory: &Path) -> Dio {
     }
 }
 
-/// Overwrites what was written, for as long as nothing but the filesystem's way of writing can make it wait.
+/// Overwrites the data with RWF_NOWAIT until only the filesystem's write path can be a reason to wait.
 ///
-/// The first write may still be on its way into the filesystem's own records, which makes one attempt say nothing.
+/// The metadata of the first write may still be pending, so a single attempt proves nothing.
 fn overwrite_without_waiting(file: &OwnedFd, bytes: &[u8]) -> Fact<Outcome> {
     const ATTEMPTS: u32 = 5;
-    // What it says does not matter: it only brings the first write to an end.
+    // The result does not matter: this only completes the first write.
     let _ = rustix::fs::fdatasync(file);
     let mut outcome = Fact::NotCollected;
     for attempt in 0..ATTEMPTS {
@@ -90,12 +90,12 @@ fn failed(error: Errno) -> Fact<Outcome> {
 }
 
 fn no_trial(directory: &Path, error: Errno) -> Dio {
-    let what = format!("{}: a nameless file", directory.display());
+    let what = format!("{}: an unnamed file", directory.display());
     let unknown = match error {
-        // No O_TMPFILE on this filesystem, which says nothing of O_DIRECT.
+        // The filesystem has no O_TMPFILE, which says nothing about O_DIRECT.
         Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL => Fact::unknown(
             Reason::UnsupportedKernel,
-            format!("{what} is not possible there"),
+            format!("{what} is not supported"),
         ),
         _ => Fact::Unknown(obstacle(&what, &error.into())),
     };
@@ -127,7 +127,7 @@ fn alignment(file: &OwnedFd) -> (Fact<DioAlign>, Fact<u64>, Fact<u64>) {
     }
 }
 
-/// A buffer that begins at a page, found within a larger one.
+/// A page-aligned buffer within a larger allocation.
 struct Aligned {
     storage: Vec<u8>,
     start: usize,
@@ -137,7 +137,7 @@ impl Aligned {
     const PAGE: usize = 4096;
 
     fn new() -> Self {
-        // Not zeroes: a filesystem may store those as a hole. Touched, so that its pages are there.
+        // Not zeroes, which a filesystem may store as a hole. WrittenMounts, so that its pages are allocated.
         let storage: Vec<u8> = (0..LENGTH + Self::PAGE)
             .map(|place| (place % 251) as u8)
             .collect();

@@ -1,10 +1,12 @@
-//! From what was found to facts: ids for what refers to each other, each filesystem once.
+//! Conversion of findings to facts: ids for references, and each filesystem once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use vmdisk_facts::path::Lock;
-use vmdisk_facts::{DeviceNumber, Fact, Facts, File, Filesystem, FsKind, Mount, Unknown};
+use vmdisk_facts::{
+    BlockDevice, CollectError, DeviceNumber, Fact, Facts, File, Filesystem, FsKind, Mount, Unknown,
+};
 
 use crate::collect::{Paths, is_device};
 use crate::devices::Devices;
@@ -21,103 +23,132 @@ use crate::root::Root;
 use crate::zfs;
 
 impl Paths<'_> {
-    /// Writes everything that was found into the facts.
+    /// Writes all findings into the facts.
     pub(crate) fn write(self, facts: &mut Facts, used: &BTreeSet<usize>, devices: Devices<'_>) {
-        let root: &Root = self.root;
         let (mut blockdevs, device_ids) = devices.finish();
         let mut errors = Vec::new();
-        let asked = |group: Group| self.request.groups.contains(&group);
-        let limit = self.request.patience.max(Duration::from_secs(10));
-        if asked(Group::Lvm) {
-            facts.lvm_config = lvm_config::ask(root, limit);
-            let threshold = &facts.lvm_config.thin_pool_autoextend_threshold;
-            lvm::complete(root, &mut blockdevs, threshold, limit, &mut errors);
-        }
-        if asked(Group::Dm) {
-            mapper::complete(root, &mut blockdevs, limit, &mut errors);
-        }
-        if asked(Group::Nvme) {
-            drivers::complete_nvme(root, &mut blockdevs, limit, &mut errors);
-        }
-        // Every mount that may hold a disk is listed, so that a path nobody asked about is not taken to be on another.
+        let limit = self.request.timeout.max(Duration::from_secs(10));
+        self.run_device_tools(facts, &mut blockdevs, limit, &mut errors);
+        // Every mount that may hold a disk is listed, so that the mount of any other path can be found.
         let listed: Vec<usize> = (0..self.mounts.lines.len())
-            .filter(|place| {
-                used.contains(place) || filesystems::is_of_interest(&self.mounts.lines[*place])
+            .filter(|index| {
+                used.contains(index) || filesystems::is_of_interest(&self.mounts.lines[*index])
             })
             .collect();
         let mount_ids: HashMap<usize, String> = listed
             .iter()
             .enumerate()
-            .map(|(number, place)| (*place, format!("m{}", number + 1)))
+            .map(|(number, index)| (*index, format!("m{}", number + 1)))
             .collect();
+        let mut written = self.written_mounts(&listed, used, &mount_ids, &device_ids);
+        self.write_paths(facts, &mount_ids);
+        if self.request.groups.contains(&Group::Zfs) {
+            let filesystems = &mut written.filesystems;
+            zfs::complete(self.root, filesystems, &mut blockdevs, limit, &mut errors);
+        }
+        facts.mounts = written.mounts;
+        facts.filesystems = written.filesystems;
+        facts.blockdevs = blockdevs;
+        facts.errors = self.errors;
+        facts.errors.extend(errors);
+    }
+
+    /// Runs the tools of the requested groups that complete devices.
+    fn run_device_tools(
+        &self,
+        facts: &mut Facts,
+        blockdevs: &mut [BlockDevice],
+        limit: Duration,
+        errors: &mut Vec<CollectError>,
+    ) {
+        let root: &Root = self.root;
+        let is_requested = |group: Group| self.request.groups.contains(&group);
+        if is_requested(Group::Lvm) {
+            facts.lvm_config = lvm_config::ask(root, limit);
+            let threshold = &facts.lvm_config.thin_pool_autoextend_threshold;
+            lvm::complete(root, blockdevs, threshold, limit, errors);
+        }
+        if is_requested(Group::Dm) {
+            mapper::complete(root, blockdevs, limit, errors);
+        }
+        if is_requested(Group::Nvme) {
+            drivers::complete_nvme(root, blockdevs, limit, errors);
+        }
+    }
+
+    /// Converts the listed mounts, and the filesystems of those in use.
+    fn written_mounts(
+        &self,
+        listed: &[usize],
+        used: &BTreeSet<usize>,
+        mount_ids: &HashMap<usize, String>,
+        device_ids: &HashMap<String, String>,
+    ) -> WrittenMounts {
+        let files = self.files.values().filter_map(|(_, place)| place.as_ref());
+        let directories = self.directories.values();
+        let directories = directories.filter_map(|(_, place)| place.as_ref());
         let mut spaces: HashMap<usize, &Result<Space, Unknown>> = HashMap::new();
-        for place in self
-            .files
-            .values()
-            .filter_map(|(_, place)| place.as_ref())
-            .chain(
-                self.directories
-                    .values()
-                    .filter_map(|(_, place)| place.as_ref()),
-            )
-        {
+        for place in files.chain(directories) {
             if let (Some(mount), Some(space)) = (self.mount_of(place), &place.space) {
                 spaces.entry(mount).or_insert(space);
             }
         }
-        let mut written = Written {
+        let mut written = WrittenMounts {
             filesystems: Vec::new(),
             mounts: Vec::new(),
             by_device: HashMap::new(),
         };
-        for place in &listed {
-            let line = &self.mounts.lines[*place];
+        for index in listed {
+            let line = &self.mounts.lines[*index];
             let mut mount = filesystems::mount(line);
-            mount.id = mount_ids[place].clone();
-            if used.contains(place) {
-                let id = written.filesystem(line, || {
-                    let mut filesystem = filesystems::filesystem(
-                        root,
-                        &self.registry,
-                        line,
-                        spaces.get(place).copied(),
-                    );
-                    filesystem.devices = match filesystems::under(root, &self.registry, line) {
-                        Under::Devices(names) => Fact::Known(
-                            names
-                                .iter()
-                                .filter_map(|name| device_ids.get(name).cloned())
-                                .collect(),
-                        ),
-                        Under::Nothing => Fact::Absent,
-                        Under::Unknown(unknown) => Fact::Unknown(unknown),
-                    };
-                    filesystem
-                });
+            mount.id = mount_ids[index].clone();
+            if used.contains(index) {
+                let space = spaces.get(index).copied();
+                let id = written.filesystem(line, || self.filesystem(line, space, device_ids));
                 mount.fs = Fact::Known(id);
             }
             written.mounts.push(mount);
         }
-        let locks = Locks::read(root);
-        let kind_at = |place: &Option<Place>| {
-            let line = place
-                .as_ref()
-                .and_then(|place| self.mount_of(place))
-                .map(|place| &self.mounts.lines[place]);
-            line.map(|line| FsKind::from(line.fstype.as_str()))
+        written
+    }
+
+    /// Converts one filesystem, with the ids of its devices.
+    fn filesystem(
+        &self,
+        line: &MountLine,
+        space: Option<&Result<Space, Unknown>>,
+        device_ids: &HashMap<String, String>,
+    ) -> Filesystem {
+        let mut filesystem = filesystems::filesystem(self.root, &self.registry, line, space);
+        filesystem.devices = match filesystems::under(self.root, &self.registry, line) {
+            Under::Devices(names) => {
+                let ids = names
+                    .iter()
+                    .filter_map(|name| device_ids.get(name).cloned());
+                Fact::Known(ids.collect())
+            }
+            Under::Nothing => Fact::Absent,
+            Under::Unknown(unknown) => Fact::Unknown(unknown),
         };
-        let id_at =
-            |place: &Option<Place>| match place.as_ref().and_then(|place| self.mount_of(place)) {
-                Some(mount) => mount_ids
-                    .get(&mount)
-                    .cloned()
-                    .map_or(Fact::NotCollected, Fact::Known),
-                None => Fact::NotCollected,
-            };
+        filesystem
+    }
+
+    /// Writes files and directories, with the ids of their mounts.
+    fn write_paths(&self, facts: &mut Facts, mount_ids: &HashMap<usize, String>) {
+        let locks = Locks::read(self.root);
+        let mount_at =
+            |place: &Option<Place>| place.as_ref().and_then(|place| self.mount_of(place));
+        let kind_at = |place: &Option<Place>| {
+            mount_at(place).map(|mount| FsKind::from(self.mounts.lines[mount].fstype.as_str()))
+        };
+        let id_at = |place: &Option<Place>| {
+            let id = mount_at(place).and_then(|mount| mount_ids.get(&mount).cloned());
+            id.map_or(Fact::NotCollected, Fact::Known)
+        };
         for (file, place) in self.files.values() {
             let mut file = file.clone();
             if is_device(&file) {
-                // A device is on itself, not on the filesystem its node is in.
+                // A device is not on the filesystem of its node.
                 file.mount = Fact::Absent;
             } else {
                 file.mount = id_at(place);
@@ -137,15 +168,6 @@ impl Paths<'_> {
             );
             facts.dirs.push(directory);
         }
-        if asked(Group::Zfs) {
-            let filesystems = &mut written.filesystems;
-            zfs::complete(root, filesystems, &mut blockdevs, limit, &mut errors);
-        }
-        facts.mounts = written.mounts;
-        facts.filesystems = written.filesystems;
-        facts.blockdevs = blockdevs;
-        facts.errors = self.errors;
-        facts.errors.extend(errors);
     }
 
     fn lock_of(&self, locks: &Locks, file: &File, place: Option<&Place>) -> Fact<Lock> {
@@ -159,7 +181,7 @@ impl Paths<'_> {
     }
 }
 
-/// Keeps the two flags only where they mean something: ext4 takes them and does nothing.
+/// Keeps the two flags only on filesystems that implement them: ext4 accepts them without effect.
 fn meaningful(
     kind: Option<&FsKind>,
     nocow: Fact<bool>,
@@ -179,14 +201,14 @@ fn meaningful(
     }
 }
 
-/// Mounts and filesystems as they are written, each filesystem once.
-struct Written {
+/// The written mounts and filesystems, each filesystem once.
+struct WrittenMounts {
     filesystems: Vec<Filesystem>,
     mounts: Vec<Mount>,
     by_device: HashMap<DeviceNumber, String>,
 }
 
-impl Written {
+impl WrittenMounts {
     fn filesystem(&mut self, line: &MountLine, read: impl FnOnce() -> Filesystem) -> String {
         if let Some(id) = self.by_device.get(&line.device) {
             return id.clone();

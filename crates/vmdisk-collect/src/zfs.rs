@@ -1,4 +1,4 @@
-//! What only ZFS's own tools tell of datasets and volumes. Asked for only on request.
+//! Facts that need ZFS's tools: datasets and volumes. Collected only on request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use vmdisk_facts::filesystem::Zfs;
 use vmdisk_facts::{BlockDevice, BlockKind, CollectError, Fact, Filesystem, Reason, Unknown};
 
 use crate::obstacle::shortened;
-use crate::process::Deep;
+use crate::process::ProgramQuery;
 use crate::root::Root;
 
 const RECORDED: &str = "/vmdisk/zfs-get";
 
-/// Fills in the properties of the datasets and volumes among what was found.
+/// Adds the properties of datasets and volumes.
 pub(crate) fn complete(
     root: &Root,
     filesystems: &mut [Filesystem],
@@ -46,10 +46,10 @@ pub(crate) fn complete(
     if names.is_empty() {
         return;
     }
-    // All properties: asked for one that it does not know, an older ZFS says nothing at all.
+    // All properties: an older ZFS fails if it does not know a requested one.
     let mut arguments = vec!["get", "-Hp", "-o", "name,property,value", "all"];
     arguments.extend(names.iter().map(String::as_str));
-    let asked = Deep {
+    let asked = ProgramQuery {
         program: "zfs",
         arguments: &arguments,
         recorded: RECORDED,
@@ -129,7 +129,7 @@ fn mark_volume(zvol: &mut Zvol, unknown: &Unknown) {
 struct Properties<'a>(HashMap<(&'a str, &'a str), &'a str>);
 
 impl<'a> Properties<'a> {
-    /// Three columns with tabulators between: dataset, property, value.
+    /// Parses three columns separated by tabs: dataset, property, value.
     fn read(text: &'a str) -> Self {
         let rows = text.lines().filter_map(|line| {
             let mut columns = line.splitn(3, '\t');
@@ -138,7 +138,7 @@ impl<'a> Properties<'a> {
         Self(rows.collect())
     }
 
-    /// A property; absent where this ZFS has no such property, or the dataset none.
+    /// Returns a property; absent if this ZFS or the dataset does not have it.
     fn text(&self, dataset: &Fact<String>, property: &str) -> Fact<String> {
         dataset
             .as_str()
@@ -154,7 +154,7 @@ impl<'a> Properties<'a> {
                 Ok(number) => Fact::Known(number),
                 Err(_) => Fact::unknown(
                     Reason::Parse,
-                    format!("zfs: {property} is '{}'", shortened(&text)),
+                    format!("zfs: {property} is `{}`", shortened(&text)),
                 ),
             })
     }
@@ -195,13 +195,13 @@ impl<'a> Properties<'a> {
 mod tests {
     use super::*;
 
-    /// In the form zfs-get(8) gives for `-Hp`; no real ZFS printed it.
+    /// In the format of zfs-get(8) with `-Hp`; not from a real ZFS.
     const GET: &str = "tank/img\ttype\tfilesystem\ntank/img\trecordsize\t131072\ntank/img\tsync\tdisabled\n\
                        tank/img\tprimarycache\tmetadata\ntank/img\tcompression\tlz4\ntank/img\tvolsize\t-\n\
                        tank/img\tdirect\tstandard\ntank/vm1\tvolblocksize\t16384\ntank/vm1\tsync\tstandard\n";
 
     #[test]
-    fn properties_of_datasets_and_volumes_are_told_apart() {
+    fn properties_of_datasets_and_volumes_are_distinguished() {
         let properties = Properties::read(GET);
         let mut zfs = Zfs {
             dataset: Fact::Known("tank/img".to_owned()),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_zfs_has_no_direct_property_and_a_broken_number_is_a_reason() {
+    fn a_missing_property_is_absent_and_an_invalid_number_is_a_reason() {
         let properties = Properties::read("tank\trecordsize\t128K\n\nbroken\n");
         let mut zfs = Zfs {
             dataset: Fact::Known("tank".to_owned()),

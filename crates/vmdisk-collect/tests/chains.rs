@@ -1,4 +1,4 @@
-//! Backing and data files: collected with an image where that is asked for, however the chain ends.
+//! Backing and data files: collected on request, however the chain ends.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use vmdisk_collect::{Request, collect};
 use vmdisk_facts::{Fact, Facts};
 
-/// A qcow2 image of version 3 by hand, on a backing file with a format.
+/// Builds a qcow2 image of version 3 with a backing file and its format.
 fn qcow2(backing: &str, format: &str) -> Vec<u8> {
     let mut image = vec![0; 4 * 65536];
     let mut put = |at: usize, bytes: &[u8]| image[at..at + bytes.len()].copy_from_slice(bytes);
@@ -28,7 +28,7 @@ fn qcow2(backing: &str, format: &str) -> Vec<u8> {
     image
 }
 
-/// The facts of `top` in a folder, with what it stands on.
+/// Collects the facts of `top` in a folder, with its chain.
 fn facts(folder: &Path, is_followed: bool) -> Facts {
     let mut request = Request::new("2026-11-20T05:00:00Z");
     let top = folder.join("top");
@@ -39,7 +39,7 @@ fn facts(folder: &Path, is_followed: bool) -> Facts {
     collect(&request)
 }
 
-/// The names of the files that were looked at, with whether each is there.
+/// Returns the names of the inspected files, with true if the file exists.
 fn names(facts: &Facts) -> Vec<(String, bool)> {
     let name = |path: &str| path.rsplit('/').next().unwrap().to_owned();
     facts
@@ -65,7 +65,7 @@ fn told(expected: &[(&str, bool)]) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn a_chain_is_followed_down_to_what_is_missing_and_only_if_asked_for() {
+fn a_chain_is_followed_on_request_down_to_a_missing_file() {
     let folder = folder(&[
         ("top", qcow2("middle", "qcow2")),
         ("middle", qcow2("gone", "qcow2")),
@@ -78,7 +78,7 @@ fn a_chain_is_followed_down_to_what_is_missing_and_only_if_asked_for() {
 }
 
 #[test]
-fn below_what_is_opened_as_raw_nothing_is_followed() {
+fn a_chain_ends_at_an_image_opened_as_raw() {
     let folder = folder(&[
         ("top", qcow2("guests", "raw")),
         ("guests", qcow2("secret", "raw")),
@@ -100,7 +100,7 @@ fn a_loop_ends() {
 }
 
 #[test]
-fn names_that_are_new_for_ever_end() {
+fn a_chain_of_endlessly_new_names_ends() {
     let folder = folder(&[("top", qcow2("x/../top", "qcow2"))]);
     std::fs::create_dir(folder.path().join("x")).unwrap();
     let facts = facts(folder.path(), true);
@@ -108,7 +108,7 @@ fn names_that_are_new_for_ever_end() {
 }
 
 #[test]
-fn the_longest_chain_is_bounded() {
+fn the_length_of_a_chain_is_limited() {
     let mut files: Vec<(String, Vec<u8>)> = (0..300)
         .map(|depth| {
             (

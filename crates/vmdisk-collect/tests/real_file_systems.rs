@@ -1,6 +1,6 @@
-//! The collector and the verdict on real filesystems, made on loop devices and mounted for the test.
+//! The collector and the verdict on real filesystems on loop devices.
 //!
-//! Needs root, mkfs and loop devices. Without them each test says so in a line and passes; with `VMDISK_REAL=require`
+//! Needs root, mkfs and loop devices. Without them each test prints the reason and passes; with `VMDISK_REAL=require`
 //! it fails instead.
 
 use std::fs;
@@ -16,7 +16,7 @@ use vmdisk_facts::{
 };
 use vmdisk_testing::{LoopDevice, needed, run};
 
-/// A directory with filesystems that are mounted until it is dropped.
+/// A directory with filesystems that are unmounted on drop.
 struct Mounted {
     loops: Vec<LoopDevice>,
     directory: tempfile::TempDir,
@@ -28,7 +28,7 @@ impl Drop for Mounted {
         for point in self.mounts.iter().rev() {
             let unmounted = Command::new("umount").arg(point).output();
             if !unmounted.is_ok_and(|output| output.status.success()) {
-                // Somebody who was given up still waits in it; it goes when they do.
+                // A thread that timed out may still use the mount, which then disappears with the thread.
                 let _ = Command::new("umount").arg("--lazy").arg(point).status();
             }
         }
@@ -48,9 +48,9 @@ impl Mounted {
         })
     }
 
-    /// A path inside the directory of this test.
+    /// Returns a path inside the directory of this test.
     fn path(&self, name: &str) -> String {
-        // The real path: mountinfo has no links.
+        // The real path, because mountinfo contains no links.
         let real = fs::canonicalize(self.directory.path()).expect("the temporary directory exists");
         real.join(name)
             .to_str()
@@ -74,7 +74,7 @@ impl Mounted {
         Ok(point)
     }
 
-    /// Makes a filesystem on a new device of this size and mounts it.
+    /// Creates a filesystem on a new device of this size and mounts it.
     fn made(&mut self, mkfs: &[&str], megabytes: u64, options: &str) -> Result<String, String> {
         let device = self.device("disk.img", megabytes, &[])?;
         let (program, arguments) = mkfs.split_first().expect("a program to run");
@@ -88,7 +88,7 @@ fn facts_of(paths: &[&str], probe: Option<&str>) -> Facts {
     request.paths = paths.iter().map(PathBuf::from).collect();
     request.probe_direct_io = probe.map(PathBuf::from);
     let facts = collect(&request);
-    // What was collected is a facts file like any other.
+    // Collected facts round-trip through a facts file.
     let read = Facts::parse(&facts.to_json()).expect("collected facts are readable");
     assert_eq!(read.warnings, []);
     assert_eq!(read.facts, facts);
@@ -124,7 +124,7 @@ fn write(path: &str) {
     fs::write(path, vec![7_u8; 128 * 1024]).expect("the mount is writable");
 }
 
-/// What the table says of this kernel: for files with checksums, and for files without on a redundant profile.
+/// Returns the table's verdicts for this kernel: for files with checksums, and for files without on a redundant profile.
 fn by_the_table(facts: &Facts) -> (Verdict, Verdict) {
     let kernel = facts
         .kernel
@@ -173,7 +173,7 @@ fn btrfs() -> Result<(Mounted, String), String> {
 }
 
 #[test]
-fn btrfs_is_told_by_its_flags_profile_and_checksum() {
+fn btrfs_facts_have_flags_profile_and_checksum() {
     let Some((_mounted, point)) = needed(btrfs()) else {
         return;
     };
@@ -193,7 +193,7 @@ fn btrfs_is_told_by_its_flags_profile_and_checksum() {
     let btrfs = filesystem.btrfs.value().expect("sysfs tells of btrfs");
     assert_eq!(btrfs.data_profile, Fact::Known(vec!["single".to_owned()]));
     assert_eq!(btrfs.checksum, Fact::Known("crc32c".to_owned()));
-    // In a subvolume stat(2) shows another device than mountinfo does.
+    // In a subvolume stat(2) returns another device than mountinfo.
     let other = index
         .filesystem_of(&sub)
         .known()
@@ -292,7 +292,7 @@ fn mirrored_btrfs_buffers_where_its_kernel_does() {
     );
     let expected = by_the_table(&facts).1;
     assert_eq!(verdict(&facts, &image).0, expected);
-    // A direct overwrite has to wait exactly where the table says that it is buffered.
+    // A direct overwrite has to wait exactly if the table's verdict is buffered.
     let waited = directory(&facts, &point)
         .dio
         .nowait_overwrite
@@ -409,7 +409,7 @@ fn ext4_with_data_journal_takes_o_direct_and_ignores_it() {
 }
 
 #[test]
-fn a_data_mode_that_is_the_filesystems_default_is_seen_too() {
+fn a_default_data_mode_is_detected() {
     let made = || {
         let mut mounted = Mounted::new()?;
         let device = mounted.device("disk.img", 64, &[])?;
@@ -432,7 +432,7 @@ fn a_data_mode_that_is_the_filesystems_default_is_seen_too() {
         Fact::Known(false),
         "mountinfo hides it"
     );
-    // A new file has no statx(2) to ask.
+    // For a new file there is no statx(2).
     let journal = Verdict::AcceptedButBuffered(Buffered::Ext4DataJournal);
     let new = format!("{point}/new.img");
     assert_eq!(verdict(&facts, &new), (journal, Confidence::Observed));
@@ -455,14 +455,14 @@ fn tmpfs_and_an_overlay_over_it_are_the_page_cache() {
     };
     let [one, two] = [format!("{tmpfs}/a.img"), format!("{overlay}/b.img")];
     write(&one);
-    // Linux 6.6 taught tmpfs to take O_DIRECT.
+    // tmpfs accepts O_DIRECT since Linux 6.6.
     let expected = |facts: &Facts| match facts.kernel.version.value() {
         Some(version) if *version < Version(6, 6, 0) => Verdict::Unsupported,
         Some(_) | None => Verdict::AcceptedButBuffered(Buffered::Tmpfs),
     };
     let facts = facts_of(&[&one], None);
     assert_eq!(verdict(&facts, &one).0, expected(&facts));
-    // The upper directory decides, and is collected without being asked for.
+    // The upper directory is decisive, and is collected automatically.
     let facts = facts_of(&[&two], None);
     assert_eq!(verdict(&facts, &two).0, expected(&facts));
     assert_eq!(kind_of(&facts, &two), Fact::Known(FsKind::Overlay));
@@ -509,7 +509,7 @@ fn the_topmost_of_two_mounts_on_one_point_counts() {
 }
 
 #[test]
-fn an_image_behind_a_link_and_with_odd_letters_is_found() {
+fn an_image_with_unusual_characters_is_found_through_a_link() {
     let made = || {
         let mut mounted = Mounted::new()?;
         let point = mounted.mount("a b\\c", &["-t", "tmpfs", "none"])?;
@@ -534,8 +534,8 @@ fn an_image_behind_a_link_and_with_odd_letters_is_found() {
 }
 
 #[test]
-fn an_image_that_may_not_be_read_is_unknown_and_not_absent() {
-    // Root may read anything, so that only another user can show this.
+fn an_unreadable_image_is_unknown_and_not_absent() {
+    // Root may read everything, so another user is needed.
     if needed(Mounted::new()).is_none() {
         return;
     }
@@ -551,7 +551,7 @@ fn an_image_that_may_not_be_read_is_unknown_and_not_absent() {
     else {
         return;
     };
-    // The example is run from a copy that everybody may reach.
+    // The example is run from a copy that every user can access.
     let copy = directory.path().join("facts");
     fs::copy(&example, &copy).expect("the example can be copied");
     let mut command = Command::new("setpriv");
@@ -582,14 +582,14 @@ fn an_image_that_may_not_be_read_is_unknown_and_not_absent() {
     assert_eq!(facts.collector.privileged, Fact::Known(false));
 }
 
-/// The example beside this test's own program, which cargo builds for the tests.
+/// Returns the path of the example, which cargo builds for the tests.
 fn example() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let target = own.parent().and_then(Path::parent)?;
     Some(target.join("examples/facts")).filter(|path| path.exists())
 }
 
-/// A FUSE filesystem whose program never answers: every question about it hangs until it is unmounted.
+/// A FUSE filesystem whose program never answers: every access hangs until it is unmounted.
 fn silent_fuse() -> Result<(Mounted, String, fs::File), String> {
     use rustix::fd::AsRawFd;
     let mut mounted = Mounted::new()?;
@@ -598,7 +598,7 @@ fn silent_fuse() -> Result<(Mounted, String, fs::File), String> {
         .write(true)
         .open("/dev/fuse");
     let fuse = fuse.map_err(|error| format!("/dev/fuse: {error}"))?;
-    // mount(8) hands the descriptor on to the kernel, and must inherit it for that.
+    // mount(8) passes the descriptor to the kernel, so it must inherit it.
     rustix::io::fcntl_setfd(&fuse, rustix::io::FdFlags::empty())
         .map_err(|error| error.to_string())?;
     let options = format!(
@@ -606,14 +606,14 @@ fn silent_fuse() -> Result<(Mounted, String, fs::File), String> {
         fuse.as_raw_fd()
     );
     let point = mounted.mount("mnt", &["-i", "-t", "fuse", "-o", &options, "none"])?;
-    // Nobody else may keep it open: closing it is what ends the hanging.
+    // No other process may keep it open: closing it ends the hang.
     rustix::io::fcntl_setfd(&fuse, rustix::io::FdFlags::CLOEXEC)
         .map_err(|error| error.to_string())?;
     Ok((mounted, point, fuse))
 }
 
 #[test]
-fn a_mount_that_hangs_is_given_up_and_the_rest_is_collected() {
+fn a_hung_mount_times_out_and_the_rest_is_collected() {
     let Some((mounted, point, fuse)) = needed(silent_fuse()) else {
         return;
     };
@@ -626,11 +626,11 @@ fn a_mount_that_hangs_is_given_up_and_the_rest_is_collected() {
     ];
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.paths = paths.iter().map(PathBuf::from).collect();
-    request.patience = std::time::Duration::from_millis(200);
+    request.timeout = std::time::Duration::from_millis(200);
     let started = std::time::Instant::now();
     let facts = collect(&request);
     let took = started.elapsed();
-    // Closing the device frees whoever still waits, so that unmounting need not.
+    // Closing the device ends waiting accesses, so that unmounting does not block.
     drop(fuse);
     assert!(took.as_secs() < 10, "{took:?}");
     for path in &paths[..2] {
@@ -645,7 +645,7 @@ fn a_mount_that_hangs_is_given_up_and_the_rest_is_collected() {
 }
 
 #[test]
-fn a_running_writer_is_seen_by_its_locks() {
+fn a_running_writer_is_detected_by_its_locks() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let image = directory.path().join("a.img");
     let path = image
@@ -664,16 +664,16 @@ fn a_running_writer_is_seen_by_its_locks() {
     };
     assert_eq!(writer(&path), Some(Fact::Known(false)));
     let mut qemu = Command::new("qemu-io");
-    // It waits for commands, with the image open for writing.
+    // It waits for commands with the image open for writing.
     qemu.args(["-f", "qcow2", &path])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::null());
     let Some(mut qemu) = needed(qemu.spawn().map_err(|error| error.to_string())) else {
         return;
     };
-    let patience = std::time::Instant::now();
+    let timeout = std::time::Instant::now();
     let mut seen = writer(&path);
-    while seen != Some(Fact::Known(true)) && patience.elapsed().as_secs() < 10 {
+    while seen != Some(Fact::Known(true)) && timeout.elapsed().as_secs() < 10 {
         std::thread::sleep(std::time::Duration::from_millis(20));
         seen = writer(&path);
     }
@@ -690,7 +690,7 @@ fn a_running_writer_is_seen_by_its_locks() {
 }
 
 #[test]
-fn pieces_that_are_shared_compressed_or_reserved_are_told() {
+fn shared_compressed_and_preallocated_extents_are_reported() {
     let Some((_mounted, point)) = needed(btrfs()) else {
         return;
     };
@@ -728,7 +728,7 @@ fn pieces_that_are_shared_compressed_or_reserved_are_told() {
 }
 
 #[test]
-fn a_filesystem_that_does_not_tell_of_pieces_has_none() {
+fn a_filesystem_without_fiemap_has_no_extents() {
     let Some((_mounted, point)) = needed(Mounted::new().and_then(|mut mounted| {
         let point = mounted.mount("mnt", &["-t", "tmpfs", "tmpfs"])?;
         Ok((mounted, point))
@@ -742,7 +742,7 @@ fn a_filesystem_that_does_not_tell_of_pieces_has_none() {
     assert_eq!(file(&facts, &image).shared_extents, Fact::Absent);
 }
 
-/// An access list that lets one user do everything, as setfacl writes it for `user:UID:rwx`.
+/// Returns an access list that grants one user all permissions, like setfacl for `user:UID:rwx`.
 fn list_for(uid: u32) -> Vec<u8> {
     let mut bytes = 2_u32.to_le_bytes().to_vec();
     let none = u32::MAX;
@@ -761,7 +761,7 @@ fn list_for(uid: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_directory_that_qemus_user_may_not_go_through_is_named() {
+fn a_directory_that_qemus_user_cannot_search_is_named() {
     let user = facts_of(&[], None)
         .libvirt
         .and_then(|libvirt| libvirt.qemu_user)
@@ -805,7 +805,7 @@ fn a_directory_that_qemus_user_may_not_go_through_is_named() {
         "the file itself may be read"
     );
     assert_eq!(stopped.write, Fact::Known(false));
-    // As an administrator would let it through.
+    // As an administrator would grant access.
     let set = rustix::fs::setxattr(
         &private,
         "system.posix_acl_access",

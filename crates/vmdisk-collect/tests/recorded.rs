@@ -1,7 +1,7 @@
-//! Whole systems recorded into directories give the facts written beside them.
+//! Systems recorded into directories yield the expected facts.
 //!
-//! The systems are made up, small, and in the shape of real ones: fixtures/sysroots/NAME is the root, and
-//! fixtures/sysroots/NAME.facts.json what is to be found in it. `VMDISK_BLESS=yes` writes the latter anew.
+//! The systems are small, invented, and similar to real ones: fixtures/sysroots/NAME is the root, and
+//! fixtures/sysroots/NAME.facts.json contains the expected facts. `VMDISK_BLESS=yes` updates the latter.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ fn sysroots() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sysroots")
 }
 
-/// The facts of a recorded system, held to what is written beside it.
+/// Collects the facts of a recorded system, and compares them with the expected facts.
 fn recorded(name: &str, paths: &[&str], groups: &[Group]) -> Facts {
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.root = sysroots().join(name);
     request.paths = paths.iter().map(PathBuf::from).collect();
     request.groups.extend(groups);
     let mut facts = collect(&request);
-    // A new version of the collector is no new fact.
+    // The collector's version may differ.
     facts.collector.version = Fact::NotCollected;
     let expected = sysroots().join(format!("{name}.facts.json"));
     if std::env::var_os("VMDISK_BLESS").is_some_and(|value| value == "yes") {
@@ -57,7 +57,7 @@ fn ids(devices: &[&BlockDevice]) -> Vec<String> {
 }
 
 #[test]
-fn a_thin_volume_is_followed_to_the_drives_under_its_mirror() {
+fn a_thin_volume_is_followed_to_the_drives_below_its_mirror() {
     let facts = debian();
     let index = HostIndex::new(&facts);
     let device = index
@@ -92,7 +92,7 @@ fn a_thin_volume_is_followed_to_the_drives_under_its_mirror() {
 }
 
 #[test]
-fn what_lvs_tells_of_the_pool_is_on_the_volume() {
+fn a_volume_has_the_properties_of_its_pool_from_lvs() {
     let facts = debian();
     let index = HostIndex::new(&facts);
     let device = index
@@ -107,7 +107,7 @@ fn what_lvs_tells_of_the_pool_is_on_the_volume() {
 }
 
 #[test]
-fn without_lvs_the_chunk_shows_all_the_same() {
+fn the_chunk_size_is_known_without_lvs() {
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.root = sysroots().join("debian-thin-on-md");
     request.paths.push("/dev/mapper/vg0-web--1".into());
@@ -131,7 +131,7 @@ fn without_lvs_the_chunk_shows_all_the_same() {
 }
 
 #[test]
-fn an_image_on_btrfs_is_placed_without_a_kernel_to_ask() {
+fn the_mount_of_an_image_on_btrfs_is_found_without_a_kernel() {
     let facts = debian();
     let index = HostIndex::new(&facts);
     let path = "/var/lib/libvirt/images/db.qcow2";
@@ -155,7 +155,7 @@ fn an_image_on_btrfs_is_placed_without_a_kernel_to_ask() {
         (backing.path.as_str(), backing.format.clone()),
         ("base.raw", Fact::Known("raw".to_owned()))
     );
-    // A recorded file has no flags, so that nothing is concluded from them.
+    // A recorded file has no flags, so they are unknown.
     assert!(index.nocow(path).is_not_collected());
     assert!(index.direct_io(path).is_not_collected());
     assert!(
@@ -175,7 +175,7 @@ fn an_image_on_btrfs_is_placed_without_a_kernel_to_ask() {
 #[test]
 fn the_host_is_read_from_its_small_files() {
     let facts = debian();
-    // The release says 6.1.0-28.
+    // The release is 6.1.0-28.
     assert_eq!(facts.kernel.version, Fact::Known(Version(6, 1, 119)));
     assert_eq!(facts.kernel.vendor, Fact::Known("debian".to_owned()));
     assert_eq!(facts.cpu.virt, Fact::Known(vec!["svm".to_owned()]));
@@ -213,7 +213,7 @@ fn rhel() -> Facts {
 }
 
 #[test]
-fn paths_of_a_multipath_device_are_counted_and_seen_as_held() {
+fn paths_of_a_multipath_device_are_counted_and_have_holders() {
     let facts = rhel();
     let index = HostIndex::new(&facts);
     let crypt = index
@@ -259,7 +259,7 @@ fn a_network_mount_shows_its_dangerous_options() {
 }
 
 #[test]
-fn a_package_database_that_only_rpm_reads_makes_qemu_unknown() {
+fn an_rpm_database_makes_the_version_of_qemu_unknown() {
     let facts = rhel();
     let qemu = facts.qemu.value().expect("the program is there");
     let reason = qemu[0]
@@ -283,7 +283,7 @@ fn limited() -> Facts {
 }
 
 #[test]
-fn libvirts_settings_say_whom_qemu_runs_as_and_what_it_may_lock() {
+fn libvirts_settings_determine_qemus_user_and_memory_lock_limit() {
     let facts = limited();
     let libvirt = facts.libvirt.value().expect("its library is there");
     let conf = libvirt.qemu_conf.value().expect("its settings are there");
@@ -296,7 +296,7 @@ fn libvirts_settings_say_whom_qemu_runs_as_and_what_it_may_lock() {
     assert_eq!(user.name, Fact::Known("vms".to_owned()));
     assert_eq!(user.groups, Fact::Known(vec![36, 993, 1200]));
     assert_eq!(user.is_in(993), Fact::Known(true));
-    // What was put over the unit counts.
+    // The drop-in of the unit takes precedence.
     assert_eq!(facts.limits.libvirt_memlock_bytes, Fact::Absent, "no limit");
     assert_eq!(facts.limits.memlock_bytes, Fact::Known(8 << 20));
     assert_eq!(facts.limits.seccomp, Fact::Known(true));
@@ -304,7 +304,7 @@ fn libvirts_settings_say_whom_qemu_runs_as_and_what_it_may_lock() {
 }
 
 #[test]
-fn limits_from_outside_and_pages_of_each_node_are_told() {
+fn cgroup_limits_and_huge_pages_of_each_node_are_collected() {
     let facts = limited();
     let machine = facts.cgroups.machine.value().expect("systemd made it");
     let limits = machine.io_max.value().expect("the controller is on");
@@ -327,7 +327,7 @@ fn limits_from_outside_and_pages_of_each_node_are_told() {
 }
 
 #[test]
-fn a_host_whose_kernel_has_kvm_and_shows_no_node_says_so() {
+fn a_host_with_kvm_but_without_its_device_node_is_reported() {
     let facts = limited();
     assert_eq!(facts.kvm.dev_kvm, Fact::Known(false));
     assert_eq!(facts.kvm.module, Fact::Known("kvm_intel".to_owned()));
@@ -336,7 +336,7 @@ fn a_host_whose_kernel_has_kvm_and_shows_no_node_says_so() {
 }
 
 #[test]
-fn zfs_tells_of_datasets_and_volumes_what_no_file_does() {
+fn zfs_reports_properties_of_datasets_and_volumes() {
     let facts = limited();
     let index = HostIndex::new(&facts);
     let image = "/srv/vms/web1.img";
@@ -357,7 +357,7 @@ fn zfs_tells_of_datasets_and_volumes_what_no_file_does() {
     let zvol = device.zvol.value().expect("it is a volume of ZFS");
     assert_eq!(zvol.volblocksize, Fact::Known(16 << 10));
     assert_eq!(zvol.primarycache, Fact::Known("metadata".to_owned()));
-    // Not asked for, it is not known, and no program was started.
+    // Without a request it is not collected, and no program is started.
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.root = sysroots().join("rhel-zfs-limits");
     request.paths.push("/dev/zvol/tank/vm1".into());
@@ -366,7 +366,7 @@ fn zfs_tells_of_datasets_and_volumes_what_no_file_does() {
 }
 
 #[test]
-fn an_empty_directory_is_a_system_of_which_nothing_is_known() {
+fn an_empty_directory_yields_unknown_facts() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.root = directory.path().to_owned();

@@ -1,7 +1,7 @@
-//! Hosts that `cargo xtask hostlab` built and recorded give the facts again that were collected meanwhile.
+//! Hosts that `cargo xtask hostlab` built and recorded yield the same facts as during the recording.
 //!
 //! fixtures/sysroots/hostlab/STACK.KERNEL.tree is a whole recording in one file: lines `KIND PATH LENGTH`, each
-//! followed by so many bytes, where `a` is a path that was asked for, `d` a folder, `l` a link and `f` a file.
+//! followed by that many bytes; `a` is a requested path, `d` a folder, `l` a link and `f` a file.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sysroots/hostlab")
 }
 
-/// Unpacks a recording, and gives the paths that were asked for.
+/// Unpacks a recording, and returns the requested paths.
 fn unpack(mut tree: &[u8], root: &Path) -> Vec<PathBuf> {
     let mut asked = Vec::new();
     while !tree.is_empty() {
@@ -42,7 +42,7 @@ fn unpack(mut tree: &[u8], root: &Path) -> Vec<PathBuf> {
     asked
 }
 
-/// The facts of a recorded host, held to those collected on the host itself.
+/// Collects the facts of a recorded host, and compares them with the facts from the host itself.
 fn replayed(name: &str) -> Facts {
     let tree = fs::read(folder().join(format!("{name}.tree"))).unwrap();
     let root = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ fn replayed(name: &str) -> Facts {
     let mut facts = collect(&request);
     let text = fs::read_to_string(folder().join(format!("{name}.facts.json"))).unwrap();
     let mut expected = Facts::parse(&text).unwrap().facts;
-    // A new version of the collector is no new fact.
+    // The collector's version may differ.
     facts.collector.version = Fact::NotCollected;
     expected.collector.version = Fact::NotCollected;
     assert_eq!(facts.to_json(), expected.to_json(), "{name}");
@@ -61,7 +61,7 @@ fn replayed(name: &str) -> Facts {
 }
 
 #[test]
-fn every_recorded_host_gives_the_same_facts_again() {
+fn every_recorded_host_yields_the_same_facts() {
     let mut names: Vec<String> = fs::read_dir(folder())
         .unwrap()
         .filter_map(|entry| {
@@ -116,7 +116,7 @@ fn a_stack_of_many_layers_is_followed_down_to_both_disks() {
 }
 
 #[test]
-fn both_ways_of_a_multipath_disk_are_counted() {
+fn both_paths_of_a_multipath_disk_are_counted() {
     let facts = replayed("multipath.6.1");
     let device = facts
         .blockdevs

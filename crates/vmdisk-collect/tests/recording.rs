@@ -1,4 +1,4 @@
-//! What is recorded of the running system gives the same facts again.
+//! A recording of the running system yields the same facts.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use vmdisk_collect::{Group, Request, collect};
 use vmdisk_facts::Facts;
 
-/// Asks about paths, once with and once from a recording.
+/// Collects facts about paths while recording, and again from the recording.
 fn both(paths: &[&Path], recording: &Path) -> (Facts, Facts) {
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.paths = paths.iter().map(PathBuf::from).collect();
@@ -21,7 +21,7 @@ fn both(paths: &[&Path], recording: &Path) -> (Facts, Facts) {
 }
 
 #[test]
-fn a_recording_gives_the_same_facts_again() {
+fn a_recording_yields_the_same_facts() {
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("disk.img");
     fs::write(&image, vec![1; 70_000]).unwrap();
@@ -39,20 +39,20 @@ fn a_recording_gives_the_same_facts_again() {
     let (found, again) = both(&paths, recording.path());
     assert_eq!(found.errors, []);
     assert_eq!(again.to_json(), found.to_json());
-    // It is the recording that answers: the system has moved on.
+    // The facts come from the recording: the system has changed.
     fs::remove_file(&image).unwrap();
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.root = recording.path().to_owned();
     request.paths = vec![image.clone()];
     let later = collect(&request);
     assert_eq!(later.files[0].size.value(), Some(&70_000));
-    // Nothing of an image is copied.
+    // Images are not copied.
     let copy = recording.path().join(image.strip_prefix("/").unwrap());
     assert_eq!(fs::metadata(copy).unwrap().len(), 0);
 }
 
 #[test]
-fn a_recording_that_is_asked_for_nothing_gives_all_that_it_was_made_for() {
+fn an_empty_request_repeats_the_request_of_the_recording() {
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("disk.img");
     fs::write(&image, vec![1; 70_000]).unwrap();
@@ -60,7 +60,7 @@ fn a_recording_that_is_asked_for_nothing_gives_all_that_it_was_made_for() {
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.paths = vec![image];
     request.groups = Group::ALL.into_iter().collect();
-    // Of a guest that is tried only the outcome can be recorded.
+    // Only the outcome of a trial guest is recorded.
     request.record = Some(recording.path().to_owned());
     let found = collect(&request);
     let mut later = Request::new("2031-01-01T00:00:00Z");
@@ -69,7 +69,7 @@ fn a_recording_that_is_asked_for_nothing_gives_all_that_it_was_made_for() {
 }
 
 #[test]
-fn a_qemu_that_is_asked_says_what_it_can_do() {
+fn a_qemu_reports_its_capabilities() {
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.groups = BTreeSet::from([Group::Core, Group::Programs]);
     let facts = collect(&request);
@@ -84,7 +84,7 @@ fn a_qemu_that_is_asked_says_what_it_can_do() {
     let mut agreeing = 0;
     for (row, has) in asked {
         let is_due = version >= row.since && row.until.is_none_or(|until| version < until);
-        // A distribution may leave something out, and may carry something back; most of it agrees.
+        // A distribution may omit or backport features, but most must agree with the version.
         agreeing += usize::from(is_due == has);
     }
     assert!(qemu.capabilities.len() > 20, "{:?}", qemu.capabilities);
@@ -97,7 +97,7 @@ fn a_qemu_that_is_asked_says_what_it_can_do() {
 }
 
 #[test]
-fn a_recording_that_cannot_be_written_says_so() {
+fn a_recording_that_cannot_be_written_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
@@ -108,7 +108,7 @@ fn a_recording_that_cannot_be_written_says_so() {
 }
 
 #[test]
-fn answers_that_are_damaged_say_so() {
+fn invalid_answers_are_an_error() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("vmdisk")).unwrap();
     fs::write(directory.path().join("vmdisk/answers.json"), "{").unwrap();

@@ -29,9 +29,7 @@ mod path_text;
 mod read;
 mod reason;
 mod target;
-mod tree;
 mod version;
-pub mod yaml;
 
 pub use backing::{NamedFile, named_file};
 pub use blockdev::{BlockDevice, BlockKind, DeviceNumber};

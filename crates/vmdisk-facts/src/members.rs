@@ -354,10 +354,15 @@ impl Target {
     /// ```
     pub fn has_member(&self, owner: Owner<'_>, name: &str) -> Answer {
         if let Some(members) = self.members.as_ref().and_then(|all| all.get(&owner.key())) {
+            // A name that another release has inside an object is missing here, although the object is not.
+            let named = MemberTable::recorded().members(owner);
             let mut known = name;
             let has = loop {
                 if members.contains_key(known) {
                     break true;
+                }
+                if named.is_some_and(|named| named.contains_key(known)) {
+                    break false;
                 }
                 match known.rsplit_once('.') {
                     Some((parent, _)) => known = parent,

@@ -1,13 +1,11 @@
 //! Reading and writing a facts file, in JSON or YAML.
 
-use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
-use serde::Deserialize;
-use serde::de::DeserializeSeed;
+use vmdisk_document::{Node, SyntaxError, Value, from_node, read_json, read_yaml};
+use vmdisk_source::{LineIndex, Position, Span};
 
 use crate::facts::{Facts, SCHEMA_VERSION};
-use crate::tree::{Path, Tree, TreeReader, TreeSeed};
-use crate::yaml;
 
 /// The largest facts file that is read, in bytes: far more than any host needs.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -29,7 +27,7 @@ pub struct Read {
 pub struct Warning {
     /// Where in the file (`files[2].sise`).
     pub path: String,
-    /// What is the matter.
+    /// The problem.
     pub message: String,
 }
 
@@ -67,10 +65,12 @@ pub enum ReadError {
         advice: &'static str,
     },
     /// A value in it is not what its place needs.
-    #[error("{path}: {message}")]
+    #[error("line {}, column {}: {path}: {message}", position.line, position.column)]
     Value {
         /// Where in the file (`files[2].size`).
         path: String,
+        /// The same as line and column.
+        position: Position,
         /// What is wrong with the value.
         message: String,
     },
@@ -79,39 +79,12 @@ pub enum ReadError {
 impl Facts {
     /// Reads facts from JSON.
     pub fn from_json(text: &str) -> Result<Read, ReadError> {
-        check_size(text)?;
-        let budget = Cell::new(MAX_VALUES);
-        let syntax = |error: serde_json::Error| ReadError::Syntax {
-            syntax: "JSON",
-            message: error.to_string(),
-        };
-        let mut parser = serde_json::Deserializer::from_str(without_mark(text));
-        let tree = TreeSeed { budget: &budget }
-            .deserialize(&mut parser)
-            .map_err(syntax)?;
-        parser.end().map_err(syntax)?;
-        from_tree(&tree)
+        read(text, "JSON", read_json)
     }
 
     /// Reads facts from YAML.
     pub fn from_yaml(text: &str) -> Result<Read, ReadError> {
-        check_size(text)?;
-        if let Some((line, column)) = yaml::overworked(text) {
-            return Err(ReadError::Syntax {
-                syntax: "YAML",
-                message: format!(
-                    "too many brackets at line {line} column {column}; so much is read as JSON only"
-                ),
-            });
-        }
-        let budget = Cell::new(MAX_VALUES);
-        let tree = TreeSeed { budget: &budget }
-            .deserialize(serde_yaml::Deserializer::from_str(without_mark(text)))
-            .map_err(|error| ReadError::Syntax {
-                syntax: "YAML",
-                message: error.to_string(),
-            })?;
-        from_tree(&tree)
+        read(text, "YAML", read_yaml)
     }
 
     /// Reads facts from JSON when the text starts like JSON, otherwise from YAML.
@@ -133,7 +106,7 @@ impl Facts {
 
     /// Writes facts as JSON with sorted keys: the same facts always give the same bytes.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(&self.tree())
+        let mut text = serde_json::to_string_pretty(&self.value())
             .expect("a tree of plain values has a JSON form");
         text.push('\n');
         text
@@ -141,7 +114,7 @@ impl Facts {
 
     /// Writes facts as YAML with sorted keys: the same facts always give the same bytes.
     pub fn to_yaml(&self) -> String {
-        serde_yaml::to_string(&self.tree()).expect("a tree of plain values has a YAML form")
+        self.value().to_yaml()
     }
 
     /// The JSON Schema of a facts file.
@@ -149,17 +122,8 @@ impl Facts {
         schemars::schema_for!(Facts)
     }
 
-    fn tree(&self) -> Tree {
-        // Going through a sorted tree makes the order of keys ours, whatever features serde_json is built with.
-        Tree::from(serde_json::to_value(self).expect("facts hold only text, numbers and lists"))
-    }
-}
-
-fn check_size(text: &str) -> Result<(), ReadError> {
-    if text.len() > MAX_BYTES {
-        Err(ReadError::TooLarge { bytes: text.len() })
-    } else {
-        Ok(())
+    fn value(&self) -> Value {
+        Value::sorted(self).expect("facts hold only text, numbers and lists")
     }
 }
 
@@ -168,45 +132,94 @@ fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-fn from_tree(tree: &Tree) -> Result<Read, ReadError> {
-    let mut warnings = Vec::new();
-    if !matches!(tree, Tree::Map(_)) {
-        return Err(ReadError::Value {
-            path: "the facts file".to_owned(),
-            message: "expected keys such as `schema_version` and `kernel`".to_owned(),
-        });
+fn read(
+    text: &str,
+    syntax: &'static str,
+    read: fn(&str, usize) -> Result<vmdisk_document::Document, SyntaxError>,
+) -> Result<Read, ReadError> {
+    if text.len() > MAX_BYTES {
+        return Err(ReadError::TooLarge { bytes: text.len() });
     }
-    // Before anything else: of a shape with another major version no other complaint would make sense.
-    check_version(tree, &mut warnings)?;
-    let ignored = RefCell::new(Vec::new());
-    let facts = Facts::deserialize(TreeReader {
-        tree,
-        path: Path::Root,
-        ignored: &ignored,
-    })
-    .map_err(|error| {
-        let path = error
-            .path
-            .filter(|path| !path.is_empty())
-            .unwrap_or_else(|| "the facts file".to_owned());
-        ReadError::Value {
-            path,
-            message: without_contents(error.message),
+    let text = without_mark(text);
+    let position = |span: Span| LineIndex::new(text).position(text, span.start);
+    let not_of_the_syntax = |error: SyntaxError| {
+        let Position { line, column } = position(error.span);
+        ReadError::Syntax {
+            syntax,
+            message: format!("{} at line {line} column {column}", error.message),
         }
-    })?;
-    let ignored = ignored.into_inner();
-    if let Tree::Map(map) = tree
-        && !map.is_empty()
-        && map.keys().all(|key| ignored.contains(key))
-    {
-        return Err(ReadError::Value {
-            path: "the facts file".to_owned(),
-            message: "none of its keys is one of a facts file".to_owned(),
-        });
+    };
+    let root = read(text, MAX_VALUES).map_err(not_of_the_syntax)?.root;
+    if let Some(member) = root.duplicate_key() {
+        return Err(not_of_the_syntax(SyntaxError {
+            span: member.key_span,
+            message: format!("the key {:?} is written twice", member.key),
+        }));
     }
-    warnings.extend(ignored.into_iter().map(|path| Warning {
-        path,
-        message: "this key is not known and was not read".to_owned(),
+    from_root(&root).map_err(|failure| match failure {
+        Failure::Version { found, advice } => ReadError::Version { found, advice },
+        Failure::Value {
+            path,
+            span,
+            message,
+        } => ReadError::Value {
+            path: path.unwrap_or_else(|| "the facts file".to_owned()),
+            position: position(span),
+            message,
+        },
+    })
+}
+
+/// The reason why values are no facts, before their places become lines and columns.
+enum Failure {
+    Version {
+        found: String,
+        advice: &'static str,
+    },
+    Value {
+        path: Option<String>,
+        span: Span,
+        message: String,
+    },
+}
+
+impl Failure {
+    /// A failure of the file as a whole.
+    fn of_file(root: &Node, message: &str) -> Self {
+        Failure::Value {
+            path: None,
+            span: Span::empty(root.span.start),
+            message: message.to_owned(),
+        }
+    }
+}
+
+fn from_root(root: &Node) -> Result<Read, Failure> {
+    let mut warnings = Vec::new();
+    let Value::Map(members) = &root.value else {
+        let message = "expected keys such as `schema_version` and `kernel`";
+        return Err(Failure::of_file(root, message));
+    };
+    // Before anything else: of a shape with another major version no other complaint would make sense.
+    check_version(root, &mut warnings)?;
+    let (facts, ignored) = from_node::<Facts>(root).map_err(|error| Failure::Value {
+        path: error.path,
+        span: error.span,
+        message: without_contents(error.message),
+    })?;
+    let paths: HashSet<&str> = ignored.iter().map(|key| key.path.as_str()).collect();
+    if !members.is_empty() && members.iter().all(|at| paths.contains(at.key.as_str())) {
+        let message = "none of its keys is one of a facts file";
+        return Err(Failure::of_file(root, message));
+    }
+    warnings.extend(ignored.into_iter().map(|ignored| Warning {
+        path: ignored.path,
+        message: match ignored.meant {
+            Some(meant) => {
+                format!("this key is not known and was not read; did you mean `{meant}`?")
+            }
+            None => "this key is not known and was not read".to_owned(),
+        },
     }));
     crate::check::check(&facts, &mut warnings);
     Ok(Read { facts, warnings })
@@ -221,37 +234,34 @@ fn without_contents(message: String) -> String {
     message
 }
 
-fn check_version(tree: &Tree, warnings: &mut Vec<Warning>) -> Result<(), ReadError> {
-    let Tree::Map(map) = tree else { return Ok(()) };
-    let found = match map.get("schema_version") {
-        Some(Tree::Text(found)) => found.clone(),
+fn check_version(root: &Node, warnings: &mut Vec<Warning>) -> Result<(), Failure> {
+    const KEY: &str = "schema_version";
+    let Some(node) = root.get(KEY) else {
+        warnings.push(Warning {
+            path: KEY.to_owned(),
+            message: format!("missing, read as {SCHEMA_VERSION}"),
+        });
+        return Ok(());
+    };
+    let not_a_version = || Failure::Value {
+        path: Some(KEY.to_owned()),
+        span: node.span,
+        message: format!("expected a version such as \"{SCHEMA_VERSION}\""),
+    };
+    let found = match &node.value {
+        Value::Text(found) => found.clone(),
         // YAML reads an unquoted 1.0 as a number.
-        Some(Tree::Float(number)) => format!("{number:?}"),
-        Some(Tree::Unsigned(number)) => number.to_string(),
-        Some(Tree::Null | Tree::Bool(_) | Tree::Signed(_) | Tree::List(_) | Tree::Map(_)) => {
-            return Err(ReadError::Value {
-                path: "schema_version".to_owned(),
-                message: format!("expected a version such as \"{SCHEMA_VERSION}\""),
-            });
-        }
-        None => {
-            warnings.push(Warning {
-                path: "schema_version".to_owned(),
-                message: format!("missing, read as {SCHEMA_VERSION}"),
-            });
-            return Ok(());
+        Value::Float(number) => format!("{number:?}"),
+        Value::Unsigned(number) => number.to_string(),
+        Value::Null | Value::Bool(_) | Value::Signed(_) | Value::List(_) | Value::Map(_) => {
+            return Err(not_a_version());
         }
     };
     let numbers = |text: &str| {
         let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
         Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
     };
-    let Some(found_numbers) = numbers(&found) else {
-        return Err(ReadError::Value {
-            path: "schema_version".to_owned(),
-            message: format!("expected a version such as \"{SCHEMA_VERSION}\""),
-        });
-    };
+    let found_numbers = numbers(&found).ok_or_else(not_a_version)?;
     let ours = numbers(SCHEMA_VERSION).expect("our own version is two numbers");
     if found_numbers.0 != ours.0 {
         let advice = if found_numbers.0 > ours.0 {
@@ -259,11 +269,11 @@ fn check_version(tree: &Tree, warnings: &mut Vec<Warning>) -> Result<(), ReadErr
         } else {
             "collect the facts again with this vmdisk"
         };
-        return Err(ReadError::Version { found, advice });
+        return Err(Failure::Version { found, advice });
     }
     if found_numbers.1 > ours.1 {
         warnings.push(Warning {
-            path: "schema_version".to_owned(),
+            path: KEY.to_owned(),
             message: format!("{found} is newer than {SCHEMA_VERSION}: what it added is not read"),
         });
     }

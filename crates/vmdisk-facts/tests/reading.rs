@@ -155,19 +155,31 @@ fn a_wrong_value_is_reported_by_its_path() {
     ];
     for (text, place, complaint) in cases {
         match Facts::from_json(text) {
-            Err(ReadError::Value { path, message }) => {
+            Err(ReadError::Value { path, message, .. }) => {
                 assert_eq!(path, place, "{text}: {message}");
                 assert!(message.contains(complaint), "{text}: {message}");
             }
             other => panic!("{text}: {other:?}"),
         }
         // The same mistake has the same place in YAML, of which JSON is a part.
-        let error = Facts::from_yaml(text).unwrap_err();
-        assert!(
-            matches!(&error, ReadError::Value { path, .. } if path == place),
-            "{text}: {error}"
-        );
+        assert_eq!(Facts::from_yaml(text), Facts::from_json(text), "{text}");
     }
+}
+
+#[test]
+fn a_wrong_value_is_reported_with_line_and_column() {
+    let text = "files:\n- path: /a\n- path: /b\n  size: big\n";
+    assert_eq!(
+        Facts::parse(text).unwrap_err().to_string(),
+        "line 4, column 9: files[1].size: expected u64, found text"
+    );
+    let warnings = Facts::parse("kernel: {relaese: x, release: y}\n")
+        .unwrap()
+        .warnings;
+    assert_eq!(
+        warnings[1].to_string(),
+        "kernel.relaese: this key is not known and was not read; did you mean `release`?"
+    );
 }
 
 #[test]
@@ -355,10 +367,10 @@ fn the_qemu_of_a_host_is_the_newest_for_its_own_architecture() {
 }
 
 #[test]
-fn brackets_without_end_are_refused_and_not_worked_through() {
+fn deep_brackets_are_refused_at_the_first_that_is_too_deep() {
     for unit in ["[", "{a: ", "[\"]\","] {
         let text = format!("files:\n{}", unit.repeat(100_000));
         let error = Facts::from_yaml(&text).unwrap_err().to_string();
-        assert!(error.contains("too many brackets at line 2"), "{error}");
+        assert!(error.contains("limit exceeded at line 2"), "{error}");
     }
 }

@@ -23,7 +23,10 @@ mod device_model;
 mod disk;
 mod label;
 mod limit;
+mod phrase;
 mod row;
+mod setting;
+mod speller;
 mod takers;
 
 pub use controller::{CONTROLLER_FIELDS, controller};
@@ -31,5 +34,10 @@ pub use device_model::DeviceModel;
 pub use disk::{DISK_FIELDS, disk};
 pub use label::Label;
 pub use limit::{LIMIT_FIELDS, LimitRow, limit};
+pub use phrase::{
+    ControllerName, DiskName, Phrase, Piece, all_of, apply, check_template, either, one_of, quoted,
+};
 pub use row::{FieldRow, Form, Later, LibvirtPlace, Since, Spelling};
+pub use setting::{Setting, noun, setting};
+pub use speller::{NeutralSpeller, Speller};
 pub use takers::Takers;

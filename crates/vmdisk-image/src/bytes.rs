@@ -1,4 +1,4 @@
-//! Integers out of byte slices; `None` where the slice is too short.
+//! Integers in byte slices; `None` if the slice is too short.
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
@@ -28,22 +28,22 @@ pub(crate) fn le64(bytes: &[u8], at: usize) -> Option<u64> {
     array(bytes, at).map(u64::from_le_bytes)
 }
 
-/// The bytes at `at`, when all of them are there.
+/// Returns `length` bytes at `at`, if all of them exist.
 pub(crate) fn slice(bytes: &[u8], at: usize, length: usize) -> Option<&[u8]> {
     bytes.get(at..at.checked_add(length)?)
 }
 
-/// Whether `magic` stands at `at`.
+/// Returns true if `magic` is at `at`.
 pub(crate) fn has(bytes: &[u8], at: usize, magic: &[u8]) -> bool {
     slice(bytes, at, magic.len()) == Some(magic)
 }
 
-/// A fixed field up to its first NUL, as C strings are kept.
+/// Returns a fixed-size field up to its first NUL, as in C strings.
 pub(crate) fn until_nul(field: &[u8]) -> &[u8] {
     field.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// UTF-16 up to its first NUL as UTF-8, with the replacement character where it is none.
+/// Converts UTF-16 up to its first NUL to UTF-8; invalid units become the replacement character.
 pub(crate) fn utf16(units: impl Iterator<Item = u16>) -> String {
     char::decode_utf16(units.take_while(|unit| *unit != 0))
         .map(|unit| unit.unwrap_or('\u{fffd}'))

@@ -1,8 +1,8 @@
-//! Backing chains: which image stands on which, and where that ends.
+//! Backing chains: the images below an image, and the reason why the chain ends.
 //!
-//! [`walk`] goes from an image to its backing file, to that one's, and so on. It opens nothing: a caller's function is
-//! asked for each reference, and answers with the image's identity, its place and its header. Names are put together
-//! here, by QEMU's rules and by text alone.
+//! [`walk`] goes from an image to its backing file, then to that file's backing file, and so on. It opens no files: for
+//! each reference it calls a function of the caller, which returns the image's identity, location and header. Names
+//! are resolved here, by QEMU's rules and without file system access.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -56,42 +56,42 @@ use crate::header::Header;
 use crate::name::Name;
 use crate::reference::BackingReference;
 
-/// How many images a chain may have: libvirt refuses more (`backing chains more than 200 layers deep are not
-/// supported`); QEMU has no bound of its own.
+/// Maximum number of images in a chain: libvirt refuses more (`backing chains more than 200 layers deep are not
+/// supported`); QEMU has no limit.
 pub const MAX_IMAGES: usize = 200;
 
-/// The image a chain begins with.
+/// The first image of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Top<I> {
-    /// What tells this image from every other: device and inode number, or a canonical path.
+    /// The image's identity: device and inode number, or a canonical path.
     pub identity: I,
-    /// The name it was opened by; relative backing files count from its directory.
+    /// The name under which it was opened; relative backing files are relative to its directory.
     pub location: Name,
     /// Its header.
     pub header: Header,
-    /// The format it is opened with; `None` where QEMU is left to probe.
+    /// The format it is opened with; `None` if QEMU probes it.
     pub format: Option<ImageFormat>,
 }
 
-/// A question for the caller: where is this backing file, and what is in it?
+/// A request to the caller to find a backing file and read its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference<'a> {
-    /// The name as recorded.
+    /// The recorded name.
     pub backing: &'a BackingReference,
-    /// What the name comes to.
+    /// The resolved name.
     pub place: Place,
     /// The recorded format.
     pub format: RecordedFormat,
-    /// How many images stand above it.
+    /// The number of images above it.
     pub depth: usize,
 }
 
-/// Where a name leads, by text alone.
+/// A resolved name, without file system access.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// A path, absolute or relative as the location of the referencing image is. Neither `..` nor links are resolved.
+    /// A path, absolute or relative like the location of the referencing image. Neither `..` nor links are resolved.
     Path(Name),
-    /// `file:` with a relative path, which QEMU takes relative to its own working directory.
+    /// `file:` with a relative path, which QEMU resolves in its working directory.
     WorkingDirectory(Name),
     /// Another protocol, with the whole name.
     Protocol(Name),
@@ -101,16 +101,16 @@ pub enum Place {
     Unresolvable,
 }
 
-/// What an image says of its backing file's format.
+/// The format recorded for a backing file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RecordedFormat {
-    /// Nothing: QEMU probes, libvirt (6.0) refuses.
+    /// No format: QEMU probes, libvirt (6.0) refuses.
     None,
-    /// A format known here.
+    /// A known format.
     Known(ImageFormat),
-    /// The name of a protocol driver, as `file` or `nbd`: the bytes as they come, which is raw.
+    /// The name of a protocol driver, such as `file` or `nbd`, which means raw.
     Protocol(Name),
-    /// A name that is none of a format known here.
+    /// An unknown format.
     Unknown(Name),
 }
 
@@ -136,7 +136,7 @@ const PROTOCOLS: [&[u8]; 17] = [
 ];
 
 impl RecordedFormat {
-    /// What a name that an image records says.
+    /// Interprets a recorded format name.
     #[must_use]
     pub fn from_name(name: &Name) -> Self {
         match ImageFormat::from_qemu_name(name.as_bytes()) {
@@ -150,60 +150,60 @@ impl RecordedFormat {
 /// The caller's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved<I> {
-    /// The image is there.
+    /// The image exists.
     Found(Box<Found<I>>),
-    /// There is no such image.
+    /// The image does not exist.
     Missing {
-        /// Why not, for a person.
+        /// The reason, for messages.
         reason: String,
     },
-    /// The image is there and could not be read.
+    /// The image exists but could not be read.
     Unreadable {
-        /// Why not, for a person.
+        /// The reason, for messages.
         reason: String,
     },
-    /// The caller does not follow such a reference, or was told not to.
+    /// The caller does not follow such references.
     NotFollowed {
-        /// Why not, for a person.
+        /// The reason, for messages.
         reason: String,
     },
 }
 
-/// An image that was found.
+/// A resolved image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found<I> {
-    /// What tells this image from every other.
+    /// The image's identity.
     pub identity: I,
-    /// The name it was opened by.
+    /// The name under which it was opened.
     pub location: Name,
     /// Its header.
     pub header: Header,
 }
 
-/// A chain, from the image that was asked for down to where it ends.
+/// A chain from the first image down to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain<I> {
-    /// The images, the top first; never empty, never more than [`MAX_IMAGES`].
+    /// The images, the first one first; never empty, at most [`MAX_IMAGES`].
     pub links: Vec<Link<I>>,
-    /// Why there are no more.
+    /// The reason why the chain ends.
     pub end: End,
 }
 
 /// An image in a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link<I> {
-    /// What tells this image from every other.
+    /// The image's identity.
     pub identity: I,
-    /// The name it was opened by.
+    /// The name under which it was opened.
     pub location: Name,
     /// Its header.
     pub header: Header,
-    /// The format the image above records for it; of the top, the one it is opened with.
+    /// The format recorded in the image above; for the first image, the one it is opened with.
     pub recorded: RecordedFormat,
 }
 
 impl<I> Link<I> {
-    /// The format QEMU opens the image with; `None` for a name it has no driver for, as far as known here.
+    /// Returns the format that QEMU opens the image with; `None` for an unknown driver.
     #[must_use]
     pub fn opened_as(&self) -> Option<ImageFormat> {
         match &self.recorded {
@@ -214,57 +214,57 @@ impl<I> Link<I> {
         }
     }
 
-    /// Whether the image is opened with a format other than the one its header shows.
+    /// Returns true if the image is opened with another format than its header shows.
     ///
-    /// Opened as raw, whoever reads it sees the header instead of the disk; opened as anything else, QEMU refuses.
+    /// Opened as raw, the guest sees the header instead of the disk; opened as another format, QEMU refuses the image.
     #[must_use]
     pub fn format_differs(&self) -> bool {
         self.opened_as() != Some(self.header.format())
     }
 }
 
-/// Where a chain ends, and why.
+/// The end of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// At an image without a backing file, or opened as raw, so that nobody looks for one.
+    /// The image has no backing file, or is opened as raw, which has none.
     Base,
-    /// At an image that is there already: a loop, which QEMU and libvirt refuse.
+    /// The backing file is already in the chain: a loop, which QEMU and libvirt refuse.
     Loop {
-        /// Which of the links it leads back to.
+        /// The index of that link.
         to: usize,
     },
-    /// At a backing file that is not there.
+    /// The backing file does not exist.
     Missing {
-        /// Where it would be.
+        /// Its location.
         place: Place,
         /// The caller's reason.
         reason: String,
     },
-    /// At a backing file that could not be read.
+    /// The backing file could not be read.
     Unreadable {
-        /// Where it is.
+        /// Its location.
         place: Place,
         /// The caller's reason.
         reason: String,
     },
-    /// At a backing file the caller did not follow.
+    /// The caller did not follow the reference.
     NotFollowed {
-        /// Where it would be.
+        /// Its location.
         place: Place,
         /// The caller's reason.
         reason: String,
     },
-    /// At the last link, which QEMU does not open with the format recorded for it.
+    /// QEMU does not open the last image with its recorded format.
     NotOpened,
-    /// At the last link, whose relative backing file name has nothing to be relative to.
+    /// The relative name in the last image has no base directory.
     Unresolvable,
-    /// At [`MAX_IMAGES`]; there would be more.
+    /// The chain has more than [`MAX_IMAGES`] images.
     TooDeep,
 }
 
-/// Follows an image's backing files to the end.
+/// Follows an image's backing files to the end of the chain.
 ///
-/// `resolve` is called at most once for each link. The walk does not recurse.
+/// Calls `resolve` at most once for each link. The walk does not recurse.
 pub fn walk<I, F>(top: Top<I>, mut resolve: F) -> Chain<I>
 where
     I: Clone + Eq + Hash,
@@ -367,10 +367,10 @@ fn step<I>(
     }
 }
 
-/// Where a name in an image at `location` leads; for backing files, data files and extents alike.
+/// Resolves a name in an image at `location`: a backing file, data file or extent.
 ///
-/// QEMU's rules: a name with a protocol or an absolute path stands for itself; a relative one is put behind the last
-/// slash of the referencing image's name, as it was opened. Nothing is cleaned up, as the kernel may see links there.
+/// QEMU's rules: a name with a protocol or an absolute path is used unchanged; a relative one is appended to the
+/// directory of the referencing image's name. The path is not normalized, because the kernel may find links in it.
 ///
 /// ```
 /// use vmdisk_image::BackingReference;
@@ -407,7 +407,7 @@ fn relative(location: &Name, path: &Name) -> Place {
     match BackingReference::from_bytes(location.as_bytes()) {
         BackingReference::Json(_) => Place::Unresolvable,
         BackingReference::Absolute(base) => Place::Path(join(base.as_bytes())),
-        // An empty location is one of an image without a name.
+        // An image without a name has an empty location.
         BackingReference::Relative(base) if base.is_empty() => Place::Unresolvable,
         BackingReference::Relative(base) => Place::Path(join(base.as_bytes())),
         BackingReference::Protocol { scheme, name } => {

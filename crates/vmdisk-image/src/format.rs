@@ -1,11 +1,11 @@
-//! The formats, and what QEMU and libvirt call them.
+//! The image formats, and their names in QEMU and libvirt.
 
 use std::fmt;
 
 /// An image format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ImageFormat {
-    /// No format: the bytes are the disk.
+    /// No format: the image is the disk.
     Raw,
     /// qcow2, versions 2 and 3.
     Qcow2,
@@ -13,28 +13,28 @@ pub enum ImageFormat {
     Qcow,
     /// QED.
     Qed,
-    /// VMware's.
+    /// VMware's format.
     Vmdk,
-    /// Hyper-V's.
+    /// Hyper-V's format.
     Vhdx,
-    /// VHD, Virtual PC's.
+    /// VHD, the format of Virtual PC.
     Vpc,
-    /// VirtualBox's.
+    /// VirtualBox's format.
     Vdi,
-    /// LUKS version 1, as a format of its own.
+    /// LUKS version 1 as an image format.
     Luks,
-    /// LUKS version 2, which QEMU does not open.
+    /// LUKS version 2, which QEMU does not support.
     Luks2,
-    /// Parallels', libvirt's `ploop`.
+    /// Parallels' format, `ploop` in libvirt.
     Parallels,
-    /// Bochs' growing image, for reading only.
+    /// The growing image of Bochs, read-only.
     Bochs,
-    /// A compressed loop device, for reading only.
+    /// A compressed loop device, read-only.
     Cloop,
 }
 
 impl ImageFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 13] = [
         Self::Raw,
         Self::Qcow2,
@@ -51,7 +51,7 @@ impl ImageFormat {
         Self::Cloop,
     ];
 
-    /// The name of QEMU's driver; `None` for what QEMU has none for.
+    /// Returns the name of QEMU's driver; `None` without a driver.
     #[must_use]
     pub fn qemu_name(self) -> Option<&'static str> {
         match self {
@@ -71,9 +71,9 @@ impl ImageFormat {
         }
     }
 
-    /// The word for `<driver type=…>` in libvirt; `None` for what libvirt has none for.
+    /// Returns the value of `<driver type=…>` in libvirt; `None` if libvirt does not support the format.
     ///
-    /// Two of the words mislead: `vhd` is QEMU's `vhdx`, and `vpc` is what everybody else calls VHD. LUKS is `raw` with
+    /// Two of the names mislead: `vhd` is QEMU's `vhdx`, and `vpc` is usually called VHD. LUKS is `raw` with
     /// `<encryption format='luks'>`.
     #[must_use]
     pub fn libvirt_name(self) -> Option<&'static str> {
@@ -93,7 +93,7 @@ impl ImageFormat {
         }
     }
 
-    /// The format of a driver's name in QEMU, which is also what images record of their backing files.
+    /// Returns the format of a QEMU driver, which images also record for their backing files.
     ///
     /// ```
     /// use vmdisk_image::ImageFormat;
@@ -111,7 +111,7 @@ impl ImageFormat {
         })
     }
 
-    /// The format of a word of libvirt.
+    /// Returns the format of a libvirt name.
     #[must_use]
     pub fn from_libvirt_name(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|format| {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_leads_back_to_its_format() {
+    fn every_name_is_parsed_to_its_format() {
         for format in ImageFormat::ALL {
             if let Some(name) = format.qemu_name() {
                 assert_eq!(

@@ -1,4 +1,4 @@
-//! The one entry: which format an image is in, and what its header says.
+//! The entry point: the format and header of an image.
 
 use crate::bytes::{be32, has, le32};
 use crate::defect::Defect;
@@ -17,7 +17,7 @@ use crate::vhdx::{self, VhdxHeader};
 use crate::vmdk::{self, VmdkHeader};
 use crate::vpc::{self, VpcHeader};
 
-/// An image's header, by its format.
+/// An image's header, by format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Header {
     /// qcow2, versions 2 and 3.
@@ -26,48 +26,48 @@ pub enum Header {
     Qcow(QcowHeader),
     /// QED.
     Qed(QedHeader),
-    /// VMware's.
+    /// VMware's format.
     Vmdk(VmdkHeader),
-    /// Hyper-V's.
+    /// Hyper-V's format.
     Vhdx(VhdxHeader),
-    /// VHD, Virtual PC's.
+    /// VHD, the format of Virtual PC.
     Vpc(VpcHeader),
-    /// VirtualBox's.
+    /// VirtualBox's format.
     Vdi(VdiHeader),
     /// LUKS version 1.
     Luks1(Luks1Header),
     /// LUKS version 2.
     Luks2(Luks2Header),
-    /// Parallels'.
+    /// Parallels' format.
     Parallels(ParallelsHeader),
-    /// A format that is recognised by its signature and not read: Bochs' or a compressed loop device.
+    /// A format that is recognized but not parsed: Bochs, or a compressed loop device.
     Other(ImageFormat),
-    /// No header of an image format: raw, as far as one can know.
+    /// No header of a known format; probably raw.
     Raw(RawGuess),
 }
 
-/// A backing file, or parent, as a header records it.
+/// A backing file or parent in a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backing<'a> {
     /// The file.
     pub reference: &'a BackingReference,
-    /// Its recorded format; QEMU probes where there is none, and libvirt (6.0) refuses.
+    /// Its recorded format; without one QEMU probes, and libvirt (6.0) refuses.
     pub format: Option<&'a Name>,
-    /// Whether the header says that the backing file is raw without a name for it, as QED does.
+    /// True if the header marks the backing file as raw without a format name, as in QED.
     pub is_raw: bool,
 }
 
-/// What a file that a header names is for.
+/// The role of a file in a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileRole {
     /// A backing file or parent.
     Backing,
-    /// The guest's data: qcow2's external data file, VMDK's extents.
+    /// The guest's data: qcow2's external data file, or VMDK's extents.
     Data,
 }
 
 impl Header {
-    /// The format.
+    /// Returns the format.
     #[must_use]
     pub fn format(&self) -> ImageFormat {
         match self {
@@ -86,10 +86,10 @@ impl Header {
         }
     }
 
-    /// The format QEMU takes the image for when nobody tells it.
+    /// Returns the format that QEMU's probing detects.
     ///
-    /// Differs from [`Header::format`] where QEMU's probing looks less closely: a fixed VHD, LUKS version 2, versions it
-    /// does not know. Whoever can write the beginning of a raw disk decides what this says, the guest first of all.
+    /// Differs from [`Header::format`] if QEMU's probing is less thorough: for a fixed VHD, LUKS version 2, and unknown
+    /// versions. Anyone who can write the beginning of a raw disk controls the result, in particular the guest.
     #[must_use]
     pub fn probed_by_qemu(&self) -> ImageFormat {
         let is_probed = match self {
@@ -113,7 +113,7 @@ impl Header {
         }
     }
 
-    /// What is wrong with the header.
+    /// Returns the defects of the header.
     #[must_use]
     pub fn defects(&self) -> &[Defect] {
         match self {
@@ -132,9 +132,9 @@ impl Header {
         }
     }
 
-    /// The disk's size as a guest of QEMU sees it, in bytes, where the header or the image's length tells.
+    /// Returns the size of the disk in QEMU in bytes, if the header or the length of the image determines it.
     ///
-    /// Where a size is no multiple of a sector, this is what QEMU makes of it.
+    /// A size that is not a multiple of a sector is rounded like in QEMU.
     #[must_use]
     pub fn virtual_size(&self) -> Option<u64> {
         match self {
@@ -152,7 +152,7 @@ impl Header {
         }
     }
 
-    /// The unit of allocation in bytes: cluster, grain or block. `None` where there is none or the field is unsound.
+    /// Returns the unit of allocation in bytes: cluster, grain or block. `None` without one, or if the field is invalid.
     #[must_use]
     pub fn cluster_size(&self) -> Option<u64> {
         match self {
@@ -168,7 +168,7 @@ impl Header {
         }
     }
 
-    /// The backing file, as QEMU would open it, or the parent QEMU does not support.
+    /// Returns the backing file as QEMU would open it, or a parent, which QEMU does not support.
     #[must_use]
     pub fn backing(&self) -> Option<Backing<'_>> {
         let (reference, format, is_raw) = match self {
@@ -192,7 +192,7 @@ impl Header {
         })
     }
 
-    /// Every other file the header names: what a hostile image would have QEMU open.
+    /// Returns all other files in the header, which QEMU would open: a hostile image can name any file.
     pub fn files(&self) -> impl Iterator<Item = (FileRole, &BackingReference)> {
         let backing = self
             .backing()
@@ -219,7 +219,7 @@ impl Header {
             .chain(data.map(|reference| (FileRole::Data, reference)))
     }
 
-    /// Whether the guest's data is encrypted by the format.
+    /// Returns true if the format encrypts the guest's data.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         match self {
@@ -238,18 +238,18 @@ impl Header {
     }
 }
 
-/// Bochs' growing image: signature, type and subtype of its header.
+/// The signature, type and subtype of a growing Bochs image.
 const BOCHS: [(usize, &[u8]); 3] = [
     (0, b"Bochs Virtual HD Image\0"),
     (32, b"Redolog\0"),
     (48, b"Growing\0"),
 ];
-/// The versions of Bochs' image that exist, behind the subtype.
+/// The versions of Bochs images, which follow the subtype.
 const BOCHS_VERSIONS: [u32; 2] = [0x1_0000, 0x2_0000];
-/// A compressed loop device is a shell script that mounts itself.
+/// A compressed loop device begins with a shell script that mounts it.
 const CLOOP: &[u8] = b"#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0";
 
-/// Reads an image's header, whatever format it is in.
+/// Reads an image's header and detects its format.
 ///
 /// ```
 /// use vmdisk_image::{Header, ImageFormat, probe};
@@ -258,13 +258,13 @@ const CLOOP: &[u8] = b"#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0";
 /// let header = probe(&mut image)?;
 /// assert_eq!(header.format(), ImageFormat::Luks2);
 /// assert_eq!(header.probed_by_qemu(), ImageFormat::Raw);
-/// assert_eq!(header.defects().len(), 1, "eight bytes are no whole header");
+/// assert_eq!(header.defects().len(), 1, "eight bytes are not a complete header");
 /// # Ok::<(), vmdisk_image::ReadError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// Only when the first page cannot be read. Whatever else is wrong is in the header's defects.
+/// Only if the first page cannot be read. Any other problem is a defect of the header.
 pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
     let mut window = Window::open(input)?;
     let length = window.image_length();
@@ -312,7 +312,7 @@ pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
     Ok(header)
 }
 
-/// What has no header may have a footer: the last sector of a fixed VHD.
+/// Reads the footer of a fixed VHD, which is in the last sector, or guesses at a raw image.
 fn raw_or_fixed_vpc<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> Header {
     let place = window
         .image_length()

@@ -1,12 +1,12 @@
-//! Image headers from bytes handed to it: qcow2 and its relatives, and guesses at raw images.
+//! Parser of image headers: qcow2 and other formats, and guesses at raw images.
 //!
-//! The crate reads nothing by itself: the caller hands over a [`ReadAt`]. Input is taken to be hostile: no more than
-//! [`MAX_BYTES_READ`] bytes of an image are read whatever it says, no allocation takes its size from a header, nothing
-//! a header refers to is followed, and nothing panics.
+//! The crate does no IO: the caller provides a [`ReadAt`]. Input is considered hostile: at most
+//! [`MAX_BYTES_READ`] bytes of an image are read, no allocation takes its size from a header, no
+//! reference in a header is followed, and no input causes a panic.
 //!
-//! [`probe`] gives a [`Header`]: the format's fields as they stand, what follows from them, and a list of [`Defect`]s
-//! with the place of each and what QEMU makes of it. [`chain::walk`] puts headers together to a backing chain, with a
-//! caller's function to find the files.
+//! [`probe`] returns a [`Header`]: the fields of the format, values computed from them, and a list of [`Defect`]s
+//! with their offsets and effects in QEMU. [`chain::walk`] builds a backing chain from headers, with a
+//! caller's function that finds the files.
 //!
 //! ```
 //! use vmdisk_image::{Header, ImageFormat, RawContent, probe};
@@ -20,8 +20,8 @@
 //! # Ok::<(), vmdisk_image::ReadError>(())
 //! ```
 //!
-//! What the crate does not do: it reads no tables (L1, L2, block maps), so that it says nothing of allocation; it does
-//! not read the JSON part of LUKS version 2; it does not look into `json:` names.
+//! Limits: the crate reads no tables (L1, L2, block maps), so it cannot report allocation; it does
+//! not parse the JSON part of LUKS version 2, or `json:` names.
 
 mod bytes;
 pub mod chain;

@@ -1,10 +1,10 @@
-//! Names found in headers: bytes, kept as they are.
+//! Names in headers, as unmodified bytes.
 
 use std::fmt;
 
-/// A file name, format name or label as the image stores it: bytes without a promise about their encoding.
+/// A file name, format name or label in an image: bytes in an unknown encoding.
 ///
-/// Nothing is lost or repaired. `Display` shows it safely: control characters and bytes that are not UTF-8 are escaped,
+/// The bytes are never modified. `Display` is safe: it escapes control characters and bytes that are not UTF-8,
 /// so that a hostile image cannot write to a terminal.
 ///
 /// ```
@@ -18,24 +18,24 @@ use std::fmt;
 pub struct Name(Vec<u8>);
 
 impl Name {
-    /// A name of these bytes.
+    /// Creates a name from bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
-    /// The bytes as the image has them.
+    /// Returns the unmodified bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The name as text, when it is UTF-8.
+    /// Returns the name as text, if it is valid UTF-8.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if the name is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_text_is_shown_escaped_and_kept_as_it_is() {
+    fn bytes_that_are_not_text_are_escaped_and_unmodified() {
         let name = Name::new(vec![b'a', 0xff, b'\n', 0xc2, 0x9b, 0xc3, 0xa9]);
         assert_eq!(name.to_string(), "a\\xff\\x0a\\u{9b}é");
         assert_eq!(name.as_str(), None);

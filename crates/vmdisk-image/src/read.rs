@@ -1,8 +1,8 @@
-//! Where the bytes come from: a trait the caller implements, and the bounds this crate keeps to.
+//! The source of image bytes: a trait for callers to implement, and limits on reading.
 
-/// A place image bytes can be read from, without saying what it is.
+/// A source of image bytes.
 ///
-/// Implemented here for byte slices; a caller with IO implements it for its files and devices.
+/// Implemented here for byte slices; callers with IO implement it for files and devices.
 ///
 /// ```
 /// use vmdisk_image::ReadAt;
@@ -13,24 +13,21 @@
 /// assert_eq!(&buffer[..2], b"89");
 /// assert_eq!(ReadAt::len(&bytes), Some(10));
 /// ```
-#[expect(
-    clippy::len_without_is_empty,
-    reason = "the length may be unknown, so that emptiness is not a yes or no"
-)]
+#[expect(clippy::len_without_is_empty, reason = "the length may be unknown")]
 pub trait ReadAt {
-    /// Reads at most `buffer.len()` bytes from `offset` and returns how many were read.
+    /// Reads at most `buffer.len()` bytes at `offset` and returns the number of bytes read.
     ///
-    /// Fewer than asked is allowed at any time; zero means that nothing follows `offset`.
+    /// A short read is always allowed; zero means that `offset` is at or after the end.
     ///
     /// # Errors
     ///
-    /// When the bytes exist and cannot be had: an IO error, a lost connection, a revoked permission.
+    /// If existing bytes cannot be read: an IO error, a lost connection, a revoked permission.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize, ReadError>;
 
-    /// The length in bytes, where it is known without reading everything.
+    /// Returns the length in bytes, if it is known without reading everything.
     ///
-    /// `None` turns off whatever needs the end of the image: the footer of a fixed VHD, md metadata 0.90 and 1.0,
-    /// and checks that a table lies within the file.
+    /// `None` disables everything at the end of an image: the footer of a fixed VHD, md metadata 0.90 and 1.0,
+    /// and checks that a table is within the file.
     fn len(&self) -> Option<u64>;
 }
 
@@ -60,20 +57,20 @@ impl<R: ReadAt + ?Sized> ReadAt for &mut R {
     }
 }
 
-/// Bytes that exist and could not be read.
+/// A failure to read existing bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read {length} bytes at offset {offset}: {reason}")]
 pub struct ReadError {
-    /// The first byte that was asked for.
+    /// The first requested byte.
     pub offset: u64,
-    /// How many bytes were asked for.
+    /// The number of requested bytes.
     pub length: usize,
-    /// Why, in the words of whoever refused; lower case, without a full stop.
+    /// The reason; lower case, without a full stop.
     pub reason: String,
 }
 
 impl ReadError {
-    /// An error with the reason as text, so that any error type can be handed over.
+    /// Creates an error with the reason as text, to accept any error type.
     pub fn new(offset: u64, length: usize, reason: impl std::fmt::Display) -> Self {
         Self {
             offset,
@@ -83,24 +80,24 @@ impl ReadError {
     }
 }
 
-/// What is read first of every image: one page, which decides the format.
+/// Size of the first read of every image: one page, which determines the format.
 ///
-/// All signatures that QEMU probes for lie in its first 512 bytes (`BLOCK_PROBE_BUF_SIZE`), and a qcow2 header with its
-/// extensions and its backing file name rarely needs more than this page.
+/// All signatures that QEMU probes are in the first 512 bytes (`BLOCK_PROBE_BUF_SIZE`), and a qcow2 header with its
+/// extensions and backing file name rarely exceeds a page.
 pub const FIRST_READ: usize = 4096;
 
-/// What is read of an image that has no image format's signature, to guess what a guest put on it.
+/// Bytes to read of an image without a known format, to guess its contents.
 ///
-/// The farthest signature looked for is btrfs: a superblock of 4 KiB at 64 KiB.
+/// The signature with the largest offset is that of btrfs: a superblock of 4 KiB at 64 KiB.
 pub const RAW_READ: usize = 64 * 1024 + 4096;
 
-/// The most bytes that are ever read of one image, whatever its header says.
+/// Maximum number of bytes to read of one image, whatever its header contains.
 ///
 /// VHDX needs the most: the first page, two headers of 4 KiB, two tables of 64 KiB and a parent locator of at most
 /// 17 KiB, which is 157 KiB; the next power of two leaves room. The reader enforces it.
 pub const MAX_BYTES_READ: u64 = 256 * 1024;
 
-/// Why a part of an image was not had.
+/// Why a part of an image could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error(transparent)]
@@ -109,7 +106,7 @@ pub(crate) enum FetchError {
     Limit,
 }
 
-/// Reads with a cache of the image's beginning, and with the bound of [`MAX_BYTES_READ`].
+/// A reader with a cache of the image's beginning, limited to [`MAX_BYTES_READ`].
 pub(crate) struct Window<'a, R: ReadAt + ?Sized> {
     input: &'a mut R,
     head: Vec<u8>,
@@ -117,7 +114,7 @@ pub(crate) struct Window<'a, R: ReadAt + ?Sized> {
 }
 
 impl<'a, R: ReadAt + ?Sized> Window<'a, R> {
-    /// Reads the first page; an image that does not even give that has no header to speak of.
+    /// Reads the first page; an image that cannot be read has no header.
     pub(crate) fn open(input: &'a mut R) -> Result<Self, ReadError> {
         let mut window = Self {
             input,
@@ -131,17 +128,17 @@ impl<'a, R: ReadAt + ?Sized> Window<'a, R> {
         }
     }
 
-    /// The beginning of the image as far as it was read; short when the image is.
+    /// Returns the part of the image's beginning that was read; short if the image is.
     pub(crate) fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// The image's length in bytes, where known.
+    /// Returns the image's length in bytes, if known.
     pub(crate) fn image_length(&self) -> Option<u64> {
         self.input.len()
     }
 
-    /// Makes the cached beginning at least `length` long, or as long as the image is.
+    /// Extends the cached beginning to `length` bytes, or to the length of the image.
     pub(crate) fn extend_head(&mut self, length: usize) -> Result<(), FetchError> {
         let have = self.head.len();
         if have >= length {
@@ -195,13 +192,13 @@ impl<'a, R: ReadAt + ?Sized> Window<'a, R> {
 mod tests {
     use super::*;
 
-    /// Never ends, and says how much was read.
+    /// A source without an end, which counts the bytes read.
     struct Endless(u64);
 
     impl ReadAt for Endless {
         fn read_at(&mut self, _: u64, buffer: &mut [u8]) -> Result<usize, ReadError> {
             self.0 += buffer.len() as u64;
-            // More than there is room for: nobody believes it.
+            // A wrong result, larger than the buffer, which must be ignored.
             Ok(buffer.len() + 1)
         }
 
@@ -211,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_than_the_bound_whatever_is_asked_for() {
+    fn reading_never_exceeds_the_limit() {
         let mut input = Endless(0);
         let mut window = Window::open(&mut input).unwrap();
         assert_eq!(window.head().len(), FIRST_READ);
@@ -226,7 +223,7 @@ mod tests {
             }
         }
         assert!(refusals > 30);
-        // What was read already is still there.
+        // Cached bytes are still available.
         assert_eq!(window.fetch(0, FIRST_READ).unwrap().len(), FIRST_READ);
         assert!(
             input.0 <= MAX_BYTES_READ && input.0 > MAX_BYTES_READ - 8192,
@@ -236,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_lies_beyond_the_last_offset() {
+    fn reading_after_the_last_offset_returns_nothing() {
         let mut bytes: &[u8] = &[7; 100];
         let mut window = Window::open(&mut bytes).unwrap();
         assert_eq!(window.fetch(u64::MAX, 16).unwrap(), []);

@@ -1,11 +1,11 @@
-//! What a name in a header points to, by its form alone; nothing is followed.
+//! Names in a header, classified by their syntax; nothing is followed.
 
 use crate::name::Name;
 
-/// A reference to another file as an image records it: a backing file, a data file, an extent, a parent.
+/// A reference to another file in an image: a backing file, a data file, an extent, a parent.
 ///
-/// The forms are QEMU's (`path_has_protocol`, `path_is_absolute`): a colon before the first slash makes a protocol, so
-/// that a file called `a:b` is none of a local file to QEMU either.
+/// Classified like in QEMU (`path_has_protocol`, `path_is_absolute`): a colon before the first slash makes a protocol,
+/// so that QEMU does not consider `a:b` a local file either.
 ///
 /// ```
 /// use vmdisk_image::BackingReference;
@@ -19,23 +19,23 @@ use crate::name::Name;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BackingReference {
-    /// A path that does not begin with `/`: it counts from the directory of the image that names it.
+    /// A path without a leading `/`, relative to the directory of the referencing image.
     Relative(Name),
-    /// A path that begins with `/`.
+    /// A path with a leading `/`.
     Absolute(Name),
-    /// `json:` and a QEMU block device tree: it can name any file, host or driver.
+    /// `json:` with a QEMU block device tree, which can name any file, host or driver.
     Json(Name),
-    /// Something with a colon before its first slash: `nbd://…`, `http://…`, `file:…`, `fat:…`.
+    /// A name with a colon before its first slash: `nbd://…`, `http://…`, `file:…`, `fat:…`.
     Protocol {
-        /// What stands before the colon.
+        /// The part before the colon.
         scheme: Name,
-        /// The whole name, scheme included.
+        /// The whole name, including the scheme.
         name: Name,
     },
 }
 
 impl BackingReference {
-    /// Sorts a name into its form.
+    /// Classifies a name.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let name = Name::from(bytes);
@@ -52,7 +52,7 @@ impl BackingReference {
         }
     }
 
-    /// The whole name as the image has it.
+    /// Returns the whole name, unchanged.
     #[must_use]
     pub fn name(&self) -> &Name {
         match self {

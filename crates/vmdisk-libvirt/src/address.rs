@@ -1,7 +1,7 @@
 //! `<address>`.
 
 use vmdisk_model::{Address, CcwAddress, DriveAddress, PciAddress, Switch, UsbAddress};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
@@ -14,12 +14,20 @@ const AT: KeptAt = KeptAt::path("address");
 /// Reads the address of a disk or controller.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    parent: &mut Element<'_, '_>,
+    parent: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Option<Address> {
     let node = parent.child("address")?;
     let mut element = reader.open_child(parent, node, parent.whose);
     let address = match element.peek("type") {
+        // Without values it asks libvirt for any place on the bus.
+        Some("pci")
+            if ["bus", "slot", "function"]
+                .iter()
+                .all(|part| element.peek(part).is_none()) =>
+        {
+            other(&mut element)
+        }
         Some("pci") => {
             element.take_text("type");
             Some(Address::Pci(PciAddress {
@@ -55,7 +63,7 @@ pub(crate) fn read(
         None => {
             let (at, tag) = (element.at, element.tag);
             let message = "`<address>` has no `type`".to_owned();
-            reader.problem(ProblemKind::MissingValue, at, tag, message);
+            reader.problem(&MISSING_VALUE, at, tag, message);
             None
         }
     };
@@ -63,12 +71,12 @@ pub(crate) fn read(
     address
 }
 
-fn other(element: &mut Element<'_, '_>) -> Option<Address> {
+fn other(element: &mut Element<'_>) -> Option<Address> {
     element.take_text("type").map(Address::Other)
 }
 
 /// A port of a USB bus; without one, libvirt finds one.
-fn read_usb(element: &mut Element<'_, '_>) -> Option<Address> {
+fn read_usb(element: &mut Element<'_>) -> Option<Address> {
     element.peek("bus").and_then(unsigned32)?;
     element.peek("port").filter(|port| !port.is_empty())?;
     element.take_text("type");
@@ -79,7 +87,7 @@ fn read_usb(element: &mut Element<'_, '_>) -> Option<Address> {
 }
 
 /// A number on a channel; libvirt wants all three parts or none.
-fn read_ccw(element: &mut Element<'_, '_>) -> Option<Address> {
+fn read_ccw(element: &mut Element<'_>) -> Option<Address> {
     for part in ["cssid", "ssid", "devno"] {
         element.peek(part).and_then(any_base)?;
     }

@@ -3,39 +3,29 @@
 //! There are two carriers. A comment lives in files; libvirt drops it when a domain is defined. An
 //! element in `<metadata>` survives in libvirt's own definition.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use roxmltree::{Document, Node, NodeId};
 use vmdisk_model::{DiskField, Domain, DomainField, FieldPath};
-use vmdisk_source::{Allowance, ProblemKind, Span};
+use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
+use vmdisk_source::{Allowance, Span};
 
 use crate::reader::Reader;
-use crate::tag::{Tag, TagAttribute, scan_tag};
-use crate::tree;
+use crate::rules;
+use crate::xml::{Attribute, Comment, Node, Tree};
 
 /// Name space of allowances in `<metadata>`.
 pub const ALLOWANCE_NAMESPACE: &str = "https://vmdisk.invalid/lint/1";
 
 /// Finds the allowances of a document, in the order of the text.
-pub(crate) fn read(
-    reader: &mut Reader<'_>,
-    tree: &Document<'_>,
-    domain: &Domain,
-) -> Vec<Allowance> {
-    // Most documents have none, and then the tree need not be walked.
-    let mut allowances = if reader.text.contains("vmdisk:") {
-        read_comments(reader, tree)
-    } else {
-        Vec::new()
-    };
-    if !reader.text.contains(ALLOWANCE_NAMESPACE) {
-        return allowances;
-    }
-    let elements = tree
-        .descendants()
-        .filter(|node| node.tag_name().namespace() == Some(ALLOWANCE_NAMESPACE))
-        .filter(|node| node.tag_name().name() == "lint" && is_metadata(reader.text, *node));
-    let lists: Vec<Node<'_, '_>> = elements.collect();
+pub(crate) fn read(reader: &mut Reader<'_>, tree: &Tree<'_>, domain: &Domain) -> Vec<Allowance> {
+    let mut allowances = read_comments(reader.text, tree);
+    let lists: Vec<Node<'_>> = tree
+        .elements()
+        .filter(|node| node.name() == "metadata")
+        .flat_map(Node::children)
+        .filter(|node| is_ours(*node, "lint"))
+        .collect();
     if !lists.is_empty() {
         let mut disks: HashMap<&str, Vec<Span>> = HashMap::new();
         for (nth, disk) in domain.disks.iter().enumerate() {
@@ -53,172 +43,97 @@ pub(crate) fn read(
     allowances
 }
 
-/// True for a child of the guest's `<metadata>`.
-fn is_metadata(text: &str, node: Node<'_, '_>) -> bool {
-    node.parent_element()
-        .is_some_and(|parent| tree::name(text, parent) == "metadata")
+/// True for an element of our name space.
+fn is_ours(node: Node<'_>, name: &str) -> bool {
+    node.local_name() == name && node.namespace() == Some(ALLOWANCE_NAMESPACE)
 }
 
-/// What has been seen of an element's children so far.
-#[derive(Default)]
-struct Seen {
-    /// Allowances that wait for the next element, by number.
-    waiting: Vec<usize>,
-    /// The last element.
-    last: Option<Span>,
-    /// Where the start tag of the element itself ends, once that has been asked for.
-    tag_end: Option<usize>,
-}
-
-fn read_comments(reader: &mut Reader<'_>, tree: &Document<'_>) -> Vec<Allowance> {
-    let mut allowances: Vec<Allowance> = Vec::new();
-    let lines: Vec<usize> = reader.text.match_indices('\n').map(|(at, _)| at).collect();
-    let mut parents: HashMap<NodeId, Seen> = HashMap::new();
-    for node in tree.descendants() {
-        let Some(parent) = node.parent().filter(|parent| !parent.is_root()) else {
-            // Before or after the root element: the whole file.
-            if node.is_comment()
-                && let Some(allowance) = read_comment(reader, node.range().into())
-            {
-                allowances.push(allowance);
-            }
+fn read_comments(text: &str, tree: &Tree<'_>) -> Vec<Allowance> {
+    let mut allowances = Vec::new();
+    // Found once, and only where there is an allowance: all comments of a guest may be on one line.
+    let lines: OnceCell<Vec<usize>> = OnceCell::new();
+    let line_of = |offset: usize| {
+        let lines = lines.get_or_init(|| text.match_indices('\n').map(|(at, _)| at + 1).collect());
+        let before = lines.partition_point(|start| *start <= offset);
+        before.checked_sub(1).map_or(0, |nth| lines[nth])
+    };
+    for comment in tree.comments() {
+        let Some(mut allowance) = read_comment(text, comment.span) else {
             continue;
         };
-        if node.is_element() {
-            let seen = parents.entry(parent.id()).or_default();
-            seen.last = Some(node.range().into());
-            for nth in seen.waiting.drain(..) {
-                allowances[nth].covers = node.range().into();
-            }
-        } else if node.is_comment()
-            && let Some(mut allowance) = read_comment(reader, node.range().into())
-        {
-            let seen = parents.entry(parent.id()).or_default();
-            allowance.covers = parent.range().into();
-            match same_line(reader.text, &lines, allowance.span, parent, seen) {
-                Some(element) => allowance.covers = element,
-                None => seen.waiting.push(allowances.len()),
-            }
-            allowances.push(allowance);
+        // Before or after the root element, it covers the whole file.
+        if let Some(parent) = comment.parent {
+            let line = line_of(comment.span.start);
+            allowance.covers = covered(text, &comment, parent, line).span();
         }
+        allowances.push(allowance);
     }
     allowances
 }
 
-/// The element that a comment stands behind on one line: the one before it, or the parent if the
-/// parent's start tag is all that stands before it there and nothing follows.
-fn same_line(
-    text: &str,
-    lines: &[usize],
-    comment: Span,
-    parent: Node<'_, '_>,
-    seen: &mut Seen,
-) -> Option<Span> {
-    let before = lines.partition_point(|newline| *newline < comment.start);
-    let line = before.checked_sub(1).map_or(0, |nth| lines[nth] + 1);
-    if let Some(element) = seen.last {
-        return (element.end > line).then_some(element);
-    }
-    let start = parent.range().start;
-    let tag_end = *seen
-        .tag_end
-        .get_or_insert_with(|| scan_tag(text, start).map_or(start, |tag| tag.end.end));
-    let rest = text[comment.end..].trim_start_matches([' ', '\t', '\r']);
-    let is_last = rest.is_empty() || rest.starts_with('\n');
-    (tag_end > line && is_last).then(|| parent.range().into())
+/// The element that a comment covers: the one it stands behind on its line, which begins at `line`, or the next one,
+/// or the parent.
+fn covered<'d>(text: &str, comment: &Comment<'d>, parent: Node<'d>, line: usize) -> Node<'d> {
+    let is_behind = match comment.previous {
+        Some(previous) => previous.span().end > line,
+        None => {
+            // Of the parent's start tag, if nothing follows.
+            let rest = text[comment.span.end..].trim_start_matches([' ', '\t', '\r']);
+            parent.tag().end > line && (rest.is_empty() || rest.starts_with('\n'))
+        }
+    };
+    let behind = comment.previous.or(Some(parent)).filter(|_| is_behind);
+    behind.or_else(|| comment.next()).unwrap_or(parent)
 }
 
 /// Reads a comment; `None` if it is not for us. It covers the whole file until told otherwise.
-fn read_comment(reader: &mut Reader<'_>, span: Span) -> Option<Allowance> {
-    let start = span.start + "<!--".len();
-    let text = reader.text.get(start..span.end - "-->".len())?;
-    let body = text.trim_start();
-    let body = body.strip_prefix("vmdisk:")?.trim_start();
-    let parsed = body
-        .strip_prefix("allow")
-        .map(str::trim_start)
-        .and_then(|rest| rest.strip_prefix('('))
-        .and_then(|rest| rest.split_once(')'));
-    let rules = parsed.map(|(list, _)| rules_in(reader.text, list));
-    let (Some((_, reason)), Some(rules)) = (parsed, rules.filter(|rules| !rules.is_empty())) else {
-        // An allowance of nothing, which whoever judges allowances reports.
-        return Some(Allowance {
-            rules: Vec::new(),
-            reason: None,
-            span,
-            covers: span,
-        });
-    };
-    Some(Allowance {
-        rules,
-        reason: plain(reason),
-        span,
-        covers: Span::new(0, reader.text.len()),
-    })
-}
-
-/// Names of rules between commas or blanks, each with its place; `list` is a part of `text`.
-fn rules_in(text: &str, list: &str) -> Vec<(String, Span)> {
-    list.split(|c: char| c == ',' || c.is_whitespace())
-        .filter(|name| !name.is_empty())
-        .map(|name| {
-            let start = name.as_ptr() as usize - text.as_ptr() as usize;
-            (name.to_owned(), Span::new(start, start + name.len()))
-        })
-        .collect()
-}
-
-/// A reason on one line; `None` if there is none.
-fn plain(reason: &str) -> Option<String> {
-    let words: Vec<&str> = reason.split_whitespace().collect();
-    Some(words.join(" ")).filter(|reason| !reason.is_empty())
+fn read_comment(text: &str, span: Span) -> Option<Allowance> {
+    let inside = Span::new(span.start + "<!--".len(), span.end - "-->".len());
+    Allowance::in_comment(text, span, inside)
 }
 
 fn read_list(
     reader: &mut Reader<'_>,
-    list: Node<'_, '_>,
+    list: Node<'_>,
     disks: &HashMap<&str, Vec<Span>>,
     allowances: &mut Vec<Allowance>,
 ) {
     let at = FieldPath::Domain(DomainField::Domain);
-    for node in list.children().filter(Node::is_element) {
-        let span: Span = node.range().into();
-        if node.tag_name().name() != "allow" {
-            let message = format!("unknown element `<{}>`", tree::name(reader.text, node));
-            let problem = reader.problem(ProblemKind::UnknownElement, at, span, message);
+    for node in list.children() {
+        let span: Span = node.span();
+        if node.local_name() != "allow" {
+            let message = format!("unknown element `<{}>`", node.name());
+            let problem = reader.problem(&rules::unknown_element::RULE, at, span, message);
             problem.help = Some("expected `allow`".to_owned());
             continue;
         }
-        let Some(Tag { attributes, .. }) = scan_tag(reader.text, span.start) else {
-            continue;
-        };
-        let raw = |attribute: &TagAttribute| attribute.value.slice(reader.text).unwrap_or_default();
-        let named = |name: &str| {
-            attributes
-                .iter()
-                .find(|attribute| attribute.name.slice(reader.text) == Some(name))
-        };
-        let rules = named("rule").map_or_else(Vec::new, |rule| rules_in(reader.text, raw(rule)));
+        let named = |name: &str| node.attributes().find(|written| written.name() == name);
+        // As written, so that each name has its place.
+        let raw = |rule: Attribute<'_>| rule.value_span().slice(reader.text).unwrap_or_default();
+        let rules =
+            named("rule").map_or_else(Vec::new, |rule| Allowance::rules_in(reader.text, raw(rule)));
         if rules.is_empty() {
             let message = "an allowance without a `rule`".to_owned();
-            reader.problem(ProblemKind::MissingValue, at, span, message);
+            reader.problem(&MISSING_VALUE, at, span, message);
             continue;
         }
-        let covered = match (node.attribute("target"), named("target")) {
-            (Some(target), Some(attribute)) => {
+        let covered = match named("target") {
+            Some(attribute) => {
+                let target = attribute.value();
                 let covered = disks.get(target).cloned().unwrap_or_default();
                 if covered.is_empty() {
                     let message = format!("no disk has the target `{target}`");
-                    reader.problem(ProblemKind::InvalidValue, at, attribute.value, message);
+                    let span = attribute.value_span();
+                    reader.problem(&INVALID_VALUE, at, span, message);
                 }
                 covered
             }
-            _ => vec![Span::new(0, reader.text.len())],
+            None => vec![Span::new(0, reader.text.len())],
         };
         for covers in covered {
             allowances.push(Allowance {
                 rules: rules.clone(),
-                reason: node.attribute("reason").and_then(plain),
+                reason: node.attribute("reason").and_then(Allowance::reason_in),
                 span,
                 covers,
             });

@@ -1,7 +1,7 @@
 //! `<backingStore>`: the images below the top one.
 
 use vmdisk_model::{Backing, Format, Image, Protocol};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
@@ -18,12 +18,12 @@ const CACHE: metadata_cache::Paths = [
 ];
 
 /// Reads the chain below a disk's top image, without recursion: chains may be deep.
-pub(crate) fn read<'t, 'd>(
-    reader: &mut Reader<'t>,
-    disk: &mut Element<'t, 'd>,
+pub(crate) fn read<'d>(
+    reader: &mut Reader<'_>,
+    disk: &mut Element<'d>,
     kept: &mut KeptInside,
 ) -> Backing {
-    let mut stack: Vec<Element<'t, 'd>> = Vec::new();
+    let mut stack: Vec<Element<'d>> = Vec::new();
     let mut backing = loop {
         let parent = stack.last_mut().unwrap_or(&mut *disk);
         let Some(node) = parent.child(AT) else {
@@ -38,16 +38,15 @@ pub(crate) fn read<'t, 'd>(
             stack.push(element);
             continue;
         }
-        if element.node.first_element_child().is_none() {
+        if element.children.is_empty() {
             kept.note(KeptAt::deep(AT, whose.depth), reader.close(element));
             break Backing::Terminated;
         }
         let message =
             "`<backingStore>` has no `type`: libvirt takes it for the end of the chain".to_owned();
         let (at, tag) = (element.at, element.tag);
-        reader
-            .problem(ProblemKind::MissingValue, at, tag, message)
-            .help = Some("write `type='file'`, or leave nothing inside".to_owned());
+        reader.problem(&MISSING_VALUE, at, tag, message).help =
+            Some("write `type='file'`, or leave nothing inside".to_owned());
         stack.push(element);
     };
     while let Some(element) = stack.pop() {
@@ -58,7 +57,7 @@ pub(crate) fn read<'t, 'd>(
 
 fn read_image(
     reader: &mut Reader<'_>,
-    mut element: Element<'_, '_>,
+    mut element: Element<'_>,
     backing: Backing,
     kept: &mut KeptInside,
 ) -> Image {
@@ -72,7 +71,7 @@ fn read_image(
         kept.note(KeptAt::deep(FORMAT, depth), reader.close(inner));
     } else if element.peek("type").is_some() {
         let message = "the backing store has no format: `<format type=…/>` is missing".to_owned();
-        reader.problem(ProblemKind::MissingValue, element.at, element.tag, message);
+        reader.problem(&MISSING_VALUE, element.at, element.tag, message);
     }
     let source_type = element.peek("type").unwrap_or("file").to_owned();
     let image = source::read_image(reader, &mut element, depth, &mut None, kept);
@@ -82,7 +81,7 @@ fn read_image(
         let message =
             format!("the backing store has no source: `<source {attribute}=…>` is missing");
         let (at, tag) = (element.at, element.tag);
-        reader.problem(ProblemKind::MissingValue, at, tag, message);
+        reader.problem(&MISSING_VALUE, at, tag, message);
         Image::new(None, Protocol::Other(source_type))
     });
     kept.note(KeptAt::deep(AT, depth), reader.close(element));

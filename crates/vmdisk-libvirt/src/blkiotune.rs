@@ -21,7 +21,7 @@ const WRITE_BYTES: &str = "blkiotune/device/write_bytes_sec";
 /// Reads the shares of a guest.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    domain: &mut Element<'_, '_>,
+    domain: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Option<Blkiotune> {
     let node = domain.child("blkiotune")?;
@@ -63,14 +63,14 @@ pub(crate) fn read(
 /// Reads a child whose text is a number; one that is none is reported when the parent is closed, and kept.
 fn read_number<N>(
     reader: &mut Reader<'_>,
-    parent: &mut Element<'_, '_>,
+    parent: &mut Element<'_>,
     name: &str,
     at: KeptAt,
     parse: impl FnOnce(&str) -> Option<N>,
     kept: &mut KeptInside,
 ) -> Option<N> {
     let node = parent.child(name)?;
-    let number = parse(crate::tree::text(node).0.trim());
+    let number = parse(node.text().0.trim());
     if number.is_some() {
         let inner = reader.open_child(parent, node, parent.whose);
         kept.note(at, reader.close(inner));

@@ -1,12 +1,12 @@
 //! `<controller>`, of the kinds that disks hang on.
 
-use roxmltree::Node;
 use vmdisk_model::{Controller, ControllerField, ControllerType, FieldPath, ScsiControllerModel};
 
 use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
 use crate::vocabulary::{CONTROLLER, CONTROLLER_DRIVER, Field, SCSI_CONTROLLER, Whose};
-use crate::writer::Writer;
+use crate::writer::{Unwritable, Writer};
+use crate::xml::Node;
 use crate::{address, iothread_mapping, plain};
 
 const AT: KeptAt = KeptAt::path("");
@@ -15,7 +15,7 @@ const DRIVER: KeptAt = KeptAt::path("driver");
 /// Reads the nth controller; its type is known already.
 pub(crate) fn read<'d>(
     reader: &mut Reader<'_>,
-    node: Node<'d, 'd>,
+    node: Node<'d>,
     controller_type: ControllerType,
     nth: usize,
     outer: FieldPath,
@@ -55,6 +55,17 @@ pub(crate) fn read<'d>(
     controller.address = address::read(reader, &mut element, kept);
     kept.note(AT, reader.close(element));
     (controller, std::mem::take(kept))
+}
+
+/// One `<controller>`.
+///
+/// # Errors
+/// If a name holds a character that XML cannot carry.
+pub fn write_controller(controller: &Controller) -> Result<String, Unwritable> {
+    let kept = KeptInside::default();
+    let mut writer = Writer::new();
+    write(&mut writer, controller, &kept);
+    writer.finish()
 }
 
 /// Writes a controller into a document.

@@ -1,14 +1,14 @@
 //! `<disk>`: a frontend and a backend.
 
-use roxmltree::Node;
 use vmdisk_model::{Disk, DiskField, FieldPath, ImageField};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
 use crate::vocabulary::{DISK, Field, Whose};
 use crate::writer::{Unwritable, Writer};
+use crate::xml::Node;
 use crate::{address, driver, geometry, iotune, plain, source, throttle_filters};
 
 const AT: KeptAt = KeptAt::path("");
@@ -16,7 +16,7 @@ const AT: KeptAt = KeptAt::path("");
 /// Reads the nth disk.
 pub(crate) fn read<'d>(
     reader: &mut Reader<'_>,
-    node: Node<'d, 'd>,
+    node: Node<'d>,
     nth: usize,
     outer: FieldPath,
 ) -> (Disk, KeptInside) {
@@ -54,14 +54,14 @@ pub(crate) fn read<'d>(
     (disk, std::mem::take(kept))
 }
 
-fn report_missing_target(reader: &mut Reader<'_>, disk: &Element<'_, '_>) {
+fn report_missing_target(reader: &mut Reader<'_>, disk: &Element<'_>) {
     let at = |field| FieldPath::Disk(disk.whose.index, field);
     let target = reader.map.place(at(DiskField::Target));
     let place = target.map_or(disk.tag, |place| place.span);
     let message = "the disk has no target: `<target dev=…>` is missing".to_owned();
-    let kind = ProblemKind::MissingValue;
+    let rule = &MISSING_VALUE;
     reader
-        .problem(kind, at(DiskField::TargetDev), place, message)
+        .problem(rule, at(DiskField::TargetDev), place, message)
         .help = Some("name it, such as `<target dev='vda' bus='virtio'/>`".to_owned());
 }
 

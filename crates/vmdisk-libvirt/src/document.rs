@@ -1,7 +1,8 @@
 //! A document that has been read.
 
 use vmdisk_model::{Domain, FieldPath};
-use vmdisk_source::{Allowance, LaterWord, Problem, SourceMap};
+use vmdisk_rule::Problem;
+use vmdisk_source::{Allowance, LaterWord, SourceMap};
 
 use crate::edits::Outlines;
 use crate::{Kept, RootKind, StorageItem};
@@ -16,7 +17,7 @@ pub struct Document {
     /// Where each field was written.
     pub source_map: SourceMap<FieldPath>,
     /// Mistakes, in the order of the text.
-    pub problems: Vec<Problem<FieldPath>>,
+    pub problems: Vec<Problem>,
     /// What not every libvirt knows, from 4.0 on.
     pub later_words: Vec<LaterWord<FieldPath>>,
     /// Places where findings are allowed.

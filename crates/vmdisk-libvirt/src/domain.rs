@@ -1,6 +1,5 @@
 //! `<domain>`: the guest around its disks.
 
-use roxmltree::Node;
 use vmdisk_model::{
     ControllerType, Domain, DomainField, DomainType, DriveAddress, FieldPath, Scope,
 };
@@ -11,10 +10,10 @@ use crate::driver::{read_scaled, write_scaled};
 use crate::element::{Child, Element};
 use crate::kept::{Kept, KeptAt};
 use crate::reader::Reader;
-use crate::tree::attribute;
 use crate::value::{any_base, unsigned32};
 use crate::vocabulary::{DEVICES, DOMAIN, Field, Whose};
 use crate::writer::{Unwritable, Writer, name_of};
+use crate::xml::Node;
 use crate::{
     blkiotune, controller, disk, iothreads, memory_backing, os, seclabel, throttle_groups,
 };
@@ -29,7 +28,7 @@ const DEVICES_AT: KeptAt = KeptAt::path("devices");
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
 
 /// Reads a guest.
-pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, Kept) {
+pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept) {
     let fields = [Some(Field::Domain(DomainField::Domain)), None];
     let mut element = reader.open(node, &DOMAIN, fields, ROOT, Whose::default());
     let mut kept = Kept::default();
@@ -85,17 +84,14 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, 
 }
 
 /// The places that SCSI devices of the host take on the guest's controllers.
-fn scsi_host_devices(devices: &Element<'_, '_>) -> Vec<DriveAddress> {
-    let is_hostdev = |child: &&Child<'_, '_>| child.name == "hostdev";
+fn scsi_host_devices(devices: &Element<'_>) -> Vec<DriveAddress> {
+    let is_hostdev = |child: &&Child<'_>| child.name() == "hostdev";
     let hostdevs = devices.children.iter().filter(is_hostdev);
     hostdevs
-        .filter(|child| attribute(child.node, "type") == Some("scsi"))
+        .filter(|child| child.attribute("type") == Some("scsi"))
         .filter_map(|child| {
-            let address = child
-                .node
-                .children()
-                .find(|inner| inner.is_element() && inner.tag_name().name() == "address")?;
-            let number = |name| attribute(address, name).and_then(any_base);
+            let address = child.node.child("address")?;
+            let number = |name| address.attribute(name).and_then(any_base);
             Some(DriveAddress {
                 controller: number("controller")?,
                 bus: number("bus").unwrap_or_default(),
@@ -109,19 +105,19 @@ fn scsi_host_devices(devices: &Element<'_, '_>) -> Vec<DriveAddress> {
 /// Reads disks and their controllers; everything else is kept.
 fn read_devices<'d>(
     reader: &mut Reader<'_>,
-    mut devices: Element<'_, 'd>,
+    mut devices: Element<'d>,
     domain: &mut Domain,
     kept: &mut Kept,
 ) {
     let outer = devices.at;
     domain.scsi_host_devices = scsi_host_devices(&devices);
     for node in devices.children("controller") {
-        let word = attribute(node, "type").unwrap_or_default();
+        let word = node.attribute("type").unwrap_or_default();
         match ControllerType::from_wire(word) {
             Some(controller_type) => {
                 let nth = domain.controllers.len();
                 let (controller, inside) =
-                    controller::read(reader, node, controller_type, nth, outer);
+                    controller::read(reader, node.node, controller_type, nth, outer);
                 domain.controllers.push(controller);
                 kept.controllers.push(inside);
             }
@@ -129,7 +125,7 @@ fn read_devices<'d>(
         }
     }
     for node in devices.children("disk") {
-        let (disk, inside) = disk::read(reader, node, domain.disks.len(), outer);
+        let (disk, inside) = disk::read(reader, node.node, domain.disks.len(), outer);
         domain.disks.push(disk);
         kept.disks.push(inside);
     }
@@ -137,10 +133,7 @@ fn read_devices<'d>(
 }
 
 /// Reads `<devices>` without a guest around it.
-pub(crate) fn read_devices_alone<'d>(
-    reader: &mut Reader<'_>,
-    node: Node<'d, 'd>,
-) -> (Domain, Kept) {
+pub(crate) fn read_devices_alone<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept) {
     let fields = [Some(Field::Domain(DomainField::Devices)), None];
     let devices = reader.open(node, &DEVICES, fields, ROOT, Whose::default());
     let (mut domain, mut kept) = (disks_only(), Kept::default());
@@ -149,7 +142,7 @@ pub(crate) fn read_devices_alone<'d>(
 }
 
 /// Reads one `<disk>` without a guest around it.
-pub(crate) fn read_disk_alone<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> (Domain, Kept) {
+pub(crate) fn read_disk_alone<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept) {
     let (mut domain, mut kept) = (disks_only(), Kept::default());
     let (disk, inside) = disk::read(reader, node, 0, ROOT);
     domain.disks.push(disk);

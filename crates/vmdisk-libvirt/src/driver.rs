@@ -1,7 +1,7 @@
 //! `<driver>` of a disk: options of the frontend and of the backend, in one element.
 
 use vmdisk_model::{BackendSource, Bytes, Disk, DiskField, FieldPath, Format};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::INVALID_VALUE;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
@@ -18,7 +18,7 @@ const METADATA_CACHE: metadata_cache::Paths =
 /// Reads the driver element; the source has been read, which says whether there can be a format.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    element: &mut Element<'_, '_>,
+    element: &mut Element<'_>,
     disk: &mut Disk,
     kept: &mut KeptInside,
 ) {
@@ -41,21 +41,21 @@ pub(crate) fn read(
 }
 
 /// Reports a driver of another hypervisor: Xen has `phy`, `tap` and `file`.
-fn report_foreign_name(reader: &mut Reader<'_>, driver: &Element<'_, '_>) {
+fn report_foreign_name(reader: &mut Reader<'_>, driver: &Element<'_>) {
     let foreign = driver.peek("name").filter(|name| *name != "qemu");
     if let (true, Some(name), Some(span)) =
         (reader.is_run_by_qemu, foreign, driver.value_span("name"))
     {
         let at = FieldPath::Disk(driver.whose.index, DiskField::DriverName);
         let message = format!("`{name}` is no driver of QEMU, expected `qemu`");
-        reader.problem(ProblemKind::InvalidValue, at, span, message);
+        reader.problem(&INVALID_VALUE, at, span, message);
     }
 }
 
 /// Reads a number with a `unit`: the size, or else the text to be kept.
 pub(crate) fn read_scaled(
     reader: &mut Reader<'_>,
-    element: &mut Element<'_, '_>,
+    element: &mut Element<'_>,
     default_unit: &str,
     at: FieldPath,
 ) -> (Option<Bytes>, Option<String>) {
@@ -67,10 +67,10 @@ pub(crate) fn read_scaled(
     }
     if let Err(error) = Bytes::scale(unit) {
         let span = element.value_span("unit").unwrap_or(element.tag);
-        reader.problem(ProblemKind::InvalidValue, at, span, error.to_string());
+        reader.problem(&INVALID_VALUE, at, span, error.to_string());
     } else if crate::value::unsigned64(text.trim()).is_some() {
         let message = format!("{} {unit} are more than 2^64 - 1 bytes", text.trim());
-        reader.problem(ProblemKind::InvalidValue, at, element.tag, message);
+        reader.problem(&INVALID_VALUE, at, element.tag, message);
     }
     // A number that is none has been reported along the table.
     (None, Some(text).filter(|text| !text.is_empty()))

@@ -1,23 +1,16 @@
 //! One element while it is read.
 
-use roxmltree::Node;
+use std::ops::Deref;
+
 use vmdisk_model::FieldPath;
 use vmdisk_source::Span;
 
-use crate::tag::TagAttribute;
-use crate::tree;
-use crate::vocabulary::{ElementSpec, Since, Whose};
-
-/// An attribute that was written.
-pub(crate) struct Written<'d> {
-    pub(crate) tag: TagAttribute,
-    pub(crate) value: &'d str,
-    pub(crate) is_taken: bool,
-}
+use crate::vocabulary::{ChildSpec, ElementSpec, Since, Whose};
+use crate::xml::{Attribute, MAX_ATTRIBUTES, Node};
 
 /// One element while it is read: what has been taken of it, and what has not.
-pub(crate) struct Element<'t, 'd> {
-    pub(crate) node: Node<'d, 'd>,
+pub(crate) struct Element<'d> {
+    pub(crate) node: Node<'d>,
     pub(crate) spec: &'static ElementSpec,
     /// The nearest field of the model.
     pub(crate) at: FieldPath,
@@ -26,35 +19,65 @@ pub(crate) struct Element<'t, 'd> {
     pub(crate) since: Since,
     /// The start tag.
     pub(crate) tag: Span,
-    pub(crate) text: &'t str,
-    pub(crate) attributes: Vec<Written<'d>>,
-    pub(crate) children: Vec<Child<'t, 'd>>,
+    pub(crate) children: Vec<Child<'d>>,
+    /// One bit for each attribute that has been taken.
+    taken: [u64; MAX_ATTRIBUTES / 64],
 }
 
-/// A child element that was written.
-pub(crate) struct Child<'t, 'd> {
-    /// Its name, with its prefix.
-    pub(crate) name: &'t str,
-    pub(crate) node: Node<'d, 'd>,
+/// A child element, with what its parent's table says of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Child<'d> {
+    pub(crate) node: Node<'d>,
+    /// Its row in the table, and the number of the row.
+    pub(crate) known: Option<(usize, &'static ChildSpec)>,
     pub(crate) is_taken: bool,
 }
 
-impl<'t, 'd> Element<'t, 'd> {
+impl<'d> Deref for Child<'d> {
+    type Target = Node<'d>;
+
+    fn deref(&self) -> &Node<'d> {
+        &self.node
+    }
+}
+
+impl<'d> Element<'d> {
+    /// An element of which nothing has been taken.
+    pub(crate) fn new(
+        node: Node<'d>,
+        spec: &'static ElementSpec,
+        at: FieldPath,
+        whose: Whose,
+        since: Since,
+    ) -> Self {
+        let child = |node: Node<'d>| Child {
+            node,
+            known: spec.child(node.name()),
+            is_taken: false,
+        };
+        Element {
+            node,
+            spec,
+            at,
+            whose,
+            since,
+            tag: node.tag(),
+            children: node.children().map(child).collect(),
+            taken: Default::default(),
+        }
+    }
+
     /// The value of an attribute, whether or not it has been taken.
     pub(crate) fn peek(&self, name: &str) -> Option<&'d str> {
-        self.written(name).map(|(_, written)| written.value)
+        self.node.attribute(name)
     }
 
     /// The place of an attribute's value.
     pub(crate) fn value_span(&self, name: &str) -> Option<Span> {
-        self.written(name).map(|(_, written)| written.tag.value)
-    }
-
-    fn written(&self, name: &str) -> Option<(usize, &Written<'d>)> {
-        self.attributes
-            .iter()
-            .enumerate()
-            .find(|(_, written)| written.tag.name.slice(self.text) == Some(name))
+        let mut attributes = self.node.attributes();
+        attributes
+            .find(|written| written.name() == name)
+            .map(Attribute::value_span)
     }
 
     /// Takes an attribute if `parse` can read it; otherwise it is kept as written.
@@ -63,9 +86,10 @@ impl<'t, 'd> Element<'t, 'd> {
         name: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
-        let (at, written) = self.written(name)?;
-        let value = parse(written.value)?;
-        self.attributes[at].is_taken = true;
+        let mut attributes = self.node.attributes().enumerate();
+        let (at, written) = attributes.find(|(_, written)| written.name() == name)?;
+        let value = parse(written.value())?;
+        self.taken[at / 64] |= 1 << (at % 64);
         Some(value)
     }
 
@@ -74,28 +98,39 @@ impl<'t, 'd> Element<'t, 'd> {
         self.take(name, |value| Some(value.to_owned()))
     }
 
+    /// The attributes that have not been taken.
+    pub(crate) fn attributes_left(&self) -> impl Iterator<Item = Attribute<'d>> {
+        let is_left = |at: usize| self.taken[at / 64] & (1 << (at % 64)) == 0;
+        let attributes = self.node.attributes().enumerate();
+        attributes
+            .filter(move |(at, _)| is_left(*at))
+            .map(|(_, written)| written)
+    }
+
     /// Takes the first child with this name.
-    pub(crate) fn child(&mut self, name: &str) -> Option<Node<'d, 'd>> {
-        let child = self.children.iter_mut().find(|child| child.name == name)?;
+    pub(crate) fn child(&mut self, name: &str) -> Option<Child<'d>> {
+        let mut children = self.children.iter_mut();
+        let child = children.find(|child| child.name() == name)?;
         child.is_taken = true;
-        Some(child.node)
+        Some(*child)
     }
 
     /// Takes all children with this name.
-    pub(crate) fn children(&mut self, name: &str) -> Vec<Node<'d, 'd>> {
-        self.children
-            .iter_mut()
-            .filter(|child| child.name == name)
+    pub(crate) fn children(&mut self, name: &str) -> Vec<Child<'d>> {
+        let children = self.children.iter_mut();
+        children
+            .filter(|child| child.name() == name)
             .map(|child| {
                 child.is_taken = true;
-                child.node
+                *child
             })
             .collect()
     }
 
     /// Gives a child back, to be kept as written.
-    pub(crate) fn give_back(&mut self, node: Node<'d, 'd>) {
-        if let Some(child) = self.children.iter_mut().find(|child| child.node == node) {
+    pub(crate) fn give_back(&mut self, given: Child<'d>) {
+        let mut children = self.children.iter_mut();
+        if let Some(child) = children.find(|child| child.node == given.node) {
             child.is_taken = false;
         }
     }
@@ -103,10 +138,8 @@ impl<'t, 'd> Element<'t, 'd> {
     /// The names that an unknown child may have been meant for: those that are not written yet.
     pub(crate) fn free_names(&self) -> Vec<&'static str> {
         let mut is_written = vec![false; self.spec.children.len()];
-        for child in &self.children {
-            if let Some((nth, _)) = self.spec.child(child.name) {
-                is_written[nth] = true;
-            }
+        for (nth, _) in self.children.iter().filter_map(|child| child.known) {
+            is_written[nth] = true;
         }
         let known = self.spec.children.iter().zip(is_written);
         known
@@ -117,6 +150,6 @@ impl<'t, 'd> Element<'t, 'd> {
 
     /// The text of the element.
     pub(crate) fn content(&self) -> String {
-        tree::text(self.node).0
+        self.node.text().0.into_owned()
     }
 }

@@ -13,7 +13,7 @@ const AT: KeptAt = KeptAt::path("geometry");
 /// Reads the geometry.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    disk: &mut Element<'_, '_>,
+    disk: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Option<Geometry> {
     let node = disk.child("geometry")?;

@@ -17,7 +17,7 @@ const QUEUE: &str = "driver/iothreads/iothread/queue";
 /// A row or queue without a readable number is kept as it was written.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    driver: &mut Element<'_, '_>,
+    driver: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Vec<IoThreadQueues> {
     let Some(node) = driver.child("iothreads") else {
@@ -27,9 +27,7 @@ pub(crate) fn read(
     let mut mapping = Vec::new();
     let mut queue_count = 0;
     for node in element.children("iothread") {
-        let has_id = crate::tree::attribute(node, "id")
-            .and_then(unsigned32)
-            .is_some();
+        let has_id = node.attribute("id").and_then(unsigned32).is_some();
         if !has_id {
             element.give_back(node);
             continue;
@@ -40,7 +38,7 @@ pub(crate) fn read(
         };
         let mut queues = Vec::new();
         for node in row.children("queue") {
-            let Some(id) = crate::tree::attribute(node, "id").and_then(unsigned32) else {
+            let Some(id) = node.attribute("id").and_then(unsigned32) else {
                 row.give_back(node);
                 continue;
             };

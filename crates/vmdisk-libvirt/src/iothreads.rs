@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use vmdisk_model::{DefaultIoThread, DomainField, FieldPath, IoThread, IoThreadId, Polling};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::INVALID_VALUE;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
 use crate::polling;
 use crate::reader::Reader;
-use crate::tree::attribute;
 use crate::value::unsigned32;
 use crate::vocabulary::Whose;
 use crate::writer::Writer;
@@ -26,7 +25,7 @@ const MAX_IOTHREADS: u32 = 65536;
 /// knows, which libvirt gives the smallest free numbers.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    domain: &mut Element<'_, '_>,
+    domain: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Vec<IoThread> {
     let mut threads = read_listed(reader, domain, kept);
@@ -40,7 +39,7 @@ pub(crate) fn read(
     let mut count = unsigned32(text.trim());
     if let Some(number) = count.filter(|count| *count > MAX_IOTHREADS) {
         let message = format!("{number} iothreads are more than are read ({MAX_IOTHREADS})");
-        reader.problem(ProblemKind::InvalidValue, at, tag, message);
+        reader.problem(&INVALID_VALUE, at, tag, message);
         count = None;
     }
     match count {
@@ -58,7 +57,7 @@ pub(crate) fn read(
 
 fn read_listed(
     reader: &mut Reader<'_>,
-    domain: &mut Element<'_, '_>,
+    domain: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Vec<IoThread> {
     let mut threads = Vec::new();
@@ -67,7 +66,7 @@ fn read_listed(
     };
     let mut list = reader.open_child(domain, node, domain.whose);
     for node in list.children("iothread") {
-        let Some(id) = crate::tree::attribute(node, "id").and_then(unsigned32) else {
+        let Some(id) = node.attribute("id").and_then(unsigned32) else {
             list.give_back(node);
             continue;
         };
@@ -120,22 +119,23 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, threads: &[IoThread], kept: &'k
 /// among `threads`.
 pub(crate) fn read_tuned(
     reader: &mut Reader<'_>,
-    domain: &Element<'_, '_>,
+    domain: &Element<'_>,
     threads: &[IoThread],
 ) -> Vec<IoThreadId> {
     let mut children = domain.children.iter();
-    let Some(cputune) = children.find(|child| child.name == "cputune") else {
+    let Some(cputune) = children.find(|child| child.name() == "cputune") else {
         return Vec::new();
     };
     let mut place = cputune.node;
     let mut named = BTreeSet::new();
     let mut is_wrong = false;
     for row in cputune.node.children() {
-        let ids = match row.tag_name().name() {
-            "iothreadpin" => attribute(row, "iothread")
+        let ids = match row.name() {
+            "iothreadpin" => row
+                .attribute("iothread")
                 .and_then(unsigned32)
                 .map(|id| BTreeSet::from([id])),
-            "iothreadsched" => attribute(row, "iothreads").and_then(number_set),
+            "iothreadsched" => row.attribute("iothreads").and_then(number_set),
             _ => None,
         };
         let ids = ids.unwrap_or_default();
@@ -173,7 +173,7 @@ fn number_set(text: &str) -> Option<BTreeSet<u32>> {
 /// Reads what is said of QEMU's main loop.
 pub(crate) fn read_default(
     reader: &mut Reader<'_>,
-    domain: &mut Element<'_, '_>,
+    domain: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Option<DefaultIoThread> {
     let node = domain.child("defaultiothread")?;

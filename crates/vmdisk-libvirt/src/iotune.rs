@@ -14,7 +14,7 @@ const AT: KeptAt = KeptAt::path("iotune");
 /// Reads the limits of a disk.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    disk: &mut Element<'_, '_>,
+    disk: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Option<Iotune> {
     let node = disk.child("iotune")?;
@@ -27,7 +27,7 @@ pub(crate) fn read(
 /// Reads the limits that stand in an element; `nth` tells it from others of its kind.
 pub(crate) fn read_limits(
     reader: &mut Reader<'_>,
-    element: &mut Element<'_, '_>,
+    element: &mut Element<'_>,
     nth: usize,
     kept: &mut KeptInside,
 ) -> Iotune {
@@ -37,7 +37,7 @@ pub(crate) fn read_limits(
         let Some(node) = element.child(name) else {
             continue;
         };
-        match unsigned64(crate::tree::text(node).0.trim()) {
+        match unsigned64(node.text().0.trim()) {
             Some(number) => {
                 let inner = reader.open_child(element, node, element.whose);
                 kept.note(KeptAt::nth(name, nth), reader.close(inner));

@@ -98,13 +98,22 @@ impl KeptInside {
     }
 
     /// What is kept, by name: `driver/@ioeventfd` for an attribute, `source/encryption` for an element.
+    ///
+    /// An empty value, and `cache='default'`, leave open what an absent attribute leaves open; they are not among them.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.parts.iter().flat_map(|(at, parts)| {
             let inside = |name: &str| match at.path {
                 "" => name.to_owned(),
                 path => format!("{path}/{name}"),
             };
-            let attributes = parts.attributes.iter();
+            let is_open = |(name, written): &&(String, String)| {
+                let value = written
+                    .split_once('=')
+                    .map_or("", |(_, value)| value.trim());
+                let value = value.trim_matches(['\'', '"']);
+                value.is_empty() || (name == "cache" && value == "default")
+            };
+            let attributes = parts.attributes.iter().filter(|it| !is_open(it));
             let duplicates = parts.duplicates.iter().map(|(name, _)| name.as_str());
             let children = parts.children.iter().map(|child| name_of(child));
             let text = parts.text.iter().map(|_| inside("text()"));
@@ -113,6 +122,27 @@ impl KeptInside {
                 .chain(children.chain(duplicates).map(inside))
                 .chain(text)
                 .collect::<Vec<String>>()
+        })
+    }
+
+    /// Elements that give the guest data without being disks: SCSI devices of the host, and memory that keeps its
+    /// content.
+    pub fn elements_with_data(&self) -> impl Iterator<Item = ElementWithData<'_>> {
+        let children = self.parts.values().flat_map(|parts| &parts.children);
+        children.filter_map(|text| {
+            let tag = &text[..text.find('>')?];
+            let has = |key: &str, word: &str| {
+                tag.contains(&format!("{key}='{word}'"))
+                    || tag.contains(&format!("{key}=\"{word}\""))
+            };
+            let name = name_of(text);
+            let (key, kinds): (&str, &[&'static str]) = match name {
+                "hostdev" => ("type", &["scsi", "scsi_host"]),
+                "memory" => ("model", &["nvdimm", "virtio-pmem"]),
+                _ => return None,
+            };
+            let kind = kinds.iter().find(|kind| has(key, kind))?;
+            Some(ElementWithData { name, kind, text })
         })
     }
 
@@ -146,6 +176,17 @@ impl KeptInside {
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     }
+}
+
+/// An element that gives the guest data without being a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElementWithData<'k> {
+    /// Its name.
+    pub name: &'k str,
+    /// Its `type` or `model`.
+    pub kind: &'static str,
+    /// The element as it is written.
+    pub text: &'k str,
 }
 
 /// What stays of a document beyond the model, for writing it back.

@@ -1,7 +1,7 @@
 //! `<memoryBacking>`, and the access of NUMA cells in `cpu/numa`.
 
 use vmdisk_model::{Bytes, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::INVALID_VALUE;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
@@ -21,7 +21,7 @@ const CELL: &str = "cpu/numa/cell";
 /// Reads how memory is backed, apart from NUMA cells.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    domain: &mut Element<'_, '_>,
+    domain: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> MemoryBacking {
     let mut backing = MemoryBacking::default();
@@ -50,12 +50,12 @@ pub(crate) fn read(
 
 fn read_pages(
     reader: &mut Reader<'_>,
-    pages: &mut Element<'_, '_>,
+    pages: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> HugePages {
     let mut page_sizes = Vec::new();
     for node in pages.children("page") {
-        let attribute = |name| crate::tree::attribute(node, name);
+        let attribute = |name| node.attribute(name);
         let unit = attribute("unit").unwrap_or("KiB");
         let size = attribute("size").and_then(|size| scaled(size, unit));
         let Some(size) = size else {
@@ -65,8 +65,8 @@ fn read_pages(
                     Ok(_) => "the page size is larger than 2^64 - 1 bytes".to_owned(),
                     Err(error) => error.to_string(),
                 };
-                let span = node.range().into();
-                reader.problem(ProblemKind::InvalidValue, at, span, message);
+                let span = node.span();
+                reader.problem(&INVALID_VALUE, at, span, message);
             }
             pages.give_back(node);
             continue;
@@ -83,7 +83,7 @@ fn read_pages(
 /// Reads the access of each NUMA cell.
 pub(crate) fn read_cells(
     reader: &mut Reader<'_>,
-    domain: &mut Element<'_, '_>,
+    domain: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Vec<Option<MemoryAccess>> {
     let mut access = Vec::new();

@@ -14,7 +14,7 @@ pub(crate) type Paths = [&'static str; 2];
 /// Reads a cache in a driver element, or in the format of a backing store.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    parent: &mut Element<'_, '_>,
+    parent: &mut Element<'_>,
     [path, size_path]: Paths,
     kept: &mut KeptInside,
 ) -> Option<Bytes> {

@@ -5,14 +5,15 @@
 
 use std::collections::HashSet;
 
-use roxmltree::Node;
 use vmdisk_model::{Domain, DomainField, FieldPath};
-use vmdisk_source::{ProblemKind, Span};
+use vmdisk_rule::Severity;
+use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE, MISSING_VALUE};
 
+use crate::domain;
 use crate::kept::Kept;
 use crate::reader::Reader;
 use crate::vocabulary::{ElementSpec, Whose};
-use crate::{domain, tree};
+use crate::xml::Node;
 
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
 
@@ -20,18 +21,12 @@ const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
 /// it, if there is one, is read.
 pub(crate) fn read<'d>(
     reader: &mut Reader<'_>,
-    node: Node<'d, 'd>,
+    node: Node<'d>,
     spec: &'static ElementSpec,
 ) -> (Domain, Kept) {
-    let text = reader.text;
-    let named = |parent: Node<'d, 'd>, name: &str| {
-        parent
-            .children()
-            .find(|child| child.is_element() && tree::name(text, *child) == name)
-    };
-    let (guest, kept) = match named(node, "domain") {
+    let (guest, kept) = match node.child("domain") {
         // Old snapshots have the guest's number there and nothing else.
-        Some(inner) if named(inner, "devices").is_some() => domain::read(reader, inner),
+        Some(inner) if inner.child("devices").is_some() => domain::read(reader, inner),
         Some(_) | None => (domain::disks_only(), Kept::default()),
     };
     // It is not written back, so that what is kept of it is nobody's.
@@ -40,7 +35,7 @@ pub(crate) fn read<'d>(
         reader.close(element);
     });
     for list in ["disks", "revertDisks"] {
-        if let Some(disks) = named(node, list) {
+        if let Some(disks) = node.child(list) {
             check_names(reader, disks, &guest);
         }
     }
@@ -48,7 +43,7 @@ pub(crate) fn read<'d>(
 }
 
 /// Notes disks without a name, with the name of another, or with that of none of the guest's disks.
-fn check_names<'d>(reader: &mut Reader<'_>, disks: Node<'d, 'd>, guest: &Domain) {
+fn check_names(reader: &mut Reader<'_>, disks: Node<'_>, guest: &Domain) {
     let mut seen = HashSet::new();
     let mut known: HashSet<&str> = HashSet::new();
     for disk in &guest.disks {
@@ -56,23 +51,22 @@ fn check_names<'d>(reader: &mut Reader<'_>, disks: Node<'d, 'd>, guest: &Domain)
         let image = disk.backend.image();
         known.extend(image.and_then(|image| image.host_path()));
     }
-    for disk in disks.children().filter(Node::is_element) {
-        let range: Span = disk.range().into();
-        let tag = crate::tag::scan_tag(reader.text, range.start)
-            .map_or(range, |tag| Span::new(range.start, tag.end.end));
-        let Some(name) = tree::attribute(disk, "name") else {
+    for disk in disks.children() {
+        let tag = disk.tag();
+        let Some(name) = disk.attribute("name") else {
             let message = "the disk has no name: `<disk name=…>` is missing".to_owned();
-            reader
-                .problem(ProblemKind::MissingValue, ROOT, tag, message)
-                .help = Some("name a target of the guest, such as `vda`".to_owned());
+            reader.problem(&MISSING_VALUE, ROOT, tag, message).help =
+                Some("name a target of the guest, such as `vda`".to_owned());
             continue;
         };
         if !seen.insert(name) {
             let message = format!("disk `{name}` is named twice, which libvirt refuses");
-            reader.problem(ProblemKind::DuplicateRefused, ROOT, tag, message);
+            reader
+                .problem(&DUPLICATE_VALUE, ROOT, tag, message)
+                .severity = Severity::Error;
         } else if !known.is_empty() && !known.contains(name) {
             let message = format!("the guest has no disk `{name}`");
-            reader.problem(ProblemKind::InvalidValue, ROOT, tag, message);
+            reader.problem(&INVALID_VALUE, ROOT, tag, message);
         }
     }
 }

@@ -14,7 +14,7 @@ const BOOT: &str = "os/boot";
 /// Reads the machine and the order of its firmware.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    element: &mut Element<'_, '_>,
+    element: &mut Element<'_>,
     domain: &mut Domain,
     kept: &mut KeptInside,
 ) {
@@ -32,7 +32,7 @@ pub(crate) fn read(
         kept.note(TYPE, parts);
     }
     for node in os.children("boot") {
-        let device = crate::tree::attribute(node, "dev").and_then(BootDevice::from_wire);
+        let device = node.attribute("dev").and_then(BootDevice::from_wire);
         let Some(device) = device else {
             os.give_back(node);
             continue;

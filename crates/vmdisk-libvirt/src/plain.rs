@@ -56,7 +56,7 @@ impl Owner for Controller {
 }
 
 /// Takes the attributes that are fields; one that cannot be read is kept as written.
-pub(crate) fn read_attributes(element: &mut Element<'_, '_>, owner: &mut impl Owner) {
+pub(crate) fn read_attributes(element: &mut Element<'_>, owner: &mut impl Owner) {
     for known in element.spec.attributes {
         let field = known.fields[0];
         if let Some((field, slot)) = field.and_then(|it| Some((it, owner.slot_mut(it)?))) {
@@ -119,7 +119,7 @@ pub(crate) fn has_attribute(spec: &ElementSpec, owner: &impl Owner) -> bool {
 /// Reads a child that is a flag or a text, or has attributes that are fields; another is left alone.
 pub(crate) fn read_child(
     reader: &mut Reader<'_>,
-    parent: &mut Element<'_, '_>,
+    parent: &mut Element<'_>,
     child: &ChildSpec,
     owner: &mut impl Owner,
     kept: &mut KeptInside,

@@ -13,7 +13,7 @@ const AT: &str = "iothreadids/iothread/poll";
 /// Reads how the nth iothread polls.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    thread: &mut Element<'_, '_>,
+    thread: &mut Element<'_>,
     nth: usize,
     kept: &mut KeptInside,
 ) -> Polling {

@@ -1,18 +1,19 @@
 //! From text to a [`Document`].
 
-use roxmltree::Node;
 use vmdisk_model::{Domain, DomainField, FieldPath};
-use vmdisk_source::{Edit, ProblemKind, Span};
+use vmdisk_rule::reading::INVALID_VALUE;
+use vmdisk_source::{Edit, Span};
 
 use crate::allowance;
 use crate::document::Document;
 use crate::edits::Outlines;
 use crate::encoding::decode;
-use crate::guard::{Guarded, guard};
 use crate::kept::Kept;
 use crate::reader::Reader;
+use crate::rules;
 use crate::vocabulary::{DOMAIN_BACKUP, DOMAIN_CHECKPOINT, DOMAIN_SNAPSHOT};
-use crate::{ReadFailure, ReadFailureKind, RootKind, StorageItem, domain, moment, storage, tree};
+use crate::xml::{Attribute, Node, Tree, parse};
+use crate::{ReadFailure, ReadFailureKind, RootKind, StorageItem, domain, moment, storage};
 
 /// Reads a domain, a `<disk>` or `<devices>`.
 ///
@@ -37,15 +38,13 @@ use crate::{ReadFailure, ReadFailureKind, RootKind, StorageItem, domain, moment,
 /// If the text is not well-formed XML, goes beyond a limit, has a document type, or is something else
 /// than a domain or disks.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
-    let guarded = guard(text)?;
-    let patched = patch(text, &guarded);
-    let tree = tree::parse(patched.as_deref().unwrap_or(text))?;
-    let node = tree.root_element();
-    let root = RootKind::of_name(tree::name(text, node));
+    let tree = parse(text)?;
+    let node = tree.root();
+    let root = RootKind::of_name(node.name());
     let mut reader = Reader::new(text);
     let (domain, kept, storage) = read_root(&mut reader, root, node)?;
-    report_prefixes(&mut reader, &guarded, root);
-    report_default_namespace(&mut reader, &guarded);
+    report_prefixes(&mut reader, &tree, root);
+    report_default_namespace(&mut reader, node);
     let allowances = allowance::read(&mut reader, &tree, &domain);
     let Reader {
         map: source_map,
@@ -76,52 +75,26 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
     read(decode(bytes)?)
 }
 
-/// The text with colons of undeclared prefixes replaced, so that offsets stay: libvirt does not mind
-/// such prefixes, and the tree would.
-fn patch(text: &str, guarded: &Guarded) -> Option<String> {
-    if guarded.colons.is_empty() {
-        return None;
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut done = 0;
-    for colon in &guarded.colons {
-        out.push_str(&text[done..*colon]);
-        out.push('_');
-        done = colon + 1;
-    }
-    out.push_str(&text[done..]);
-    Some(out)
-}
-
 fn read_root<'d>(
     reader: &mut Reader<'_>,
     root: RootKind,
-    node: Node<'d, 'd>,
+    node: Node<'d>,
 ) -> Result<(Domain, Kept, Option<StorageItem>), ReadFailure> {
     let guest = |(domain, kept)| Ok((domain, kept, None));
     let refuse = |message: String| {
-        let start = node.range().start + 1;
-        let name = tree::name(reader.text, node);
-        let span = Span::new(start, start + name.len());
         let kind = ReadFailureKind::NotADomainOrDisk(root);
-        ReadFailure::new(kind, span, message)
+        ReadFailure::new(kind, node.name_span(), message)
     };
     match root {
         RootKind::Domain => guest(domain::read(reader, node)),
         RootKind::Devices => guest(domain::read_devices_alone(reader, node)),
         RootKind::Disk => guest(domain::read_disk_alone(reader, node)),
-        RootKind::DomainStatus => {
-            let text = reader.text;
-            let inner = node
-                .children()
-                .find(|child| child.is_element() && tree::name(text, *child) == "domain");
-            match inner {
-                Some(inner) => guest(domain::read(reader, inner)),
-                None => Err(refuse(
-                    "`<domstatus>` without a `<domain>` inside".to_owned(),
-                )),
-            }
-        }
+        RootKind::DomainStatus => match node.child("domain") {
+            Some(inner) => guest(domain::read(reader, inner)),
+            None => Err(refuse(
+                "`<domstatus>` without a `<domain>` inside".to_owned(),
+            )),
+        },
         RootKind::Pool => {
             let storage = storage::read_pool(reader, node);
             Ok((domain::disks_only(), Kept::default(), storage))
@@ -138,7 +111,7 @@ fn read_root<'d>(
         ))),
         RootKind::Foreign | RootKind::NotXml => Err(refuse(format!(
             "`<{}>` is not a libvirt domain or disk",
-            tree::name(reader.text, node)
+            node.name()
         ))
         .help("expected `<domain>`, `<disk>` or `<devices>` as the outermost element")),
     }
@@ -152,7 +125,8 @@ const KNOWN_NAMESPACES: [(&str, &str); 4] = [
     ("bhyve", "http://libvirt.org/schemas/domain/bhyve/1.0"),
 ];
 
-fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded, root: RootKind) {
+/// libvirt's parser accepts a prefix that is not declared, and libvirt does not find the name.
+fn report_prefixes(reader: &mut Reader<'_>, tree: &Tree<'_>, root: RootKind) {
     // Disks follow one another, so the one around a place is found by bisection.
     let mut disks: Vec<(Span, usize)> = reader
         .map
@@ -184,7 +158,7 @@ fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded, root: RootKind) {
         | RootKind::Foreign
         | RootKind::NotXml => None,
     };
-    for undeclared in &guarded.undeclared {
+    for undeclared in &tree.undeclared {
         if undeclared.is_inner && !undeclared.is_attribute {
             continue;
         }
@@ -207,7 +181,12 @@ fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded, root: RootKind) {
         };
         let message =
             format!("prefix `{prefix}` is not declared: libvirt drops {what} without a word");
-        let problem = reader.problem(ProblemKind::UndeclaredPrefix, at, undeclared.name, message);
+        let problem = reader.problem(
+            &rules::undeclared_prefix::RULE,
+            at,
+            undeclared.name,
+            message,
+        );
         let known = KNOWN_NAMESPACES.iter().find(|(known, _)| *known == prefix);
         match (known, declare_at) {
             (Some((_, uri)), Some(offset)) => {
@@ -222,18 +201,15 @@ fn report_prefixes(reader: &mut Reader<'_>, guarded: &Guarded, root: RootKind) {
 }
 
 /// libvirt looks for elements without a name space, and finds none below a default one.
-fn report_default_namespace(reader: &mut Reader<'_>, guarded: &Guarded) {
-    let Some(declaration) = guarded.default_namespace else {
+fn report_default_namespace(reader: &mut Reader<'_>, root: Node<'_>) {
+    let mut attributes = root.attributes();
+    let is_default = |it: &Attribute<'_>| it.name() == "xmlns" && !it.value().is_empty();
+    let Some(declaration) = attributes.find(is_default) else {
         return;
     };
     let at = FieldPath::Domain(DomainField::Domain);
     let message = "a default name space hides every element from libvirt".to_owned();
-    let problem = reader.problem(
-        ProblemKind::InvalidValue,
-        at,
-        declaration.verbatim(),
-        message,
-    );
+    let problem = reader.problem(&INVALID_VALUE, at, declaration.verbatim(), message);
     problem.help = Some("delete it".to_owned());
-    problem.fix = vec![Edit::delete(declaration.whole)];
+    problem.fix = vec![Edit::delete(declaration.whole())];
 }

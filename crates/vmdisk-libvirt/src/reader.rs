@@ -2,37 +2,40 @@
 
 use std::collections::BTreeSet;
 
-use roxmltree::Node;
 use vmdisk_model::FieldPath;
-use vmdisk_source::{Edit, LaterWord, Place, Problem, ProblemKind, SourceMap, Span, WordKind};
+use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE, MISSING_VALUE};
+use vmdisk_rule::{Problem, Rule};
+use vmdisk_source::{Edit, LaterWord, Place, SourceMap, Span, WordKind};
 
-use crate::element::{Child, Element, Written};
+use crate::element::{Child, Element};
 use crate::kept::KeptParts;
-use crate::tag::{Tag, TagAttribute, TagEnd, scan_tag};
-use crate::tree;
+use crate::rules;
 use crate::vocabulary::{AttributeSpec, ElementSpec, Field, Need, Since, Value, Whose};
 use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
+use crate::xml::{Attribute, Node};
 
 /// The first value that two children of a name have for an attribute.
-fn twice<'d>(element: &Element<'_, 'd>, child: &str, attribute: &str) -> Option<&'d str> {
+fn twice<'d>(element: &Element<'d>, child: &str, attribute: &str) -> Option<&'d str> {
     let mut seen = BTreeSet::new();
     element
         .children
         .iter()
-        .filter(|own| own.name == child)
-        .filter_map(|own| tree::attribute(own.node, attribute))
+        .filter(|own| own.name() == child)
+        .filter_map(|own| own.node.attribute(attribute))
         .find(|value| !seen.insert(*value))
 }
 
 /// What came later is noted: no older libvirt is met any more.
 const OLDEST: Since = (4, 0, 0);
 
+/// The help for a name that nothing resembles.
+const CHECK_SPELLING: &str = "check the spelling against libvirt's documentation, or take it away";
+
 /// Collects what is found while a document is read.
 pub(crate) struct Reader<'t> {
-    /// The text as it is; the tree may have been built from a patched one of the same length.
     pub(crate) text: &'t str,
     pub(crate) map: SourceMap<FieldPath>,
-    pub(crate) problems: Vec<Problem<FieldPath>>,
+    pub(crate) problems: Vec<Problem>,
     pub(crate) later_words: Vec<LaterWord<FieldPath>>,
     /// True if the guest says that QEMU runs it.
     pub(crate) is_run_by_qemu: bool,
@@ -60,30 +63,21 @@ impl<'t> Reader<'t> {
     /// Notes a problem.
     pub(crate) fn problem(
         &mut self,
-        kind: ProblemKind,
+        rule: &'static Rule,
         at: FieldPath,
         span: Span,
         message: String,
-    ) -> &mut Problem<FieldPath> {
-        self.problems.push(Problem {
-            kind,
-            at,
-            span,
-            message,
-            help: None,
-            fix: Vec::new(),
-        });
+    ) -> &mut Problem {
+        self.problems.push(Problem::new(rule, at, span, message));
         let last = self.problems.len() - 1;
         &mut self.problems[last]
     }
 
     /// Notes the place of an element that is not opened.
-    pub(crate) fn record_element(&mut self, at: FieldPath, node: Node<'_, '_>) {
-        let range: Span = node.range().into();
-        let tag = scan_tag(self.text, range.start);
+    pub(crate) fn record_element(&mut self, at: FieldPath, node: Node<'_>) {
         let place = Place {
-            span: Span::new(range.start, tag.map_or(range.end, |tag| tag.end.end)),
-            whole: whole(self.text, range),
+            span: node.tag(),
+            whole: whole(self.text, node.span()),
             attributes_end: None,
         };
         self.map.record(at, place);
@@ -96,69 +90,39 @@ impl<'t> Reader<'t> {
     /// Opens an element: notes its place, its attributes and their places, and checks their values.
     pub(crate) fn open<'d>(
         &mut self,
-        node: Node<'d, 'd>,
+        node: Node<'d>,
         spec: &'static ElementSpec,
         fields: [Option<Field>; 2],
         outer: FieldPath,
         whose: Whose,
-    ) -> Element<'t, 'd> {
+    ) -> Element<'d> {
         self.open_since(node, spec, OLDEST, fields, outer, whose)
     }
 
     /// Opens an element that no libvirt before `since` gets to see.
     fn open_since<'d>(
         &mut self,
-        node: Node<'d, 'd>,
+        node: Node<'d>,
         spec: &'static ElementSpec,
         since: Since,
         fields: [Option<Field>; 2],
         outer: FieldPath,
         whose: Whose,
-    ) -> Element<'t, 'd> {
-        let range: Span = node.range().into();
-        let Tag { attributes, end } = scan_tag(self.text, range.start).unwrap_or_else(|| Tag {
-            // The guard has passed every tag, so this does not happen; no attributes then.
-            attributes: Vec::new(),
-            end: TagEnd {
-                attributes_end: range.end,
-                end: range.end,
-                is_empty_element: true,
-            },
-        });
-        let tag = Span::new(range.start, end.end);
+    ) -> Element<'d> {
         let paths = fields.map(|field| self.path(field, whose));
         let at = paths[0].or(paths[1]).unwrap_or(outer);
         if paths.iter().any(Option::is_some) {
             let place = Place {
-                span: self.content_span(node, spec, tag),
-                whole: whole(self.text, range),
-                attributes_end: Some(end.attributes_end),
+                span: self.content_span(node, spec),
+                whole: whole(self.text, node.span()),
+                attributes_end: Some(node.attributes_end()),
             };
             for path in paths.into_iter().flatten() {
                 self.map.record(path, place);
             }
         }
-        let text = self.text;
-        let mut element = Element {
-            node,
-            spec,
-            at,
-            whose,
-            since,
-            tag,
-            text,
-            attributes: Vec::with_capacity(attributes.len()),
-            children: node
-                .children()
-                .filter(Node::is_element)
-                .map(|node| Child {
-                    name: tree::name(text, node),
-                    node,
-                    is_taken: false,
-                })
-                .collect(),
-        };
-        self.open_attributes(&mut element, &attributes);
+        let mut element = Element::new(node, spec, at, whose, since);
+        self.open_attributes(&mut element);
         self.check_needs(&element);
         if let Some(content) = spec.content {
             self.check_content(&element, content);
@@ -166,9 +130,9 @@ impl<'t> Reader<'t> {
         element
     }
 
-    fn check_needs(&mut self, element: &Element<'_, '_>) {
+    fn check_needs(&mut self, element: &Element<'_>) {
         let has = |name: &str| element.peek(name).is_some_and(|value| !value.is_empty());
-        let has_child = |name: &str| element.children.iter().any(|child| child.name == name);
+        let has_child = |name: &str| element.children.iter().any(|child| child.name() == name);
         let name = element.spec.name;
         for need in element.spec.needs {
             let missing = match *need {
@@ -184,7 +148,7 @@ impl<'t> Reader<'t> {
             };
             if let Some(missing) = missing {
                 let message = format!("{missing} is missing");
-                self.problem(ProblemKind::MissingValue, element.at, element.tag, message);
+                self.problem(&MISSING_VALUE, element.at, element.tag, message);
             }
             let too_much = match *need {
                 Need::Attribute(_) | Need::Child(_) => None,
@@ -201,7 +165,7 @@ impl<'t> Reader<'t> {
                     .map(|value| format!("two `<{child}>` have the {attribute} `{value}`")),
             };
             if let Some(message) = too_much {
-                self.problem(ProblemKind::InvalidValue, element.at, element.tag, message);
+                self.problem(&INVALID_VALUE, element.at, element.tag, message);
             }
         }
     }
@@ -209,26 +173,25 @@ impl<'t> Reader<'t> {
     /// Opens a child that the table of its parent names.
     pub(crate) fn open_child<'d>(
         &mut self,
-        parent: &Element<'_, 'd>,
-        node: Node<'d, 'd>,
+        parent: &Element<'d>,
+        child: Child<'d>,
         whose: Whose,
-    ) -> Element<'t, 'd> {
-        let name = tree::name(self.text, node);
-        match parent.spec.child(name) {
+    ) -> Element<'d> {
+        let node = child.node;
+        match child.known {
             Some((_, known)) => {
-                let own_type = tree::attribute(node, "type");
+                let own_type = node.attribute("type");
                 let spec = known
                     .pick
                     .element(parent.peek("type").unwrap_or("file"), own_type);
                 let since = known.since.max(parent.since);
                 let element = self.open_since(node, spec, since, known.fields, parent.at, whose);
                 if since > parent.since {
-                    let start = node.range().start + 1;
                     self.later_words.push(LaterWord {
                         at: element.at,
-                        span: Span::new(start, start + name.len()),
+                        span: node.name_span(),
                         kind: WordKind::Element,
-                        what: format!("element `<{name}>` of `<{}>`", parent.spec.name),
+                        what: format!("element `<{}>` of `<{}>`", known.name, parent.spec.name),
                         since,
                         around: parent.since,
                     });
@@ -241,11 +204,14 @@ impl<'t> Reader<'t> {
     }
 
     /// The text of an element whose content is one, else its start tag.
-    fn content_span(&self, node: Node<'_, '_>, spec: &ElementSpec, tag: Span) -> Span {
-        match spec.content {
-            Some(Value::Text) => tree::text(node).1.unwrap_or(tag),
-            Some(_) => tree::text(node).1.map_or(tag, |span| self.trimmed(span)),
-            None => tag,
+    fn content_span(&self, node: Node<'_>, spec: &ElementSpec) -> Span {
+        let text = spec
+            .content
+            .and_then(|content| Some((content, node.text().1?)));
+        match text {
+            Some((Value::Text, span)) => span,
+            Some((_, span)) => self.trimmed(span),
+            None => node.tag(),
         }
     }
 
@@ -255,8 +221,8 @@ impl<'t> Reader<'t> {
         Span::new(start, start + text.trim().len())
     }
 
-    fn check_content(&mut self, element: &Element<'_, '_>, content: Value) {
-        let (text, span) = tree::text(element.node);
+    fn check_content(&mut self, element: &Element<'_>, content: Value) {
+        let (text, span) = element.node.text();
         let text = if content == Value::Text {
             &text[..]
         } else {
@@ -270,53 +236,37 @@ impl<'t> Reader<'t> {
             } else {
                 format!("invalid value `{text}` for `{name}`, {}", fault.expected)
             };
-            self.problem(ProblemKind::InvalidValue, element.at, span, message);
+            self.problem(&INVALID_VALUE, element.at, span, message);
         }
     }
 
-    fn open_attributes(&mut self, element: &mut Element<'_, '_>, tags: &[TagAttribute]) {
-        // The tree leaves name space declarations out; the rest comes in the same order.
-        let mut values = element.node.attributes();
+    fn open_attributes(&mut self, element: &mut Element<'_>) {
+        let node = element.node;
         let mut free: Option<Vec<&str>> = None;
-        for tag in tags {
-            let name = self.slice(tag.name);
-            let is_declaration = name == "xmlns" || name.starts_with("xmlns:");
-            let value = if is_declaration {
-                ""
-            } else {
-                values.next().map_or("", |attribute| attribute.value())
-            };
-            element.attributes.push(Written {
-                tag: *tag,
-                value,
-                is_taken: false,
-            });
-            if is_declaration {
-                continue;
-            }
+        for written in node.attributes() {
+            let (name, value) = (written.name(), written.value());
             match element.spec.attribute(name) {
                 Some(spec) => {
                     let paths = spec.fields.map(|field| self.path(field, element.whose));
                     for path in paths.into_iter().flatten() {
                         let place = Place {
-                            span: tag.value,
-                            whole: tag.whole,
+                            span: written.value_span(),
+                            whole: written.whole(),
                             attributes_end: None,
                         };
                         self.map.record(path, place);
                     }
                     let at = paths[0].unwrap_or(element.at);
-                    self.check_value(spec.value, name, value, at, tag.value);
-                    self.note_since(element, spec, value, at, tag);
+                    self.check_value(spec.value, name, value, at, written.value_span());
+                    self.note_since(element, spec, at, written);
                 }
+                None if written.is_declaration() => {}
                 None if element.spec.is_judged && !name.contains(':') => {
                     // A name that is written already cannot have been meant.
-                    let text = self.text;
-                    let is_free =
-                        |known: &&str| !tags.iter().any(|tag| tag.name.slice(text) == Some(*known));
+                    let is_free = |known: &&str| node.attribute(known).is_none();
                     let known = element.spec.attributes.iter().map(|known| known.name);
                     let free = free.get_or_insert_with(|| known.filter(is_free).collect());
-                    self.unknown_attribute(element, tag, free);
+                    self.unknown_attribute(element, written, free);
                 }
                 None => {}
             }
@@ -337,7 +287,7 @@ impl<'t> Reader<'t> {
             | Value::Uuid => "invalid",
         };
         let message = format!("{what} value `{value}` for `{name}`, {}", fault.expected);
-        let problem = self.problem(ProblemKind::InvalidValue, at, span, message);
+        let problem = self.problem(&INVALID_VALUE, at, span, message);
         if let Some(meant) = fault.meant {
             problem.help = Some(format!("did you mean `{meant}`?"));
             problem.fix = vec![Edit::replace(span, meant)];
@@ -349,13 +299,12 @@ impl<'t> Reader<'t> {
     /// Notes an attribute and its value, where not every libvirt knows them.
     fn note_since(
         &mut self,
-        element: &mut Element<'_, '_>,
+        element: &mut Element<'_>,
         spec: &AttributeSpec,
-        value: &str,
         at: FieldPath,
-        tag: &TagAttribute,
+        written: Attribute<'_>,
     ) {
-        let name = spec.name;
+        let (name, value) = (spec.name, written.value());
         let mut around = element.since;
         let mut note = |since: Since, kind, span, what: &dyn Fn() -> String| {
             if since > around {
@@ -372,13 +321,16 @@ impl<'t> Reader<'t> {
                 around = since;
             }
         };
-        note(spec.since, WordKind::Attribute, tag.name, &|| {
-            format!("attribute `{name}` of `<{}>`", element.spec.name)
-        });
+        note(
+            spec.since,
+            WordKind::Attribute,
+            written.name_span(),
+            &|| format!("attribute `{name}` of `<{}>`", element.spec.name),
+        );
         note(
             spec.since_with(value).0,
             WordKind::Value,
-            tag.value,
+            written.value_span(),
             &|| format!("value `{value}` of `{name}`"),
         );
         // What stands inside depends on the type.
@@ -387,8 +339,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn unknown_attribute(&mut self, element: &Element<'_, '_>, tag: &TagAttribute, free: &[&str]) {
-        let name = self.slice(tag.name);
+    fn unknown_attribute(&mut self, element: &Element<'_>, written: Attribute<'_>, free: &[&str]) {
+        let (name, span) = (written.name(), written.name_span());
         let meant = self.suggest(name, free);
         let mut message = format!("unknown attribute `{name}` of `<{}>`", element.spec.name);
         let mut help = meant.map(|meant| format!("did you mean `{meant}`?"));
@@ -407,10 +359,10 @@ impl<'t> Reader<'t> {
                 "it belongs to one of type `{first}`; one of them is wrong"
             ));
         }
-        let problem = self.problem(ProblemKind::UnknownAttribute, element.at, tag.name, message);
-        problem.help = help;
+        let problem = self.problem(&rules::unknown_attribute::RULE, element.at, span, message);
+        problem.help = Some(help.unwrap_or_else(|| CHECK_SPELLING.to_owned()));
         if let Some(meant) = meant {
-            problem.fix = vec![Edit::replace(tag.name, meant)];
+            problem.fix = vec![Edit::replace(span, meant)];
         }
     }
 
@@ -424,59 +376,52 @@ impl<'t> Reader<'t> {
     }
 
     /// Closes an element: what nobody took is checked, reported where it is unknown, and kept.
-    pub(crate) fn close(&mut self, element: Element<'_, '_>) -> KeptParts {
+    pub(crate) fn close(&mut self, element: Element<'_>) -> KeptParts {
         let mut parts = KeptParts::default();
-        for written in &element.attributes {
-            if !written.is_taken {
-                let verbatim = self.slice(written.tag.verbatim());
-                let name = self.slice(written.tag.name);
-                parts
-                    .attributes
-                    .push((name.to_owned(), verbatim.to_owned()));
-            }
+        for written in element.attributes_left() {
+            let verbatim = self.slice(written.verbatim()).to_owned();
+            parts.attributes.push((written.name().to_owned(), verbatim));
         }
         let mut is_seen = vec![false; element.spec.children.len()];
         let mut free: Option<Vec<&str>> = None;
         for child in &element.children {
-            let name_start = child.node.range().start + 1;
-            let name_span = Span::new(name_start, name_start + child.name.len());
-            match element.spec.child(child.name) {
+            let (name, name_span) = (child.name(), child.name_span());
+            match child.known {
                 Some((nth, known)) => {
                     let is_again = !known.repeats && is_seen[nth];
                     is_seen[nth] = true;
                     if is_again {
                         let message = format!(
                             "a second `<{}>` in `<{}>`; the first counts",
-                            child.name, element.spec.name
+                            name, element.spec.name
                         );
-                        self.problem(ProblemKind::Duplicate, element.at, name_span, message);
-                        let verbatim = self.slice(child.node.range().into()).to_owned();
-                        parts.duplicates.push((child.name.to_owned(), verbatim));
+                        self.problem(&DUPLICATE_VALUE, element.at, name_span, message);
+                        let verbatim = self.slice(child.span()).to_owned();
+                        parts.duplicates.push((name.to_owned(), verbatim));
                         continue;
                     } else if !child.is_taken {
-                        self.check(&element, child.node);
+                        self.check(&element, *child);
                     }
                 }
-                None if child.name.contains(':') => {}
+                None if name.contains(':') => {}
                 None => {
                     let free = free.get_or_insert_with(|| element.free_names());
-                    self.unknown_element(&element, child, name_span, free);
+                    self.unknown_element(&element, *child, free);
                 }
             }
             if !child.is_taken {
-                let verbatim = self.slice(child.node.range().into());
-                parts.children.push(verbatim.to_owned());
+                parts.children.push(self.slice(child.span()).to_owned());
             }
         }
         parts
     }
 
     /// Checks an element that libvirt knows and the model does not cover.
-    fn check<'d>(&mut self, parent: &Element<'_, 'd>, node: Node<'d, 'd>) {
+    fn check<'d>(&mut self, parent: &Element<'d>, child: Child<'d>) {
         // What has not been taken is no part of the model: a controller of an unknown type must not
         // pass for the next one, nor the source of a backing store for the disk's.
         self.unrecorded(|reader| {
-            let element = reader.open_child(parent, node, parent.whose);
+            let element = reader.open_child(parent, child, parent.whose);
             if element.spec.is_judged {
                 reader.close(element);
             }
@@ -491,23 +436,18 @@ impl<'t> Reader<'t> {
         result
     }
 
-    fn unknown_element(
-        &mut self,
-        element: &Element<'_, '_>,
-        child: &Child<'_, '_>,
-        name_span: Span,
-        free: &[&str],
-    ) {
+    fn unknown_element(&mut self, element: &Element<'_>, child: Child<'_>, free: &[&str]) {
+        let name = child.name();
         let meant = if element.spec.is_judged {
-            self.suggest(child.name, free)
+            self.suggest(name, free)
         } else {
             // Among other people's elements only a near miss of one of ours is worth a word.
             let others = other_devices(element.spec);
-            if others.contains(&child.name) {
+            if others.contains(&name) {
                 return;
             }
             let known: Vec<&str> = free.iter().chain(others).copied().collect();
-            let meant = self.suggest(child.name, &known);
+            let meant = self.suggest(name, &known);
             let is_ours = meant
                 .and_then(|meant| element.spec.child(meant))
                 .is_some_and(|(_, known)| known.is_judged());
@@ -516,25 +456,26 @@ impl<'t> Reader<'t> {
             }
             meant
         };
-        let message = format!(
-            "unknown element `<{}>` in `<{}>`",
-            child.name, element.spec.name
-        );
-        let fix = meant.map(|meant| self.rename(child, name_span, meant));
-        let problem = self.problem(ProblemKind::UnknownElement, element.at, name_span, message);
-        problem.help = meant.map(|meant| format!("did you mean `<{meant}>`?"));
+        let message = format!("unknown element `<{}>` in `<{}>`", name, element.spec.name);
+        let fix = meant.map(|meant| self.rename(child.node, meant));
+        let span = child.name_span();
+        let problem = self.problem(&rules::unknown_element::RULE, element.at, span, message);
+        problem.help = Some(match meant {
+            Some(meant) => format!("did you mean `<{meant}>`?"),
+            None => CHECK_SPELLING.to_owned(),
+        });
         problem.fix = fix.unwrap_or_default();
     }
 
     /// Renames an element in its start tag and, if it has one, its end tag.
-    fn rename(&self, child: &Child<'_, '_>, name_span: Span, meant: &str) -> Vec<Edit> {
-        let mut edits = vec![Edit::replace(name_span, meant)];
-        let range = child.node.range();
-        let is_closed =
-            scan_tag(self.text, range.start).is_some_and(|tag| !tag.end.is_empty_element);
-        if is_closed && let Some(at) = self.text[range.clone()].rfind("</") {
-            let start = range.start + at + 2;
-            let end = Span::new(start, start + child.name.len());
+    fn rename(&self, node: Node<'_>, meant: &str) -> Vec<Edit> {
+        let mut edits = vec![Edit::replace(node.name_span(), meant)];
+        let span = node.span();
+        if !node.is_empty_element()
+            && let Some(at) = self.slice(span).rfind("</")
+        {
+            let start = span.start + at + 2;
+            let end = Span::new(start, start + node.name().len());
             edits.push(Edit::replace(end, meant));
         }
         edits

@@ -16,7 +16,7 @@ const BIN: &str = "driver/statistics/latency-histogram/bin";
 /// Reads the statistics of a `<driver>`; what has no readable number is kept as it was written.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    driver: &mut Element<'_, '_>,
+    driver: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Statistics {
     let mut statistics = Statistics::default();
@@ -25,7 +25,7 @@ pub(crate) fn read(
     };
     let mut element = reader.open_child(driver, node, driver.whose);
     for node in element.children("statistic") {
-        let interval = crate::tree::attribute(node, "interval").and_then(unsigned32);
+        let interval = node.attribute("interval").and_then(unsigned32);
         let Some(interval) = interval else {
             element.give_back(node);
             continue;
@@ -42,7 +42,7 @@ pub(crate) fn read(
         let request = histogram.take_text("type");
         let mut bin_starts = Vec::new();
         for node in histogram.children("bin") {
-            let start = crate::tree::attribute(node, "start").and_then(unsigned64);
+            let start = node.attribute("start").and_then(unsigned64);
             let Some(start) = start else {
                 histogram.give_back(node);
                 continue;

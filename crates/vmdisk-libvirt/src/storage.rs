@@ -1,11 +1,10 @@
 //! `<pool>` and `<volume>`: where the volumes are that disks speak of.
 
-use roxmltree::Node;
 use vmdisk_model::{
     BackendSource, Domain, DomainField, FieldPath, Format, Image, ImageField, NetworkHost,
     PoolType, Protocol, StoragePool, StorageVolume, VolumeNotLocated, VolumeSource, VolumeType,
 };
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
 use crate::kept::KeptInside;
@@ -13,6 +12,7 @@ use crate::reader::Reader;
 use crate::source::{authentication, encryption};
 use crate::value::unsigned32;
 use crate::vocabulary::{POOL, STORAGE_VOLUME, Whose};
+use crate::xml::Node;
 
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
 
@@ -140,12 +140,12 @@ impl Storage {
 }
 
 /// Reads a `<pool>`; `None` if its type is not known.
-pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> Option<StorageItem> {
+pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<StorageItem> {
     let mut element = reader.open(node, &POOL, [None; 2], ROOT, Whose::default());
     let pool_type = element.take("type", PoolType::from_wire);
     if pool_type.is_none() && element.peek("type").is_none() {
         let message = "the pool has no type: `<pool type=…>` is missing".to_owned();
-        reader.problem(ProblemKind::MissingValue, ROOT, element.tag, message);
+        reader.problem(&MISSING_VALUE, ROOT, element.tag, message);
     }
     let mut pool = StoragePool::new(pool_type.unwrap_or(PoolType::Dir));
     pool.name = text_of(reader, &mut element, "name");
@@ -197,7 +197,7 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> Opti
 }
 
 /// Reads a `<volume>`.
-pub(crate) fn read_volume<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> StorageItem {
+pub(crate) fn read_volume<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> StorageItem {
     let mut element = reader.open(node, &STORAGE_VOLUME, [None; 2], ROOT, Whose::default());
     let mut volume = StorageVolume {
         volume_type: element.take("type", VolumeType::from_wire),
@@ -222,7 +222,7 @@ pub(crate) fn read_volume<'d>(reader: &mut Reader<'_>, node: Node<'d, 'd>) -> St
 }
 
 /// The text of an inner element, if there is any.
-fn text_of(reader: &mut Reader<'_>, parent: &mut Element<'_, '_>, name: &str) -> Option<String> {
+fn text_of(reader: &mut Reader<'_>, parent: &mut Element<'_>, name: &str) -> Option<String> {
     let node = parent.child(name)?;
     let element = reader.open_child(parent, node, Whose::default());
     let text = element.content();
@@ -230,7 +230,7 @@ fn text_of(reader: &mut Reader<'_>, parent: &mut Element<'_, '_>, name: &str) ->
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn format_of(reader: &mut Reader<'_>, parent: &mut Element<'_, '_>) -> Option<Format> {
+fn format_of(reader: &mut Reader<'_>, parent: &mut Element<'_>) -> Option<Format> {
     let node = parent.child("format")?;
     let mut element = reader.open_child(parent, node, Whose::default());
     let format = element.take("type", Format::from_wire);

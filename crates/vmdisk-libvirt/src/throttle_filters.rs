@@ -11,7 +11,7 @@ const FILTER: &str = "throttlefilters/throttlefilter";
 /// Reads the names of the groups; a filter without one is kept as it was written.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    disk: &mut Element<'_, '_>,
+    disk: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Vec<String> {
     let mut groups = Vec::new();
@@ -20,7 +20,7 @@ pub(crate) fn read(
     };
     let mut element = reader.open_child(disk, node, disk.whose);
     for node in element.children("throttlefilter") {
-        if crate::tree::attribute(node, "group").is_none_or(str::is_empty) {
+        if node.attribute("group").is_none_or(str::is_empty) {
             element.give_back(node);
             continue;
         }

@@ -15,7 +15,7 @@ const GROUP: &str = "throttlegroups/throttlegroup";
 /// Reads the groups of a guest.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    domain: &mut Element<'_, '_>,
+    domain: &mut Element<'_>,
     kept: &mut KeptInside,
 ) -> Vec<Iotune> {
     let mut groups = Vec::new();

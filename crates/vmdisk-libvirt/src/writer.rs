@@ -1,7 +1,7 @@
 //! Writing elements the way libvirt formats them: single quotes, two blanks per level.
 
 use crate::kept::KeptParts;
-use crate::xml_char::{escape_attribute, escape_text, is_xml_char};
+use crate::xml::character::{escape_attribute, escape_text, is_xml_char};
 
 /// A value that XML cannot carry.
 ///

@@ -5,7 +5,8 @@
 
 use vmdisk_libvirt::read;
 use vmdisk_model::*;
-use vmdisk_source::{Problem, ProblemKind, apply_edits};
+use vmdisk_rule::Problem;
+use vmdisk_source::apply_edits;
 
 /// A disk that is all right, but for what is put into it.
 fn disk(attributes: &str, inside: &str) -> String {
@@ -15,7 +16,7 @@ fn disk(attributes: &str, inside: &str) -> String {
 
 /// The only problem of a text.
 #[track_caller]
-fn only_problem(text: &str) -> Problem<FieldPath> {
+fn only_problem(text: &str) -> Problem {
     let mut problems = read(text).unwrap().problems;
     assert_eq!(problems.len(), 1, "{text}: {problems:#?}");
     problems.remove(0)
@@ -23,17 +24,11 @@ fn only_problem(text: &str) -> Problem<FieldPath> {
 
 /// Kind, place and help of the only problem, and the text once its fix is applied.
 #[track_caller]
-fn assert_problem(
-    text: &str,
-    kind: ProblemKind,
-    at: &str,
-    help: Option<&str>,
-    fixed: Option<&str>,
-) {
+fn assert_problem(text: &str, kind: &str, at: &str, help: Option<&str>, fixed: Option<&str>) {
     let problem = only_problem(text);
     let found = problem.span.slice(text).unwrap();
     assert_eq!(
-        (problem.kind, found, problem.help.as_deref()),
+        (problem.rule.name, found, problem.help.as_deref()),
         (kind, at, help),
         "{text}\n{problem:#?}"
     );
@@ -47,6 +42,10 @@ fn assert_problem(
     }
 }
 
+/// The help where nothing resembles a name.
+const UNKNOWN: Option<&str> =
+    Some("check the spelling against libvirt's documentation, or take it away");
+
 #[test]
 fn a_bad_word_is_an_error_with_its_place_and_reading_goes_on() {
     let text = disk(
@@ -57,14 +56,11 @@ fn a_bad_word_is_an_error_with_its_place_and_reading_goes_on() {
     let found: Vec<_> = document
         .problems
         .iter()
-        .map(|problem| (problem.kind, problem.span.slice(&text).unwrap()))
+        .map(|problem| (problem.rule.name, problem.span.slice(&text).unwrap()))
         .collect();
     assert_eq!(
         found,
-        [
-            (ProblemKind::InvalidValue, "disc"),
-            (ProblemKind::InvalidValue, "writebak")
-        ]
+        [("invalid-value", "disc"), ("invalid-value", "writebak")]
     );
     let disk = &document.domain.disks[0];
     assert_eq!(disk.backend.cache, None);
@@ -108,7 +104,7 @@ fn a_bad_value_names_what_was_expected_and_what_was_meant() {
         let fixed = meant.map(|meant| format!("{attribute}='{meant}'"));
         assert_problem(
             &text,
-            ProblemKind::InvalidValue,
+            "invalid-value",
             value,
             help.as_deref(),
             fixed.as_deref(),
@@ -160,7 +156,7 @@ fn an_unknown_attribute_is_kept_and_told_what_was_meant() {
         ),
     ] {
         let text = disk("", inside);
-        assert_problem(&text, ProblemKind::UnknownAttribute, name, help, fixed);
+        assert_problem(&text, "unknown-attribute", name, help.or(UNKNOWN), fixed);
         assert!(read(&text).unwrap().write().unwrap().contains(name));
     }
 }
@@ -190,7 +186,7 @@ fn an_unknown_element_is_kept_and_told_what_was_meant() {
         ("<driver><queue id='1'/></driver>", "queue", None, None),
     ] {
         let text = disk("", inside);
-        assert_problem(&text, ProblemKind::UnknownElement, name, help, fixed);
+        assert_problem(&text, "unknown-element", name, help.or(UNKNOWN), fixed);
         let written = read(&text).unwrap().write().unwrap();
         assert!(written.contains(&format!("<{name}")), "{written}");
     }
@@ -220,13 +216,7 @@ fn what_others_own_is_not_judged_but_a_near_miss_of_ours_is() {
         let text = format!("<domain>{inside}</domain>");
         let help = format!("did you mean `<{meant}>`?");
         let fixed = format!("<{meant}");
-        assert_problem(
-            &text,
-            ProblemKind::UnknownElement,
-            name,
-            Some(&help),
-            Some(&fixed),
-        );
+        assert_problem(&text, "unknown-element", name, Some(&help), Some(&fixed));
     }
 }
 
@@ -237,7 +227,7 @@ fn what_is_written_twice_counts_once_and_stays() {
     let [problem] = &document.problems[..] else {
         panic!("{:?}", document.problems);
     };
-    assert_eq!(problem.kind, ProblemKind::Duplicate);
+    assert_eq!(problem.rule.name, "duplicate-value");
     assert_eq!(problem.span.start, text.rfind("driver").unwrap());
     assert_eq!(
         document.domain.disks[0].backend.cache,
@@ -314,7 +304,7 @@ fn a_disk_without_a_source_or_target_is_told_so_unless_its_drive_may_be_empty() 
         ),
     ] {
         let problem = only_problem(text);
-        assert_eq!(problem.kind, ProblemKind::MissingValue);
+        assert_eq!(problem.rule.name, "missing-value");
         assert_eq!(problem.span.slice(text), Some(at));
         assert!(problem.message.contains(missing), "{}", problem.message);
     }
@@ -343,8 +333,8 @@ fn a_source_for_another_type_of_disk_is_told_so() {
     let [missing, misplaced] = &problems[..] else {
         panic!("{problems:?}");
     };
-    assert_eq!(missing.kind, ProblemKind::MissingValue);
-    assert_eq!(misplaced.kind, ProblemKind::UnknownAttribute);
+    assert_eq!(missing.rule.name, "missing-value");
+    assert_eq!(misplaced.rule.name, "unknown-attribute");
     assert_eq!(misplaced.span.slice(text), Some("file"));
     assert_eq!(
         misplaced.message,
@@ -381,7 +371,7 @@ fn a_chain_is_read_to_its_end_and_a_store_without_a_type_is_no_silent_end() {
     );
     assert_problem(
         &text,
-        ProblemKind::MissingValue,
+        "missing-value",
         "<backingStore>",
         Some("write `type='file'`, or leave nothing inside"),
         None,
@@ -411,7 +401,7 @@ fn sizes_that_are_none_are_told_with_their_place() {
     ] {
         let text = format!("<domain>{inside}</domain>");
         let problem = only_problem(&text);
-        assert_eq!(problem.kind, ProblemKind::InvalidValue, "{text}");
+        assert_eq!(problem.rule.name, "invalid-value", "{text}");
         assert_eq!(problem.span.slice(&text), Some(at), "{text}");
         let written = read(&text).unwrap().write().unwrap();
         let value = inside.split(['>', '<']).nth(2).unwrap();
@@ -434,13 +424,19 @@ fn an_undeclared_prefix_is_reported_once_and_the_rest_is_read() {
     let found: Vec<_> = document
         .problems
         .iter()
-        .map(|problem| (problem.kind, problem.at, problem.span.slice(text).unwrap()))
+        .map(|problem| {
+            (
+                problem.rule.name,
+                problem.at,
+                problem.span.slice(text).unwrap(),
+            )
+        })
         .collect();
     let (guest, disk) = (
         FieldPath::Domain(DomainField::Domain),
         FieldPath::Disk(0, DiskField::Disk),
     );
-    let kind = ProblemKind::UndeclaredPrefix;
+    let kind = "undeclared-prefix";
     assert_eq!(
         found,
         [
@@ -473,7 +469,7 @@ fn a_default_name_space_is_told_to_hide_everything() {
     assert_eq!(document.domain.disks.len(), 1);
     assert_problem(
         text,
-        ProblemKind::InvalidValue,
+        "invalid-value",
         "xmlns='http://x'",
         Some("delete it"),
         Some("<domain><devices>"),
@@ -492,7 +488,7 @@ fn a_login_or_a_key_in_both_places_is_told_and_both_are_written_back() {
              <target dev='vda'/><{element}>{inside}</{name}></disk>"
         );
         let problem = only_problem(&text);
-        assert_eq!(problem.kind, ProblemKind::DuplicateRefused, "{element}");
+        assert_eq!(problem.rule.name, "duplicate-value", "{element}");
         let written = read(&text).unwrap().write().unwrap();
         assert_eq!(written.matches(element).count(), 2, "{written}");
         // Where it stood is where it stays.

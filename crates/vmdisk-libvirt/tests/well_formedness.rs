@@ -108,11 +108,195 @@ fn a_mistake_in_the_markup_is_told_in_words_with_its_place() {
         (
             "<disk>\u{1}</disk>",
             "\u{1}",
-            "not well-formed: a non-XML character '\\u{1}' found",
+            "the character U+0001 is not allowed in XML",
         ),
         ("<disk>]]></disk>", "]]>", "`]]>` outside a CDATA section"),
     ] {
         assert_failure(text, malformed, at, message);
+    }
+}
+
+#[test]
+fn a_name_that_is_not_one_is_refused_wherever_it_stands() {
+    for (text, name) in [
+        ("<di$k/>", "di$k"),
+        ("<disk><a\u{37e}/></disk>", "a\u{37e}"),
+        ("<disk b!='1'/>", "b!"),
+        ("<disk 1b='1'/>", "1b"),
+        ("<disk xmlns:='u'/>", "xmlns:"),
+        ("<disk a:b:c='1'/>", "a:b:c"),
+        ("< disk/>", ""),
+        ("<disk><></></disk>", ""),
+    ] {
+        let message = format!("`{name}` is not a name");
+        assert_failure(text, ReadFailureKind::Malformed, name, &message);
+    }
+    for (text, target) in [
+        ("<disk><? a?></disk>", ""),
+        ("<disk><?1?></disk>", "1"),
+        ("<??><disk/>", ""),
+    ] {
+        let message = format!("`{target}` is not the name of a processing instruction");
+        assert_failure(text, ReadFailureKind::Malformed, target, &message);
+    }
+    for text in [
+        "<disk><?a?></disk>",
+        "<disk><?a-b x?></disk>",
+        "<?A\n?><disk/>",
+    ] {
+        assert!(read(text).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn a_character_that_xml_does_not_allow_is_refused_wherever_it_stands() {
+    for c in ['\0', '\u{8}', '\u{1f}', '\u{fffe}', '\u{ffff}'] {
+        for text in [
+            format!("<disk>{c}</disk>"),
+            format!("<disk a='é{c}'/>"),
+            format!("<disk><!-- {c} --></disk>"),
+            format!("<disk><?a {c}?></disk>"),
+            format!("<disk><![CDATA[{c}]]></disk>"),
+            format!("<disk/><!--{c}-->"),
+        ] {
+            let message = format!("the character U+{:04X} is not allowed in XML", u32::from(c));
+            assert_failure(&text, ReadFailureKind::Malformed, &c.to_string(), &message);
+        }
+    }
+}
+
+#[test]
+fn name_spaces_are_declared_as_they_must_be() {
+    const XML: &str = "http://www.w3.org/XML/1998/namespace";
+    const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
+    for (declaration, message) in [
+        (
+            "xmlns:xml='u'".to_owned(),
+            "the prefix `xml` cannot stand for another name space",
+        ),
+        (
+            "xmlns:xmlns='u'".to_owned(),
+            "the prefix `xmlns` cannot be declared",
+        ),
+        (
+            format!("xmlns:a='{XML}'"),
+            "no prefix but `xml` can stand for this name space",
+        ),
+        (
+            format!("xmlns='{XML}'"),
+            "no prefix but `xml` can stand for this name space",
+        ),
+        (
+            format!("xmlns:a='{XMLNS}'"),
+            "no prefix but `xmlns` can stand for this name space",
+        ),
+        (
+            format!("xmlns='{XMLNS}'"),
+            "no prefix but `xmlns` can stand for this name space",
+        ),
+    ] {
+        let text = format!("<disk><a {declaration}/></disk>");
+        assert_failure(&text, ReadFailureKind::Malformed, &declaration, message);
+    }
+    let text = format!("<disk xmlns:xml='{XML}' xml:lang='de' lang='de'/>");
+    assert!(read(&text).is_ok());
+    assert_failure(
+        "<disk><xmlns:a/></disk>",
+        ReadFailureKind::Malformed,
+        "xmlns:a",
+        "an element cannot have the prefix `xmlns`",
+    );
+}
+
+#[test]
+fn attributes_whose_prefixes_stand_for_one_name_space_are_the_same() {
+    let outer = "<disk xmlns:a='u' xmlns:b='u' xmlns:c='v'>";
+    let text = format!("{outer}<x a:y='1' b:y='2'/></disk>");
+    let message =
+        "attributes `a:y` and `b:y` of `<x>` are the same: their prefixes stand for one name space";
+    assert_failure(&text, ReadFailureKind::Malformed, "b:y", message);
+    let [(span, _)] = failure(&text).related[..] else {
+        panic!("no other end");
+    };
+    assert_eq!(span.slice(&text), Some("a:y"));
+    for inner in [
+        "<x a:y='1' c:y='2' y='3'/>",
+        "<x a:y='1' a:z='2'/>",
+        "<x xmlns:b='w' a:y='1' b:y='2'/>",
+        "<x undeclared:y='1' a:y='2'/>",
+    ] {
+        assert!(read(&format!("{outer}{inner}</disk>")).is_ok(), "{inner}");
+    }
+}
+
+#[test]
+fn comments_and_declarations_have_no_more_than_they_may() {
+    for (text, at) in [
+        ("<disk><!--a--->\n</disk>", "--->"),
+        ("<disk><!-- a-b -- c -->\n</disk>", "-- c -->"),
+        ("<disk/><!----->", "--->"),
+    ] {
+        assert_failure(
+            text,
+            ReadFailureKind::Malformed,
+            at,
+            "`--` inside a comment",
+        );
+    }
+    assert!(read("<disk><!----><!-- a-b - c --></disk>").is_ok());
+    let out_of_place = |name| format!("`{name}` is out of place in an XML declaration");
+    for (inside, at, message) in [
+        (
+            " version='1.0' version='1.0'",
+            "version",
+            out_of_place("version"),
+        ),
+        (
+            " encoding='UTF-8' version='1.0'",
+            "version",
+            out_of_place("version"),
+        ),
+        (" version='1.0' a='b'", "a", out_of_place("a")),
+        (
+            " version=1.0",
+            "1.0",
+            "the value `1.0` is not quoted".to_owned(),
+        ),
+        (
+            " version='1.0'encoding='UTF-8'",
+            "encoding",
+            "no white space before attribute `encoding`".to_owned(),
+        ),
+        (
+            " version='1.0' x",
+            "x",
+            "attribute `x` of `<?xml>` has no value".to_owned(),
+        ),
+    ] {
+        let text = format!("<?xml{inside}?><disk/>");
+        let failure = failure(&text);
+        assert_eq!(
+            (failure.span.slice(&text), failure.message),
+            (Some(at), message),
+            "{text}"
+        );
+    }
+    for text in [
+        "<?xml version='1.0'>?><disk/>",
+        "<?xml version='1.0'/>?><disk/>",
+    ] {
+        let message = "`>` inside an XML declaration";
+        let declaration = text.strip_suffix("<disk/>").unwrap();
+        assert_failure(text, ReadFailureKind::Malformed, declaration, message);
+    }
+    for text in ["<?xml?><disk/>", "<?xml encoding='UTF-8'?><disk/>"] {
+        assert!(failure(text).message.starts_with("unsupported XML version"));
+    }
+    for text in [
+        "<?xml version=\"1.0\" standalone = 'yes' ?><disk/>",
+        "\u{feff}<?xml version='1.1' encoding='utf-8'?>\n<disk/>",
+    ] {
+        assert!(read(text).is_ok(), "{text}");
     }
 }
 

@@ -1,16 +1,16 @@
 //! What a fix does, said in terms of the model.
 
-use crate::FieldPath;
+use crate::{FieldPath, FieldValue};
 
 /// One step of a fix. The reader of the format turns it into byte edits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Gives a field this value, in libvirt's spelling, whether or not it was written before.
+    /// Gives a field this value, whether or not it was written before.
     Set {
         /// The field.
         at: FieldPath,
         /// The value.
-        value: String,
+        value: FieldValue,
     },
     /// Removes a field that was written.
     Remove {
@@ -21,7 +21,7 @@ pub enum Change {
 
 impl Change {
     /// Gives the field at `at` this value.
-    pub fn set(at: FieldPath, value: impl Into<String>) -> Self {
+    pub fn set(at: FieldPath, value: impl Into<FieldValue>) -> Self {
         Change::Set {
             at,
             value: value.into(),

@@ -181,15 +181,22 @@ impl MachineType {
 
     /// True for the PCI Express PC (`q35`, `pc-q35-…`), which has AHCI and no IDE controller.
     pub fn is_q35(&self) -> bool {
-        self.0 == "q35" || self.0.starts_with("pc-q35-")
+        let name = self.without_vendor();
+        name == "q35" || name.starts_with("pc-q35-")
+    }
+
+    /// The name without the suffix of a vendor: `pc-q35-9.0` of `pc-q35-9.0+vendor0`.
+    pub fn without_vendor(&self) -> &str {
+        self.0.split('+').next().unwrap_or(&self.0)
     }
 
     /// True for the older PC (`pc`, `pc-i440fx-…`), which has one IDE controller.
     pub fn is_i440fx(&self) -> bool {
-        self.0 == "pc"
-            || self.0.starts_with("pc-i440fx-")
-            || self.0.starts_with("pc-0.")
-            || self.0.starts_with("pc-1.")
+        let name = self.without_vendor();
+        name == "pc"
+            || ["pc-i440fx-", "pc-0.", "pc-1."]
+                .iter()
+                .any(|start| name.starts_with(start))
     }
 }
 

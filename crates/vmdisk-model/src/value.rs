@@ -1,10 +1,10 @@
 //! Values of fields, and how a field is read and set by its name.
 
 use crate::{
-    Address, AioMode, BackendSource, Bytes, CacheMode, DetectZeroes, Device, Discard, ErrorPolicy,
-    Format, Geometry, GeometryTranslation, IoThreadId, IoThreadQueues, Iotune, ReadErrorPolicy,
-    ScsiControllerModel, Sgio, Snapshot, StartupPolicy, Statistics, Switch, TargetBus, Tray,
-    VirtioModel,
+    Address, AioMode, BackendSource, Bytes, CacheMode, DetectZeroes, Device, Discard, DomainType,
+    ErrorPolicy, Format, Geometry, GeometryTranslation, IoThreadId, IoThreadQueues, Iotune,
+    MemoryAccess, MemorySource, ReadErrorPolicy, ScsiControllerModel, Sgio, Snapshot,
+    StartupPolicy, Statistics, Switch, TargetBus, Tray, VirtioModel,
 };
 
 /// The value of one field, without the syntax that it is written in.
@@ -220,6 +220,8 @@ optional_words!(
     ErrorPolicy,
     Format,
     GeometryTranslation,
+    MemoryAccess,
+    MemorySource,
     ReadErrorPolicy,
     ScsiControllerModel,
     Sgio,
@@ -229,6 +231,18 @@ optional_words!(
     Tray,
     VirtioModel,
 );
+
+impl From<&str> for FieldValue {
+    fn from(text: &str) -> Self {
+        FieldValue::Text(text.to_owned())
+    }
+}
+
+impl From<DomainType> for FieldValue {
+    fn from(it: DomainType) -> Self {
+        it.as_wire().into()
+    }
+}
 
 /// Makes a type of more than one value a field, given when it is set.
 macro_rules! structures {

@@ -74,16 +74,18 @@
 //! );
 //! ```
 
+mod document;
 mod plan;
 mod spec;
 mod steps;
 
-pub use plan::{Choice, ChoiceSource, Plan, PlanError, RULES, plan};
+pub use document::{CannotEdit, PlannedSpec, SpecDocument, SpecMistake, SpecSpeller, is_spec};
+pub use plan::{Choice, ChoiceSource, Plan, PlanError, RULES, facts_after, plan, plan_into};
 pub use spec::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec,
-    GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec, LvmSpec,
-    LvmThinSpec, MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec,
-    NotCarried, Qcow2Spec, RawSpec, SecretSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment,
-    SpecVersion, VhostUserBlkSpec,
+    EmptySpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec,
+    LvmSpec, LvmThinSpec, MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec, NetworkIdentitySpec,
+    NetworkSpec, NotCarried, Qcow2Spec, RawSpec, SecretSpec, Spec, SpecError, SpecPath, SpecPlace,
+    SpecSegment, SpecVersion, VhostUserBlkSpec,
 };
 pub use steps::{Condition, Step, script};

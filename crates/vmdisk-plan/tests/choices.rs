@@ -13,11 +13,7 @@ fn the_cache_mode_follows_what_direct_io_does_there() {
     for (disk, cache, rule) in [
         ("raw:/ext4/a.img,size=1G", "none", None),
         ("qcow2:/xfs4k/a.qcow2,size=1G", "none", None),
-        (
-            "raw:/btrfs/a.img,size=1G",
-            "writeback",
-            Some("btrfs-dio-buffered"),
-        ),
+        ("raw:/btrfs/a.img", "writeback", Some("btrfs-dio-buffered")),
         ("raw:/btrfs/nocow/a.img,size=1G", "none", None),
         (
             "raw:/mirror/a.img,size=1G",
@@ -77,7 +73,7 @@ fn kernels_that_store_wrong_checksums_get_no_direct_io() {
     facts.kernel.version = vmdisk_facts::Version(6, 1, 192).into();
     let target = Target::from_facts(&facts);
     for (disk, rule) in [
-        ("raw:/btrfs/a.img,size=1G", "btrfs-dio-csum-corruption"),
+        ("raw:/btrfs/a.img", "btrfs-dio-csum-corruption"),
         ("raw:/mirror/a.img,size=1G", "btrfs-dio-csum-corruption"),
     ] {
         let plan = planned_on(&facts, &target, &[disk]);
@@ -117,11 +113,7 @@ fn the_way_to_the_kernel_follows_the_cache_mode_and_the_storage() {
             "threads",
             Some("native-without-direct"),
         ),
-        (
-            "raw:/btrfs/a.img,size=1G",
-            "threads",
-            Some("native-without-direct"),
-        ),
+        ("raw:/btrfs/a.img", "threads", Some("native-without-direct")),
         (
             "raw:/btrfs/a.img,cache=none",
             "threads",
@@ -397,29 +389,29 @@ fn large_qcow2_images_keep_their_tables_in_memory() {
 }
 
 #[test]
-fn btrfs_directories_lose_copy_on_write_where_that_costs_no_mirror() {
+fn new_files_on_btrfs_lose_copy_on_write_where_that_costs_no_mirror() {
     let nocow = |disk: &str| {
         let plan = planned(&[disk]);
-        let steps: Vec<String> = plan.steps.iter().map(|step| step.argv.join(" ")).collect();
-        let is_set = steps.iter().any(|argv| argv.starts_with("chattr +C"));
+        let is_set = plan.steps.iter().any(|step| {
+            let options = step.argv.iter().flat_map(|word| word.split(','));
+            options.into_iter().any(|option| option == "nocow=on")
+        });
         (is_set, plan)
     };
     let (is_set, plan) = nocow("raw:/btrfs/vm/a.img,size=1G");
     assert!(is_set);
     assert_eq!(choice(&plan, "nocow").1, Some("btrfs-cow-image"));
-    let argv: Vec<&[String]> = plan.steps.iter().map(|step| step.argv.as_slice()).collect();
-    assert_eq!(argv[0], ["mkdir", "-m", "0711", "--", "/btrfs/vm"]);
-    assert_eq!(argv[1], ["chattr", "+C", "--", "/btrfs/vm"]);
-    assert_eq!(argv[2][0], "qemu-img");
     assert_eq!(
-        plan.steps[0].skip_if,
-        Some(Condition::DirectoryAt("/btrfs/vm".into()))
+        plan.steps[0].argv.join(" "),
+        "qemu-img create -f raw -o preallocation=off,nocow=on -- /btrfs/vm/a.img 1G"
     );
+    assert_eq!(plan.steps.len(), 1, "no directory is changed");
 
     for (disk, is_set) in [
         ("raw:/btrfs/a.img,size=1G,nocow=off", false),
         ("raw:/btrfs/a.img", false),
         ("raw:/btrfs/nocow/a.img,size=1G", false),
+        ("qcow2:/btrfs/a.qcow2,size=1G", true),
         ("raw:/mirror/a.img,size=1G", false),
         ("raw:/mirror/a.img,size=1G,cache=none", true),
         ("raw:/mirror/a.img,size=1G,io=native", true),
@@ -430,14 +422,23 @@ fn btrfs_directories_lose_copy_on_write_where_that_costs_no_mirror() {
     ] {
         assert_eq!(nocow(disk).0, is_set, "{disk}");
     }
-    // Two images in one directory need it once.
-    let plan = planned(&["raw:/btrfs/a.img,size=1G", "raw:/btrfs/b.img,size=1G"]);
-    let chattr = plan
-        .steps
-        .iter()
-        .filter(|step| step.argv[0] == "chattr")
-        .count();
-    assert_eq!(chattr, 1);
+}
+
+#[test]
+fn the_cache_mode_is_that_of_the_file_as_it_will_be() {
+    for (disk, cache) in [
+        ("raw:/btrfs/a.img,size=1G", CacheMode::None),
+        ("raw:/btrfs/a.img,size=1G,nocow=off", CacheMode::Writeback),
+        ("raw:/btrfs/a.img", CacheMode::Writeback),
+        ("raw:/mirror/a.img,size=1G", CacheMode::Writeback),
+    ] {
+        let plan = planned(&[disk]);
+        assert_eq!(plan.domain.disks[0].backend.cache, Some(cache), "{disk}");
+        let order = |option: &str| plan.choices.iter().position(|one| one.option == option);
+        if let Some(nocow) = order("nocow") {
+            assert!(Some(nocow) < order("cache"), "{disk}");
+        }
+    }
 }
 
 #[test]

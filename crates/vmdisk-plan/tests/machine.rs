@@ -204,7 +204,7 @@ fn several_iothreads_for_one_disk_need_a_target_that_has_them() {
     assert!(
         errors[0]
             .to_string()
-            .contains("disks[0].iothread: one disk on several iothreads needs Qemu 9.0"),
+            .contains("disks[0].iothread: one disk on several iothreads requires QEMU 9.0"),
         "{errors:?}"
     );
 }

@@ -267,6 +267,7 @@ fn one_line(disk: &DiskSpec) -> String {
             format!("{}/{}", text("group"), text("volume"))
         }
         BackendSpec::VhostUserBlk(_) => text("socket"),
+        BackendSpec::Empty(_) => String::new(),
         BackendSpec::Raw(_) | BackendSpec::Qcow2(_) | BackendSpec::Device(_) => text("path"),
         BackendSpec::Network(network) if network.name.is_some() => text("name"),
         // Only an address says that there is no name.

@@ -182,7 +182,8 @@ proptest! {
                 | BackendSpec::LvmThin(_)
                 | BackendSpec::Device(_)
                 | BackendSpec::VhostUserBlk(_)
-                | BackendSpec::Network(_) => false,
+                | BackendSpec::Network(_)
+                | BackendSpec::Empty(_) => false,
             }).count()
         );
     }

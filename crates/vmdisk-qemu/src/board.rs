@@ -147,6 +147,7 @@ impl Board {
     pub(crate) fn of(architecture: Architecture, name: &str) -> Self {
         let machine = MachineType::new(name);
         let is = |family: &str| {
+            let name = machine.without_vendor();
             name.strip_prefix(family)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         };

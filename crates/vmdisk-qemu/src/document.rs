@@ -1,10 +1,16 @@
 //! A command line that has been read.
 
-use vmdisk_model::{Domain, FieldPath};
-use vmdisk_source::{Problem, SourceMap, Span};
+use std::collections::BTreeMap;
 
+use vmdisk_model::{Domain, FieldPath, IoThreadId};
+use vmdisk_rule::Problem;
+
+use vmdisk_source::{SourceMap, Span};
+
+use crate::board::Board;
 use crate::slots::Slots;
 use crate::syntax::form::Form;
+use crate::syntax::option::WrittenOption;
 
 /// A command line that has been read: the model, and beside it where everything was written.
 #[derive(Clone, Debug)]
@@ -17,14 +23,28 @@ pub struct Document {
     /// Where each field was written.
     pub source_map: SourceMap<FieldPath>,
     /// Mistakes, in the order of the text.
-    pub problems: Vec<Problem<FieldPath>>,
+    pub problems: Vec<Problem>,
     /// What is written about disks and controllers and is not in the model.
     pub kept: Vec<KeptProperty>,
-    /// Options that are about something else, in order.
+    /// Options, and parts of options, that the model does not have, in order.
     pub others: Vec<OtherOption>,
     /// Files that `-readconfig` names and that were not given: what is in them is not known.
     pub config_files: Vec<String>,
+    /// What iothreads are called, also those that no object defines.
+    pub(crate) iothread_names: BTreeMap<IoThreadId, String>,
     pub(crate) slots: Slots,
+    /// The field that each option was read for, by the number of the option.
+    pub(crate) owners: BTreeMap<usize, FieldPath>,
+    pub(crate) board: Board,
+    pub(crate) options: Vec<WrittenOption>,
+}
+
+impl Document {
+    /// The id of an iothread: the one that is written, or the one it would have.
+    pub fn iothread_name(&self, id: IoThreadId) -> String {
+        let written = self.iothread_names.get(&id);
+        written.map_or_else(|| format!("iothread{id}"), Clone::clone)
+    }
 }
 
 /// A property of a disk or controller that the model does not have.
@@ -36,13 +56,17 @@ pub struct KeptProperty {
     pub key: String,
     /// Where it stands.
     pub span: Span,
+    /// True if it tunes or secures: without it the guest still finds the same disks with the same data.
+    pub is_tuning: bool,
 }
 
-/// An option that is not about disks.
+/// An option, or a part of one, that the model does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherOption {
-    /// Its word, such as `-netdev`.
+    /// What it is called, such as `-netdev` or `-machine smm`.
     pub name: String,
-    /// Where it stands with its value.
+    /// Where the option stands with its value.
     pub span: Span,
+    /// True if the guest has a disk by it.
+    pub has_data: bool,
 }

@@ -1,15 +1,15 @@
 //! Fixes: from a change of the model to edits of the command line that change nothing else.
 
-use vmdisk_fields::{Label, Spelling, disk};
+use vmdisk_fields::{Label, Spelling, controller, disk};
 use vmdisk_model::{
-    CacheMode, Change, ControllerField, DiskField, DomainField, FieldKind, FieldPath, Format,
+    CacheMode, Change, DiskField, DomainField, FieldKind, FieldPath, FieldValue, Format,
     ImageField, Switch,
 };
 use vmdisk_source::Edit;
 
 use crate::device::driver::disk_driver;
 use crate::document::Document;
-use crate::slots::{NewValue, Slots, insertion};
+use crate::slots::{NewValue, SlotValue, Slots, insertion};
 use crate::syntax::properties::{Kind, Syntax};
 
 /// Why a change cannot be made by edits: it would take more than the values of options that are there.
@@ -23,18 +23,149 @@ pub struct CannotEdit(pub FieldPath);
 /// At the first change that is more than the value of one or a few properties: another bus, another
 /// name, memory that is not written.
 pub fn edits_of_all(document: &Document, changes: &[Change]) -> Result<Vec<Edit>, CannotEdit> {
-    let mut editor = Editor {
-        slots: &document.slots,
-        edits: Vec::new(),
-    };
+    let mut edits = Vec::new();
     for change in changes {
         let (at, done) = match change {
-            Change::Set { at, value } => (at, editor.set(document, *at, value)),
-            Change::Remove { at } => (at, editor.remove(*at)),
+            Change::Set { at, value } => (
+                at,
+                puts(document, *at, value).and_then(|puts| make(document, &puts, &mut edits)),
+            ),
+            Change::Remove { at } => (at, remove(document, *at).map(|edit| edits.push(edit))),
         };
         done.ok_or(CannotEdit(*at))?;
     }
-    Ok(editor.edits)
+    Ok(edits)
+}
+
+/// A value to write in an option.
+#[derive(Clone, Debug)]
+pub(crate) struct Put {
+    /// The option that it stands in.
+    pub(crate) option: usize,
+    /// The key, dotted: `cache.direct`.
+    pub(crate) key: String,
+    /// The value.
+    pub(crate) value: NewValue,
+}
+
+/// The values that set a field of the model; `None` if it takes more than values of options that are there.
+pub(crate) fn puts(document: &Document, at: FieldPath, value: &FieldValue) -> Option<Vec<Put>> {
+    let mut plan = PutPlan {
+        slots: &document.slots,
+        puts: Vec::new(),
+    };
+    let text = match value {
+        FieldValue::IoThread(id) => document.iothread_name(*id),
+        FieldValue::Size(size) => size.0.to_string(),
+        FieldValue::Set
+        | FieldValue::Switch(_)
+        | FieldValue::Number(_)
+        | FieldValue::Count(_)
+        | FieldValue::Text(_)
+        | FieldValue::Word(_) => value.to_string(),
+    };
+    if !is_plain(&text) {
+        return None;
+    }
+    plan.set(at, &text)?;
+    Some(plan.puts)
+}
+
+/// The edits that write some values.
+fn make(document: &Document, puts: &[Put], edits: &mut Vec<Edit>) -> Option<()> {
+    let mut rest = puts;
+    while let Some((first, others)) = rest.split_first() {
+        let slot = document.slots.options.get(&first.option)?;
+        let outer = first.key.split_once('.').map(|(outer, _)| outer);
+        // Members of one object that is not there yet are written together.
+        let is_new_object = matches!(slot.syntax, Syntax::Json { .. })
+            && outer.is_some_and(|outer| !slot.values.keys().any(|key| is_inside(key, outer)));
+        let together = match outer.filter(|_| is_new_object) {
+            Some(outer) => others
+                .iter()
+                .take_while(|put| put.option == first.option && is_inside(&put.key, outer))
+                .count(),
+            None => 0,
+        };
+        let edit = match (slot.values.get(&first.key), &slot.syntax) {
+            (Some(written), _) => replacement(written, &first.value)?,
+            (None, Syntax::Json { end, quote }) if together > 0 => {
+                Edit::insert(*end, json_object(&rest[..=together], quote)?)
+            }
+            (None, _) => insertion(&slot.syntax, &slot.values, &first.key, &first.value)?,
+        };
+        // Two insertions at one place are one, or they would overlap.
+        let is_same = |other: &&mut Edit| edit.span.is_empty() && other.span == edit.span;
+        match edits.iter_mut().find(is_same) {
+            Some(other) => other.text.push_str(&edit.text),
+            None => edits.push(edit),
+        }
+        rest = &others[together..];
+    }
+    Some(())
+}
+
+fn is_inside(key: &str, object: &str) -> bool {
+    key.strip_prefix(object)
+        .is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// A new object with these members, after others.
+fn json_object(puts: &[Put], q: &str) -> Option<String> {
+    let (outer, _) = puts.first()?.key.split_once('.')?;
+    let members = puts.iter().map(|put| {
+        let (_, inner) = put.key.split_once('.')?;
+        let value = put.value.text(true);
+        let value = if put.value.is_quoted() {
+            format!("{q}{value}{q}")
+        } else {
+            value.to_owned()
+        };
+        Some(format!("{q}{inner}{q}:{value}"))
+    });
+    let members: Vec<String> = members.collect::<Option<_>>()?;
+    Some(format!(",{q}{outer}{q}:{{{}}}", members.join(",")))
+}
+
+/// Another value in the place of a written one.
+fn replacement(written: &SlotValue, value: &NewValue) -> Option<Edit> {
+    // `file=json:{…}` has JSON inside key=value.
+    let is_json = match written.kind {
+        Kind::Plain => false,
+        Kind::Text | Kind::Number | Kind::Bool | Kind::Null | Kind::EmptyArray => true,
+    };
+    if is_json && (written.kind == Kind::Text) != value.is_quoted() {
+        return None;
+    }
+    Some(Edit::replace(written.span, value.text(is_json)))
+}
+
+fn remove(document: &Document, at: FieldPath) -> Option<Edit> {
+    let (option, key) = written_key(document, at)?;
+    let written = document.slots.options.get(&option)?.values.get(&key)?;
+    Some(Edit::delete(written.whole))
+}
+
+/// The option and the key of a field that is one property.
+pub(crate) fn written_key(document: &Document, at: FieldPath) -> Option<(usize, String)> {
+    let plan = PutPlan {
+        slots: &document.slots,
+        puts: Vec::new(),
+    };
+    match at {
+        FieldPath::Disk(nth, field) => plan
+            .device_key(nth, field)
+            .map(|(option, key)| (option, key.to_owned())),
+        FieldPath::Controller(nth, field) => {
+            let option = *document.slots.controller.get(&nth)?;
+            Some((option, controller(field).virtio_scsi?.to_owned()))
+        }
+        FieldPath::Domain(_)
+        | FieldPath::Image(..)
+        | FieldPath::IoThread(..)
+        | FieldPath::Iotune(..)
+        | FieldPath::ThrottleGroup(..) => None,
+    }
 }
 
 /// True for a word that no shell, JSON or key=value reads as anything else.
@@ -45,49 +176,54 @@ fn is_plain(value: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-struct Editor<'d> {
+struct PutPlan<'d> {
     slots: &'d Slots,
-    edits: Vec<Edit>,
+    puts: Vec<Put>,
 }
 
-impl Editor<'_> {
-    fn set(&mut self, document: &Document, at: FieldPath, value: &str) -> Option<()> {
-        if !is_plain(value) {
-            return None;
-        }
+impl PutPlan<'_> {
+    fn set(&mut self, at: FieldPath, value: &str) -> Option<()> {
         match at {
             FieldPath::Disk(nth, field) => self.set_disk(nth, field, value),
-            FieldPath::Controller(nth, ControllerField::Queues) => {
+            FieldPath::Controller(nth, field) => {
                 let option = *self.slots.controller.get(&nth)?;
-                self.put(option, "num_queues", &NewValue::Number(value))
+                let row = controller(field);
+                let value = match row.kind? {
+                    FieldKind::Number => NewValue::Number(value.to_owned()),
+                    FieldKind::Switch => NewValue::Bool(Switch::from_wire(value)? == Switch::On),
+                    FieldKind::IoThread => NewValue::Word(value.to_owned()),
+                    FieldKind::Flag
+                    | FieldKind::Count
+                    | FieldKind::Size
+                    | FieldKind::Text
+                    | FieldKind::Word(_)
+                    | FieldKind::Structure => return None,
+                };
+                self.put(option, row.virtio_scsi?, value)
             }
             FieldPath::Domain(DomainField::MemoryAccess) => {
-                let place = document.source_map.place(at)?;
-                let word = match value {
-                    "shared" => "on",
-                    "private" => "off",
-                    _ => return None,
-                };
-                // The word that stands there tells which form it has.
-                let is_json = place.span.len() >= 4 && word == "on" || place.span.len() == 5;
-                let word = match (is_json, word) {
-                    (true, "on") => "true",
-                    (true, _) => "false",
-                    (false, word) => word,
-                };
-                self.edits.push(Edit::replace(place.span, word));
-                Some(())
+                let objects = &self.slots.memory;
+                for object in objects {
+                    self.put(*object, "share", NewValue::Bool(value == "shared"))?;
+                }
+                (!objects.is_empty()).then_some(())
             }
             // A format node has options of its own, and is not mended by a word.
             FieldPath::Image(nth, 0, ImageField::Format) => {
                 let top = *self.slots.top.get(&nth)?;
-                let is_drive = self.slots.options.get(&top)?.name == "drive";
+                let option = self.slots.options.get(&top)?;
+                let is_drive = option.name != "blockdev";
+                // QEMU refuses a drive with both keys.
+                let key = if option.values.contains_key("driver") {
+                    "driver"
+                } else {
+                    "format"
+                };
                 let driver = Format::from_wire(value)?.qemu_driver()?;
-                is_drive.then(|| self.put(top, "format", &NewValue::Word(driver)))?
+                is_drive.then(|| self.put(top, key, NewValue::Word(driver.to_owned())))?
             }
             FieldPath::Image(..)
             | FieldPath::Domain(_)
-            | FieldPath::Controller(..)
             | FieldPath::IoThread(..)
             | FieldPath::Iotune(..)
             | FieldPath::ThrottleGroup(..) => None,
@@ -111,13 +247,13 @@ impl Editor<'_> {
             DiskField::Cache if top.is_some_and(is_drive) && self.has_cache_switches(top?) => {
                 let switches = CacheMode::from_wire(value)?.switches();
                 let top = top?;
-                self.put_in_drive(top, "cache.direct", &NewValue::Bool(switches.direct))?;
-                self.put_in_drive(top, "cache.no-flush", &NewValue::Bool(switches.no_flush))?;
+                self.put_in_drive(top, "cache.direct", NewValue::Bool(switches.direct))?;
+                self.put_in_drive(top, "cache.no-flush", NewValue::Bool(switches.no_flush))?;
                 let word = if switches.write_cache { "on" } else { "off" };
-                self.put_on_device(nth, field, &NewValue::Word(word))
+                self.put_on_device(nth, field, NewValue::Word(word.to_owned()))
             }
             DiskField::Cache if top.is_some_and(is_drive) => {
-                self.put(top?, "cache", &NewValue::Word(value))
+                self.put(top?, "cache", NewValue::Word(value.to_owned()))
             }
             DiskField::Cache => {
                 let switches = CacheMode::from_wire(value)?.switches();
@@ -126,21 +262,26 @@ impl Editor<'_> {
                     self.put_cache(bottom?, switches.direct, switches.no_flush)?;
                 }
                 let word = if switches.write_cache { "on" } else { "off" };
-                self.put_on_device(nth, field, &NewValue::Word(word))
+                self.put_on_device(nth, field, NewValue::Word(word.to_owned()))
             }
             // The image is a node inside it, which has a setting of its own.
             DiskField::Discard | DiskField::DetectZeroes if self.is_filter(top?) => None,
             DiskField::Discard if top.is_some_and(is_drive) => {
-                self.put_in_drive(top?, disk(field).node?, &NewValue::Word(value))
+                self.put_in_drive(top?, disk(field).node?, NewValue::Word(value.to_owned()))
             }
-            DiskField::Discard => {
-                self.put_on_nodes(top?, bottom?, disk(field).node?, &NewValue::Word(value))
+            DiskField::Discard => self.put_on_nodes(
+                top?,
+                bottom?,
+                disk(field).node?,
+                NewValue::Word(value.to_owned()),
+            ),
+            DiskField::DetectZeroes => {
+                self.put(top?, disk(field).node?, NewValue::Word(value.to_owned()))
             }
-            DiskField::DetectZeroes => self.put(top?, disk(field).node?, &NewValue::Word(value)),
             DiskField::Aio => {
                 let bottom = bottom?;
                 if is_drive(bottom) && self.values_of(bottom, "aio").any(|key| key != "aio") {
-                    return self.put_in_drive(bottom, "aio", &NewValue::Word(value));
+                    return self.put_in_drive(bottom, "aio", NewValue::Word(value.to_owned()));
                 }
                 let is_inline = top == Some(bottom) && !is_drive(bottom);
                 let inside = is_inline
@@ -154,7 +295,7 @@ impl Editor<'_> {
                 self.put(
                     bottom,
                     if inside { "file.aio" } else { "aio" },
-                    &NewValue::Word(value),
+                    NewValue::Word(value.to_owned()),
                 )
             }
             _ => self.set_property(nth, field, value),
@@ -164,25 +305,21 @@ impl Editor<'_> {
     /// Sets a field that is a property of the device.
     fn set_property(&mut self, nth: usize, field: DiskField, value: &str) -> Option<()> {
         let value = match field.kind()? {
-            FieldKind::Number => NewValue::Number(value),
+            FieldKind::Number => NewValue::Number(value.to_owned()),
             FieldKind::Switch => NewValue::Bool(Switch::from_wire(value)? == Switch::On),
             // A number to QEMU, and text in base 16 to the model.
             FieldKind::Text if field == DiskField::Wwn => return None,
-            FieldKind::Text => NewValue::Word(value),
+            FieldKind::Text | FieldKind::IoThread => NewValue::Word(value.to_owned()),
             FieldKind::Word(words) => {
                 let word = words.iter().find(|word| **word == value)?;
-                NewValue::Word(disk(field).qemu_word(word))
+                NewValue::Word(disk(field).qemu_word(word).to_owned())
             }
-            // An iothread is an object of its own, and a share takes more than a property.
-            FieldKind::IoThread
-            | FieldKind::Flag
-            | FieldKind::Count
-            | FieldKind::Size
-            | FieldKind::Structure => {
+            FieldKind::Flag if field == DiskField::Shareable => NewValue::Bool(true),
+            FieldKind::Flag | FieldKind::Count | FieldKind::Size | FieldKind::Structure => {
                 return None;
             }
         };
-        self.put_on_device(nth, field, &value)
+        self.put_on_device(nth, field, value)
     }
 
     fn device_key(&self, nth: usize, field: DiskField) -> Option<(usize, &'static str)> {
@@ -194,22 +331,15 @@ impl Editor<'_> {
         }
     }
 
-    fn put_on_device(&mut self, nth: usize, field: DiskField, value: &NewValue<'_>) -> Option<()> {
+    fn put_on_device(&mut self, nth: usize, field: DiskField, value: NewValue) -> Option<()> {
         let (device, key) = self.device_key(nth, field)?;
         self.put(device, key, value)
     }
 
-    /// The two switches of a node; where it has neither, one object with both.
+    /// The two switches of a node.
     fn put_cache(&mut self, option: usize, direct: bool, no_flush: bool) -> Option<()> {
-        let slot = self.slots.options.get(&option)?;
-        let is_new = !slot.values.keys().any(|key| key.starts_with("cache."));
-        if let (Syntax::Json { end, quote: q }, true) = (&slot.syntax, is_new) {
-            let text = format!(",{q}cache{q}:{{{q}direct{q}:{direct},{q}no-flush{q}:{no_flush}}}");
-            self.edits.push(Edit::insert(*end, text));
-            return Some(());
-        }
-        self.put(option, "cache.direct", &NewValue::Bool(direct))?;
-        self.put(option, "cache.no-flush", &NewValue::Bool(no_flush))
+        self.put(option, "cache.direct", NewValue::Bool(direct))?;
+        self.put(option, "cache.no-flush", NewValue::Bool(no_flush))
     }
 
     /// The keys of an option that set a property, of whatever node in it.
@@ -236,7 +366,7 @@ impl Editor<'_> {
 
     /// Replaces a value of a drive at each of its nodes that says it, and adds it at the top, unless it belongs to
     /// the node that opens the file.
-    fn put_in_drive(&mut self, option: usize, name: &str, value: &NewValue<'_>) -> Option<()> {
+    fn put_in_drive(&mut self, option: usize, name: &str, value: NewValue) -> Option<()> {
         let mut keys: Vec<String> = self.values_of(option, name).map(str::to_owned).collect();
         if name != "aio" && !keys.iter().any(|key| key == name) {
             keys.push(name.to_owned());
@@ -244,7 +374,7 @@ impl Editor<'_> {
         // In the order of the text whatever that of the map is.
         keys.sort_unstable();
         for key in keys {
-            self.put(option, &key, value)?;
+            self.put(option, &key, value.clone())?;
         }
         Some(())
     }
@@ -254,47 +384,23 @@ impl Editor<'_> {
         top: usize,
         bottom: usize,
         key: &str,
-        value: &NewValue<'_>,
+        value: NewValue,
     ) -> Option<()> {
-        self.put(top, key, value)?;
+        self.put(top, key, value.clone())?;
         if bottom != top {
             self.put(bottom, key, value)?;
         }
         Some(())
     }
 
-    /// Replaces or adds a value.
-    fn put(&mut self, option: usize, key: &str, value: &NewValue<'_>) -> Option<()> {
-        let slot = self.slots.options.get(&option)?;
-        if let Some(written) = slot.values.get(key) {
-            // `file=json:{…}` has JSON inside key=value.
-            let is_json = match written.kind {
-                Kind::Plain => false,
-                Kind::Text | Kind::Number | Kind::Bool | Kind::Null | Kind::EmptyArray => true,
-            };
-            if is_json && (written.kind == Kind::Text) != value.is_quoted() {
-                return None;
-            }
-            let text = value.text(is_json);
-            self.edits.push(Edit::replace(written.span, text));
-            return Some(());
-        }
-        let edit = insertion(&slot.syntax, &slot.values, key, value)?;
-        // Two insertions at one place are one, or they would overlap.
-        match self.edits.iter_mut().find(|other| other.span == edit.span) {
-            Some(other) => other.text.push_str(&edit.text),
-            None => self.edits.push(edit),
-        }
-        Some(())
-    }
-
-    fn remove(&mut self, at: FieldPath) -> Option<()> {
-        let FieldPath::Disk(nth, field) = at else {
-            return None;
-        };
-        let (device, key) = self.device_key(nth, field)?;
-        let written = self.slots.options.get(&device)?.values.get(key)?;
-        self.edits.push(Edit::delete(written.whole));
+    /// Asks for a value in an option.
+    fn put(&mut self, option: usize, key: &str, value: NewValue) -> Option<()> {
+        self.slots.options.get(&option)?;
+        self.puts.push(Put {
+            option,
+            key: key.to_owned(),
+            value,
+        });
         Some(())
     }
 }

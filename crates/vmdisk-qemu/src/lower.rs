@@ -1,7 +1,10 @@
 //! The third phase of reading: from options to the model, with notes of where everything is written.
 
-use vmdisk_model::{Domain, DomainField, FieldPath, Scope};
-use vmdisk_source::{Place, Problem, ProblemKind};
+use std::collections::BTreeMap;
+
+use vmdisk_model::{Domain, DomainField, FieldPath, IoThreadId, Scope};
+use vmdisk_rule::reading::INVALID_VALUE;
+use vmdisk_source::Place;
 
 use crate::board::Board;
 use crate::device::floppy::read_floppy_boot_order;
@@ -21,6 +24,7 @@ pub(crate) struct Lowered<'a> {
     domain: Domain,
     board: Board,
     notes: Notes<'a>,
+    iothread_names: BTreeMap<IoThreadId, String>,
 }
 
 impl<'a> Lowered<'a> {
@@ -30,12 +34,7 @@ impl<'a> Lowered<'a> {
         let top = FieldPath::Domain(DomainField::Domain);
         for fault in parsed.faults() {
             notes
-                .problem(
-                    ProblemKind::InvalidValue,
-                    top,
-                    fault.span,
-                    fault.message.clone(),
-                )
+                .problem(&INVALID_VALUE, top, fault.span, fault.message.clone())
                 .help = Some(fault.help.clone());
         }
         let (mut domain, board) = read_machine(parsed.program(), index, &mut notes);
@@ -70,20 +69,12 @@ impl<'a> Lowered<'a> {
             domain,
             board,
             notes,
+            iothread_names: ids.names(),
         }
-    }
-
-    pub(crate) const fn domain(&self) -> &Domain {
-        &self.domain
     }
 
     pub(crate) const fn board(&self) -> Board {
         self.board
-    }
-
-    /// The problems that reading came across.
-    pub(crate) fn problems(&self) -> &[Problem<FieldPath>] {
-        self.notes.problems()
     }
 
     /// The field that an option was read for.
@@ -96,9 +87,9 @@ impl<'a> Lowered<'a> {
         self.notes.is_read_object(option)
     }
 
-    /// The option of a disk's topmost node.
-    pub(crate) fn top_node(&self, disk: usize) -> Option<usize> {
-        self.notes.slots().top.get(&disk).copied()
+    /// The ids of iothreads by their numbers.
+    pub(crate) fn take_iothread_names(&mut self) -> BTreeMap<IoThreadId, String> {
+        std::mem::take(&mut self.iothread_names)
     }
 
     /// The model and the notes.

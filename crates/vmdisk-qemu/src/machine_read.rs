@@ -1,12 +1,14 @@
 //! Reads the machine that the disks hang on.
 
 use vmdisk_facts::Target;
-use vmdisk_model::{Bytes, Domain, DomainField, DomainType, FieldPath, MachineType, Scope};
+use vmdisk_model::{
+    Architecture, Bytes, Domain, DomainField, DomainType, FieldPath, MachineType, Scope,
+};
 
 use crate::board::{Board, Machine};
 use crate::index::Index;
 use crate::notes::Notes;
-use crate::syntax::form::architecture;
+use crate::syntax::form::{architecture, is_kvm};
 use crate::syntax::value::{number_of, size_of};
 
 /// Reads machine, accelerator, memory and CPUs: a guest without disks, and its board.
@@ -21,26 +23,39 @@ pub(crate) fn read_machine(
         ..Domain::default()
     };
     read_machine_options(&mut domain, index, notes);
+    if program.is_some_and(is_kvm) {
+        // Under these names QEMU turns KVM on, and is installed for the host's own instruction set.
+        domain.domain_type.get_or_insert(DomainType::Kvm);
+        let is_pc = |machine: &MachineType| machine.is_q35() || machine.is_i440fx();
+        if domain.machine.as_ref().is_none_or(is_pc) {
+            domain.architecture = Some(Architecture::X86_64);
+        }
+    }
     for (_, memory) in index.of_name("m") {
-        if let Some(size) = memory.peek("size") {
+        if let Some(size) = memory.get("size") {
             notes.record(at(DomainField::Memory), size);
             domain.memory = size_of(size.value.as_str(), Bytes::MIB);
         }
     }
     for (_, smp) in index.of_name("smp") {
-        if let Some(cpus) = smp.peek("maxcpus").or(smp.peek("cpus")) {
+        let number = |key: &str| number_of(smp.peek(key)?.value.as_str());
+        // Fewer CPUs at the start than in the end are not in the model.
+        if number("cpus") == number("maxcpus") {
+            smp.get("cpus");
+        }
+        if let Some(cpus) = smp.get("maxcpus").or_else(|| smp.get("cpus")) {
             notes.record(at(DomainField::Vcpus), cpus);
             domain.vcpus = number_of(cpus.value.as_str()).and_then(|cpus| u32::try_from(cpus).ok());
         }
     }
     for (_, name) in index.of_name("name") {
-        if let Some(guest) = name.peek("guest") {
+        if let Some(guest) = name.get("guest") {
             notes.record(at(DomainField::Name), guest);
             domain.name = Some(guest.value.as_str().to_owned());
         }
     }
     for (_, option) in index.of_name("uuid") {
-        if let Some(uuid) = option.peek("uuid") {
+        if let Some(uuid) = option.get("uuid") {
             notes.record(at(DomainField::Uuid), uuid);
             domain.uuid = Some(uuid.value.as_str().to_owned());
         }
@@ -67,22 +82,22 @@ fn read_machine_options(domain: &mut Domain, index: &Index<'_>, notes: &mut Note
     }
     for (option, machine) in index.machines() {
         if let Some(machine_type) = machine
-            .peek("type")
+            .get("type")
             .filter(|it| !it.value.as_str().is_empty())
         {
             notes.record(at(DomainField::Machine), machine_type);
             domain.machine = Some(MachineType::new(machine_type.value.as_str()));
         }
-        if let Some(accelerator) = machine.peek("accel") {
+        if let Some(accelerator) = machine.get("accel") {
             notes.record(at(DomainField::DomainType), accelerator);
             domain.domain_type = Some(domain_type(accelerator.value.as_str()));
         }
         notes.record_option(at(DomainField::Os), option);
     }
     for (_, accelerator) in index.of_name("accel") {
-        if let Some(word) = accelerator.peek("accel")
-            // The first of several is tried first.
-            && notes.place(at(DomainField::DomainType)).is_none()
+        // The first of several is tried first.
+        if notes.place(at(DomainField::DomainType)).is_none()
+            && let Some(word) = accelerator.get("accel")
         {
             notes.record(at(DomainField::DomainType), word);
             domain.domain_type = Some(domain_type(word.value.as_str()));

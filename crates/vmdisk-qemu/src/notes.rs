@@ -3,22 +3,26 @@
 use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_model::{DiskField, FieldPath, Switch};
-use vmdisk_source::{Edit, Place, Problem, ProblemKind, SourceMap, Span};
+use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE};
+use vmdisk_rule::{Problem, Rule};
+use vmdisk_source::{Edit, Place, SourceMap, Span};
 
 use crate::document::KeptProperty;
 use crate::index::Index;
 use crate::limits::{MAX_NODES, Suggestions};
+use crate::rules::property_refused;
 use crate::slots::Slots;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Kind, Properties, Property};
 use crate::syntax::value::{is_open, number_of, switch_of};
+use crate::tuning;
 use crate::vocabulary;
 
 /// What lowering notes beside the model.
 pub(crate) struct Notes<'a> {
     options: &'a [WrittenOption],
     map: SourceMap<FieldPath>,
-    problems: Vec<Problem<FieldPath>>,
+    problems: Vec<Problem>,
     kept: Vec<KeptProperty>,
     /// The field that each option belongs to, once that is known.
     owners: BTreeMap<usize, FieldPath>,
@@ -33,9 +37,10 @@ pub(crate) struct Notes<'a> {
 /// The notes of a command line that is lowered.
 pub(crate) struct Noted {
     pub(crate) map: SourceMap<FieldPath>,
-    pub(crate) problems: Vec<Problem<FieldPath>>,
+    pub(crate) problems: Vec<Problem>,
     pub(crate) kept: Vec<KeptProperty>,
     pub(crate) slots: Slots,
+    pub(crate) owners: BTreeMap<usize, FieldPath>,
 }
 
 impl<'a> Notes<'a> {
@@ -72,22 +77,13 @@ impl<'a> Notes<'a> {
             problems: self.problems,
             kept: self.kept,
             slots,
+            owners: self.owners,
         }
-    }
-
-    /// The options of disks and controllers.
-    pub(crate) const fn slots(&self) -> &Slots {
-        &self.slots
     }
 
     /// The options of disks and controllers, to add one.
     pub(crate) const fn slots_mut(&mut self) -> &mut Slots {
         &mut self.slots
-    }
-
-    /// The problems so far.
-    pub(crate) fn problems(&self) -> &[Problem<FieldPath>] {
-        &self.problems
     }
 
     /// Notes what an option belongs to.
@@ -125,7 +121,7 @@ impl<'a> Notes<'a> {
             let at = FieldPath::Disk(nth, DiskField::Source);
             let span = self.options[option].span;
             let message = format!("all disks together have more than {MAX_NODES} nodes");
-            self.problem(ProblemKind::InvalidValue, at, span, message);
+            self.problem(&INVALID_VALUE, at, span, message);
             return false;
         };
         self.nodes_left = left;
@@ -135,19 +131,12 @@ impl<'a> Notes<'a> {
     /// Notes a problem.
     pub(crate) fn problem(
         &mut self,
-        kind: ProblemKind,
+        rule: &'static Rule,
         at: FieldPath,
         span: Span,
         message: impl Into<String>,
-    ) -> &mut Problem<FieldPath> {
-        self.problems.push(Problem {
-            kind,
-            at,
-            span,
-            message: message.into(),
-            help: None,
-            fix: Vec::new(),
-        });
+    ) -> &mut Problem {
+        self.problems.push(Problem::new(rule, at, span, message));
         let last = self.problems.len() - 1;
         &mut self.problems[last]
     }
@@ -199,6 +188,7 @@ impl<'a> Notes<'a> {
             at,
             key: key.into(),
             span,
+            is_tuning: false,
         });
     }
 
@@ -223,7 +213,7 @@ impl<'a> Notes<'a> {
                 words.join(", ")
             );
             let span = property.span;
-            let problem = self.problem(ProblemKind::InvalidValue, at, span, message);
+            let problem = self.problem(&INVALID_VALUE, at, span, message);
             if let Some(near) = near {
                 problem.help = Some(format!("did you mean `{near}`?"));
                 problem.fix = vec![Edit::replace(span, near)];
@@ -255,7 +245,7 @@ impl<'a> Notes<'a> {
                     property.key
                 )
             };
-            self.problem(ProblemKind::InvalidValue, at, property.span, message);
+            self.problem(&INVALID_VALUE, at, property.span, message);
         }
         number
     }
@@ -266,7 +256,7 @@ impl<'a> Notes<'a> {
         let small = u32::try_from(number).ok();
         if small.is_none() {
             let message = format!("{number} is too large for `{}`", property.key);
-            self.problem(ProblemKind::InvalidValue, at, property.span, message);
+            self.problem(&INVALID_VALUE, at, property.span, message);
         }
         small
     }
@@ -287,7 +277,7 @@ impl<'a> Notes<'a> {
             let message = format!(
                 "`{key}` is written twice in one option: the last counts, and JSON is refused"
             );
-            self.problem(ProblemKind::Duplicate, at, *span, message);
+            self.problem(&DUPLICATE_VALUE, at, *span, message);
         }
         for property in properties.iter().filter(|property| !property.is_used.get()) {
             // Of a key that is written twice the first is not taken.
@@ -298,7 +288,12 @@ impl<'a> Notes<'a> {
             if !vocabulary::knows(name, &property.key) {
                 self.refuse_key(name, property, at);
             }
-            self.keep(at, property.key.clone(), property.span);
+            self.kept.push(KeptProperty {
+                at,
+                key: property.key.clone(),
+                span: property.span,
+                is_tuning: tuning::is_tuning(name, &property.key),
+            });
         }
     }
 
@@ -309,7 +304,7 @@ impl<'a> Notes<'a> {
             .suggestions
             .nearest(&property.key, vocabulary::words(name));
         let span = property.key_span;
-        let problem = self.problem(ProblemKind::PropertyRefused, at, span, message);
+        let problem = self.problem(&property_refused::RULE, at, span, message);
         problem.help = Some(match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => "QEMU will not start with it; take it away".to_owned(),

@@ -1,10 +1,13 @@
 //! The first phase of reading: from text to options with their values taken apart.
 
+use std::collections::HashSet;
+
 use vmdisk_source::Span;
 
 use crate::config_file;
 use crate::failure::ReadFailure;
 use crate::monitor;
+use crate::overrides::apply_overrides;
 use crate::syntax::form::{Form, words};
 use crate::syntax::option::{Fault, OptionList, WrittenOption, options};
 
@@ -18,6 +21,8 @@ pub(crate) struct Parsed {
     whole: Span,
     program: Option<String>,
     options: Vec<WrittenOption>,
+    /// The options that gave others their properties.
+    overrides: HashSet<usize>,
     faults: Vec<Fault>,
     /// Options of daemons that are started beside the guest.
     daemons: Vec<Vec<WrittenOption>>,
@@ -50,6 +55,7 @@ impl Parsed {
             whole: Span::new(0, main.trim_end().len()),
             program: words.program.map(|program| program.as_str().to_owned()),
             options: Vec::new(),
+            overrides: HashSet::new(),
             faults,
             daemons,
             missing_files: Vec::new(),
@@ -83,6 +89,7 @@ impl Parsed {
             }
         }
         self.options = all.into_options();
+        self.overrides = apply_overrides(&mut self.options);
         Ok(())
     }
 
@@ -99,8 +106,18 @@ impl Parsed {
         self.program.as_deref()
     }
 
+    /// The options alone.
+    pub(crate) fn into_options(self) -> Vec<WrittenOption> {
+        self.options
+    }
+
     pub(crate) fn options(&self) -> &[WrittenOption] {
         &self.options
+    }
+
+    /// True for an option that gave others their properties: `-set`, `-global`.
+    pub(crate) fn is_override(&self, option: usize) -> bool {
+        self.overrides.contains(&option)
     }
 
     /// What could not be taken apart.

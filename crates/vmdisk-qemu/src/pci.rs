@@ -36,6 +36,8 @@ impl Writer<'_> {
                 let message = "a device that is plugged in later has no place on a command line";
                 self.problem(at, message);
             }
+            // Whichever is free.
+            Some(Address::Other(word)) if word == "pci" => self.pci_next_slot(device, at),
             Some(Address::Other(word)) => {
                 self.leave_out(
                     at,

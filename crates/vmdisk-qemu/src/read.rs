@@ -2,49 +2,19 @@
 
 use vmdisk_source::Span;
 
-use crate::device::buses::is_port_or_bridge;
-use crate::document::{Document, OtherOption};
+use crate::document::Document;
 use crate::failure::ReadFailure;
 use crate::index::Index;
+use crate::leftover::leftovers;
 use crate::lower::Lowered;
-use crate::parse::{Parsed, READCONFIG};
-use crate::refused::find_refused;
-use crate::syntax::form::Form;
-use crate::syntax::option::WrittenOption;
-
-/// Options that speak of disks, or of the machine as far as disks depend on it.
-const OURS: &[&str] = &[
-    "",
-    "M",
-    "accel",
-    "blockdev",
-    "cdrom",
-    "cpu",
-    "device",
-    "drive",
-    "enable-kvm",
-    "fda",
-    "fdb",
-    "hda",
-    "hdb",
-    "hdc",
-    "hdd",
-    "m",
-    "machine",
-    "name",
-    "nodefaults",
-    "sd",
-    "smp",
-    "snapshot",
-    "uuid",
-];
+use crate::parse::Parsed;
 
 /// Reads a command line of QEMU, in whatever a person or a program has put it: a file of arguments, a
 /// shell script, libvirt's log, `/proc/PID/cmdline`, a systemd unit, lines of options alone.
 ///
 /// Reading does not stop at the first mistake: wrong values, unknown properties and missing nodes are
-/// [`problems`](Document::problems), with their places. What is not about disks is
-/// [listed](Document::others), and what is about disks and not in the model is [kept](Document::kept).
+/// [`problems`](Document::problems), with their places. Options that the model does not
+/// cover are [listed](Document::others), and properties of disks that it does not cover are [kept](Document::kept).
 ///
 /// ```
 /// let text = r#"qemu-system-x86_64 -machine q35 \
@@ -86,12 +56,12 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
 pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Document, ReadFailure> {
     let parsed = Parsed::new(text, command_line, files)?;
     let index = Index::new(parsed.options());
-    let lowered = Lowered::new(&parsed, &index);
-    let refused = find_refused(&index, &lowered);
-    let others = others(parsed.form(), &index, &lowered);
+    let mut lowered = Lowered::new(&parsed, &index);
+    let others = leftovers(&parsed, &index, &lowered);
+    let iothread_names = lowered.take_iothread_names();
+    let board = lowered.board();
     let (domain, noted) = lowered.finish();
     let mut problems = noted.problems;
-    problems.extend(refused);
     problems.sort_by_key(|problem| problem.span);
     let missing = parsed.missing_files().iter();
     Ok(Document {
@@ -102,50 +72,10 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
         kept: noted.kept,
         others,
         config_files: missing.filter_map(|(_, name)| name.clone()).collect(),
+        iothread_names,
         slots: noted.slots,
+        owners: noted.owners,
+        board,
+        options: parsed.into_options(),
     })
-}
-
-/// The options that are not about disks.
-fn others(form: Form, index: &Index<'_>, lowered: &Lowered<'_>) -> Vec<OtherOption> {
-    let others = index.options().iter().enumerate();
-    others
-        .filter(|(nth, option)| !is_ours(*nth, option, lowered))
-        .map(|(_, option)| OtherOption {
-            name: match form {
-                Form::ConfigFile => format!("[{}]", option.name),
-                Form::MonitorScript => option.name.clone(),
-                Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
-                    format!("-{}", option.name)
-                }
-            },
-            span: option.span,
-        })
-        .collect()
-}
-
-fn is_ours(nth: usize, option: &WrittenOption, lowered: &Lowered<'_>) -> bool {
-    let value = |key: &str| option.properties.as_ref()?.value(key);
-    match option.name.as_str() {
-        // Ports and bridges are made anew where an address speaks of them.
-        "device" | "blockdev" | "drive"
-            if value("driver").is_some_and(|driver| {
-                is_port_or_bridge(driver) || matches!(driver, "usb-bot" | "usb-uas")
-            }) =>
-        {
-            true
-        }
-        // These name many things; only those that a disk uses are ours.
-        "device" | "blockdev" | "drive" | "chardev" | "global" => lowered.owner(nth).is_some(),
-        "object" => {
-            lowered.is_read_object(nth)
-                || value("qom-type").is_some_and(|kind| {
-                    matches!(kind, "iothread" | "main-loop" | "throttle-group")
-                        || kind.starts_with("memory-backend-")
-                })
-        }
-        // Told by what is in the file, or kept.
-        READCONFIG => true,
-        name => OURS.contains(&name),
-    }
 }

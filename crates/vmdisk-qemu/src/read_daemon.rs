@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use vmdisk_model::{Backend, BackendSource, CacheMode, DiskField, Domain, FieldPath, Switch};
-use vmdisk_source::{ProblemKind, Span};
+use vmdisk_source::Span;
 
 use crate::blockdev::nodes::Nodes;
 use crate::blockdev::read::NodeReader;
 use crate::index::Index;
 use crate::notes::Notes;
 use crate::object::read_throttle::FilterGroups;
+use crate::rules::queue_count_refused;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::Properties;
 use crate::syntax::value::{is_on, number_of};
@@ -123,6 +124,6 @@ fn check_queues(
     let help =
         format!("write num-queues={asked} on the export, or num-queues={offered} on the device");
     notes
-        .problem(ProblemKind::QueueCountRefused, at, span, message)
+        .problem(&queue_count_refused::RULE, at, span, message)
         .help = Some(help);
 }

@@ -18,6 +18,8 @@ pub(crate) struct Slots {
     pub(crate) device: HashMap<usize, usize>,
     /// The option of each controller.
     pub(crate) controller: HashMap<usize, usize>,
+    /// The objects that hold the guest's memory.
+    pub(crate) memory: Vec<usize>,
     pub(crate) options: BTreeMap<usize, SlotOption>,
 }
 
@@ -42,7 +44,8 @@ impl Slots {
     /// Takes what is needed of the options.
     pub(crate) fn fill(&mut self, options: &[WrittenOption]) {
         let used = [&self.top, &self.bottom, &self.device, &self.controller];
-        let used = used.iter().flat_map(|slots| slots.values().copied());
+        let used = used.iter().flat_map(|slots| slots.values());
+        let used: Vec<usize> = used.chain(&self.memory).copied().collect();
         for nth in used {
             let WrittenOption {
                 name,
@@ -80,20 +83,26 @@ impl Slots {
             return None;
         }
         let values = HashMap::new();
-        insertion(&properties.syntax, &values, key, &NewValue::Word(word))
+        insertion(
+            &properties.syntax,
+            &values,
+            key,
+            &NewValue::Word(word.to_owned()),
+        )
     }
 }
 
 /// A value that is to be written.
-pub(crate) enum NewValue<'v> {
-    Word(&'v str),
-    Number(&'v str),
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NewValue {
+    Word(String),
+    Number(String),
     Bool(bool),
 }
 
-impl NewValue<'_> {
+impl NewValue {
     /// How it is written without quotes.
-    pub(crate) const fn text(&self, is_json: bool) -> &str {
+    pub(crate) fn text(&self, is_json: bool) -> &str {
         match (self, is_json) {
             (NewValue::Word(text) | NewValue::Number(text), _) => text,
             (NewValue::Bool(true), true) => "true",
@@ -116,7 +125,7 @@ pub(crate) fn insertion(
     syntax: &Syntax,
     values: &HashMap<String, SlotValue>,
     key: &str,
-    value: &NewValue<'_>,
+    value: &NewValue,
 ) -> Option<Edit> {
     let text = value.text(matches!(syntax, Syntax::Json { .. }));
     match syntax {

@@ -7,12 +7,13 @@ use std::collections::HashSet;
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
+use vmdisk_facts::Target;
 use vmdisk_model::*;
 use vmdisk_qemu::{
     ArgumentValue, Document, Form, Json, Options, QemuOption, Style, write, write_config_file,
     write_monitor_script,
 };
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::{Context, Finding, Outcome, TakenBy};
 
 fn word() -> BoxedStrategy<String> {
     prop_oneof![
@@ -473,17 +474,28 @@ fn read(json: &impl std::fmt::Display) -> serde_json::Value {
     serde_json::from_str(&json.to_string()).expect("what is written is JSON")
 }
 
+/// What is said of a command line for which no QEMU is named.
+fn findings(document: &Document) -> Vec<Finding> {
+    let target = Target::default();
+    let context = Context {
+        taken_by: TakenBy::Qemu,
+        ..Context::new(&document.domain, &target)
+    };
+    let mut outcome = Outcome::default();
+    outcome.add_problems(&context, &document.problems);
+    vmdisk_qemu::check(document, &context, &mut outcome);
+    outcome.findings
+}
+
 /// Asserts that nothing of a text is a problem, or kept, or about something else but for one name.
 fn assert_understood(document: &Document, text: &str, other: &str) {
     let is_open = |text: &str| text.contains(['$', '%', '`']);
     // A secret that only libvirt knows is still to be given, and so are cookies.
-    let others = document
-        .problems
-        .iter()
-        .filter(|problem| problem.kind != ProblemKind::SecretMissing);
-    let mut others =
-        others.filter(|problem| !is_open(problem.span.slice(text).unwrap_or_default()));
-    assert!(others.next().is_none(), "{:?}\n{text}", document.problems);
+    let mut others = findings(document);
+    others.retain(|finding| finding.rule.name != "encryption-secret-missing");
+    let span = |finding: &Finding| finding.span.unwrap_or_default();
+    others.retain(|finding| !is_open(span(finding).slice(text).unwrap_or_default()));
+    assert!(others.is_empty(), "{others:?}\n{text}");
     assert!(document.kept.is_empty(), "{:?}\n{text}", document.kept);
     let mut others = document.others.iter();
     assert!(

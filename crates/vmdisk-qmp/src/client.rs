@@ -13,18 +13,18 @@ use crate::connect::connect;
 use crate::error::QmpError;
 use crate::event::Event;
 
-/// Longest message; the schema of QEMU 11.1, the longest answer there is, has a quarter of a MiB.
-const LONGEST: usize = 64 << 20;
+/// Maximum size of a message; the schema of QEMU 11.1, the longest known answer, has 0.25 MiB.
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
-/// Events kept for somebody to ask for; the oldest go first.
-const MOST_EVENTS: usize = 10_000;
+/// Maximum number of stored events; the oldest are dropped first.
+const MAX_EVENTS: usize = 10_000;
 
-/// What a QEMU says of itself at once.
+/// The identity of a QEMU in its greeting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
     /// Its version.
     pub version: Version,
-    /// What the distribution says of its build, such as `Debian 1:7.2+dfsg-7+deb12u18`; often empty.
+    /// The distribution's package version, such as `Debian 1:7.2+dfsg-7+deb12u18`; often empty.
     pub package: String,
 }
 
@@ -32,34 +32,34 @@ pub struct Greeting {
 #[derive(Debug)]
 pub struct Client {
     stream: UnixStream,
-    /// What came and was not looked at yet.
+    /// Received bytes that are not parsed yet.
     pending: Vec<u8>,
     events: VecDeque<Event>,
     greeting: Greeting,
-    patience: Duration,
+    timeout: Duration,
     asked: u64,
 }
 
 impl Client {
-    /// Connects to the QMP socket of a QEMU that runs, and takes `patience` as the longest wait for anything.
+    /// Connects to the QMP socket of a running QEMU; `timeout` limits each wait.
     ///
-    /// A socket serves one client at a time: while another has it, this waits and then gives up.
+    /// A socket serves one client at a time: while another client is connected, this waits until the timeout.
     ///
     /// # Errors
-    /// If there is no socket, nobody answers in time, or what answers is no QMP.
-    pub fn connect(path: &Path, patience: Duration) -> Result<Self, QmpError> {
-        let stream = connect(path, patience).map_err(|error| QmpError::Connect {
+    /// If there is no socket, no answer before the timeout, or the answer is not QMP.
+    pub fn connect(path: &Path, timeout: Duration) -> Result<Self, QmpError> {
+        let stream = connect(path, timeout).map_err(|error| QmpError::Connect {
             path: path.to_owned(),
             error,
         })?;
-        Self::over(stream, patience)
+        Self::over(stream, timeout)
     }
 
-    /// Greets the QEMU at the other end of a socket.
+    /// Negotiates with the QEMU at the other end of a connected socket.
     ///
     /// # Errors
-    /// As [`Client::connect`].
-    pub fn over(stream: UnixStream, patience: Duration) -> Result<Self, QmpError> {
+    /// See [`Client::connect`].
+    pub fn over(stream: UnixStream, timeout: Duration) -> Result<Self, QmpError> {
         let mut client = Client {
             stream,
             pending: Vec::new(),
@@ -68,10 +68,10 @@ impl Client {
                 version: Version(0, 0, 0),
                 package: String::new(),
             },
-            patience,
+            timeout,
             asked: 0,
         };
-        let greeting = client.message("the greeting", Instant::now(), patience)?;
+        let greeting = client.message("the greeting", Instant::now(), timeout)?;
         let qemu = &greeting["QMP"]["version"]["qemu"];
         let number = |part: &str| {
             qemu[part]
@@ -88,45 +88,45 @@ impl Client {
             .unwrap_or_default();
         client.greeting = Greeting {
             version: Version(major, minor, micro),
-            // Some builds put it into brackets.
+            // Some builds enclose it in parentheses.
             package: package.trim().trim_matches(['(', ')']).to_owned(),
         };
         client.ask("qmp_capabilities", json!({}))?;
         Ok(client)
     }
 
-    /// What the QEMU said of itself.
+    /// Returns the greeting.
     pub fn greeting(&self) -> &Greeting {
         &self.greeting
     }
 
-    /// Sets the longest wait for an answer.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.patience = patience;
+    /// Sets the timeout for answers.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
     }
 
-    /// The answer to a command.
+    /// Executes a command and returns its answer.
     ///
-    /// An answer that comes too late is thrown away when it comes; the next command gets its own.
+    /// An answer after the timeout is discarded when it arrives; the next command gets its own answer.
     ///
     /// # Errors
-    /// If QEMU refuses, ends, or does not answer in time.
+    /// If QEMU refuses, exits, or does not answer before the timeout.
     pub fn ask(&mut self, command: &str, arguments: Value) -> Result<Value, QmpError> {
         let begun = Instant::now();
         self.asked += 1;
         let id = Value::from(self.asked);
         let request = json!({ "execute": command, "arguments": arguments, "id": id });
-        self.stream.set_write_timeout(Some(self.patience))?;
+        self.stream.set_write_timeout(Some(self.timeout))?;
         let sent = self.stream.write_all(format!("{request}\r\n").as_bytes());
         if let Err(error) = sent {
-            return Err(self.failure(error, command, self.patience));
+            return Err(self.failure(error, command, self.timeout));
         }
         loop {
-            let mut answer = self.message(command, begun, self.patience)?;
+            let mut answer = self.message(command, begun, self.timeout)?;
             if let Some(event) = Event::of(&mut answer) {
                 self.keep(event);
             } else if answer.get("id").is_some_and(|theirs| *theirs != id) {
-                // The answer to a question that was given up.
+                // The answer to a command that timed out.
             } else if let Some(value) = answer.get_mut("return") {
                 return Ok(value.take());
             } else if let Some(error) = answer.get("error") {
@@ -142,10 +142,10 @@ impl Client {
         }
     }
 
-    /// The next event, waiting up to `limit` for one; `None` when none came.
+    /// Returns the next event, waiting up to `limit`; `None` if there was none.
     ///
     /// # Errors
-    /// If QEMU ends, or what comes is no QMP.
+    /// If QEMU exits, or a message is not QMP.
     pub fn next_event(&mut self, limit: Duration) -> Result<Option<Event>, QmpError> {
         let begun = Instant::now();
         loop {
@@ -158,20 +158,20 @@ impl Client {
                         self.keep(event);
                     }
                 }
-                Err(QmpError::Late { .. }) => return Ok(None),
+                Err(QmpError::Timeout { .. }) => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
     }
 
     fn keep(&mut self, event: Event) {
-        if self.events.len() == MOST_EVENTS {
+        if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
         }
         self.events.push_back(event);
     }
 
-    /// The next message of any kind.
+    /// Returns the next message of any kind.
     fn message(
         &mut self,
         waiting_for: &str,
@@ -193,12 +193,12 @@ impl Client {
                     .map_err(|_| not_qmp(&String::from_utf8_lossy(&line)));
             }
             looked_at = self.pending.len();
-            if looked_at > LONGEST {
+            if looked_at > MAX_MESSAGE_BYTES {
                 return Err(not_qmp(&String::from_utf8_lossy(&self.pending[..200])));
             }
             let left = limit.saturating_sub(begun.elapsed());
             if left.is_zero() {
-                return Err(late(waiting_for, limit));
+                return Err(timed_out(waiting_for, limit));
             }
             self.stream.set_read_timeout(Some(left))?;
             let mut block = [0; 16 << 10];
@@ -211,11 +211,11 @@ impl Client {
         }
     }
 
-    /// What an error of the socket means.
+    /// Converts an error of the socket.
     fn failure(&self, error: std::io::Error, waiting_for: &str, limit: Duration) -> QmpError {
         let kind = error.kind();
         if matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut) {
-            late(waiting_for, limit)
+            timed_out(waiting_for, limit)
         } else if matches!(kind, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) {
             closed()
         } else {
@@ -224,22 +224,22 @@ impl Client {
     }
 }
 
-fn late(waiting_for: &str, limit: Duration) -> QmpError {
-    QmpError::Late {
+fn timed_out(waiting_for: &str, limit: Duration) -> QmpError {
+    QmpError::Timeout {
         waiting_for: waiting_for.to_owned(),
         limit,
-        said: String::new(),
+        stderr: String::new(),
     }
 }
 
 fn closed() -> QmpError {
     QmpError::Ended {
         status: None,
-        said: String::new(),
+        stderr: String::new(),
     }
 }
 
-/// The start of a text that should have been QMP.
+/// Creates an error with the start of a text that is not QMP.
 fn not_qmp(text: &str) -> QmpError {
     QmpError::NotQmp(text.trim().chars().take(200).collect())
 }

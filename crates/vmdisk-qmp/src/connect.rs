@@ -1,4 +1,4 @@
-//! Connecting to a socket without waiting for ever where its queue is full.
+//! Connecting to a socket with a timeout, even if its queue is full.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
-/// A connected socket that blocks.
-pub(crate) fn connect(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+/// Connects a blocking socket.
+pub(crate) fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let begun = Instant::now();
     let address = SocketAddrUnix::new(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -17,8 +17,8 @@ pub(crate) fn connect(path: &Path, patience: Duration) -> io::Result<UnixStream>
     loop {
         match rustix::net::connect(&socket, &address) {
             Ok(()) => break,
-            // Somebody else is being served, and the queue behind is full.
-            Err(rustix::io::Errno::AGAIN) if begun.elapsed() < patience => {
+            // Another client is connected, and the queue is full.
+            Err(rustix::io::Errno::AGAIN) if begun.elapsed() < timeout => {
                 sleep(Duration::from_millis(10))
             }
             Err(rustix::io::Errno::INTR) => {}

@@ -1,58 +1,58 @@
-//! What can go wrong between us and a QEMU.
+//! Errors of starting or querying a QEMU.
 
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Why a QEMU could not be started, reached or asked.
+/// Why a QEMU could not be started, reached or queried.
 #[derive(Debug, thiserror::Error)]
 pub enum QmpError {
-    /// The program could not be started at all.
-    #[error("{} does not start: {error}", program.display())]
+    /// The program could not be started.
+    #[error("could not start {}: {error}", program.display())]
     Start {
         /// The program.
         program: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         error: io::Error,
     },
-    /// The process ended; what it wrote says why.
-    #[error("{}", ended(*status, said))]
+    /// The process exited; its standard error says why.
+    #[error("{}", ended(*status, stderr))]
     Ended {
-        /// How it ended; unknown for a process that is not ours.
+        /// Its exit status; unknown if another program started it.
         status: Option<ExitStatus>,
-        /// What it wrote to its standard error.
-        said: String,
+        /// Its standard error.
+        stderr: String,
     },
-    /// There was no answer in time.
-    #[error("no answer to {waiting_for} within {} seconds{}", limit.as_secs_f32(), after(said))]
-    Late {
+    /// There was no answer before the timeout.
+    #[error("no answer to {waiting_for} within {} seconds{}", limit.as_secs_f32(), after(stderr))]
+    Timeout {
         /// The command, or `the greeting`.
         waiting_for: String,
-        /// How long was waited.
+        /// The timeout.
         limit: Duration,
-        /// What the process wrote to its standard error so far.
-        said: String,
+        /// The standard error of the process so far.
+        stderr: String,
     },
-    /// QEMU understood a command and would not do it.
+    /// QEMU refused a command.
     #[error("{command}: {description}")]
     Refused {
         /// The command.
         command: String,
-        /// QMP's class of the error, such as `CommandNotFound`; nearly all are `GenericError`.
+        /// The QMP class of the error, such as `CommandNotFound`; nearly all are `GenericError`.
         class: String,
-        /// QEMU's text.
+        /// QEMU's message.
         description: String,
     },
-    /// What came is not QMP.
-    #[error("this is not QMP: {0:?}")]
+    /// A message is not QMP.
+    #[error("not a QMP message: {0:?}")]
     NotQmp(String),
-    /// There is nobody at a socket.
-    #[error("no QMP socket at {}: {error}", path.display())]
+    /// A socket cannot be connected.
+    #[error("could not connect to QMP socket {}: {error}", path.display())]
     Connect {
         /// The socket.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The socket failed.
@@ -61,10 +61,10 @@ pub enum QmpError {
 }
 
 impl QmpError {
-    /// What QEMU wrote to its standard error before this happened; empty where nothing is known of that.
-    pub fn said(&self) -> &str {
+    /// Returns QEMU's standard error before the failure; empty if it is unknown.
+    pub fn stderr(&self) -> &str {
         match self {
-            Self::Ended { said, .. } | Self::Late { said, .. } => said,
+            Self::Ended { stderr, .. } | Self::Timeout { stderr, .. } => stderr,
             Self::Start { .. }
             | Self::Refused { .. }
             | Self::NotQmp(_)
@@ -74,20 +74,20 @@ impl QmpError {
     }
 }
 
-fn ended(status: Option<ExitStatus>, said: &str) -> String {
+fn ended(status: Option<ExitStatus>, stderr: &str) -> String {
     let how = status.map_or_else(
         || "closed its monitor".to_owned(),
-        |status| format!("ended ({status})"),
+        |status| format!("exited ({status})"),
     );
-    match said.trim() {
-        "" => format!("QEMU {how} and wrote nothing"),
-        said => format!("QEMU {how}: {said}"),
+    match stderr.trim() {
+        "" => format!("QEMU {how} without a message"),
+        stderr => format!("QEMU {how}: {stderr}"),
     }
 }
 
-fn after(said: &str) -> String {
-    match said.trim() {
+fn after(stderr: &str) -> String {
+    match stderr.trim() {
         "" => String::new(),
-        said => format!("; QEMU wrote: {said}"),
+        stderr => format!("; QEMU wrote: {stderr}"),
     }
 }

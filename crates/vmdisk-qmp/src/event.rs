@@ -1,4 +1,4 @@
-//! What QEMU tells unasked.
+//! Events: messages that QEMU sends on its own.
 
 use serde_json::Value;
 
@@ -7,14 +7,14 @@ use serde_json::Value;
 pub struct Event {
     /// Its name.
     pub name: String,
-    /// What comes with it; null where nothing does.
+    /// Its data; null if there is none.
     pub data: Value,
-    /// When, in microseconds since 1970 by the host's clock; 0 where QEMU does not say.
+    /// Its time, in microseconds since 1970 on the host's clock; 0 if QEMU does not send it.
     pub microseconds: u64,
 }
 
 impl Event {
-    /// The event in a message; `None` for a message that is none.
+    /// Parses a message; `None` if it is not an event.
     pub(crate) fn of(message: &mut Value) -> Option<Self> {
         let name = message.get("event")?.as_str()?.to_owned();
         let part = |part: &str| message["timestamp"][part].as_u64();
@@ -49,7 +49,7 @@ mod tests {
             ("STOP", 2_000_007)
         );
         assert_eq!(event.data, json!({ "a": 1 }));
-        // QEMU writes -1 where the host's clock fails.
+        // QEMU writes -1 if the host's clock fails.
         let mut message =
             json!({ "event": "STOP", "timestamp": { "seconds": -1, "microseconds": -1 } });
         let event = Event::of(&mut message).unwrap();

@@ -1,4 +1,4 @@
-//! Asking a QEMU program what it can do.
+//! Introspection of a QEMU program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::launch::Launch;
 use crate::qemu::Qemu;
 use crate::schema::Schema;
 
-/// The types of devices whose properties are recorded: disks, their controllers, and the bridges these are behind.
+/// The device types whose properties are recorded: disks, their controllers, and the bridges they are connected to.
 const DEVICES: &[&str] = &[
     "am53c974",
     "dc390",
@@ -78,7 +78,7 @@ const DEVICES: &[&str] = &[
     "virtio-scsi-pci-transitional",
 ];
 
-/// The types of objects whose properties are recorded.
+/// The object types whose properties are recorded.
 const OBJECTS: &[&str] = &[
     "iothread",
     "memory-backend-file",
@@ -93,17 +93,17 @@ const OBJECTS: &[&str] = &[
     "tls-creds-x509",
 ];
 
-/// Asks a QEMU program for everything in the table of capabilities that can be asked; it needs about 0.1 s.
+/// Queries a QEMU program for all capabilities that introspection can show; takes about 0.1 s.
 ///
-/// The program is started without a machine, opens no image, and ends before this returns. Some builds crash on some
-/// questions: that answer is unknown then, and the rest is asked of a new process.
+/// The program is started without a machine, opens no image, and exits before this returns. Some builds crash on some
+/// queries: such an answer is recorded as unknown, and a new process is started for the rest.
 ///
 /// # Errors
-/// If the program does not start, is no QEMU, or gives no answer within `patience` to what every QEMU answers.
-pub fn introspect(program: &Path, patience: Duration) -> Result<Introspection, QmpError> {
-    let mut asked = Asked {
+/// If the program does not start, is not a QEMU, or does not answer a basic query within `timeout`.
+pub fn introspect(program: &Path, timeout: Duration) -> Result<Introspection, QmpError> {
+    let mut asked = IntrospectionSession {
         program: program.to_owned(),
-        patience,
+        timeout,
         qemu: None,
     };
     let qemu = asked.qemu()?;
@@ -166,34 +166,34 @@ pub fn introspect(program: &Path, patience: Duration) -> Result<Introspection, Q
     })
 }
 
-/// The program, and a process of it as long as none crashed.
-struct Asked {
+/// The program, and its process until that crashes.
+struct IntrospectionSession {
     program: PathBuf,
-    patience: Duration,
+    timeout: Duration,
     qemu: Option<Qemu>,
 }
 
-impl Asked {
+impl IntrospectionSession {
     fn qemu(&mut self) -> Result<&mut Qemu, QmpError> {
         let qemu = match self.qemu.take() {
             Some(qemu) => qemu,
             None => Launch::paused(&self.program)
                 .args(["-nodefaults", "-machine", "none"])
-                .patience(self.patience)
+                .timeout(self.timeout)
                 .start()?,
         };
         Ok(self.qemu.insert(qemu))
     }
 
-    /// The properties of a type; `None` where there is no such type.
+    /// Returns the properties of a type; `None` if the type does not exist.
     ///
-    /// `qom-list-types` would name all types at once, and for that loads every module, which crashes a QEMU that finds
+    /// `qom-list-types` would list all types at once, but loads every module, which crashes a QEMU that finds
     /// modules of another build.
     fn properties(&mut self, name: &str) -> Result<Option<BTreeSet<String>>, String> {
         let is_device = TABLE
             .iter()
             .any(|row| matches!(row.probe, Probe::DeviceProperty { device, .. } if device == name));
-        // Most properties of a device are made with the device; of its type alone QEMU knows few.
+        // QEMU creates most properties of a device with the device; its type alone has few.
         let command = if is_device {
             "device-list-properties"
         } else {
@@ -203,7 +203,7 @@ impl Asked {
         Ok(types.map(|types| types.into_keys().collect()))
     }
 
-    /// The properties of a type with the names of their types; `None` where there is no such type.
+    /// Returns the properties of a type with the names of their types; `None` if the type does not exist.
     fn types(
         &mut self,
         command: &str,
@@ -218,7 +218,7 @@ impl Asked {
             Err(
                 error @ (QmpError::Start { .. }
                 | QmpError::Ended { .. }
-                | QmpError::Late { .. }
+                | QmpError::Timeout { .. }
                 | QmpError::NotQmp(_)
                 | QmpError::Connect { .. }
                 | QmpError::Socket(_)),
@@ -230,7 +230,7 @@ impl Asked {
     }
 }
 
-/// The machine types, and the short names that some have too; the empty machine is none.
+/// Returns the machine types and their aliases, except the empty machine.
 fn machine_types(list: &Value) -> Vec<String> {
     let mut all = names(list);
     let aliases = list.as_array().into_iter().flatten();
@@ -239,18 +239,18 @@ fn machine_types(list: &Value) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// The names in a list of properties, with those of their types.
+/// Returns the names in a list of properties, with the names of their types.
 fn types(list: &Value) -> BTreeMap<String, String> {
     let named = list.as_array().into_iter().flatten();
     named
         .filter_map(|one| Some((one["name"].as_str()?, one["type"].as_str().unwrap_or("any"))))
-        // What a device consists of, and what every object has, is nothing to write.
+        // Children of a device and the property `type` of every object cannot be set.
         .filter(|(name, kind)| *name != "type" && !kind.starts_with("child<"))
         .map(|(name, kind)| (name.to_owned(), kind.to_owned()))
         .collect()
 }
 
-/// The names in a list of things that have one.
+/// Returns the names in a list of named entries.
 fn names(list: &Value) -> BTreeSet<String> {
     let named = list.as_array().into_iter().flatten();
     named

@@ -1,4 +1,4 @@
-//! Starting a QEMU that answers us.
+//! Starting a QEMU with a monitor.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -9,38 +9,38 @@ use std::time::Duration;
 
 use crate::error::QmpError;
 use crate::qemu::Qemu;
-use crate::said::Said;
+use crate::stderr::StderrCollector;
 
 /// The id of our character device; no other option may use it.
 const CHARDEV: &str = "vmdisk-qmp";
 
-/// A QEMU to be started.
+/// The configuration of a QEMU to start.
 ///
-/// Its monitor is a socket that only this process has, at the descriptor of its standard input; standard output
-/// goes nowhere unless [`Launch::stdout`] says otherwise, and standard error is kept for messages.
+/// Its monitor is a private socket, passed as standard input. Standard output
+/// is discarded unless [`Launch::stdout`] is used, and standard error is collected for messages.
 #[derive(Debug)]
 pub struct Launch {
     program: PathBuf,
     arguments: Vec<OsString>,
     folder: Option<PathBuf>,
     stdout: Stdio,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Launch {
-    /// A QEMU whose guest does not run (`-S`), without a display and without the settings of this user.
+    /// Configures a QEMU with a paused guest (`-S`), without a display and the user's configuration files.
     pub fn paused(program: impl Into<PathBuf>) -> Self {
         Self::running(program).args(["-S", "-display", "none", "-no-user-config"])
     }
 
-    /// A QEMU of which nothing is said yet but its arguments.
+    /// Configures a QEMU without any arguments.
     pub fn running(program: impl Into<PathBuf>) -> Self {
         Launch {
             program: program.into(),
             arguments: Vec::new(),
             folder: None,
             stdout: Stdio::null(),
-            patience: Duration::from_secs(30),
+            timeout: Duration::from_secs(30),
         }
     }
 
@@ -61,38 +61,38 @@ impl Launch {
         self
     }
 
-    /// Starts it in a folder, to which the relative paths of its arguments belong.
+    /// Sets the working directory, the base of relative paths in arguments.
     #[must_use]
     pub fn in_folder(mut self, folder: impl AsRef<Path>) -> Self {
         self.folder = Some(folder.as_ref().to_owned());
         self
     }
 
-    /// Says where standard output goes, such as that of a guest's serial console.
+    /// Sets standard output, for example for a guest's serial console.
     #[must_use]
     pub fn stdout(mut self, stdout: impl Into<Stdio>) -> Self {
         self.stdout = stdout.into();
         self
     }
 
-    /// Sets the longest wait for the start and for each answer; 30 seconds if nothing is said.
+    /// Sets the timeout for the start and for each answer; 30 seconds by default.
     #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// Starts it, and returns when it has made all its devices and answers.
+    /// Starts QEMU, and returns when its devices exist and its monitor answers.
     ///
     /// # Errors
-    /// If it does not start, refuses an option ([`QmpError::Ended`] with its text), or does not answer in time.
+    /// If it does not start, refuses an option ([`QmpError::Ended`] with its message), or does not answer before the timeout.
     pub fn start(self) -> Result<Qemu, QmpError> {
         let Launch {
             program,
             arguments,
             folder,
             stdout,
-            patience,
+            timeout,
         } = self;
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(&program);
@@ -100,7 +100,7 @@ impl Launch {
             .args(["-chardev", &format!("socket,id={CHARDEV},fd=0")])
             .args(["-qmp", &format!("chardev:{CHARDEV}")])
             .args(arguments)
-            // QEMU's own texts are in English; the C library's are in what the environment says.
+            // QEMU's own messages are in English; the C library's depend on the locale.
             .env("LC_ALL", "C")
             .stdin(OwnedFd::from(theirs))
             .stdout(stdout)
@@ -109,21 +109,18 @@ impl Launch {
             command.current_dir(folder);
         }
         let spawned = command.spawn();
-        // It holds the other end of the socket: QEMU's end is seen only when QEMU alone has it.
+        // The command holds the other end of the socket; QEMU's exit closes the socket only if no one else has it.
         drop(command);
         let mut child = spawned.map_err(|error| QmpError::Start { program, error })?;
-        let pipe = child
-            .stderr
-            .take()
-            .expect("standard error was asked to be a pipe");
-        let said = match Said::of(pipe) {
-            Ok(said) => said,
+        let pipe = child.stderr.take().expect("standard error is a pipe");
+        let stderr = match StderrCollector::of(pipe) {
+            Ok(stderr) => stderr,
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(error.into());
             }
         };
-        Qemu::greet(child, said, ours, patience)
+        Qemu::greet(child, stderr, ours, timeout)
     }
 }

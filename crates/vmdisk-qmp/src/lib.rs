@@ -1,8 +1,8 @@
-//! Starts a QEMU, or connects to one that runs, and asks it things over QMP.
+//! Starts a QEMU, or connects to a running one, and queries it over QMP.
 //!
-//! [`Launch`] starts a binary whose monitor is a socket that nobody else can reach; [`Qemu`] is the running
-//! process, which ends with its value. [`Client`] alone talks to a socket of a QEMU that somebody else started.
-//! Every wait has an end, and every error says what QEMU itself wrote.
+//! [`Launch`] starts a binary with a private socket for its monitor; [`Qemu`] is the running
+//! process, which is killed on drop. [`Client`] alone connects to the socket of a QEMU that another program started.
+//! Every wait has a timeout, and every error includes QEMU's own messages.
 //!
 //! ```no_run
 //! use serde_json::json;
@@ -14,6 +14,8 @@
 //! # Ok::<(), vmdisk_qmp::QmpError>(())
 //! ```
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod client;
 mod connect;
 mod error;
@@ -21,8 +23,8 @@ mod event;
 mod introspect;
 mod launch;
 mod qemu;
-mod said;
 mod schema;
+mod stderr;
 
 pub use client::{Client, Greeting};
 pub use error::QmpError;

@@ -1,4 +1,4 @@
-//! A QEMU of ours that runs.
+//! A running QEMU that this process started.
 
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitStatus};
@@ -9,100 +9,100 @@ use serde_json::{Map, Value, json};
 use crate::client::{Client, Greeting};
 use crate::error::QmpError;
 use crate::event::Event;
-use crate::said::Said;
+use crate::stderr::StderrCollector;
 
-/// A running QEMU; the process is killed when this goes.
+/// A running QEMU; dropping it kills the process.
 #[derive(Debug)]
 pub struct Qemu {
     process: Process,
     client: Client,
 }
 
-/// A process that ends with its value, however that goes.
+/// A process that is killed on drop.
 #[derive(Debug)]
 struct Process {
     child: Child,
-    said: Said,
+    stderr: StderrCollector,
 }
 
 impl Qemu {
     pub(crate) fn greet(
         child: Child,
-        said: Said,
+        stderr: StderrCollector,
         stream: UnixStream,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, QmpError> {
-        let mut process = Process { child, said };
-        match Client::over(stream, patience) {
+        let mut process = Process { child, stderr };
+        match Client::over(stream, timeout) {
             Ok(client) => Ok(Qemu { process, client }),
             Err(error) => Err(process.explained(error)),
         }
     }
 
-    /// What it said of itself.
+    /// Returns the greeting.
     pub fn greeting(&self) -> &Greeting {
         self.client.greeting()
     }
 
-    /// The number of its process.
+    /// Returns the process id.
     pub fn process_id(&self) -> u32 {
         self.process.child.id()
     }
 
-    /// What it wrote to its standard error so far, such as warnings.
-    pub fn said(&self) -> String {
-        self.process.said.so_far()
+    /// Returns its standard error so far, such as warnings.
+    pub fn stderr(&self) -> String {
+        self.process.stderr.so_far()
     }
 
-    /// Ends it, and gives everything that it wrote to its standard error.
+    /// Kills it and returns its whole standard error.
     pub fn end(mut self) -> String {
-        // Both fail only where it is gone already.
+        // Both fail only if the process has already exited.
         let _ = self.process.child.kill();
         let _ = self.process.child.wait();
-        self.process.said.all()
+        self.process.stderr.all()
     }
 
-    /// Sets the longest wait for an answer.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.client.set_patience(patience);
+    /// Sets the timeout for answers.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.client.set_timeout(timeout);
     }
 
-    /// The answer to a command.
+    /// Executes a command and returns its answer.
     ///
     /// # Errors
-    /// As [`Client::ask`]; where the process ended, the error has its status and what it wrote.
+    /// See [`Client::ask`]; if the process exited, the error has its status and standard error.
     pub fn ask(&mut self, command: &str, arguments: Value) -> Result<Value, QmpError> {
         let answer = self.client.ask(command, arguments);
         answer.map_err(|error| self.process.explained(error))
     }
 
-    /// The next event, waiting up to `limit` for one; `None` when none came.
+    /// Returns the next event, waiting up to `limit`; `None` if there was none.
     ///
     /// # Errors
-    /// As [`Client::next_event`].
+    /// See [`Client::next_event`].
     pub fn next_event(&mut self, limit: Duration) -> Result<Option<Event>, QmpError> {
         let event = self.client.next_event(limit);
         event.map_err(|error| self.process.explained(error))
     }
 
-    /// A property of an object, such as `serial` of `/machine/peripheral/vda`.
+    /// Returns a property of an object, such as `serial` of `/machine/peripheral/vda`.
     ///
     /// # Errors
-    /// As [`Client::ask`].
+    /// See [`Client::ask`].
     pub fn property(&mut self, path: &str, property: &str) -> Result<Value, QmpError> {
         self.ask("qom-get", json!({ "path": path, "property": property }))
     }
 
-    /// What `query-named-block-nodes` tells of each node, by its name.
+    /// Returns the `query-named-block-nodes` entry of each node, by name.
     ///
     /// # Errors
-    /// As [`Client::ask`].
+    /// See [`Client::ask`].
     pub fn nodes(&mut self) -> Result<Map<String, Value>, QmpError> {
-        // Without `flat` each node brings its whole chain again, which for long chains is quadratic.
+        // Without `flat` each node repeats its whole chain, which is quadratic in the length of the chain.
         let answer = self.ask("query-named-block-nodes", json!({ "flat": true }))?;
         let Value::Array(nodes) = answer else {
             return Err(QmpError::NotQmp(
-                "query-named-block-nodes gives no list".to_owned(),
+                "`query-named-block-nodes` returned no list".to_owned(),
             ));
         };
         let named = nodes.into_iter().filter_map(|node| {
@@ -112,29 +112,29 @@ impl Qemu {
         Ok(named.collect())
     }
 
-    /// Tells it to end, and waits for that.
+    /// Asks it to quit, and waits for its exit.
     ///
     /// # Errors
-    /// If it does not end within `limit`; it is killed then.
+    /// If it does not exit within `limit`; it is then killed.
     pub fn quit(mut self, limit: Duration) -> Result<ExitStatus, QmpError> {
-        // The answer may get lost in the end.
+        // The connection may close before the answer.
         match self.client.ask("quit", json!({})) {
             Ok(_) | Err(QmpError::Ended { .. }) => {}
             Err(error) => return Err(self.process.explained(error)),
         }
         match self.process.wait(limit)? {
             Some(status) => Ok(status),
-            None => Err(QmpError::Late {
+            None => Err(QmpError::Timeout {
                 waiting_for: "quit".to_owned(),
                 limit,
-                said: self.process.said.so_far(),
+                stderr: self.process.stderr.so_far(),
             }),
         }
     }
 }
 
 impl Process {
-    /// How it ended, within a limit.
+    /// Waits for the exit status, up to a limit.
     fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>, QmpError> {
         let begun = Instant::now();
         loop {
@@ -148,24 +148,24 @@ impl Process {
         }
     }
 
-    /// An error with what this process has to say to it.
+    /// Adds the exit status and the standard error to an error.
     fn explained(&mut self, error: QmpError) -> QmpError {
         match error {
             QmpError::Ended { .. } => {
-                // It closes its monitor shortly before it is gone.
+                // The monitor closes shortly before the process exits.
                 let status = self.wait(Duration::from_secs(10)).ok().flatten();
-                let said = match status {
-                    Some(_) => self.said.all(),
-                    None => self.said.so_far(),
+                let stderr = match status {
+                    Some(_) => self.stderr.all(),
+                    None => self.stderr.so_far(),
                 };
-                QmpError::Ended { status, said }
+                QmpError::Ended { status, stderr }
             }
-            QmpError::Late {
+            QmpError::Timeout {
                 waiting_for, limit, ..
-            } => QmpError::Late {
+            } => QmpError::Timeout {
                 waiting_for,
                 limit,
-                said: self.said.so_far(),
+                stderr: self.stderr.so_far(),
             },
             other @ (QmpError::Start { .. }
             | QmpError::Refused { .. }
@@ -178,7 +178,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only where it is gone already.
+        // Both fail only if the process has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,14 +1,14 @@
-//! Questions to the answer of `query-qmp-schema`.
+//! Queries on the answer to `query-qmp-schema`.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
-/// How deep alternates may lie in each other; QEMU's do not.
-const DEEPEST: usize = 16;
+/// Maximum nesting of alternates; QEMU nests none.
+const MAX_DEPTH: usize = 16;
 
-/// How deep objects in the arguments of a command are followed: `encrypt.key-secret`.
-const PARTS: usize = 2;
+/// Maximum nesting of objects in the arguments of a command: `encrypt.key-secret`.
+const MAX_PARTS: usize = 2;
 
 /// The types and commands of a QEMU, by name.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// Takes the answer apart; entries that are none are left out.
+    /// Parses the answer; entries without a name are skipped.
     pub(crate) fn new(answer: Value) -> Self {
         let list = match answer {
             Value::Array(list) => list,
@@ -33,16 +33,16 @@ impl Schema {
         }
     }
 
-    /// Whether there is something at a path; see [`vmdisk_facts::Probe::QmpSchema`] for how it is written.
+    /// Returns true if a path exists; [`vmdisk_facts::Probe::QmpSchema`] describes the notation.
     pub(crate) fn has(&self, path: &str) -> bool {
         let mut parts = path.split('/');
         let command = parts.next().and_then(|name| self.entries.get(name));
         let rest: Vec<&str> = parts.collect();
-        command.is_some_and(|command| self.leads(command, &rest, DEEPEST))
+        command.is_some_and(|command| self.leads(command, &rest, MAX_DEPTH))
     }
 
-    /// The members of each variant of a command's arguments, with the names of their types: those of all variants, and
-    /// those of parts as `part.member`.
+    /// Returns the members of each variant of a command's arguments, with the names of their types: common members, the
+    /// variant's members, and nested members as `part.member`.
     pub(crate) fn variants(&self, command: &str) -> BTreeMap<String, BTreeMap<String, String>> {
         let Some(arguments) =
             self.object(&self.entries.get(command).unwrap_or(&Value::Null)["arg-type"])
@@ -53,14 +53,14 @@ impl Schema {
         variants
             .filter_map(|variant| {
                 let mut members = BTreeMap::new();
-                self.members(arguments, "", PARTS, &mut members);
-                self.members(self.object(&variant["type"])?, "", PARTS, &mut members);
+                self.members(arguments, "", MAX_PARTS, &mut members);
+                self.members(self.object(&variant["type"])?, "", MAX_PARTS, &mut members);
                 Some((variant["case"].as_str()?.to_owned(), members))
             })
             .collect()
     }
 
-    /// Adds the members of an object, and of the objects in it that are no nodes.
+    /// Adds the members of an object, and of nested objects except nodes.
     fn members(
         &self,
         object: &Value,
@@ -77,13 +77,12 @@ impl Schema {
             if let Some(part) = self.object(&member["type"]).filter(|_| deeper > 0) {
                 let inside = format!("{name}.");
                 self.members(part, &inside, deeper - 1, members);
-                for variant in part["variants"].as_array().into_iter().flatten() {
-                    if let Some(variant) = self.object(&variant["type"]) {
-                        self.members(variant, &inside, deeper - 1, members);
-                    }
+                let variants = part["variants"].as_array().into_iter().flatten();
+                for variant in variants.filter_map(|variant| self.object(&variant["type"])) {
+                    self.members(variant, &inside, deeper - 1, members);
                 }
             }
-            // Types have numbers for names, which differ between builds, but for those that are built in.
+            // Types have numbers as names, which differ between builds; only built-in types have real names.
             let kind = match self.entries.get(kind) {
                 Some(entry) if entry["meta-type"] == "builtin" => kind,
                 Some(entry) => entry["meta-type"].as_str().unwrap_or("any"),
@@ -93,7 +92,7 @@ impl Schema {
         }
     }
 
-    /// The object of a name.
+    /// Returns the object with a name.
     fn object(&self, name: &Value) -> Option<&Value> {
         let entry = self.entries.get(name.as_str()?)?;
         (entry["meta-type"] == "object").then_some(entry)
@@ -112,7 +111,7 @@ impl Schema {
                 .and_then(|name| self.entries.get(name))
                 .is_some_and(|entry| self.leads(entry, path, deeper))
         };
-        // Lists and alternates are gone through without being named.
+        // Lists and alternates are not part of the path.
         match entry["meta-type"].as_str() {
             Some("array") => return follow(&entry["element-type"], path),
             Some("alternate") => {
@@ -128,7 +127,7 @@ impl Schema {
                 .iter()
                 .any(|value| is_named(&value, feature))
         } else if let Some(word) = part.strip_prefix('^') {
-            // Old versions have no `members`, and in new ones `values` is on its way out.
+            // Old versions have no `members`, and new ones deprecate `values`.
             entry["meta-type"] == "enum"
                 && ["values", "members"]
                     .iter()

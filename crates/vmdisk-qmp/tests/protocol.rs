@@ -1,4 +1,4 @@
-//! The protocol against a peer that says what it is told to, and programs that are no QEMU.
+//! The protocol with a scripted peer, and programs that are not QEMU.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test fails like the test itself"
@@ -17,7 +17,7 @@ const GREETING: &str = r#"{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2,
     "package": " (Debian 1)"}, "capabilities": ["oob"]}}"#;
 const READY: &str = r#"{"return": {}, "id": 1}"#;
 
-/// Writes the first text, then for each line that comes the next one; gives the lines.
+/// Writes the first text, then the next text after each received line; returns the lines.
 fn serve(stream: UnixStream, texts: Vec<String>) -> Vec<Value> {
     let mut writer = stream.try_clone().unwrap();
     let mut lines = BufReader::new(stream).lines();
@@ -27,13 +27,13 @@ fn serve(stream: UnixStream, texts: Vec<String>) -> Vec<Value> {
             let Some(Ok(line)) = lines.next() else { break };
             asked.push(serde_json::from_str(&line).unwrap());
         }
-        // Nobody may be listening any more.
+        // The client may be gone.
         let _ = writer.write_all(text.as_bytes());
     }
     asked
 }
 
-/// A client whose peer greets, is ready, and then answers each command with one of these texts.
+/// Returns a client whose peer sends a greeting and then answers each command with one of these texts.
 fn client(answers: &[&str]) -> (Client, JoinHandle<Vec<Value>>) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let mut texts = vec![GREETING.replace('\n', "") + "\r\n", format!("{READY}\r\n")];
@@ -42,7 +42,7 @@ fn client(answers: &[&str]) -> (Client, JoinHandle<Vec<Value>>) {
     (Client::over(ours, Duration::from_secs(20)).unwrap(), peer)
 }
 
-/// How a first text that is no greeting is taken.
+/// Returns the error for a first text that is not a greeting.
 fn greeted_with(text: &str) -> QmpError {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let text = text.to_owned();
@@ -51,7 +51,7 @@ fn greeted_with(text: &str) -> QmpError {
 }
 
 #[test]
-fn a_greeting_tells_the_version_and_the_distributions_build() {
+fn a_greeting_contains_the_version_and_the_package() {
     let (client, peer) = client(&[]);
     assert_eq!(client.greeting().version, Version(7, 2, 22));
     assert_eq!(client.greeting().package, "Debian 1");
@@ -61,7 +61,7 @@ fn a_greeting_tells_the_version_and_the_distributions_build() {
 }
 
 #[test]
-fn answers_find_their_question_among_events_and_late_answers() {
+fn answers_are_matched_to_commands_among_events_and_late_answers() {
     let (mut client, peer) = client(&[
         "{\"event\": \"STOP\", \"data\": {\"a\": 1}}\r\n{\"return\": \"late\", \"id\": 77}\r\n\r\n{\"return\": [1], \"id\": 2}\n",
         "{\"error\": {\"class\": \"GenericError\", \"desc\": \"no such node\"}, \"id\": 3}\n{\"event\": \"RESUME\"}\n",
@@ -83,12 +83,12 @@ fn answers_find_their_question_among_events_and_late_answers() {
 }
 
 #[test]
-fn no_answer_ends_the_wait_and_the_next_question_gets_its_own() {
+fn a_timeout_ends_the_wait_and_the_next_command_gets_its_answer() {
     let (mut client, _peer) = client(&[
         "",
         "{\"return\": \"late\", \"id\": 2}\n{\"return\": \"mine\", \"id\": 3}\n",
     ]);
-    client.set_patience(Duration::from_millis(50));
+    client.set_timeout(Duration::from_millis(50));
     let begun = Instant::now();
     let late = client.ask("query-slow", json!({})).unwrap_err();
     assert_eq!(
@@ -96,12 +96,12 @@ fn no_answer_ends_the_wait_and_the_next_question_gets_its_own() {
         "no answer to query-slow within 0.05 seconds"
     );
     assert!(begun.elapsed() < Duration::from_secs(10));
-    client.set_patience(Duration::from_secs(20));
+    client.set_timeout(Duration::from_secs(20));
     assert_eq!(client.ask("query-quick", json!({})).unwrap(), json!("mine"));
 }
 
 #[test]
-fn what_is_no_qmp_is_said_to_be_none() {
+fn a_peer_without_qmp_is_an_error() {
     for text in [
         "SSH-2.0-OpenSSH_9.2\r\n",
         "{}\n",
@@ -117,14 +117,15 @@ fn what_is_no_qmp_is_said_to_be_none() {
 }
 
 #[test]
-fn a_socket_that_is_not_there_or_silent_is_an_error() {
+fn a_missing_or_silent_socket_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("qmp.sock");
     let error = Client::connect(&path, Duration::from_millis(50)).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .starts_with(&format!("no QMP socket at {}: ", path.display())),
+        error.to_string().starts_with(&format!(
+            "could not connect to QMP socket {}: ",
+            path.display()
+        )),
         "{error}"
     );
     let _listener = UnixListener::bind(&path).unwrap();
@@ -141,14 +142,14 @@ fn a_socket_that_is_not_there_or_silent_is_an_error() {
 }
 
 #[test]
-fn a_program_that_is_no_qemu_is_an_error_with_what_it_wrote() {
+fn a_program_that_is_not_qemu_is_an_error_with_its_output() {
     let missing = Launch::paused("vmdisk-no-such-program")
         .start()
         .unwrap_err();
     assert!(
         missing
             .to_string()
-            .starts_with("vmdisk-no-such-program does not start: "),
+            .starts_with("could not start vmdisk-no-such-program: "),
         "{missing}"
     );
     let refusing = Launch::running("sh")
@@ -156,16 +157,16 @@ fn a_program_that_is_no_qemu_is_an_error_with_what_it_wrote() {
         .arg("true")
         .start()
         .unwrap_err();
-    let QmpError::Ended { status, said } = &refusing else {
+    let QmpError::Ended { status, stderr } = &refusing else {
         panic!("{refusing:?}");
     };
-    // The shell takes our own first option for its own, and complains.
+    // The shell interprets our first option as its own, and fails.
     assert!(status.is_some_and(|status| !status.success()), "{refusing}");
-    assert!(!said.is_empty() && refusing.said() == said);
+    assert!(!stderr.is_empty() && refusing.stderr() == stderr);
 }
 
 #[test]
-fn a_program_that_says_nothing_is_given_up_and_killed() {
+fn a_silent_program_is_killed_after_the_timeout() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("silent");
     std::fs::write(
@@ -177,7 +178,7 @@ fn a_program_that_says_nothing_is_given_up_and_killed() {
     std::fs::set_permissions(&script, mode).unwrap();
     let begun = Instant::now();
     let error = Launch::running(&script)
-        .patience(Duration::from_millis(700))
+        .timeout(Duration::from_millis(700))
         .start()
         .unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(60));

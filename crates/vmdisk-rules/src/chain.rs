@@ -1,12 +1,15 @@
 //! What the images of a disk stand on, as their headers say.
 
+use vmdisk_rule::{Context, Missing};
+
 use std::collections::HashSet;
 
 use vmdisk_facts::path::Backing as Recorded;
 use vmdisk_facts::{Fact, ImageHeader, NamedFile, named_file};
+use vmdisk_fields::{DiskName, Phrase, phrase};
 use vmdisk_model::{Backing, Disk, FieldPath, Format, Image, ImageField};
 
-use crate::{Context, Missing, host};
+use crate::host;
 
 /// The most images that a chain may have: libvirt refuses more.
 pub(crate) const MOST_IMAGES: usize = 200;
@@ -177,13 +180,24 @@ impl Chain<'_> {
     }
 
     /// How a layer is called in a title: ``the image of `vda` ``, ``an image below `vda` ``.
-    pub(crate) fn name_of(&self, layer: usize) -> String {
-        let disk = self.disk.name();
+    pub(crate) fn name_of(&self, layer: usize) -> Phrase {
+        let disk = self.disk_name();
         if self.written_above + layer == 0 {
-            format!("the image of `{disk}`")
+            phrase!("the image of {disk}", disk)
         } else {
-            format!("an image below `{disk}`")
+            phrase!("an image below {disk}", disk)
         }
+    }
+
+    /// The name of the disk.
+    pub(crate) fn disk_name(&self) -> DiskName {
+        DiskName(self.at.disk().unwrap_or_default())
+    }
+
+    /// Where an image below a layer would be written.
+    pub(crate) fn below(&self, layer: usize) -> FieldPath {
+        let depth = self.written_above + layer + 1;
+        FieldPath::Image(self.disk_name().0, depth, ImageField::Image)
     }
 
     /// What kept the chain from being followed to its end.

@@ -1,10 +1,12 @@
 //! What rules ask about the place an image lives at, and the words for it.
 
-use vmdisk_facts::direct_io::Confidence as Basis;
-use vmdisk_facts::{BlockDevice, DirectIo, Fact, File, FsKind, HostIndex, ImageHeader};
-use vmdisk_model::{Disk, DiskField, FieldPath, Format, HostStorage, Image};
+use vmdisk_rule::{Confidence, Context, Missing, Report};
 
-use crate::{Confidence, Context, Missing, Report};
+pub(crate) use vmdisk_rule::image_facts::{file, header, qcow2_header};
+
+use vmdisk_facts::direct_io::Confidence as Basis;
+use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
+use vmdisk_model::{Disk, DiskField, FieldPath, HostStorage, Image};
 
 /// What `O_DIRECT` does to an image that has a path on the host; `None` if it has none there.
 ///
@@ -134,53 +136,4 @@ pub(crate) fn header_format<'a>(
         Some(header) => Context::known(header.format.as_str(), what),
         None => Ok(None),
     }
-}
-
-/// What is known of a file; `what` names what it is needed for.
-///
-/// # Errors
-/// If nobody looked at it.
-pub(crate) fn file<'a>(
-    context: &Context<'a>,
-    path: &str,
-    what: impl Fn() -> String,
-) -> Result<&'a File, Missing> {
-    let host = context.host(&what)?;
-    host.file(path)
-        .ok_or_else(|| Missing::new(what(), "not collected"))
-}
-
-/// What the first bytes of an image tell; `None` if there is nothing at the path.
-///
-/// # Errors
-/// If nobody looked at them.
-pub(crate) fn header<'a>(
-    context: &Context<'a>,
-    path: &str,
-) -> Result<Option<&'a ImageHeader>, Missing> {
-    let what = || format!("the header of {path}");
-    let file = file(context, path, what)?;
-    if file.is_missing() {
-        return Ok(None);
-    }
-    Context::known(file.image.as_ref(), what)
-}
-
-/// The header of the top image of a disk whose format is written as qcow2; `None` if it is something else.
-pub(crate) fn qcow2_header<'a>(
-    context: &Context<'a>,
-    image: &Image,
-) -> Option<Result<Option<&'a ImageHeader>, Missing>> {
-    let path = image.host_path()?;
-    let is_there = image.format == Some(Format::Qcow2) && image.is_headed_by_its_format();
-    is_there.then(|| {
-        let header = header(context, path)?;
-        let is_qcow2 = |header: &&ImageHeader| {
-            header
-                .format
-                .value()
-                .is_some_and(|format| format == "qcow2")
-        };
-        Ok(header.filter(is_qcow2))
-    })
 }

@@ -1,9 +1,9 @@
 //! Whether a host lets QEMU have io_uring, and what to take instead.
 
+use vmdisk_rule::{Context, Missing};
+
 use vmdisk_facts::HostIndex;
 use vmdisk_model::{AioMode, Disk, HostStorage, Image};
-
-use crate::{Context, Missing};
 
 /// libvirt writes `io` for files and devices only, and drops it for everything else.
 pub(crate) const fn is_opened_by_path(image: &Image) -> bool {

@@ -69,13 +69,3 @@ pub(crate) fn next(domain: &Domain) -> Option<IoThreadId> {
     let count = u32::try_from(domain.iothreads.len()).ok()?;
     (is_counted && count < u32::MAX).then_some(IoThreadId(count + 1))
 }
-
-/// Numbers for a sentence: `1`, `1 and 2`, `1, 2 and 3`.
-pub(crate) fn words(ids: impl IntoIterator<Item = IoThreadId>) -> String {
-    let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
-    match ids.split_last() {
-        None => String::new(),
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
-    }
-}

@@ -1,8 +1,8 @@
 //! What the drives under an image are.
 
-use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex};
+use vmdisk_rule::{Context, Missing};
 
-use crate::{Context, Missing};
+use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex};
 
 /// What a drive is, the slowest first: of several under one image the slowest decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

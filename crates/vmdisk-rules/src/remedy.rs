@@ -1,6 +1,7 @@
 //! Changes that several rules offer.
 
-use vmdisk_model::{AioMode, CacheMode, Change, Disk, DiskField, FieldPath};
+use vmdisk_fields::{Phrase, Setting, phrase, setting};
+use vmdisk_model::{AioMode, CacheMode, Change, Disk, DiskField, FieldPath, FieldValue};
 
 /// The mode that promises the guest the same and does without `O_DIRECT`.
 pub(crate) const fn buffered(mode: CacheMode) -> CacheMode {
@@ -22,25 +23,32 @@ pub(crate) const fn without_flush_per_write(mode: CacheMode) -> CacheMode {
 
 /// What to write to open the image without `O_DIRECT`, and the steps; no steps for a disk that other
 /// guests use at the same time, which must not be cached.
-pub(crate) fn without_direct(index: usize, disk: &Disk) -> (String, Option<Vec<Change>>) {
+pub(crate) fn without_direct(index: usize, disk: &Disk) -> (Vec<Setting>, Option<Vec<Change>>) {
     let mode = buffered(disk.backend.effective_cache());
     let cache = FieldPath::Disk(index, DiskField::Cache);
-    let mut words = format!("cache='{mode}'");
-    let mut changes = vec![Change::set(cache, mode.as_wire())];
+    let mut settings = vec![setting(cache, mode)];
+    let mut changes = vec![Change::set(cache, mode)];
     if disk.backend.aio == Some(AioMode::Native) {
         // Linux AIO needs O_DIRECT, so it goes with it.
-        words.push_str(" io='threads'");
         let aio = FieldPath::Disk(index, DiskField::Aio);
-        changes.push(Change::set(aio, AioMode::Threads.as_wire()));
+        settings.push(setting(aio, AioMode::Threads));
+        changes.push(Change::set(aio, AioMode::Threads));
     }
     let is_shared = disk.backend.is_shareable && disk.is_writable();
-    (words, (!is_shared).then_some(changes))
+    (settings, (!is_shared).then_some(changes))
 }
 
-/// How the configuration asks for `O_DIRECT`: `cache='none'`, or that it is shareable.
-pub(crate) fn how_direct_is_asked(disk: &Disk) -> String {
+/// The setting that asks for `O_DIRECT`: a cache mode, or that the disk is shareable.
+pub(crate) fn how_direct_is_asked(index: usize, disk: &Disk) -> Phrase {
+    let at = FieldPath::Disk(index, DiskField::Cache);
     match disk.backend.cache {
-        Some(mode) => format!("cache='{mode}'"),
-        None => "shareable, for which libvirt takes cache='none'".to_owned(),
+        Some(mode) => phrase!("{cache}", cache = setting(at, mode)),
+        None => phrase!(
+            "{shareable}, for which libvirt uses `none`",
+            shareable = setting(
+                FieldPath::Disk(index, DiskField::Shareable),
+                FieldValue::Set
+            )
+        ),
     }
 }

@@ -1,10 +1,12 @@
 //! A disk on a thin logical volume, as rules about thin pools ask for it.
 
+use vmdisk_rule::{Context, Missing};
+
 use vmdisk_facts::blockdev::{BlockDevice, Lvm};
 use vmdisk_facts::{BlockKind, Fact};
 use vmdisk_model::{Disk, Image, Protocol};
 
-use crate::{Context, Missing, host};
+use crate::host;
 
 /// A thin volume that is a disk.
 pub(crate) struct ThinVolume<'a> {

@@ -13,18 +13,18 @@
 //! assert_eq!(Span::new(start, start + 4).slice(text), Some("none"));
 //! ```
 
+mod allowance;
 mod edit;
 mod later_word;
 mod line_index;
 mod nearest;
-mod problem;
 mod source_map;
 mod span;
 
+pub use allowance::Allowance;
 pub use edit::{Edit, EditConflict, apply_edits};
 pub use later_word::{LaterWord, WordKind};
 pub use line_index::{LineIndex, Position};
 pub use nearest::nearest;
-pub use problem::{Allowance, Problem, ProblemKind};
 pub use source_map::{Place, SourceMap, SourcePath};
 pub use span::Span;

@@ -26,14 +26,37 @@ fn characters_in(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
+/// Offsets of the first byte of each line.
+fn line_starts(bytes: &[u8]) -> Vec<usize> {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    const NEWLINES: u64 = 0x0a0a_0a0a_0a0a_0a0a;
+    let mut starts = vec![0];
+    let mut at = 0;
+    // Lines are short: eight bytes at a time costs less than a search from each newline to the next.
+    let words = bytes.chunks_exact(8);
+    let rest = words.remainder();
+    for word in words {
+        let word = word.try_into().map_or(0, u64::from_le_bytes) ^ NEWLINES;
+        // The top bit of each byte that is zero now.
+        let mut found = !(((word & LOW) + LOW) | word | LOW);
+        while found != 0 {
+            starts.push(at + found.trailing_zeros() as usize / 8 + 1);
+            found &= found - 1;
+        }
+        at += 8;
+    }
+    for (nth, byte) in rest.iter().enumerate() {
+        if *byte == b'\n' {
+            starts.push(at + nth + 1);
+        }
+    }
+    starts
+}
+
 impl LineIndex {
     /// Notes where each line of `text` begins.
     pub fn new(text: &str) -> Self {
-        // Lines are short, so that a search from each to the next costs more than looking at all bytes.
-        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let starts: Vec<usize> = std::iter::once(0)
-            .chain(newlines.map(|(at, _)| at + 1))
-            .collect();
+        let starts = line_starts(text.as_bytes());
         let ends = starts.iter().skip(1).copied().chain([text.len()]);
         let has_long_line = starts
             .iter()
@@ -95,6 +118,28 @@ impl LineIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_newline_is_found_whatever_stands_around_it() {
+        let expected = |text: &str| {
+            let newlines = text.match_indices('\n').map(|(at, _)| at + 1);
+            std::iter::once(0).chain(newlines).collect::<Vec<usize>>()
+        };
+        for around in [
+            "",
+            "\u{b}",
+            "\u{9}",
+            "\u{8a}",
+            "\n",
+            "abcdefg",
+            "\u{b}\n\u{b}",
+        ] {
+            for width in 0..20 {
+                let text = format!("{}\n{around}\n{}", "x".repeat(width), around.repeat(width));
+                assert_eq!(LineIndex::new(&text).starts, expected(&text), "{text:?}");
+            }
+        }
+    }
 
     #[test]
     fn columns_count_characters_and_lines_start_at_one() {

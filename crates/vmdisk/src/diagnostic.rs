@@ -1,7 +1,7 @@
 //! A finding with its places in a text.
 
+use crate::rules::{Applicability, Confidence, Rule, Severity};
 use vmdisk_model::FieldPath;
-use vmdisk_rules::{Applicability, Confidence, Rule, Severity};
 use vmdisk_source::{Edit, Position, Span};
 
 use crate::FoundOn;

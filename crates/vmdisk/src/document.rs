@@ -2,12 +2,16 @@
 
 use std::sync::OnceLock;
 
-use vmdisk_fields::Label;
-use vmdisk_libvirt::RootKind;
-use vmdisk_model::{Domain, FieldPath};
-use vmdisk_source::{Allowance, Edit, LaterWord, LineIndex, Problem, SourceMap, Span};
+use vmdisk_facts::{Facts, Target};
+use vmdisk_fields::{Label, Phrase, disk};
+use vmdisk_libvirt::{RootKind, XmlSpeller};
+use vmdisk_model::{DiskField, Domain, FieldPath};
+use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
+use vmdisk_qemu::CommandLineSpeller;
+use vmdisk_source::{Allowance, Edit, LaterWord, LineIndex, SourceMap, Span};
 
-use crate::{Place, ReadFailure};
+use crate::rules::Text;
+use crate::{Place, ReadFailure, ReadFailureKind};
 
 /// A text that was read: the model, and where each part of it is written.
 #[derive(Debug)]
@@ -38,18 +42,31 @@ pub enum Source {
     LibvirtXml(Box<vmdisk_libvirt::Document>),
     /// A command line of QEMU.
     QemuCommandLine(Box<vmdisk_qemu::Document>),
+    /// A spec, with the guest that is planned from it.
+    Spec(Box<PlannedDocument>),
 }
 
-/// Reads a libvirt domain or disk, or a command line of QEMU; which of them is told by the text.
+/// A spec, and the guest that it asks for on some host.
+#[derive(Clone, Debug)]
+pub struct PlannedDocument {
+    /// The spec.
+    pub spec: SpecDocument,
+    /// The guest; without facts after [`read`], for the host of the options in [`lint`](crate::lint).
+    pub planned: PlannedSpec,
+}
+
+/// Reads a libvirt domain or disk, a command line of QEMU, or a spec; which of them is told by the text.
 ///
 /// Reading goes on past every mistake inside a well-formed document; the mistakes come out of
 /// [`lint`](crate::lint) as findings.
 ///
 /// # Errors
 /// If the text is no well-formed XML, too large or too deep, or neither a domain, nor a disk, nor a
-/// command line.
+/// command line, nor a spec.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
-    let source = if vmdisk_qemu::sniff(text) {
+    let source = if is_spec(text) {
+        read_spec(text)?
+    } else if vmdisk_qemu::sniff(text) {
         Source::QemuCommandLine(Box::new(vmdisk_qemu::read(text)?))
     } else {
         Source::LibvirtXml(Box::new(vmdisk_libvirt::read(text)?))
@@ -60,6 +77,18 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
         lines: OnceLock::new(),
         text: text.to_owned(),
     })
+}
+
+fn read_spec(text: &str) -> Result<Source, ReadFailure> {
+    let spec = SpecDocument::read(text).map_err(|(span, message)| ReadFailure {
+        kind: ReadFailureKind::Spec,
+        span,
+        message,
+        help: None,
+        related: Vec::new(),
+    })?;
+    let planned = spec.plan(text, &Facts::default(), &Target::default());
+    Ok(Source::Spec(Box::new(PlannedDocument { spec, planned })))
 }
 
 /// Reads a command line of QEMU with the files that it names with `-readconfig`, each with its name and its text, in
@@ -112,13 +141,41 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
     read(vmdisk_libvirt::decode(bytes)?)
 }
 
+impl Source {
+    /// What the rules look at.
+    pub(crate) fn text(&self) -> Text<'_> {
+        match self {
+            Source::LibvirtXml(document) => Text::Xml(document),
+            Source::QemuCommandLine(document) => Text::CommandLine(document),
+            Source::Spec(_) => Text::Spec,
+        }
+    }
+}
+
 impl Document {
     /// The guest, or the disks, that the text describes.
     pub fn domain(&self) -> &Domain {
         match &self.source {
             Source::LibvirtXml(document) => &document.domain,
             Source::QemuCommandLine(document) => &document.domain,
+            Source::Spec(document) => &document.planned.domain,
         }
+    }
+
+    /// The same spec with the guest that is planned for a host; `None` if the text is not a spec, and so does not depend
+    /// on the host.
+    pub fn planned_for(&self, facts: &Facts, target: &Target) -> Option<Document> {
+        let Source::Spec(document) = &self.source else {
+            return None;
+        };
+        let spec = document.spec.clone();
+        let planned = spec.plan(&self.text, facts, target);
+        Some(Document {
+            text: self.text.clone(),
+            source: Source::Spec(Box::new(PlannedDocument { spec, planned })),
+            config_files: Vec::new(),
+            lines: OnceLock::new(),
+        })
     }
 
     /// The guest alone, when the text is no longer needed.
@@ -126,6 +183,7 @@ impl Document {
         match self.source {
             Source::LibvirtXml(document) => document.domain,
             Source::QemuCommandLine(document) => document.domain,
+            Source::Spec(document) => document.planned.domain,
         }
     }
 
@@ -140,11 +198,11 @@ impl Document {
         self.lines.get_or_init(|| LineIndex::new(&self.text))
     }
 
-    /// What kind of XML document it is; `None` for a command line.
+    /// What kind of XML document it is; `None` for a command line and a spec.
     pub fn root(&self) -> Option<RootKind> {
         match &self.source {
             Source::LibvirtXml(document) => Some(document.root),
-            Source::QemuCommandLine(_) => None,
+            Source::QemuCommandLine(_) | Source::Spec(_) => None,
         }
     }
 
@@ -152,14 +210,7 @@ impl Document {
         match &self.source {
             Source::LibvirtXml(document) => &document.source_map,
             Source::QemuCommandLine(document) => &document.source_map,
-        }
-    }
-
-    /// Mistakes of the text itself.
-    pub(crate) fn problems(&self) -> &[Problem<FieldPath>] {
-        match &self.source {
-            Source::LibvirtXml(document) => &document.problems,
-            Source::QemuCommandLine(document) => &document.problems,
+            Source::Spec(document) => &document.planned.source_map,
         }
     }
 
@@ -167,7 +218,7 @@ impl Document {
     pub(crate) fn later_words(&self) -> &[LaterWord<FieldPath>] {
         match &self.source {
             Source::LibvirtXml(document) => &document.later_words,
-            Source::QemuCommandLine(_) => &[],
+            Source::QemuCommandLine(_) | Source::Spec(_) => &[],
         }
     }
 
@@ -176,6 +227,7 @@ impl Document {
         match &self.source {
             Source::LibvirtXml(document) => &document.allowances,
             Source::QemuCommandLine(_) => &[],
+            Source::Spec(document) => &document.spec.allowances,
         }
     }
 
@@ -190,7 +242,7 @@ impl Document {
     /// Files that the command line names with `-readconfig` and that were not read with it.
     pub fn unread_config_files(&self) -> &[String] {
         match &self.source {
-            Source::LibvirtXml(_) => &[],
+            Source::LibvirtXml(_) | Source::Spec(_) => &[],
             Source::QemuCommandLine(document) => &document.config_files,
         }
     }
@@ -228,10 +280,17 @@ impl Document {
         }
     }
 
-    /// A field in words: `disk vda › driver/@cache`, and of a command line, which has no elements, `disk vda › cache`.
+    /// A field in words: `disk vda › driver/@cache`, and where there are no elements, `disk vda › cache`.
     pub fn breadcrumb(&self, at: FieldPath) -> String {
         let mut crumb = breadcrumb(self.domain(), at);
-        if let Source::QemuCommandLine(_) = &self.source
+        if let Source::Spec(_) = &self.source
+            && let FieldPath::Disk(_, field) = at
+            && let Some(key) = disk(field).spec
+        {
+            let whole = FieldPath::Disk(at.disk().unwrap_or_default(), DiskField::Disk);
+            return format!("{} › {key}", breadcrumb(self.domain(), whole));
+        }
+        if let Source::QemuCommandLine(_) | Source::Spec(_) = &self.source
             && let Some(attribute) = crumb.rfind('@')
         {
             let field = crumb.rfind(" › ").map_or(0, |before| before + " › ".len());
@@ -242,8 +301,20 @@ impl Document {
         crumb
     }
 
+    /// A phrase in the words of the text.
+    pub(crate) fn render(&self, phrase: &Phrase) -> String {
+        match &self.source {
+            Source::LibvirtXml(document) => phrase.render(&XmlSpeller(&document.domain)),
+            Source::QemuCommandLine(document) => {
+                let text = &self.text;
+                phrase.render(&CommandLineSpeller { document, text })
+            }
+            Source::Spec(document) => phrase.render(&SpecSpeller(&document.planned.domain)),
+        }
+    }
+
     /// The byte edits of a fix; `None` if one of its steps cannot be made in this text.
-    pub(crate) fn edits_of(&self, fix: &vmdisk_rules::Fix) -> Option<Vec<Edit>> {
+    pub(crate) fn edits_of(&self, fix: &crate::rules::Fix) -> Option<Vec<Edit>> {
         let mut edits = fix.edits.clone();
         edits.extend(match &self.source {
             Source::LibvirtXml(document) => {
@@ -251,6 +322,10 @@ impl Document {
             }
             Source::QemuCommandLine(document) => {
                 vmdisk_qemu::edits_of_all(document, &fix.changes).ok()?
+            }
+            Source::Spec(document) => {
+                let PlannedDocument { spec, planned } = &**document;
+                spec.edits_of_all(&self.text, planned, &fix.changes).ok()?
             }
         });
         Some(edits)

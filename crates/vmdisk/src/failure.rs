@@ -9,6 +9,8 @@ pub enum ReadFailureKind {
     LibvirtXml(vmdisk_libvirt::ReadFailureKind),
     /// A command line.
     QemuCommandLine,
+    /// A spec that is not YAML.
+    Spec,
 }
 
 /// Why a text cannot be read at all, with its place.

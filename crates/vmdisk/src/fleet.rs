@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use vmdisk_facts::{CollectError, Fact, Facts, HostIndex, Target};
-use vmdisk_model::FieldPath;
-use vmdisk_rules::{
-    Applicability, ComparedHost, Comparison, Context, Finding, Missing, NotChecked, Rule,
+use crate::rules::{
+    Applicability, ComparedHost, Comparison, Context, Finding, Missing, NotChecked, Rule, Text,
 };
+use vmdisk_facts::{CollectError, Fact, Facts, HostIndex, Target};
+use vmdisk_fields::{Phrase, phrase};
+use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::Span;
 
 /// The hosts that a guest may run on. Hosts of which the same is known are looked at once.
@@ -88,18 +89,29 @@ impl<'a> Fleet<'a> {
         self.kinds.len()
     }
 
+    /// Facts, target and numbers of the hosts of each kind.
+    pub(crate) fn planning_hosts(&self) -> impl Iterator<Item = (&Facts, &Target, &[usize])> {
+        let kinds = self.kinds.iter();
+        kinds.map(|kind| (kind.index.facts(), &kind.target, kind.hosts.as_slice()))
+    }
+
     /// What the rules say of one configuration for all hosts: each thing once, with the hosts that it is about.
     pub(crate) fn check(
         &self,
+        text: Text<'_>,
         context: &Context<'_>,
+        planned_for: &dyn Fn(&Facts, &Target) -> Option<Domain>,
     ) -> (Vec<(Finding, FoundOn)>, Vec<NotChecked>) {
         let mut merged = Merged::default();
         for (number, kind) in self.kinds.iter().enumerate() {
-            let outcome = vmdisk_rules::check(&Context {
+            let planned = planned_for(kind.index.facts(), &kind.target);
+            let context = Context {
+                domain: planned.as_ref().unwrap_or(context.domain),
                 host: Some(&kind.index),
                 target: &kind.target,
                 ..*context
-            });
+            };
+            let outcome = crate::rules::check(text, &context);
             merged.add(number, outcome.findings, outcome.not_checked);
         }
         let compared: Vec<ComparedHost<'_>> = self
@@ -112,7 +124,7 @@ impl<'a> Fleet<'a> {
                 target: &kind.target,
             })
             .collect();
-        let outcome = vmdisk_rules::compare(&Comparison {
+        let outcome = crate::rules::compare(&Comparison {
             domain: context.domain,
             hosts: &compared,
         });
@@ -151,7 +163,7 @@ impl<'a> Fleet<'a> {
                 self.tell_differences(&mut merged);
                 // What mends it on some hosts changes the guest on the others as well, where nothing is wrong.
                 if let Some(fix) = &mut merged.finding.fix
-                    && merged.finding.rule.compare.is_none()
+                    && !merged.finding.rule.compares_hosts()
                     && !not_affected.is_empty()
                 {
                     fix.applicability = Applicability::Unsafe;
@@ -169,7 +181,7 @@ impl<'a> Fleet<'a> {
             .into_iter()
             .filter_map(|((missed, missing), kinds)| {
                 Some(NotChecked {
-                    rule: vmdisk_rules::find(missed.rule)?,
+                    rule: crate::rules::find(missed.rule)?,
                     at: missed.at,
                     missing,
                     hosts: self.hosts_of(kinds),
@@ -189,13 +201,12 @@ impl<'a> Fleet<'a> {
         }
         if let Some(first) = merged.kinds.first() {
             let note = format!("the facts told here are those of {}", name(first));
-            merged.finding.notes.push(note);
+            merged.finding.notes.push(note.into());
         }
         for (title, kind) in merged.others.iter().take(TOLD) {
-            merged
-                .finding
-                .notes
-                .push(format!("on {}: {title}", name(kind)));
+            let host = name(kind).to_owned();
+            let note = phrase!("on {host}: {title}", host, title = title.clone());
+            merged.finding.notes.push(note);
         }
     }
 }
@@ -213,7 +224,7 @@ struct One {
     finding: Finding,
     kinds: BTreeSet<usize>,
     /// Other titles, each with a kind that it was told of.
-    others: BTreeMap<String, usize>,
+    others: BTreeMap<Phrase, usize>,
     notes_differ: bool,
 }
 

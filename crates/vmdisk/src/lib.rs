@@ -84,6 +84,7 @@
 //! The modules [`model`], [`facts`], [`rules`], [`plan`] and [`image`] re-export the crates below;
 //! each documents itself.
 
+mod complete;
 mod diagnostic;
 mod document;
 mod failure;
@@ -93,8 +94,10 @@ mod lint;
 mod losses;
 pub mod redact;
 mod resolve;
+pub mod rules;
 mod storage;
 pub mod trial;
+mod without;
 pub mod write;
 
 /// The model: what a disk is.
@@ -109,15 +112,14 @@ pub use vmdisk_image as image;
 /// Specs, plans and creation scripts.
 pub use vmdisk_plan as plan;
 
-/// The rules themselves, their pages and their evidence.
-pub use vmdisk_rules as rules;
-
 /// Spans, line numbers and edits.
 pub use vmdisk_source as source;
 
+pub use complete::complete;
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, Place, RelatedPlace, ResolvedFix};
 pub use document::{
-    ConfigFilePart, Document, Source, breadcrumb, read, read_bytes, read_with_config_files,
+    ConfigFilePart, Document, PlannedDocument, Source, breadcrumb, read, read_bytes,
+    read_with_config_files,
 };
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
@@ -125,14 +127,17 @@ pub use fleet::{Fleet, FoundOn};
 pub use lint::{LintOptions, LintReport, lint, lint_tried};
 pub use losses::{Loss, losses, not_about_disks};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
+pub use rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
 pub use storage::{Storage, StorageItem, Unlocated};
 pub use vmdisk_facts::{Facts, HostIndex, Target};
 pub use vmdisk_fields::Label;
 pub use vmdisk_libvirt::{RootKind, sniff};
-pub use vmdisk_rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
 
 /// True if a text may be a command line of QEMU.
 pub use vmdisk_qemu::sniff as is_command_line;
+
+/// True if a text is meant to be a spec.
+pub use vmdisk_plan::is_spec;
 
 /// True if a text begins as a file of QEMU's `-readconfig` does.
 pub use vmdisk_qemu::begins_with_group;
@@ -145,5 +150,5 @@ pub use vmdisk_qemu::begins_with_group;
 /// assert!(vmdisk::explain("no-such-rule").is_none());
 /// ```
 pub fn explain(rule: &str) -> Option<String> {
-    vmdisk_rules::find(rule).map(Rule::explain)
+    rules::find(rule).map(Rule::explain)
 }

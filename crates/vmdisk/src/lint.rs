@@ -1,13 +1,14 @@
 //! Runs the rules over a document, and settles what its author allows.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use vmdisk_facts::{HostIndex, Target};
-use vmdisk_model::{DomainField, FieldPath};
-use vmdisk_rules::{
+use crate::rules::{
     Confidence, Context, Finding, Missing, NotChecked, Policy, Rule, Severity, TakenBy,
 };
+use vmdisk_facts::{Facts, HostIndex, Target};
+use vmdisk_fields::Phrase;
+use vmdisk_model::{DomainField, FieldPath};
+use vmdisk_plan::SpecMistake;
 use vmdisk_source::{Edit, Span};
 
 use crate::trial::{Said, Tried};
@@ -60,33 +61,50 @@ impl LintReport {
     }
 }
 
+impl LintOptions<'_> {
+    /// A spec with the guest that is planned for the host of these options; `None` for every other document.
+    pub fn planned(&self, document: &Document) -> Option<Document> {
+        let nothing = Facts::default();
+        let facts = self.host.map_or(&nothing, HostIndex::facts);
+        document.planned_for(facts, &self.target)
+    }
+}
+
 /// Runs all rules over `document`.
 pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
     lint_tried(document, options, &Tried::default())
 }
 
 /// Runs all rules over `document`, and reports what a QEMU said to its disks.
+///
+/// A spec is planned for the host of the options first; for several hosts, for each of them.
 pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried) -> LintReport {
+    let planned = options.planned(document);
+    let document = planned.as_ref().unwrap_or(document);
     let context = Context {
         domain: document.domain(),
         target: &options.target,
         host: options.host,
         policy: options.policy,
-        problems: document.problems(),
         later_words: document.later_words(),
         taken_by: match &document.source {
-            Source::LibvirtXml(_) => TakenBy::Libvirt,
+            // A spec is written for libvirt unless it is generated for QEMU, and libvirt takes less.
+            Source::LibvirtXml(_) | Source::Spec(_) => TakenBy::Libvirt,
             Source::QemuCommandLine(_) => TakenBy::Qemu,
         },
     };
     let (findings, not_checked) = match options.fleet {
         Some(fleet) => {
-            let (findings, not_checked) = fleet.check(&context);
+            let text = document.source.text();
+            let (findings, not_checked) = fleet.check(text, &context, &|facts, target| {
+                let planned = document.planned_for(facts, target);
+                planned.map(Document::into_domain)
+            });
             let told = |(finding, hosts)| (finding, Some(hosts));
             (findings.into_iter().map(told).collect(), not_checked)
         }
         None => {
-            let outcome = vmdisk_rules::check(&context);
+            let outcome = crate::rules::check(document.source.text(), &context);
             let findings: Vec<_> = outcome
                 .findings
                 .into_iter()
@@ -111,7 +129,14 @@ pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried)
             None => report.diagnostics.push(diagnostic),
         }
     }
-    let rule = vmdisk_rules::find("refused-by-qemu").expect("the rule is in the table");
+    for mut diagnostic in spec_mistakes(document, options.fleet) {
+        diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
+        match diagnostic.allowed_by {
+            Some(_) => report.allowed.push(diagnostic),
+            None => report.diagnostics.push(diagnostic),
+        }
+    }
+    let rule = crate::rules::find("refused-by-qemu").expect("the rule is in the table");
     for said in &tried.said {
         let mut diagnostic = refusal(document, rule, tried, said);
         diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
@@ -144,6 +169,64 @@ pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried)
     report.diagnostics.sort_by_key(order);
     report.allowed.sort_by_key(order);
     report
+}
+
+/// The mistakes of a spec as findings. For several hosts each mistake is reported once, with its hosts.
+fn spec_mistakes(document: &Document, fleet: Option<&Fleet<'_>>) -> Vec<Diagnostic> {
+    let Source::Spec(spec) = &document.source else {
+        return Vec::new();
+    };
+    let Some(fleet) = fleet else {
+        let mistakes = spec.planned.mistakes.iter();
+        return mistakes
+            .map(|mistake| spec_refused(document, mistake, None))
+            .collect();
+    };
+    let mut found: Vec<(SpecMistake, Vec<usize>)> = Vec::new();
+    for (facts, target, hosts) in fleet.planning_hosts() {
+        for mistake in spec.spec.plan(&document.text, facts, target).mistakes {
+            match found.iter_mut().find(|(known, _)| *known == mistake) {
+                Some((_, affected)) => affected.extend(hosts),
+                None => found.push((mistake, hosts.to_vec())),
+            }
+        }
+    }
+    found
+        .into_iter()
+        .map(|(mistake, mut affected)| {
+            affected.sort_unstable();
+            let others = (0..fleet.names().len()).filter(|host| !affected.contains(host));
+            let hosts = FoundOn {
+                not_affected: others.collect(),
+                affected,
+                not_checked: Vec::new(),
+            };
+            spec_refused(document, &mistake, Some(hosts))
+        })
+        .collect()
+}
+
+fn spec_refused(document: &Document, mistake: &SpecMistake, hosts: Option<FoundOn>) -> Diagnostic {
+    let rule = crate::rules::find("spec-refused").expect("the rule is in the table");
+    Diagnostic {
+        rule,
+        severity: rule.severity,
+        confidence: Confidence::Certain,
+        disk: mistake.at.disk().map(|index| DiskIdentity {
+            index,
+            target: None,
+        }),
+        at: mistake.at,
+        title: mistake.message.clone(),
+        place: document.place_of_span(mistake.at, mistake.span, true),
+        label: (!mistake.path.is_empty()).then(|| mistake.path.clone()),
+        related: Vec::new(),
+        notes: Vec::new(),
+        help: mistake.help.clone(),
+        fix: None,
+        allowed_by: None,
+        hosts,
+    }
 }
 
 /// What a QEMU said to something, as a finding.
@@ -213,13 +296,7 @@ fn resolve(document: &Document, finding: Finding, hosts: Option<FoundOn>) -> Dia
         fix,
         hosts: _, // What compares hosts has told them as `hosts`.
     } = finding;
-    let in_words_of_the_text = |said: String| match &document.source {
-        Source::LibvirtXml(_) => said,
-        Source::QemuCommandLine(_) => match vmdisk_qemu::in_qemu_words(&said) {
-            Cow::Borrowed(_) => said,
-            Cow::Owned(told) => told,
-        },
-    };
+    let render = |phrase: &Phrase| document.render(phrase);
     let place = match span {
         Some(span) => document.place_of_span(at, span, true),
         None => document.place(at),
@@ -237,18 +314,18 @@ fn resolve(document: &Document, finding: Finding, hosts: Option<FoundOn>) -> Dia
                 .and_then(|disk| disk.frontend.target.clone()),
         }),
         at,
-        title: in_words_of_the_text(title),
+        title: render(&title),
         place,
-        label: label.map(in_words_of_the_text),
+        label: label.as_ref().map(render),
         related: related
             .into_iter()
             .map(|related| RelatedPlace {
                 place: document.place(related.at),
-                label: in_words_of_the_text(related.label),
+                label: render(&related.label),
             })
             .collect(),
-        notes: notes.into_iter().map(in_words_of_the_text).collect(),
-        help: help.map(in_words_of_the_text),
+        notes: notes.iter().map(render).collect(),
+        help: help.as_ref().map(render),
         fix: fix.and_then(|fix| {
             Some(ResolvedFix {
                 edits: document.edits_of(&fix)?,
@@ -292,7 +369,7 @@ fn allowed_by(
 fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagnostic> {
     let mut complaints = Vec::new();
     let mut complain = |rule: &str, span: Span, title: String, help: &str, edits: Vec<Edit>| {
-        let rule = vmdisk_rules::find(rule).expect("rules about allowances are in the table");
+        let rule = crate::rules::find(rule).expect("rules about allowances are in the table");
         let at = FieldPath::Domain(DomainField::Domain);
         complaints.push(Diagnostic {
             rule,
@@ -327,9 +404,9 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
         }
         let mut all_known = true;
         for (name, span) in &allowance.rules {
-            if vmdisk_rules::find(name).is_none() {
+            if crate::rules::find(name).is_none() {
                 all_known = false;
-                let known = vmdisk_rules::RULES.iter().map(|rule: &&Rule| rule.name);
+                let known = crate::rules::RULES.iter().map(|rule: &&Rule| rule.name);
                 let help = match vmdisk_source::nearest(name, known) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "`vmdisk rules` lists the rules".to_owned(),
@@ -348,7 +425,14 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
                 "allowance-without-reason",
                 allowance.span,
                 "an allowance does not say why".to_owned(),
-                "write the reason behind the closing bracket: <!-- vmdisk: allow(rule) because … -->",
+                match &document.source {
+                    Source::Spec(_) => {
+                        "write the reason after the closing bracket: # vmdisk: allow(rule) because …"
+                    }
+                    Source::LibvirtXml(_) | Source::QemuCommandLine(_) => {
+                        "write the reason behind the closing bracket: <!-- vmdisk: allow(rule) because … -->"
+                    }
+                },
                 Vec::new(),
             );
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use vmdisk_libvirt::KeptInside;
 use vmdisk_model::{
-    BackendSource, ControllerField, Device, Disk, DiskField, Domain, FieldPath, Image, ImageField,
-    Protocol, SecretReference,
+    BackendSource, ControllerField, Device, Disk, DiskField, Domain, DomainField, FieldPath, Image,
+    ImageField, Protocol, SecretReference, Switch,
 };
 use vmdisk_source::Span;
 
@@ -42,6 +42,7 @@ const LIGHT: &[&str] = &[
     "iommu",
     "iommu_platform",
     "locking",
+    "mirror",
     "packed",
     "page-per-vq",
     "page_per_vq",
@@ -75,8 +76,14 @@ pub fn losses(document: &Document) -> Vec<Loss> {
             }
             for (nth, kept) in source.kept.controllers.iter().enumerate() {
                 let at = FieldPath::Controller(nth, ControllerField::Controller);
-                losses.extend(of_element(document, at, kept, false));
+                // A controller has no data of its own.
+                let of_controller = of_element(document, at, kept, false);
+                losses.extend(of_controller.map(|loss| Loss {
+                    is_grave: false,
+                    ..loss
+                }));
             }
+            losses.extend(disks_of_the_host(document, &source.kept.guest));
             losses
         }
         Source::QemuCommandLine(source) => {
@@ -98,26 +105,46 @@ pub fn losses(document: &Document) -> Vec<Loss> {
                 .map(|(nth, _)| {
                     let at = FieldPath::Disk(nth, DiskField::Source);
                     Loss {
-                        what: "the source, which is neither a file nor a device".to_owned(),
+                        what: "the source, which is missing or not understood,".to_owned(),
                         at,
                         place: document.place(at),
                         is_grave: true,
                     }
                 })
                 .chain(probed)
+                .chain(write_cache_bits(document, &source.domain))
                 .chain(secrets(document, &source.domain))
                 .chain(source.kept.iter().map(|kept| Loss {
                     what: format!("`{}`", kept.key),
                     at: kept.at,
                     place: document.place_of_span(kept.at, kept.span, true),
-                    is_grave: !is_light(&kept.key),
+                    // An empty drive has nothing to lose.
+                    is_grave: !kept.is_tuning
+                        && (kept.key.starts_with("file")
+                            || !is_of_empty_drive(&source.domain, kept.at)),
                 }))
+                .chain(
+                    source
+                        .others
+                        .iter()
+                        .filter(|other| other.has_data)
+                        .map(|other| {
+                            let at = FieldPath::Domain(DomainField::Devices);
+                            Loss {
+                                what: format!("`{}`", other.name),
+                                at,
+                                place: document.place_of_span(at, other.span, true),
+                                is_grave: true,
+                            }
+                        }),
+                )
                 .collect()
         }
+        Source::Spec(_) => Vec::new(),
     }
 }
 
-/// Names of what a document says that is not about disks, each once.
+/// Names of what else a document says and its model does not, each once.
 pub fn not_about_disks(document: &Document) -> BTreeSet<String> {
     match &document.source {
         Source::LibvirtXml(source) => source
@@ -129,9 +156,55 @@ pub fn not_about_disks(document: &Document) -> BTreeSet<String> {
         Source::QemuCommandLine(source) => source
             .others
             .iter()
+            .filter(|option| !option.has_data)
             .map(|option| format!("`{}`", option.name))
             .collect(),
+        Source::Spec(_) => BTreeSet::new(),
     }
+}
+
+/// Switched-off write cache bits of vhost-user-blk, for which libvirt has no word.
+fn write_cache_bits<'d>(
+    document: &'d Document,
+    domain: &'d Domain,
+) -> impl Iterator<Item = Loss> + 'd {
+    let disks = domain.disks.iter().enumerate();
+    let switched_off = disks.filter(|(_, disk)| match &disk.backend.source {
+        BackendSource::VhostUser(socket) => socket.config_wce == Some(Switch::Off),
+        BackendSource::Image(_) | BackendSource::Empty => false,
+    });
+    switched_off.map(|(nth, _)| {
+        let at = FieldPath::Disk(nth, DiskField::ConfigWce);
+        Loss {
+            what: "`config-wce`".to_owned(),
+            at,
+            place: document.place(at),
+            is_grave: false,
+        }
+    })
+}
+
+/// Devices of the host that a guest uses as its disks, and memory that keeps data.
+fn disks_of_the_host<'d>(
+    document: &'d Document,
+    guest: &'d KeptInside,
+) -> impl Iterator<Item = Loss> + 'd {
+    let at = FieldPath::Domain(DomainField::Devices);
+    guest.elements_with_data().map(move |element| Loss {
+        place: {
+            let start = document.text.find(element.text).unwrap_or_default();
+            document.place_of_span(at, Span::new(start, start + element.text.len()), true)
+        },
+        what: format!("`<{}>` of type '{}'", element.name, element.kind),
+        at,
+        is_grave: true,
+    })
+}
+
+/// True for a field of a disk without a medium.
+fn is_of_empty_drive(domain: &Domain, at: FieldPath) -> bool {
+    let disk = at.disk().and_then(|nth| domain.disks.get(nth));
+    disk.is_some_and(|disk| matches!(disk.backend.source, BackendSource::Empty))
 }
 
 /// The secrets of a command line, of which libvirt has to be told.
@@ -180,7 +253,12 @@ fn has_other_source(disk: &Disk) -> bool {
         BackendSource::Image(image) => image
             .chain()
             .any(|image| matches!(image.protocol, Protocol::Other(_))),
-        BackendSource::VhostUser(_) | BackendSource::Empty => false,
+        BackendSource::VhostUser(_) => false,
+        // Its node is not written, or not understood.
+        BackendSource::Empty => match disk.frontend.effective_device() {
+            Device::Cdrom | Device::Floppy => false,
+            Device::Disk | Device::Lun => true,
+        },
     }
 }
 
@@ -199,8 +277,9 @@ fn of_element<'d>(
 ) -> impl Iterator<Item = Loss> {
     let outer = document.place(at);
     // The kind of a source and its format say nothing where there is none.
-    let says_nothing =
-        move |name: &String| is_without_image && matches!(name.as_str(), "@type" | "driver/@type");
+    let says_nothing = move |name: &String| {
+        is_without_image && matches!(name.as_str(), "@type" | "driver/@type" | "backingStore")
+    };
     let names = kept.names().filter(move |name| !says_nothing(name));
     names.map(move |name| {
         let what = match name.rsplit_once('@') {

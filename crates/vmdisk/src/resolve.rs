@@ -27,5 +27,6 @@ pub fn resolve(document: &Document) -> Resolved {
         Source::QemuCommandLine(source) => {
             vmdisk_libvirt::resolve(&source.domain, &Kept::default())
         }
+        Source::Spec(_) => vmdisk_libvirt::resolve(document.domain(), &Kept::default()),
     }
 }

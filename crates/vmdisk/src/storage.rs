@@ -1,7 +1,8 @@
 //! Pools and volumes beside a guest.
 
 use vmdisk_model::{Protocol, VolumeNotLocated};
-use vmdisk_source::{Problem, ProblemKind};
+use vmdisk_rule::Problem;
+use vmdisk_rule::reading::INVALID_VALUE;
 
 pub use vmdisk_libvirt::{Storage, StorageItem, Unlocated};
 
@@ -12,7 +13,7 @@ impl Document {
     pub fn storage(&self) -> Option<&StorageItem> {
         match &self.source {
             Source::LibvirtXml(document) => document.storage.as_ref(),
-            Source::QemuCommandLine(_) => None,
+            Source::QemuCommandLine(_) | Source::Spec(_) => None,
         }
     }
 
@@ -53,14 +54,10 @@ impl Document {
                 }
             };
             let place = document.source_map.resolve(at);
-            document.problems.push(Problem {
-                kind: ProblemKind::InvalidValue,
-                at,
-                span: place.map_or_else(Default::default, |(_, place)| place.span),
-                message,
-                help: None,
-                fix: Vec::new(),
-            });
+            let span = place.map_or_else(Default::default, |(_, place)| place.span);
+            document
+                .problems
+                .push(Problem::new(&INVALID_VALUE, at, span, message));
         }
         document.problems.sort_by_key(|problem| problem.span);
     }

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::rules::Severity;
 use vmdisk_model::{
     Backend, BackendSource, Backing, Bytes, Device, Disk, DiskField, Domain, DomainField,
     DomainType, FieldPath, Format, Image, MachineType, MemoryAccess, MemoryBacking, MemorySource,
     Protocol, Scope, Slice, TargetBus, VhostUserSocket,
 };
 use vmdisk_qemu::{Argument, ArgumentValue, QemuOption, StorageDaemon};
-use vmdisk_rules::Severity;
 
 use crate::Target;
 

@@ -1,11 +1,13 @@
 //! Writes the model in the formats of the field.
 
 use vmdisk_libvirt::{Kept, KeptInside, Resolved};
-use vmdisk_model::{Disk, Domain};
+use vmdisk_model::{Controller, Disk, Domain};
 
 use crate::{Document, Source};
 
-pub use vmdisk_libvirt::Unwritable;
+pub use vmdisk_libvirt::{
+    CannotAdd, CannotEdit, Unwritable, add_devices, edits_of_all as change_edits,
+};
 pub use vmdisk_qemu::{
     CommandLine, ConfigFile, MonitorScript, Options as QemuOptions, StorageDaemon,
     Style as QemuStyle, WriteProblem, WriteProblems,
@@ -35,7 +37,7 @@ pub fn disk_xml(disk: &Disk) -> Result<String, Unwritable> {
 pub fn document_xml(document: &Document) -> Result<String, Unwritable> {
     match &document.source {
         Source::LibvirtXml(source) => vmdisk_libvirt::write_domain(&source.domain, &source.kept),
-        Source::QemuCommandLine(source) => libvirt_xml(&source.domain),
+        Source::QemuCommandLine(_) | Source::Spec(_) => libvirt_xml(document.domain()),
     }
 }
 
@@ -75,9 +77,17 @@ pub fn document_disks_xml(document: &Document) -> Result<String, Unwritable> {
     let nothing = Kept::default();
     let kept = match &document.source {
         Source::LibvirtXml(source) => &source.kept,
-        Source::QemuCommandLine(_) => &nothing,
+        Source::QemuCommandLine(_) | Source::Spec(_) => &nothing,
     };
     disks_xml_with(document.domain(), kept)
+}
+
+/// One libvirt `<controller>`.
+///
+/// # Errors
+/// If a name holds a character that XML cannot carry.
+pub fn controller_xml(controller: &Controller) -> Result<String, Unwritable> {
+    vmdisk_libvirt::write_controller(controller)
 }
 
 /// A QEMU command line for the version that will run it.

@@ -29,6 +29,8 @@ pub enum Syntax {
     ConfigFile,
     /// Commands for the monitor.
     MonitorScript,
+    /// A spec.
+    Spec,
 }
 
 impl Syntax {
@@ -37,6 +39,7 @@ impl Syntax {
         match document.source {
             Source::LibvirtXml(_) => Syntax::Xml,
             Source::QemuCommandLine(_) => Syntax::CommandLine,
+            Source::Spec(_) => Syntax::Spec,
         }
     }
 
@@ -52,6 +55,7 @@ impl Syntax {
             Syntax::BlockdevPairs => "-blockdev key=value",
             Syntax::ConfigFile => "-readconfig",
             Syntax::MonitorScript => "QMP scripts",
+            Syntax::Spec => "specs",
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn check(input: &[u8]) {
         ..Domain::default()
     };
     let target = Target::from_facts(&facts);
-    let _ = vmdisk::rules::check(&Context::new(&domain, &target).on_host(&index));
+    let _ = vmdisk::rules::check_model(&Context::new(&domain, &target).on_host(&index));
     for level in Level::ALL {
         let _ = Redactor::new(b"the salt of the fuzz targets", *level).facts(&facts);
     }

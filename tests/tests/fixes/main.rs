@@ -2,3 +2,4 @@
 #![allow(clippy::print_stdout, reason = "the tests show their figures")]
 
 mod harmless;
+mod spelling;

@@ -11,8 +11,19 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
     // Field paths implement the trait that source maps are generic over.
     (1, "vmdisk-model", &["vmdisk-source"]),
     (1, "vmdisk-fields", &["vmdisk-model"]),
-    (1, "vmdisk-facts", &[]),
+    (1, "vmdisk-document", &["vmdisk-source"]),
+    (1, "vmdisk-facts", &["vmdisk-source", "vmdisk-document"]),
     (1, "vmdisk-image", &[]),
+    (
+        1,
+        "vmdisk-rule",
+        &[
+            "vmdisk-model",
+            "vmdisk-fields",
+            "vmdisk-source",
+            "vmdisk-facts",
+        ],
+    ),
     (
         2,
         "vmdisk-libvirt",
@@ -21,6 +32,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-fields",
             "vmdisk-source",
             "vmdisk-facts",
+            "vmdisk-rule",
         ],
     ),
     (
@@ -31,6 +43,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-fields",
             "vmdisk-source",
             "vmdisk-facts",
+            "vmdisk-rule",
         ],
     ),
     (
@@ -41,6 +54,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-fields",
             "vmdisk-source",
             "vmdisk-facts",
+            "vmdisk-rule",
         ],
     ),
     (
@@ -50,6 +64,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-model",
             "vmdisk-fields",
             "vmdisk-source",
+            "vmdisk-document",
             "vmdisk-facts",
         ],
     ),
@@ -62,6 +77,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-source",
             "vmdisk-facts",
             "vmdisk-image",
+            "vmdisk-rule",
             "vmdisk-libvirt",
             "vmdisk-qemu",
             "vmdisk-rules",
@@ -79,6 +95,8 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
         "vmdisk-bench-runner",
         &[
             "vmdisk-model",
+            "vmdisk-source",
+            "vmdisk-document",
             "vmdisk-facts",
             "vmdisk-libvirt",
             "vmdisk-qemu",

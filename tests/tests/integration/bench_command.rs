@@ -119,7 +119,7 @@ fn a_run_ends_with_its_reports_and_leaves_no_image() {
         &["bench", "compare", "out", "out/result.json"],
     );
     assert!(
-        same.stdout.starts_with("studied: nothing differs"),
+        same.stdout.starts_with("studied: no difference"),
         "{}{}",
         same.stdout,
         same.stderr
@@ -153,7 +153,7 @@ fn a_run_ends_with_its_reports_and_leaves_no_image() {
     let second = bench(place.path(), "out", &[]);
     assert_eq!(second.code, 2);
     assert!(
-        second.stderr.contains("it exists already"),
+        second.stderr.contains("it already exists"),
         "{}",
         second.stderr
     );
@@ -165,14 +165,14 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
     for (more, why) in [
         (
             vec!["--size", "3G"],
-            "its images take 9.0 GiB at once, and 5.0 GiB are allowed",
+            "the images need 9.0 GiB at once, but `--space-budget` allows 5.0 GiB",
         ),
         (vec!["--seconds", "100"], "6 rounds take about"),
         (
             vec!["--size", "12345"],
-            "a disk to measure has at least 1 MiB",
+            "expected a multiple of 4 KiB of at least 1 MiB",
         ),
-        (vec!["--directory", "nowhere"], "it is not a directory"),
+        (vec!["--directory", "nowhere"], "not a directory"),
     ] {
         let run = bench(place.path(), "out", &more);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
@@ -206,7 +206,7 @@ fn a_directory_with_files_of_the_user_is_never_written_into() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
     let is_missing = run.stderr.contains("nothing to compare");
     assert!(
-        run.stderr.contains("it exists already") || (is_missing && !has_programs()),
+        run.stderr.contains("it already exists") || (is_missing && !has_programs()),
         "{}",
         run.stderr
     );
@@ -325,7 +325,7 @@ fn a_run_that_is_interrupted_keeps_its_samples_and_goes_on() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(
-        stderr.contains("stopped on request; what was measured is kept"),
+        stderr.contains("cancelled; the samples are kept"),
         "{stderr}"
     );
     assert!(
@@ -369,7 +369,9 @@ fn a_run_that_is_killed_leaves_a_journal_and_the_next_start_takes_its_images_awa
     child.wait().unwrap();
     let report = vmdisk(place.path(), &["bench", "report", "out"]);
     assert!(
-        report.stdout.contains("has not ended, or was cut off"),
+        report
+            .stdout
+            .contains("is still in progress or was interrupted"),
         "{}",
         report.stdout
     );

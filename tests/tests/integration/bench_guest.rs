@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use vmdisk_bench_runner::engines::{KernelSource, Workplace, engine};
+use vmdisk_bench_runner::engines::{KernelSource, Workspace, engine};
 use vmdisk_bench_runner::{
-    Accelerator, Cancel, CellView, EngineKind, Limits, Measurement, Plan, RunContext, Wishes,
+    Accelerator, Cancel, CellView, EngineKind, Limits, Measurement, Plan, PlanOptions, RunContext,
     WriteCache, read_plan,
 };
 use vmdisk_tests::{has_program, real, repository};
@@ -30,26 +30,26 @@ fn can_boot(test: &str) -> bool {
 }
 
 fn plan(text: &str) -> Plan {
-    let wishes = Wishes {
+    let options = PlanOptions {
         limits: Limits {
             processors: 2,
             ..Limits::default()
         },
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
-    read_plan(text, "test", &wishes).unwrap()
+    read_plan(text, "test", &options).unwrap()
 }
 
 /// One round of a plan, batch by batch, as a run would.
 fn measured(plan: &Plan, directory: &Path, has_own_generator: bool) -> Vec<(String, Measurement)> {
-    let mut workplace = Workplace::with_changes_in(directory, &directory.join("changes"))
+    let mut workspace = Workspace::with_changes_in(directory, &directory.join("changes"))
         .with_kernel(KernelSource::Package(kernel()))
         .with_guest_program(Path::new(env!("CARGO_BIN_EXE_vmdisk-under-test")));
     if has_own_generator {
-        workplace = workplace.with_own_generator();
+        workspace = workspace.with_own_generator();
     }
     let cancel = Cancel::new();
-    let mut guest = engine(EngineKind::Guest, &workplace).unwrap();
+    let mut guest = engine(EngineKind::Guest, &workspace).unwrap();
     guest.versions().unwrap();
     let cells: Vec<CellView<'_>> = plan.views().collect();
     for cell in &cells {

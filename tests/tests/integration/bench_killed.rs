@@ -148,7 +148,7 @@ fn a_run_that_is_killed_at_any_point_leaves_nothing_changed_after_the_next_start
         if point == 0 {
             std::thread::sleep(Duration::from_millis(state % 500));
         } else {
-            // Somewhere behind the first change, so that there is something to take back.
+            // After the first change, so that there is something to revert.
             let until = Instant::now() + Duration::from_secs(60);
             while marked.setting("scheduler") == before[0] && Instant::now() < until {
                 std::thread::sleep(Duration::from_millis(1));

@@ -10,15 +10,15 @@ use std::time::Duration;
 use vmdisk_bench_runner::mock::Mock;
 use vmdisk_bench_runner::report::{self, BenchResult, Change};
 use vmdisk_bench_runner::{
-    Cancel, Engine, Entry, Finding, FindingSeverity, Header, Limits, Noise, Plan, Repetition,
-    Runner, SCHEMA_VERSION, Settings, Surroundings, Wishes, read_plan,
+    Cancel, Engine, Entry, FindingSeverity, Header, Limits, LinterFinding, MachineMonitor, Noise,
+    Plan, PlanOptions, Repetition, Runner, SCHEMA_VERSION, Settings, read_plan,
 };
 use vmdisk_tests::{assert_golden, fixtures, has_program, real};
 
 /// A machine whose clock and noise are planted too.
 struct Planted(u64);
 
-impl Surroundings for Planted {
+impl MachineMonitor for Planted {
     fn elapsed(&mut self) -> Duration {
         self.0 += 1;
         Duration::from_secs(self.0)
@@ -71,7 +71,7 @@ fn result(plan: &Plan, mock: Mock) -> BenchResult {
         plan,
         settings: &settings,
         engines: &mut engines,
-        surroundings: &mut Planted(0),
+        machine: &mut Planted(0),
         log: &mut log,
         cancel: &Cancel::new(),
         observe: &mut |_| {},
@@ -100,15 +100,15 @@ fn result(plan: &Plan, mock: Mock) -> BenchResult {
 }
 
 fn example() -> BenchResult {
-    let wishes = Wishes {
+    let options = PlanOptions {
         limits: Limits {
             processors: 2,
             ..Limits::default()
         },
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
-    let mut plan = read_plan(PLAN, "formats.yaml", &wishes).unwrap();
-    plan.configurations[2].findings.push(Finding {
+    let mut plan = read_plan(PLAN, "formats.yaml", &options).unwrap();
+    plan.configurations[2].findings.push(LinterFinding {
         rule: "cache-unsafe".to_owned(),
         severity: FindingSeverity::Error,
         title: "vda <loses> data".to_owned(),
@@ -151,7 +151,7 @@ fn a_result_that_is_not_whole_is_refused_with_the_reason() {
         (
             "\"schema_version\": \"1.0\"",
             "\"schema_version\": \"9.9\"",
-            "a result of version 9.9",
+            "the result has version 9.9",
         ),
         (
             "\"configuration\": 0",
@@ -162,12 +162,12 @@ fn a_result_that_is_not_whole_is_refused_with_the_reason() {
         (
             "\"cell\": 0,\n      \"at_seconds\"",
             "\"cell\": 99,\n      \"at_seconds\"",
-            "its cells are not those of its plan",
+            "its cells are not the cells of its plan",
         ),
         (
             "\"confidence\": 0.95",
             "\"confidence\": 95.0",
-            "the confidence is a share",
+            "the confidence must be from 0.5",
         ),
     ] {
         let error = BenchResult::from_json(&json.replacen(from, to, 1), "b.json").unwrap_err();
@@ -215,19 +215,19 @@ baseline: {{queues: 1}}
 ",
         queues.join(", ")
     );
-    let wishes = Wishes {
+    let options = PlanOptions {
         limits: Limits {
             processors: 2,
             ..Limits::default()
         },
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
-    let plan = read_plan(&text, "many", &wishes).unwrap();
+    let plan = read_plan(&text, "many", &options).unwrap();
     assert_eq!(plan.cells.len(), 1_000);
     let page = report::html(&result(&plan, Mock::new(1)));
     assert!(page.len() < report::MAX_PAGE_BYTES, "{}", page.len());
     assert!(
-        page.contains("the JSON and CSV results have the rest") || page.contains("are left out")
+        page.contains("the JSON and CSV results have the rest") || page.contains("are omitted")
     );
 }
 
@@ -375,7 +375,7 @@ configurations:
 baseline: {{name: base}}
 "
     );
-    let plan = read_plan(&text, "one", &Wishes::default()).unwrap();
+    let plan = read_plan(&text, "one", &PlanOptions::default()).unwrap();
     let seed = cache.len() as u64;
     let mut result = result(
         &plan,
@@ -424,8 +424,7 @@ fn two_runs_are_compared_if_one_thing_differs_and_refused_with_a_list_if_more_do
         ),
         (
             example(),
-            "not comparable: no cell has the same workload, phase, engine and configuration in both, with a baseline \
-             that both have",
+            "not comparable: the runs share no cell with the same workload, phase, engine, configuration and baseline",
         ),
     ] {
         let error = report::compare(&none, &other, TOLERANCE).unwrap_err();
@@ -457,7 +456,7 @@ fn a_machine_that_changed_between_two_runs_leaves_no_verdict() {
             compare(&slower_processor),
             "arithmetic without a disk ran at 56 %",
         ),
-        (of_disturbed, "it was quiet in one run and not in the other"),
+        (of_disturbed, "the machine was quiet in one run only"),
     ] {
         assert_eq!(compared.cells[0].verdict, Change::MachineChanged);
         let text = compared.text();

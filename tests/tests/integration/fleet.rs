@@ -59,7 +59,7 @@ fn a_fleet_says_of_each_host_what_is_said_of_it_alone() {
         let mut superseded: BTreeSet<&str> = BTreeSet::new();
         for one in &report.diagnostics {
             let start = one.place.span.start;
-            if one.rule.compare.is_some() {
+            if one.rule.compares_hosts() {
                 superseded.extend(one.rule.supersedes);
                 continue;
             }
@@ -70,7 +70,7 @@ fn a_fleet_says_of_each_host_what_is_said_of_it_alone() {
         for missed in report
             .not_checked
             .iter()
-            .filter(|one| one.rule.compare.is_none())
+            .filter(|one| !one.rule.compares_hosts())
         {
             for host in &missed.hosts {
                 let start = document.place(missed.at).span.start;

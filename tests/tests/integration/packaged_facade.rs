@@ -51,10 +51,12 @@ fn a_stranger_builds_against_the_packaged_facade_alone() {
     let target = repository().join("target/packaged");
     let crates = [
         "vmdisk-source",
+        "vmdisk-document",
         "vmdisk-model",
         "vmdisk-fields",
         "vmdisk-facts",
         "vmdisk-image",
+        "vmdisk-rule",
         "vmdisk-libvirt",
         "vmdisk-qemu",
         "vmdisk-rules",

@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use vmdisk::plan::{Plan, Spec, plan};
+use vmdisk::plan::{Plan, Spec, facts_after, plan};
 use vmdisk::{Diagnostic, HostIndex, LintOptions, Severity, Target, lint, read, write};
 
 use host::Host;
@@ -33,7 +33,7 @@ const SEARCHED: u32 = 1;
 pub(crate) fn findings(plan: &Plan, host: &Host, target: &Target) -> Vec<Diagnostic> {
     let text = write::libvirt_xml(&plan.domain).expect("the paths are plain");
     let document = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let facts = host.after(&plan.steps);
+    let facts = facts_after(&host.facts, plan);
     let index = HostIndex::new(&facts);
     let is_known = host.facts != vmdisk::Facts::default();
     let options = LintOptions {

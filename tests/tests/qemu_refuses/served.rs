@@ -119,7 +119,7 @@ fn a_daemon_that_cannot_see_the_guests_memory_reads_nothing_for_it() {
             assert!(
                 begun.elapsed() < PATIENCE,
                 "nothing is read: {}",
-                guest.said()
+                guest.stderr()
             );
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -142,10 +142,10 @@ fn a_daemon_that_cannot_see_the_guests_memory_reads_nothing_for_it() {
             let before = reads(&setting);
             let begun = Instant::now();
             let guest = start(qemu, &options, &setting);
-            while begun.elapsed() < SILENCE && !guest.said().contains("vhost") {
+            while begun.elapsed() < SILENCE && !guest.stderr().contains("vhost") {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            let said = guest.said();
+            let said = guest.stderr();
             assert_eq!(said.contains("vhost"), says_so, "{options}: {said}");
             assert_eq!(reads(&setting), before, "{options}");
             drop((guest, daemon));

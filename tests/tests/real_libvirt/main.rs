@@ -1,5 +1,6 @@
 //! What real libvirts take and refuse, held to what the linter says.
 #![allow(clippy::print_stdout, reason = "the tests show their figures")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod breaks;
 mod compare;
@@ -9,5 +10,6 @@ mod fixes;
 mod guest;
 mod moves;
 mod pages;
+mod peers;
 mod quoted;
 mod starts;

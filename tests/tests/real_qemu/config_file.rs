@@ -176,7 +176,7 @@ fn what_is_refused_of_a_config_file_is_refused_by_qemu() {
             (&key, "Must specify either driver or file"),
         ] {
             let error = start(build, &storage, text, &[]).expect_err(text);
-            assert!(error.said().contains(said), "{text}: {error}");
+            assert!(error.stderr().contains(said), "{text}: {error}");
             let document = vmdisk_qemu::read(&format!(
                 "{text}[object \"io\"]\n  qom-type = \"iothread\"\n"
             ))

@@ -18,7 +18,7 @@ const MAX_ATTEMPTS: usize = 3;
 const BYTES: u64 = 16 << 20;
 
 /// Images of a guest, each with the file that stands for it; `None` if one of them is not on the host.
-fn stand_ins(domain: &Domain, folder: &Path) -> Option<BTreeMap<String, String>> {
+pub(crate) fn stand_ins(domain: &Domain, folder: &Path) -> Option<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for disk in &domain.disks {
         let Some(image) = disk.backend.image() else {
@@ -56,7 +56,7 @@ fn make(image: &Image, path: &Path) -> Option<()> {
 }
 
 /// The text with stand-ins for its images, and without KVM.
-fn ready(text: &str, files: &BTreeMap<String, String>) -> String {
+pub(crate) fn ready(text: &str, files: &BTreeMap<String, String>) -> String {
     let mut text = text
         .replace("-accel kvm", "-accel tcg")
         .replace("-enable-kvm", "")
@@ -71,12 +71,12 @@ fn ready(text: &str, files: &BTreeMap<String, String>) -> String {
 }
 
 /// Whether a QEMU comes up with a text; `None` where it is not started.
-fn starts(build: &QemuBuild, syntax: Syntax, text: &str, folder: &Path) -> Option<bool> {
+pub(crate) fn starts(build: &QemuBuild, syntax: Syntax, text: &str, folder: &Path) -> Option<bool> {
     let emulator = build.emulator();
     let common = ["-S", "-display", "none", "-no-user-config", "-qmp", "stdio"];
     let mut input = String::new();
     let mut command = match syntax {
-        Syntax::Xml => return None,
+        Syntax::Xml | Syntax::Spec => return None,
         Syntax::ConfigFile => {
             let file = folder.join("guest.cfg");
             std::fs::write(&file, text).expect("the folder is writable");
@@ -133,9 +133,9 @@ fn starts(build: &QemuBuild, syntax: Syntax, text: &str, folder: &Path) -> Optio
 }
 
 /// Texts whose words are ours, and may be given to a shell.
-fn is_tried(case: &FixCase) -> bool {
+pub(crate) fn is_tried(case: &FixCase) -> bool {
     let is_ours = match case.syntax {
-        Syntax::Xml => false,
+        Syntax::Xml | Syntax::Spec => false,
         Syntax::CommandLine => case.origin.contains('#'),
         Syntax::Drive
         | Syntax::ShortDrive

@@ -10,6 +10,7 @@ mod crowd;
 mod effect;
 mod fixes;
 mod guest;
+mod help;
 mod hostile;
 mod hotplug;
 mod injection;

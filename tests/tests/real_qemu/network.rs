@@ -129,7 +129,7 @@ fn said(build: &QemuBuild, line: &CommandLine, change: impl Fn(&str) -> String) 
     let words = words[1..].iter().map(|word| change(word));
     match Launch::paused(build.emulator()).args(words).start() {
         Ok(_) => panic!("there is no server, and it starts:\n{}", line.to_shell()),
-        Err(QmpError::Ended { said, .. }) => said,
+        Err(QmpError::Ended { stderr, .. }) => stderr,
         Err(other) => panic!("{other}"),
     }
 }

@@ -1,11 +1,11 @@
-//! Which file needs which.
+//! Dependencies between files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::modules::Modules;
 
-/// For each file the files that it needs, and what it takes from them.
+/// For each file, the files that it needs, and the names it takes from them.
 pub(super) struct Graph<'m>(BTreeMap<&'m Path, BTreeMap<&'m Path, BTreeSet<&'m str>>>);
 
 impl<'m> Graph<'m> {
@@ -25,7 +25,7 @@ impl<'m> Graph<'m> {
         graph
     }
 
-    /// The files of each cycle, sorted: those that reach each other.
+    /// Returns the files of each cycle, sorted.
     pub(super) fn cycles(&self) -> BTreeSet<Vec<&'m Path>> {
         let reached: BTreeMap<&Path, BTreeSet<&'m Path>> = self
             .0
@@ -43,7 +43,7 @@ impl<'m> Graph<'m> {
             .collect()
     }
 
-    /// The ties between some files: from, to, and the names.
+    /// Returns the dependencies between some files: from, to, and the names.
     pub(super) fn ties<'g>(
         &'g self,
         files: &'g [&'m Path],
@@ -57,7 +57,7 @@ impl<'m> Graph<'m> {
         })
     }
 
-    /// The files that a file needs, and that those need.
+    /// Returns all direct and indirect dependencies of a file.
     fn reach(&self, file: &Path) -> BTreeSet<&'m Path> {
         let mut reached = BTreeSet::new();
         let mut open: Vec<&'m Path> = self.0[file].keys().copied().collect();

@@ -1,4 +1,4 @@
-//! What the code of one file names: its modules, its items, and the paths that lead out of it.
+//! The names in one file: its modules, its items, and the paths to other files.
 
 use std::collections::BTreeSet;
 
@@ -8,29 +8,29 @@ use syn::{Attribute, Item, ItemMod, ItemUse, Macro, Path, UseTree, Visibility};
 
 use super::modules::Names;
 
-/// A name that a module has for something.
+/// A name that a module imports.
 pub(super) struct Import {
-    /// The name; `None` for everything that is in a module.
+    /// The name; `None` for a glob import.
     pub(super) name: Option<String>,
-    /// The path as it is written.
+    /// The path as written.
     pub(super) path: Names,
 }
 
-/// What the code of one module names.
+/// The names in one module.
 #[derive(Default)]
 pub(super) struct Imports {
     pub(super) module: Names,
-    /// Names of its modules that are files.
+    /// Names of its modules in separate files.
     pub(super) files: Vec<String>,
     pub(super) items: BTreeSet<String>,
     pub(super) imports: Vec<Import>,
     pub(super) paths: BTreeSet<Names>,
-    /// Modules inside the file.
+    /// Inline modules.
     inside: Vec<Imports>,
 }
 
 impl Imports {
-    /// The modules of a file, without those of its tests.
+    /// Returns the modules of a file, except test modules.
     pub(super) fn of(items: &[Item], module: &Names) -> Vec<Imports> {
         let mut imports = Imports {
             module: module.clone(),
@@ -70,7 +70,7 @@ impl Imports {
         self.imports.push(Import { name, path });
     }
 
-    /// Notes the paths in tokens that are not parsed: names with `::` between them.
+    /// Collects the paths in unparsed tokens: names with `::` between them.
     fn add_tokens(&mut self, tokens: TokenStream) {
         let mut path = Names::new();
         let mut colons = 0;
@@ -92,7 +92,7 @@ impl Imports {
         self.add_path(path);
     }
 
-    /// Notes a path that has more than one name: a single one may be a variable or a field.
+    /// Collects a path of at least two names: a single name may be a variable or a field.
     fn add_path(&mut self, path: Names) {
         if path.len() > 1 {
             self.paths.insert(path);
@@ -139,7 +139,7 @@ impl<'ast> Visit<'ast> for Imports {
     }
 
     fn visit_visibility(&mut self, _: &'ast Visibility) {
-        // `pub(super)` takes nothing from there.
+        // `pub(super)` is not a dependency.
     }
 }
 
@@ -154,7 +154,7 @@ fn is_of_tests(attributes: &[Attribute]) -> bool {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "the kinds of items are syn's, and grow"
+    reason = "syn's enum is not exhaustive"
 )]
 fn attributes(item: &Item) -> &[Attribute] {
     match item {
@@ -175,7 +175,7 @@ fn attributes(item: &Item) -> &[Attribute] {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "the kinds of items are syn's, and grow"
+    reason = "syn's enum is not exhaustive"
 )]
 fn name_of(item: &Item) -> Option<String> {
     let ident = match item {

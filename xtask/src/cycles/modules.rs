@@ -1,4 +1,4 @@
-//! The modules of a crate, from its root file down.
+//! The modules of a crate, starting at its root file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,26 +7,26 @@ use anyhow::Context;
 
 use super::imports::{Import, Imports};
 
-/// The names from the crate's root to a module or an item in it.
+/// The path of a module or item from the crate's root.
 pub(super) type Names = Vec<String>;
 
-/// The modules of a crate, by their names.
+/// The modules of a crate, by path.
 #[derive(Default)]
 pub(super) struct Modules(BTreeMap<Names, Module>);
 
-/// A module, which is a file or a part of one.
+/// A module: a file or a part of one.
 pub(super) struct Module {
     pub(super) file: PathBuf,
-    /// Names of the items that it defines.
+    /// Names of its items.
     items: BTreeSet<String>,
-    /// What it imports or re-exports, under the names that it has for them.
+    /// Its imports and re-exports.
     imports: Vec<Import>,
     /// Paths in its code.
     pub(super) paths: BTreeSet<Names>,
 }
 
-/// Imports that lead from one to the next, at most.
-const MOST_STEPS: usize = 16;
+/// Maximum length of a chain of imports.
+const MAX_STEPS: usize = 16;
 
 impl Modules {
     /// Reads the files of a crate.
@@ -39,15 +39,12 @@ impl Modules {
                 std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
             let syntax = syn::parse_file(&text).with_context(|| file.display().to_string())?;
             for found in Imports::of(&syntax.items, &names) {
-                for child in &found.files {
-                    let folder = folder_of(&folder, &names, &found.module);
-                    let flat = folder.join(format!("{child}.rs"));
-                    let deep = folder.join(child).join("mod.rs");
-                    let path = if flat.is_file() { flat } else { deep };
+                let folder = folder_of(&folder, &names, &found.module);
+                files.extend(found.files.iter().map(|child| {
                     let child_names =
                         [found.module.as_slice(), std::slice::from_ref(child)].concat();
-                    files.push((child_names, path, folder.join(child)));
-                }
+                    (child_names, file_in(&folder, child), folder.join(child))
+                }));
                 let module = Module {
                     file: file.clone(),
                     items: found.items,
@@ -60,23 +57,23 @@ impl Modules {
         Ok(modules)
     }
 
-    /// All modules.
+    /// Returns all modules.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Names, &Module)> {
         self.0.iter()
     }
 
-    /// The file that defines what a path means that is written in a module; `None` outside of the crate.
+    /// Returns the file that defines a path in a module; `None` outside the crate.
     pub(super) fn file_of(&self, module: &Names, path: &[String]) -> Option<&Path> {
         if let [name] = path {
-            // Else it is a name of the module itself, or a variable.
+            // Otherwise it is an item of the module itself, or a variable.
             self.import(module, name)?;
         }
         let names = self.absolute(module, path)?;
-        self.find(&names, MOST_STEPS)
+        self.find(&names, MAX_STEPS)
             .map(|module| self.0[&module].file.as_path())
     }
 
-    /// The path from the crate's root; `None` if it begins with a name that is not of this crate.
+    /// Returns the path from the crate's root; `None` if it starts outside the crate.
     fn absolute(&self, module: &Names, path: &[String]) -> Option<Names> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -99,7 +96,7 @@ impl Modules {
         }
     }
 
-    /// The module that defines what a path from the root means.
+    /// Returns the module that defines a path from the root.
     fn find(&self, names: &[String], steps: usize) -> Option<Names> {
         let mut depth = 0;
         while depth < names.len() && self.0.contains_key(&names[..=depth]) {
@@ -130,14 +127,24 @@ impl Modules {
     fn import(&self, module: &Names, name: &str) -> Option<&Import> {
         let imports = &self.0.get(module)?.imports;
         let is_named = |import: &&Import| {
-            // A path that begins with its own name, such as `use serde;`, leads nowhere else.
+            // A path that begins with its own name, such as `use serde;`, leads to no other module.
             import.name.as_deref() == Some(name) && import.path.first().is_some_and(|it| it != name)
         };
         imports.iter().find(is_named)
     }
 }
 
-/// The folder of the files of a module: that of the file for itself, and one further for each module inside it.
+/// Returns the file of a module in a folder.
+fn file_in(folder: &Path, module: &str) -> PathBuf {
+    let flat = folder.join(format!("{module}.rs"));
+    if flat.is_file() {
+        flat
+    } else {
+        folder.join(module).join("mod.rs")
+    }
+}
+
+/// Returns the folder of a module's files: the folder of its file, with a subfolder for each inline module.
 fn folder_of(folder: &Path, file: &Names, module: &Names) -> PathBuf {
     module[file.len()..]
         .iter()

@@ -1,4 +1,4 @@
-//! Booting the lab: QEMU emulates the machine, so that neither KVM nor rights are needed.
+//! Booting the lab: QEMU emulates the machine, so no KVM and no privileges are needed.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,10 +9,10 @@ use anyhow::{Context, bail, ensure};
 
 use super::results::{self, Handed};
 
-/// What a whole run may take on a busy machine, with one round of each preset.
+/// Timeout of a whole run on a busy machine, with one round of each preset.
 const LIMIT: Duration = Duration::from_secs(1200);
 
-/// What each further round may take.
+/// Additional timeout for each further round.
 const FURTHER_ROUND: Duration = Duration::from_secs(300);
 
 /// The plain disks: serial number and MiB.
@@ -23,18 +23,18 @@ const VIRTIO_DISKS: &[(&str, u64)] = &[
     ("lab-d", 512),
 ];
 
-/// What came out of one boot.
+/// The result of one boot.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The files the guest handed over.
+    /// The files sent by the guest.
     pub(crate) handed: Vec<Handed>,
-    /// The lines the guest's first program printed.
+    /// The lines printed by the guest's first program.
     pub(crate) said: Vec<String>,
-    /// How long it took.
+    /// The duration.
     pub(crate) took: Duration,
 }
 
-/// Boots the kernel with the archive, and waits for the end.
+/// Boots the kernel with the archive, and waits until the guest finishes.
 pub(crate) fn boot(
     kernel: &Path,
     archive: &[u8],
@@ -47,7 +47,7 @@ pub(crate) fn boot(
     let console = folder.join("console");
     let port = folder.join("handed-over");
     let mut command = Command::new("qemu-system-x86_64");
-    // QEMU 7.2 leaves wrong flags behind CMPXCHG16B, which kernels from 6.11 on panic of: the CPU has none.
+    // QEMU 7.2 sets wrong flags after CMPXCHG16B, which makes kernels since 6.11 panic; this CPU does not have it.
     command
         .args([
             "-machine",
@@ -63,7 +63,7 @@ pub(crate) fn boot(
         .arg(kernel)
         .arg("-initrd")
         .arg(&initramfs)
-        // On a busy machine the emulated timer is late, which the kernel would take for a broken one.
+        // On a busy machine the emulated timer is late, and the kernel would consider it broken.
         .args([
             "-append",
             "console=ttyS0 quiet panic=-1 loglevel=4 no_timer_check",
@@ -73,49 +73,7 @@ pub(crate) fn boot(
         .args(["-device", "virtio-serial-pci", "-chardev"])
         .arg(format!("file,id=port,path={}", port.display()))
         .args(["-device", "virtserialport,chardev=port,name=lab"]);
-    for (serial, size) in VIRTIO_DISKS {
-        disk(&mut command, folder, serial, *size)?;
-        command.args([
-            "-device",
-            &format!("virtio-blk-pci,drive={serial},serial={serial}"),
-        ]);
-    }
-    command.args(["-device", "virtio-scsi-pci,id=scsi"]);
-    disk(&mut command, folder, "scsi-512e", 512)?;
-    command.args([
-        "-device",
-        "scsi-hd,drive=scsi-512e,bus=scsi.0,scsi-id=0,serial=HDD0001,vendor=ACME,product=SpinDisk,wwn=0x5000c50015ea71aa,\
-         rotation_rate=7200,physical_block_size=4096,logical_block_size=512",
-    ]);
-    disk(&mut command, folder, "scsi-4k", 512)?;
-    command.args([
-        "-device",
-        "scsi-hd,drive=scsi-4k,bus=scsi.0,scsi-id=1,serial=SSD0001,vendor=ACME,product=SolidDisk,wwn=0x5000c50015ea71bb,\
-         rotation_rate=1,physical_block_size=4096,logical_block_size=4096,discard_granularity=4096",
-    ]);
-    // One disk that the guest reaches in two ways.
-    disk(&mut command, folder, "two-ways", 256)?;
-    for way in [2, 3] {
-        command.args([
-            "-device",
-            &format!(
-                "scsi-hd,drive=two-ways,share-rw=on,bus=scsi.0,scsi-id={way},serial=TWO0001,vendor=ACME,product=Array,\
-                 wwn=0x5000c50015ea71cc"
-            ),
-        ]);
-    }
-    command.args(["-device", "nvme,id=nvme,serial=NVME0001"]);
-    for (number, (name, sector)) in [("nvme-512", 512), ("nvme-4k", 4096)].iter().enumerate() {
-        disk(&mut command, folder, name, 512)?;
-        let number = number + 1;
-        command.args([
-            "-device",
-            &format!(
-                "nvme-ns,drive={name},bus=nvme,nsid={number},logical_block_size={sector},physical_block_size=4096,\
-                 uuid=5d7d1c1e-0f5c-4c8a-9a55-00000000000{number}"
-            ),
-        ]);
-    }
+    add_disks(&mut command, folder)?;
     let began = Instant::now();
     let errors = folder.join("errors");
     let mut child = command
@@ -123,7 +81,7 @@ pub(crate) fn boot(
         .stdout(Stdio::null())
         .stderr(File::create(&errors)?)
         .spawn()
-        .context("qemu-system-x86_64 cannot be started")?;
+        .context("could not start qemu-system-x86_64")?;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -132,7 +90,7 @@ pub(crate) fn boot(
             child.kill()?;
             child.wait()?;
             bail!(
-                "the guest was not done after {} s; it last said:\n{}",
+                "the guest did not finish within {} s; its last output:\n{}",
                 limit.as_secs(),
                 last_lines(&console)
             );
@@ -151,7 +109,7 @@ pub(crate) fn boot(
         .collect();
     ensure!(
         said.iter().any(|line| line.starts_with("end ")),
-        "the guest did not come to its end:\n{}",
+        "the guest did not finish:\n{}",
         last_lines(&console)
     );
     Ok(Outcome {
@@ -161,7 +119,55 @@ pub(crate) fn boot(
     })
 }
 
-/// An empty disk whose contents need not outlast the run.
+/// Adds every disk of the lab.
+fn add_disks(command: &mut Command, folder: &Path) -> anyhow::Result<()> {
+    for (serial, size) in VIRTIO_DISKS {
+        disk(command, folder, serial, *size)?;
+        command.args([
+            "-device",
+            &format!("virtio-blk-pci,drive={serial},serial={serial}"),
+        ]);
+    }
+    command.args(["-device", "virtio-scsi-pci,id=scsi"]);
+    disk(command, folder, "scsi-512e", 512)?;
+    command.args([
+        "-device",
+        "scsi-hd,drive=scsi-512e,bus=scsi.0,scsi-id=0,serial=HDD0001,vendor=ACME,product=SpinDisk,wwn=0x5000c50015ea71aa,\
+         rotation_rate=7200,physical_block_size=4096,logical_block_size=512",
+    ]);
+    disk(command, folder, "scsi-4k", 512)?;
+    command.args([
+        "-device",
+        "scsi-hd,drive=scsi-4k,bus=scsi.0,scsi-id=1,serial=SSD0001,vendor=ACME,product=SolidDisk,wwn=0x5000c50015ea71bb,\
+         rotation_rate=1,physical_block_size=4096,logical_block_size=4096,discard_granularity=4096",
+    ]);
+    // One disk with two paths.
+    disk(command, folder, "two-ways", 256)?;
+    for way in [2, 3] {
+        command.args([
+            "-device",
+            &format!(
+                "scsi-hd,drive=two-ways,share-rw=on,bus=scsi.0,scsi-id={way},serial=TWO0001,vendor=ACME,product=Array,\
+                 wwn=0x5000c50015ea71cc"
+            ),
+        ]);
+    }
+    command.args(["-device", "nvme,id=nvme,serial=NVME0001"]);
+    for (number, (name, sector)) in [("nvme-512", 512), ("nvme-4k", 4096)].iter().enumerate() {
+        disk(command, folder, name, 512)?;
+        let number = number + 1;
+        command.args([
+            "-device",
+            &format!(
+                "nvme-ns,drive={name},bus=nvme,nsid={number},logical_block_size={sector},physical_block_size=4096,\
+                 uuid=5d7d1c1e-0f5c-4c8a-9a55-00000000000{number}"
+            ),
+        ]);
+    }
+    Ok(())
+}
+
+/// Adds an empty disk whose contents are not flushed.
 fn disk(command: &mut Command, folder: &Path, name: &str, size: u64) -> anyhow::Result<()> {
     let path = folder.join(name);
     File::create(&path)?.set_len(size << 20)?;

@@ -1,4 +1,4 @@
-//! What the facts of each stack are expected to be, and which of them differ from run to run on the same host.
+//! The expected facts of each stack, and the facts that vary between runs on the same host.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::boot::Outcome;
 use super::stacks::{Purpose, Stack};
 
-/// Values that say when and where the lab ran: the fact has to be there, its value does not matter.
+/// Values that depend on time and place of the run: the fact must exist, its value does not matter.
 const VOLATILE: &[&str] = &[
     "/collected_at",
     "/collector/version",
@@ -21,11 +21,11 @@ const VOLATILE: &[&str] = &[
     "/cpu/nodes/0/memory_bytes",
     "/files/inode",
     "/filesystems/free_bytes",
-    // Some blocks of a pool's records more or less, as its commits happen to fall.
+    // The number of metadata blocks varies with the time of the pool's commits.
     "/blockdevs/lvm/metadata_percent",
 ];
 
-/// Names that end in something made up anew each time.
+/// Prefixes of names with a random part.
 const MADE_UP: &[&str] = &[
     "/dev/disk/by-diskseq/",
     "/dev/disk/by-id/dm-uuid-LVM-",
@@ -33,18 +33,18 @@ const MADE_UP: &[&str] = &[
     "/dev/bcache/by-uuid/",
 ];
 
-/// Names that two devices claim, of which udev gives them to whichever it saw last.
+/// Names claimed by two devices, which udev gives to the last one it saw.
 const CONTESTED: &[&str] = &[
-    // Both ways to the disk of the multipath stack.
+    // Both paths to the disk of the multipath stack.
     "/dev/disk/by-id/scsi-35000c50015ea71cc",
     "/dev/disk/by-id/wwn-0x5000c50015ea71cc",
-    // Both namespaces of the drive, because this name tells none.
+    // Both namespaces of the drive, because this name contains no namespace.
     "/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0001",
     // Both disks of the btrfs stack.
     "/dev/disk/by-uuid/33333333-3333-4333-8333-333333333333",
 ];
 
-/// The stacks whose recordings are kept of every kernel, to be collected from by tests without the lab; of the newest all are.
+/// Stacks whose recordings are stored for every kernel, for tests without the lab; for the newest kernel all are.
 const RECORDED: &[&str] = &[
     "btrfs-raid1",
     "loop-partition",
@@ -55,7 +55,7 @@ const RECORDED: &[&str] = &[
 /// The newest kernel of the lab.
 const NEWEST: &str = "6.12";
 
-/// Writes the recordings of some stacks under `VMDISK_BLESS=yes`, each with the facts that were collected meanwhile.
+/// Writes the recordings of some stacks under `VMDISK_BLESS=yes`, each with its facts.
 pub(crate) fn keep_recordings(
     kernel: &str,
     stacks: &[&Stack],
@@ -76,7 +76,7 @@ pub(crate) fn keep_recordings(
                 .handed
                 .iter()
                 .find(|handed| handed.name == name)
-                .with_context(|| format!("{name} was not handed over"))?;
+                .with_context(|| format!("the guest did not send {name}"))?;
             fs::write(
                 folder.join(format!("{}.{kernel}.{kind}", stack.name)),
                 &handed.bytes,
@@ -90,7 +90,7 @@ fn is_blessing() -> bool {
     std::env::var_os("VMDISK_BLESS").is_some_and(|value| value == "yes")
 }
 
-/// Compares what the guest handed over with the files, or writes these under `VMDISK_BLESS=yes`; what differs comes back.
+/// Compares the facts from the guest with the expected files, or writes these under `VMDISK_BLESS=yes`; returns differences.
 pub(crate) fn compare(
     kernel: &str,
     stacks: &[&Stack],
@@ -106,11 +106,11 @@ pub(crate) fn compare(
         for user in ["root", "nobody"] {
             let name = format!("{}.{user}.json", stack.name);
             let Some(handed) = outcome.handed.iter().find(|handed| handed.name == name) else {
-                wrong.push(format!("Linux {kernel}: {name} was not handed over"));
+                wrong.push(format!("Linux {kernel}: the guest did not send {name}"));
                 continue;
             };
             let mut found: Value = serde_json::from_slice(&handed.bytes)
-                .with_context(|| format!("Linux {kernel}: {name} is no JSON"))?;
+                .with_context(|| format!("Linux {kernel}: {name} is not valid JSON"))?;
             leave_out_contested(&mut found);
             let file = format!("{}.{kernel}.{user}.json", stack.name);
             let path: PathBuf = folder.join(&file);
@@ -123,7 +123,7 @@ pub(crate) fn compare(
                 }
             };
             if let Some(expected) = &expected {
-                settle(&mut found, expected, "");
+                normalize(&mut found, expected, "");
             }
             let text = format!("{found:#}\n");
             if bless {
@@ -150,34 +150,34 @@ fn leave_out_contested(facts: &mut Value) {
             };
             names.retain(|name| !name.as_str().is_some_and(|name| CONTESTED.contains(&name)));
             if names.is_empty() {
-                // As the collector writes that there is none.
+                // The collector's representation of an empty list.
                 device[list] = Value::Null;
             }
         }
     }
 }
 
-/// Takes the expected value where two runs differ although the host is the same, so that files are not rewritten for it.
-fn settle(found: &mut Value, expected: &Value, at: &str) {
+/// Replaces varying values by the expected ones, so that files are not rewritten for them.
+fn normalize(found: &mut Value, expected: &Value, at: &str) {
     match (found, expected) {
         (Value::Object(found), Value::Object(expected)) => {
             for (name, value) in found {
                 if let Some(expected) = expected.get(name) {
-                    settle(value, expected, &format!("{at}/{name}"));
+                    normalize(value, expected, &format!("{at}/{name}"));
                 }
             }
         }
         (found, expected) if VOLATILE.contains(&at) => {
-            // An unknown one is no value.
+            // An unknown fact is not a value.
             let same = std::mem::discriminant(found) == std::mem::discriminant(expected);
             if same {
                 found.clone_from(expected);
             }
         }
         (Value::Array(found), Value::Array(expected)) => {
-            // What is in a list has the list's place.
+            // Items have the path of their list.
             for (value, expected) in found.iter_mut().zip(expected) {
-                settle(value, expected, at);
+                normalize(value, expected, at);
             }
         }
         (Value::String(found), Value::String(expected)) => {
@@ -190,9 +190,9 @@ fn settle(found: &mut Value, expected: &Value, at: &str) {
     }
 }
 
-/// The lines that differ, the first few of them.
+/// Returns the first few differing lines.
 fn differences(expected: &str, found: &str) -> Vec<String> {
-    const MOST: usize = 5;
+    const MAX_LINES: usize = 5;
     let (expected, found): (Vec<&str>, Vec<&str>) =
         (expected.lines().collect(), found.lines().collect());
     let line = |lines: &[&str], place: usize| {
@@ -203,7 +203,7 @@ fn differences(expected: &str, found: &str) -> Vec<String> {
     };
     (0..expected.len().max(found.len()))
         .filter(|place| expected.get(*place) != found.get(*place))
-        .take(MOST)
+        .take(MAX_LINES)
         .map(|place| {
             format!(
                 "line {}: expected {}, found {}",
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_volatile_is_forgiven_and_only_if_it_is_there() {
+    fn only_volatile_values_may_differ_and_they_must_exist() {
         let expected = json!({
             "collected_at": "a", "host": {"boot": "b", "id": "c"},
             "files": [{"inode": "0:5/1", "size": 1}],
@@ -233,7 +233,7 @@ mod tests {
             "files": [{"inode": "0:5/2", "size": 2}],
             "blockdevs": [{"by_id": ["/dev/disk/by-id/dm-uuid-LVM-bb", "/dev/disk/by-id/virtio-b"]}],
         });
-        settle(&mut found, &expected, "");
+        normalize(&mut found, &expected, "");
         let settled = json!({
             "collected_at": "a", "host": {"boot": {"unknown": "permission"}, "id": "y"},
             "files": [{"inode": "0:5/1", "size": 2}],
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_two_devices_claim_are_left_out() {
+    fn contested_names_are_left_out() {
         let mut facts = json!({"blockdevs": [
             {"by_id": ["/dev/disk/by-id/wwn-0x5000c50015ea71cc"], "paths": ["/dev/sdc", "/dev/disk/by-id/wwn-0x5000c50015ea71cc"]},
             {"by_id": null},
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_differ_are_told_with_both_sides() {
+    fn differing_lines_are_reported_with_both_sides() {
         assert!(differences("a\nb\n", "a\nb\n").is_empty());
         assert_eq!(
             differences("a\nb\n", "a\nc\nd\n"),

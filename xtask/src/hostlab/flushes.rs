@@ -1,5 +1,5 @@
-//! A guest that writes to its disk and asks for each write to be kept: its kernel and its first file system, for tests
-//! that count what becomes of the flushes.
+//! A guest that writes to its disk with a flush after each write: its kernel and initramfs, for tests
+//! that count flushes.
 
 use std::fs;
 
@@ -10,12 +10,12 @@ use super::packages::Packages;
 /// The modules that the guest's disk needs.
 const MODULES: &[&str] = &["virtio_pci", "virtio_blk"];
 
-/// The names under which the guest's only program is run.
+/// The names under which the guest's only program runs.
 const APPLETS: &[&str] = &[
     "sh", "cat", "dd", "insmod", "mount", "poweroff", "sed", "sleep",
 ];
 
-/// Writes `kernel` and `initramfs` into the folder where tests look for them.
+/// Writes `kernel` and `initramfs` to the directory that tests use.
 pub(crate) fn run() -> anyhow::Result<()> {
     let lab = crate::repository().join("target/hostlab");
     fs::create_dir_all(&lab)?;

@@ -1,4 +1,4 @@
-//! What the guest's first file system holds.
+//! The contents of the guest's initramfs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use vmdisk_bench_runner::guest::{Archive, Kernel};
 
 use super::stacks::Stack;
 
-/// The programs that the guest runs, by their path in Debian's packages.
+/// The programs for the guest, by path in Debian's packages.
 const PROGRAMS: &[&str] = &[
     "bin/dash",
     "bin/cat",
@@ -64,7 +64,7 @@ const PROGRAMS: &[&str] = &[
     "lib/udev/ata_id",
 ];
 
-/// Names under which programs are run that are one.
+/// Other names of programs.
 const LINKS: &[(&str, &str)] = &[
     ("bin/sh", "dash"),
     ("lib/systemd/systemd-udevd", "../../bin/udevadm"),
@@ -85,7 +85,7 @@ const LINKS: &[(&str, &str)] = &[
     ("usr/sbin/thin_check", "pdata_tools"),
 ];
 
-/// The modules that stacks are made of.
+/// The kernel modules for the stacks.
 const MODULES: &[&str] = &[
     "virtio_pci",
     "virtio_blk",
@@ -120,16 +120,16 @@ const MODULES: &[&str] = &[
     "algif_hash",
 ];
 
-/// The programs that are built from this repository.
+/// The programs built from this repository.
 #[derive(Debug)]
 pub(crate) struct Ours {
-    /// The command itself.
+    /// The command.
     pub(crate) vmdisk: PathBuf,
-    /// What the guest needs besides.
+    /// The guest's helper program.
     pub(crate) inside: PathBuf,
 }
 
-/// Makes the archive for one kernel.
+/// Builds the archive for one kernel.
 pub(crate) fn archive(
     debian: &Path,
     kernel: &Kernel,
@@ -198,7 +198,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(path).with_context(|| path.display().to_string())
 }
 
-/// A program may be packaged with or without the `usr` that is the same by now.
+/// Finds a program in a package, with or without the merged `usr`.
 pub(super) fn find(debian: &Path, program: &str) -> anyhow::Result<PathBuf> {
     let other = match program.strip_prefix("usr/") {
         Some(rest) => rest.to_owned(),
@@ -208,18 +208,18 @@ pub(super) fn find(debian: &Path, program: &str) -> anyhow::Result<PathBuf> {
         .into_iter()
         .map(|path| debian.join(path))
         .find(|path| path.is_file())
-        .with_context(|| format!("no package has {program}"))
+        .with_context(|| format!("no package contains {program}"))
 }
 
-/// Every shared library of the packages; which program needs which is the loader's business.
+/// Adds every shared library of the packages; the loader finds the ones it needs.
 fn libraries(debian: &Path, archive: &mut Archive) -> anyhow::Result<()> {
-    /// Only interpreters that the guest does not have need these.
+    /// Needed only by interpreters that the guest does not have.
     const LEFT_OUT: &[&str] = &["libperl", "libpython", "libsqlite", "libc_malloc_debug"];
     let mut found = 0;
     for folder in [
         "lib/x86_64-linux-gnu",
         "usr/lib/x86_64-linux-gnu",
-        // fio asks for all that it could measure on.
+        // fio is linked against all its storage backends.
         "usr/lib/x86_64-linux-gnu/ceph",
         "lib64",
         "lib/systemd",
@@ -236,7 +236,7 @@ fn libraries(debian: &Path, archive: &mut Archive) -> anyhow::Result<()> {
             if !name.contains(".so") || LEFT_OUT.iter().any(|prefix| name.starts_with(prefix)) {
                 continue;
             }
-            // All in the folders the loader looks in by itself.
+            // All libraries go to the loader's default directories.
             let inside = if folder == "lib64" {
                 "lib64"
             } else {
@@ -248,7 +248,7 @@ fn libraries(debian: &Path, archive: &mut Archive) -> anyhow::Result<()> {
                     .file_name()
                     .map(|name| name.to_string_lossy().into_owned())
                     .unwrap_or_default();
-                // The loader is one file for both folders.
+                // The loader is a single file in both directories.
                 let target = if folder == "lib64" {
                     format!("/lib/x86_64-linux-gnu/{base}")
                 } else {
@@ -263,7 +263,7 @@ fn libraries(debian: &Path, archive: &mut Archive) -> anyhow::Result<()> {
             }
         }
     }
-    ensure!(found > 0, "no package has a library");
+    ensure!(found > 0, "no package contains a library");
     Ok(())
 }
 
@@ -278,7 +278,7 @@ fn rules(debian: &Path, archive: &mut Archive) -> anyhow::Result<()> {
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default();
-            // These start arrays and volumes by themselves, which is for the stacks to do.
+            // These rules start arrays and volumes automatically, which the stacks do themselves.
             let starts = ["69-lvm", "64-md-raid-assembly", "69-md", "80-drivers"];
             if path.is_file() && !starts.iter().any(|prefix| name.starts_with(prefix)) {
                 archive.file(&format!("lib/udev/rules.d/{name}"), read(&path)?, false);

@@ -1,4 +1,4 @@
-//! Debian packages beside the system: fetched with apt from the system's own mirror, unpacked, never installed.
+//! Debian packages without installation: downloaded with apt from the system's mirror, and unpacked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail, ensure};
 
-/// A release of Debian, whatever release the system is.
+/// A release of Debian, independent of the system's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Release {
     /// Its name.
     pub(crate) name: &'static str,
-    /// Which of its suites are used, by what is added to the name: `-backports`; empty for the release itself.
+    /// Suffixes of its suites: `-backports`; empty for the release itself.
     pub(crate) suites: &'static [&'static str],
 }
 
-/// What apt knows of a release, in a folder of its own.
+/// apt's data about a release, in a private directory.
 #[derive(Debug)]
 pub(crate) struct Packages {
     folder: PathBuf,
@@ -24,7 +24,7 @@ pub(crate) struct Packages {
 }
 
 impl Packages {
-    /// Makes apt ready, with lists that are at most a day old.
+    /// Prepares apt, with package lists that are at most a day old.
     pub(crate) fn ready(folder: &Path, release: Release) -> anyhow::Result<Self> {
         let packages = Self {
             folder: folder.join("apt"),
@@ -33,7 +33,7 @@ impl Packages {
         for name in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(packages.folder.join(name))?;
         }
-        // No package is taken for installed, so that apt names everything that is needed.
+        // No package counts as installed, so that apt lists every dependency.
         fs::write(packages.folder.join("installed"), "")?;
         fs::write(packages.folder.join("lab.sources"), sources(release)?)?;
         let stamp = packages.folder.join("updated");
@@ -59,7 +59,7 @@ impl Packages {
             format!("Dir::State::lists={}", at("lists")),
             format!("Dir::Cache={}", at("cache")),
             "Acquire::Languages=none".to_owned(),
-            // Both drop privileges to a user that need not be able to reach the folder.
+            // The sandbox user may have no access to the directory.
             "APT::Sandbox::User=".to_owned(),
             "Debug::NoLocking=true".to_owned(),
         ] {
@@ -69,7 +69,7 @@ impl Packages {
         command
     }
 
-    /// The folder with packages of a suite unpacked, and what they depend on; `keep` says by name which of all are.
+    /// Returns a directory with packages of a suite and their dependencies unpacked; `keep` selects them by name.
     pub(crate) fn unpacked(
         &self,
         name: &str,
@@ -126,7 +126,7 @@ impl Packages {
     }
 }
 
-/// apt's sources for a release: where the system gets its own packages from, with that release put in.
+/// Returns apt's sources for a release: the system's sources with the release replaced.
 fn sources(wanted: Release) -> anyhow::Result<String> {
     let release = fs::read_to_string("/etc/os-release").context("/etc/os-release")?;
     let field = |name: &str| {
@@ -137,7 +137,7 @@ fn sources(wanted: Release) -> anyhow::Result<String> {
     };
     let (Some("debian"), Some(codename)) = (field("ID").as_deref(), field("VERSION_CODENAME"))
     else {
-        bail!("this takes packages of Debian, and this system has no sources for them");
+        bail!("this needs the sources of a Debian system");
     };
     let mut texts = Vec::new();
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
@@ -154,14 +154,11 @@ fn sources(wanted: Release) -> anyhow::Result<String> {
         }
     }
     let written = rewritten(&texts, &codename, wanted);
-    ensure!(
-        !written.is_empty(),
-        "no source in /etc/apt is for {codename}"
-    );
+    ensure!(!written.is_empty(), "/etc/apt has no source for {codename}");
     Ok(written)
 }
 
-/// The sources of a release, in both ways of writing them, as sources of another.
+/// Converts the sources of a release, in either format, to sources of another.
 fn rewritten(texts: &[String], codename: &str, release: Release) -> String {
     let security = format!("{codename}-security");
     let ours = |suites: &str| {
@@ -221,12 +218,12 @@ fn rewritten(texts: &[String], codename: &str, release: Release) -> String {
     out
 }
 
-/// Runs a program to its end and gives what it printed.
+/// Runs a program and returns its output.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()
-        .with_context(|| format!("{name} cannot be started"))?;
+        .with_context(|| format!("could not start {name}"))?;
     ensure!(
         output.status.success(),
         "{name} failed ({}): {}",
@@ -241,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_of_writing_sources_lead_to_the_release_of_the_lab() {
+    fn both_formats_of_sources_are_converted() {
         let texts = [
             "# a comment\nTypes: deb\nURIs: http://mirror.example/debian\nSuites: trixie trixie-updates\n\
              Components: main\nSigned-By: /usr/share/keyrings/k.gpg\n\nTypes: deb\nURIs: http://other.example\nSuites: nodistro\n"

@@ -1,31 +1,31 @@
-//! What the guest hands over: files one after another, each behind a line `NAME LENGTH`.
+//! Files from the guest: one after another, each after a line `NAME LENGTH`.
 
 use anyhow::{Context, ensure};
 
 /// One file from the guest.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Handed {
-    /// Its name, as the guest calls it.
+    /// Its name in the guest.
     pub(crate) name: String,
     /// Its content.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Takes apart what came through the port.
+/// Parses the data from the port.
 pub(crate) fn parse(mut bytes: &[u8]) -> anyhow::Result<Vec<Handed>> {
     let mut handed = Vec::new();
     while !bytes.is_empty() {
         let end = bytes
             .iter()
             .position(|byte| *byte == b'\n')
-            .context("a line without its end")?;
-        let line = std::str::from_utf8(&bytes[..end]).context("a line that is no text")?;
+            .context("a line without an end")?;
+        let line = std::str::from_utf8(&bytes[..end]).context("a line that is not valid UTF-8")?;
         let (name, length) = line
             .rsplit_once(' ')
-            .with_context(|| format!("'{line}' is no name and length"))?;
+            .with_context(|| format!("`{line}` is not a name and a length"))?;
         let length: usize = length
             .parse()
-            .with_context(|| format!("'{line}' has no length"))?;
+            .with_context(|| format!("`{line}` has no valid length"))?;
         let content = &bytes[end + 1..];
         ensure!(
             content.len() >= length,
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_come_one_after_another() {
+    fn files_are_parsed_one_after_another() {
         let handed = parse(b"a b.json 3\n{}\nempty 0\n").unwrap();
         assert_eq!(handed.len(), 2);
         assert_eq!(
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_off_is_an_error() {
+    fn a_truncated_file_is_an_error() {
         assert!(parse(b"a 5\n123").is_err());
         assert!(parse(b"a 5").is_err());
         assert!(parse(b"a x\n").is_err());

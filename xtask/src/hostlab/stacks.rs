@@ -1,28 +1,28 @@
-//! What the lab builds: each a script that the guest runs.
+//! The stacks of the lab, each a script that runs in the guest.
 
 /// One stack.
 #[derive(Debug)]
 pub(crate) struct Stack {
     /// Its name, in files and on the command line.
     pub(crate) name: &'static str,
-    /// How it is built, asked about and taken down.
+    /// The script that builds, inspects and removes it.
     pub(crate) script: &'static str,
-    /// What is done with it.
+    /// Its purpose.
     pub(crate) purpose: Purpose,
 }
 
-/// What is done with a stack.
+/// The purpose of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Its facts, as root and as nobody, are held to the files that say what they have to be.
+    /// Compares its facts, as root and as nobody, with the expected files.
     Facts,
-    /// What O_DIRECT does on each file system is held to the verdict that facts lead to.
+    /// Compares the effect of O_DIRECT on each file system with the verdict of its facts.
     DirectIo,
-    /// What a new thin volume shows of a deleted one is held to whether its pool zeroes.
+    /// Compares the exposure of deleted data in a new thin volume with the zeroing of its pool.
     ThinStale,
-    /// Devices that hold data are held to being refused as scratch devices, by the checks that see it.
+    /// Checks that devices with data are refused as scratch devices, by the right checks.
     BenchDevices,
-    /// Presets of the benchmark that need root are held to running, and to leaving nothing.
+    /// Checks that benchmark presets that need root succeed, and leave the host unchanged.
     BenchPresets,
 }
 

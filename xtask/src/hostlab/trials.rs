@@ -1,4 +1,4 @@
-//! Trials of our own programs in the guest, held to what the facts of the same host lead to.
+//! Trials of our programs in the guest, compared with the facts of the same host.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use vmdisk::facts::{Confidence, Fact, Facts, HostIndex, Verdict};
 use super::boot::Outcome;
 use super::stacks::{Purpose, Stack};
 
-/// Judges and prints the trials of one boot; what contradicts the facts comes back.
+/// Evaluates and prints the trials of one boot, and returns contradictions to the facts.
 pub(crate) fn judge(
     kernel: &str,
     stacks: &[&Stack],
@@ -36,7 +36,7 @@ pub(crate) fn judge(
     wrong
 }
 
-/// A trial's figures, by the trial's name.
+/// Figures of trials, by name.
 type Figures = BTreeMap<String, BTreeMap<String, u64>>;
 
 fn figures(stack: &str, outcome: &Outcome) -> anyhow::Result<Figures> {
@@ -60,7 +60,7 @@ fn figure(figures: &Figures, trial: &str, name: &str) -> anyhow::Result<u64> {
         .get(trial)
         .and_then(|numbers| numbers.get(name))
         .copied()
-        .with_context(|| format!("the trial '{trial}' has no figure '{name}'"))
+        .with_context(|| format!("the trial `{trial}` has no figure `{name}`"))
 }
 
 fn handed<'a>(outcome: &'a Outcome, name: &str) -> anyhow::Result<&'a str> {
@@ -68,11 +68,11 @@ fn handed<'a>(outcome: &'a Outcome, name: &str) -> anyhow::Result<&'a str> {
         .handed
         .iter()
         .find(|handed| handed.name == name)
-        .with_context(|| format!("{name} was not handed over"))?;
+        .with_context(|| format!("the guest did not send {name}"))?;
     Ok(std::str::from_utf8(&handed.bytes)?)
 }
 
-/// What the kernel was seen to do.
+/// The observed behaviour of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
     Refused,
@@ -80,7 +80,7 @@ enum Seen {
     Direct,
 }
 
-/// Holds verdicts to what the kernel did: by the page cache's own count, and by reading back what was raced with.
+/// Compares verdicts with the kernel's behaviour: its page cache count, and reading back data that changed during writes.
 fn direct_io(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
     /// EINVAL.
     const REFUSED: u64 = 22;
@@ -104,7 +104,7 @@ fn direct_io(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
                 } else if cached <= pages / 10 {
                     Seen::Direct
                 } else {
-                    bail!("{place}: {cached} of {pages} pages say neither");
+                    bail!("{place}: {cached} of {pages} cached pages are inconclusive");
                 };
                 (seen, format!("{cached}/{pages}"))
             }
@@ -126,7 +126,7 @@ fn direct_io(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
                     };
                     if !fits {
                         wrong.push(format!(
-                            "{place}: the {kind} say {:?} ({}), and the kernel did {seen:?}",
+                            "{place}: the verdict of the {kind} is {:?} ({}), but the kernel's is {seen:?}",
                             concluded.verdict, concluded.because
                         ));
                     }
@@ -141,7 +141,7 @@ fn direct_io(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
                 }
                 Fact::Unknown(unknown) => verdicts.push(format!("unknown: {}", unknown.detail)),
                 Fact::Absent | Fact::NotCollected => {
-                    wrong.push(format!("{place}: the {kind} lead to no verdict"));
+                    wrong.push(format!("{place}: the {kind} give no verdict"));
                 }
             }
         }
@@ -154,7 +154,7 @@ fn direct_io(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
     for (trial, numbers) in &figures {
         if let Some(place) = trial.strip_prefix("race ") {
             println!(
-                "  memory changed during {} direct writes on {place}: {} reads failed",
+                "  {place}: memory changed during {} direct writes, {} reads failed",
                 numbers.get("writes").copied().unwrap_or(0),
                 numbers.get("read_errors").copied().unwrap_or(0)
             );
@@ -172,7 +172,7 @@ fn short(confidence: Confidence) -> &'static str {
     }
 }
 
-/// Reads fail after a race where the verdict is that checksums are unstable, and nowhere else.
+/// After a race, reads must fail if the verdict is that checksums are unstable, and only then.
 fn raced(figures: &Figures, place: &str, verdict: Verdict) -> anyhow::Result<Option<String>> {
     let trial = format!("race {place}");
     if !figures.contains_key(&trial) {
@@ -181,11 +181,11 @@ fn raced(figures: &Figures, place: &str, verdict: Verdict) -> anyhow::Result<Opt
     let failed = figure(figures, &trial, "read_errors")?;
     let expected = verdict == Verdict::DirectUnstableChecksums;
     Ok(((failed > 0) != expected).then(|| {
-        format!("{place}: the verdict is {verdict:?}, and after the race {failed} reads failed")
+        format!("{place}: the verdict is {verdict:?}, but {failed} reads failed after the race")
     }))
 }
 
-/// States of devices that hold data or are in use, with the checks that have to refuse them as scratch devices.
+/// States of devices that hold data or are in use, with the checks that must refuse them as scratch devices.
 const REFUSED: &[(&str, &[&str])] = &[
     ("pv-without-group", &["signature", "blank"]),
     ("pv-without-volumes", &["signature", "blank"]),
@@ -213,7 +213,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("under-a-mapping", &["holders", "exclusive"]),
 ];
 
-/// Every state is refused by each check that can see it, and no byte changes; a blank volume is taken.
+/// Every state must be refused by each listed check, without changing a byte; a blank volume must be accepted.
 fn bench_devices(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
     let figures = figures(stack, outcome)?;
     let mut wrong = Vec::new();
@@ -234,7 +234,7 @@ fn bench_devices(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> 
     Ok(wrong)
 }
 
-/// Presets end well, measure every cell, and leave the host as it was.
+/// Presets must succeed, measure every cell, and leave the host unchanged.
 fn bench_presets(stack: &str, outcome: &Outcome, rounds: u32) -> anyhow::Result<Vec<String>> {
     let figures = figures(stack, outcome)?;
     let mut wrong = Vec::new();
@@ -249,14 +249,14 @@ fn bench_presets(stack: &str, outcome: &Outcome, rounds: u32) -> anyhow::Result<
         println!("  {preset}: {found} samples");
         if code != 0 || left != 0 || found != samples {
             wrong.push(format!(
-                "{preset}: exit status {code}, {found} of {samples} samples, {left} for what was left behind\n{report}"
+                "{preset}: exit status {code}, {found} of {samples} samples, cleanup status {left}\n{report}"
             ));
         }
     }
     Ok(wrong)
 }
 
-/// Keeps the results of presets where they can be cited from.
+/// Stores the results of presets where other documents can cite them.
 pub(crate) fn keep_measurements(
     folder: &Path,
     kernel: &str,
@@ -272,7 +272,7 @@ pub(crate) fn keep_measurements(
     Ok(())
 }
 
-/// A pool without zeroing shows what was deleted, and one with zeroing nothing of it.
+/// A pool without zeroing must expose deleted data; a pool with zeroing must not.
 fn thin_stale(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
     let figures = figures(stack, outcome)?;
     let mut wrong = Vec::new();
@@ -281,10 +281,12 @@ fn thin_stale(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
             figure(&figures, pool, "bytes")?,
             figure(&figures, pool, "stale")?,
         );
-        println!("  new thin volume {pool}: {stale} of {bytes} bytes read back from a deleted one");
+        println!(
+            "  new thin volume {pool}: {stale} of {bytes} bytes of a deleted one are readable"
+        );
         if (stale > 0) != leaks {
             wrong.push(format!(
-                "a new volume {pool} reads {stale} bytes of a deleted one"
+                "a new volume {pool} exposes {stale} bytes of a deleted one"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! A qemu-storage-daemon that serves one disk on a socket.
+//! A qemu-storage-daemon that exports one disk on a socket.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -9,32 +9,32 @@ use std::time::{Duration, Instant};
 use vmdisk_model::CacheMode;
 
 use super::node::Nodes;
-use crate::programs::{self, Running};
+use crate::programs::{self, RunningProgram};
 use crate::{Cancel, CommandRecord, Error};
 
 pub(crate) const PROGRAM: &str = "qemu-storage-daemon";
 
-/// Timeout for the daemon to serve a disk.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout for the daemon to listen on its socket.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How a disk is served.
+/// The protocol of the export.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Export {
     VhostUserBlk {
         queues: u32,
         has_iothread: bool,
     },
-    /// An event loop of its own makes QEMU 7.2 abort when the first client leaves, and fio comes twice.
+    /// Without an iothread: with one, QEMU 7.2 aborts when the first client disconnects, and fio connects twice.
     Nbd,
 }
 
-/// A daemon that runs; it ends with its value.
+/// A running daemon; dropping it stops the daemon.
 #[derive(Debug)]
 pub(crate) struct Daemon {
-    running: Running,
+    running: RunningProgram,
     directory: PathBuf,
     folder: File,
-    /// Name of the socket in the directory that the daemon runs in.
+    /// Name of the socket in the daemon's working directory.
     pub(crate) socket: String,
     errors: PathBuf,
     pub(crate) command: CommandRecord,
@@ -50,12 +50,12 @@ impl Daemon {
         cache: CacheMode,
         cancel: &Cancel,
     ) -> Result<Self, Error> {
-        // A path within a directory is short enough for any socket, wherever the directory is.
+        // A relative path is short enough for a socket address, wherever the directory is.
         let socket = format!("{name}.socket");
         let mut argv = vec![PROGRAM.to_owned()];
         argv.extend(nodes.words("--blockdev"));
         let top = nodes.top();
-        // The write cache is the export's: without it each write is followed by a flush.
+        // The export has the write cache: with `writethrough`, each write is followed by a flush.
         let write_through = match cache {
             CacheMode::Writethrough | CacheMode::Directsync => "on",
             CacheMode::None | CacheMode::Writeback | CacheMode::Unsafe => "off",
@@ -99,22 +99,22 @@ impl Daemon {
             .stdout(Stdio::null())
             .stderr(said);
         let mut daemon = Self {
-            running: Running::start(&mut command)?,
+            running: RunningProgram::start(&mut command)?,
             directory: directory.to_owned(),
             folder,
             socket,
             errors,
             command: CommandRecord::new(argv),
         };
-        let until = Instant::now() + PATIENCE;
-        // The daemon makes its socket before it listens on it, and the export before it serves.
+        let until = Instant::now() + TIMEOUT;
+        // The daemon binds the socket before it listens, and creates the export before it serves it.
         while !daemon.listens() {
             cancel.check()?;
             daemon.check()?;
             if Instant::now() > until {
                 return Err(Error::Budget(format!(
-                    "{PROGRAM} does not listen after {} s",
-                    PATIENCE.as_secs()
+                    "{PROGRAM} did not listen within {} s",
+                    TIMEOUT.as_secs()
                 )));
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -122,7 +122,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// The socket by a path that is short whatever the directory's is.
+    /// Returns a short path of the socket, independent of the length of the directory's path.
     pub(crate) fn short_path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_raw_fd())).join(&self.socket)
     }
@@ -132,7 +132,7 @@ impl Daemon {
         let Ok(mounted) = std::fs::read_to_string("/proc/net/unix") else {
             return path.exists();
         };
-        // Flag 00010000 is a socket that listens; connecting to see would take the only connection there is.
+        // Flag 00010000 marks a listening socket; a test connection would use up the only one the export accepts.
         mounted.lines().any(|line| {
             let mut words = line.split_whitespace();
             let (flags, name) = (words.nth(3), words.next_back());
@@ -140,7 +140,7 @@ impl Daemon {
         }) && path.exists()
     }
 
-    /// An error if it has exited.
+    /// Returns an error if the daemon has exited.
     pub(crate) fn check(&mut self) -> Result<(), Error> {
         match self.running.ended()? {
             None => Ok(()),
@@ -155,18 +155,18 @@ impl Daemon {
         let text = std::fs::read_to_string(&self.errors).unwrap_or_default();
         let text = text.trim();
         if text.is_empty() {
-            "it said nothing".to_owned()
+            "no output".to_owned()
         } else {
             text.to_owned()
         }
     }
 
-    /// Processor time that it has used so far.
+    /// Returns the processor time used so far.
     pub(crate) fn processor_seconds(&self) -> Option<f64> {
         self.running.processor_seconds()
     }
 
-    /// Ends it in order, so that the image is closed.
+    /// Shuts the daemon down so that the image is closed.
     pub(crate) fn stop(mut self) {
         self.running.stop();
     }

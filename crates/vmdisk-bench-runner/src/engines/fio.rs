@@ -1,11 +1,11 @@
-//! fio: its jobs as texts, and its results as measurements.
+//! fio: job files, and results as measurements.
 //!
-//! A job is a whole file and no option is given on the command line, because the file would win. fio's threads are
-//! threads, so that killing it kills them.
+//! A job is complete in its file: options on the command line would be overridden by it. fio uses threads instead of
+//! processes, so that killing it ends all of them.
 
 mod program;
 
-pub(crate) use program::{Installed, installed, needed, run};
+pub(crate) use program::{InstalledFio, installed, needed, run};
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,30 +17,30 @@ use crate::{
     PERCENTILES, Semantics, SeriesPoint, Workload,
 };
 
-/// The name of the job that is measured.
+/// The name of the measured job.
 pub(crate) const JOB: &str = "measured";
 
-/// Interval of the course of a measurement, in milliseconds.
+/// Interval of the time series, in milliseconds.
 const INTERVAL_MS: u32 = 500;
 
 /// The target of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target<'a> {
-    /// A part of a file or block device.
+    /// A range of a file or block device.
     File {
         path: &'a str,
         offset: u64,
         length: u64,
-        /// True if requests go through the page cache; what is written is then synced within the timed seconds.
+        /// True if requests go through the page cache; written data is then synced within the timed seconds.
         is_buffered: bool,
     },
-    /// An NBD export as a whole.
+    /// A whole NBD export.
     Nbd { uri: &'a str, length: u64 },
     /// A directory for the files of an install replay.
     Directory { path: &'a str },
 }
 
-/// How fio sends requests.
+/// The I/O engine of fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IoEngine {
     Libaio,
@@ -48,7 +48,7 @@ pub(crate) enum IoEngine {
 }
 
 impl IoEngine {
-    /// The best engine that `fio --enghelp` lists.
+    /// Returns the best engine in the output of `fio --enghelp`.
     pub(crate) fn of_list(list: &str) -> Option<Self> {
         let has = |name: &str| list.lines().any(|line| line.trim() == name);
         if has("libaio") {
@@ -66,7 +66,7 @@ impl IoEngine {
     }
 }
 
-/// A job file that grows line by line.
+/// A job file under construction.
 struct JobText(String);
 
 impl JobText {
@@ -75,7 +75,7 @@ impl JobText {
     }
 }
 
-/// The text of a job.
+/// Returns the text of a job.
 pub(crate) fn job(
     workload: &Workload,
     target: Target<'_>,
@@ -147,7 +147,7 @@ fn blocks(
     text.line("bs", block_bytes);
     text.line("iodepth", depth);
     text.line("numjobs", jobs);
-    // Fresh data each time: what repeats may be stored as nothing.
+    // Fresh data each time: repeated data could be deduplicated.
     text.line("randrepeat", &0);
     text.line("norandommap", &1);
     text.line("refill_buffers", &1);
@@ -202,7 +202,7 @@ fn place(text: &mut JobText, target: Target<'_>) {
             length,
             is_buffered: _, /* said above */
         } => {
-            // A colon would part it into two files.
+            // fio splits file names at colons.
             text.line("filename", &path.replace(':', "\\:"));
             text.line("offset", &offset);
             text.line("size", &length);
@@ -230,12 +230,12 @@ const fn words(access: Access) -> &'static str {
 }
 
 #[derive(Debug, Deserialize)]
-struct Report {
-    jobs: Vec<Job>,
+struct FioReport {
+    jobs: Vec<FioJob>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Job {
+struct FioJob {
     jobname: String,
     error: i64,
     #[serde(default)]
@@ -326,9 +326,9 @@ impl Figures {
     }
 }
 
-/// What fio wrote as JSON, as a measurement of the workload.
+/// Converts fio's JSON report to a measurement of the workload.
 ///
-/// fio writes messages in front of its JSON, and reports no error for a job that did nothing.
+/// fio writes messages before its JSON, and reports no error for a job that sent no requests.
 pub(crate) fn measurement(output: &str, workload: &Workload) -> Result<Measurement, Error> {
     let failed = |detail: String| Error::program("fio", detail);
     let start = if output.starts_with("{\n") {
@@ -339,17 +339,17 @@ pub(crate) fn measurement(output: &str, workload: &Workload) -> Result<Measureme
             .map(|at| at + 1)
             .ok_or_else(|| failed(first_line(output)))?
     };
-    // Behind the JSON may come what it complains of.
-    let mut reports = serde_json::Deserializer::from_str(&output[start..]).into_iter::<Report>();
+    // Messages may follow the JSON.
+    let mut reports = serde_json::Deserializer::from_str(&output[start..]).into_iter::<FioReport>();
     let report = reports
         .next()
-        .ok_or_else(|| failed("it reported nothing".to_owned()))?
-        .map_err(|error| failed(format!("its report cannot be read: {error}")))?;
+        .ok_or_else(|| failed("no report".to_owned()))?
+        .map_err(|error| failed(format!("invalid report: {error}")))?;
     let job = report
         .jobs
         .into_iter()
         .find(|job| job.jobname == JOB)
-        .ok_or_else(|| failed(format!("it reported no job {JOB}")))?;
+        .ok_or_else(|| failed(format!("the report has no job `{JOB}`")))?;
     if job.error != 0 {
         return Err(failed(format!(
             "error {}: {}",
@@ -363,7 +363,7 @@ pub(crate) fn measurement(output: &str, workload: &Workload) -> Result<Measureme
     };
     for (wanted, figures, word) in [(reads, &job.read, "read"), (writes, &job.write, "wrote")] {
         if wanted && figures.total_ios == 0 {
-            return Err(failed(format!("it {word} nothing: {}", first_line(output))));
+            return Err(failed(format!("it {word} no data: {}", first_line(output))));
         }
     }
     let runtime = job.read.runtime.max(job.write.runtime).max(1);
@@ -394,12 +394,12 @@ fn first_line(text: &str) -> String {
         .map(str::trim)
         .find(|line| line.starts_with("fio:"))
         .or_else(|| text.lines().map(str::trim).find(|line| !line.is_empty()));
-    line.unwrap_or("it said nothing").to_owned()
+    line.unwrap_or("no output").to_owned()
 }
 
-/// The course of a measurement from fio's log: `500, 1234, 0, 0, 0` is a time, requests per second and a direction.
+/// Parses the time series in fio's log: `500, 1234, 0, 0, 0` is a time, requests per second and a direction.
 ///
-/// Only intervals within what was timed count: fio logs a little beyond it.
+/// Only intervals within the timed seconds count: fio logs slightly longer.
 pub(crate) fn series(log: &str, block_bytes: u64, timed_seconds: f64) -> Vec<SeriesPoint> {
     let mut points: BTreeMap<u64, f64> = BTreeMap::new();
     for line in log.lines() {
@@ -408,7 +408,7 @@ pub(crate) fn series(log: &str, block_bytes: u64, timed_seconds: f64) -> Vec<Ser
             fields.next().map(str::parse::<u64>),
             fields.next().map(str::parse::<f64>),
         ) {
-            // Reads and writes, and each job, have lines of their own; fio is a little early or late.
+            // Reads and writes of each job have separate lines; fio's times are slightly early or late.
             let interval = u64::from(INTERVAL_MS);
             *points
                 .entry(((time + interval / 2) / interval).max(1) * interval)
@@ -426,7 +426,7 @@ pub(crate) fn series(log: &str, block_bytes: u64, timed_seconds: f64) -> Vec<Ser
         .collect()
 }
 
-/// Bytes of a request of a workload, for its series.
+/// Returns the bytes of one request of a workload, for its time series.
 pub(crate) fn block_bytes(workload: &Workload) -> u64 {
     match &workload.load {
         Load::Blocks(blocks) => blocks.block_bytes,
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_says_everything_in_one_text() {
+    fn a_job_file_is_complete() {
         let target = Target::File {
             path: "/srv/a:b.raw",
             offset: 1 << 20,
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffered_job_syncs_what_it_wrote() {
+    fn a_buffered_job_syncs_its_writes() {
         let target = |is_buffered: bool| Target::File {
             path: "/x",
             offset: 0,
@@ -518,12 +518,12 @@ mod tests {
 "#;
 
     #[test]
-    fn a_report_is_read_behind_messages_and_before_others() {
+    fn a_report_is_read_between_messages() {
         let writes = workload(Access::RandomWrite, Some(1));
         for text in [
             REPORT.to_owned(),
             format!("fio: a warning {{\n{REPORT}"),
-            format!("{REPORT}fio: said later\n"),
+            format!("{REPORT}fio: a later message\n"),
         ] {
             let measured = measurement(&text, &writes).unwrap();
             let write = measured.write.unwrap();
@@ -544,10 +544,10 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_did_nothing_is_a_failure_though_fio_reports_none() {
+    fn a_job_without_requests_is_a_failure_even_if_fio_reports_success() {
         let reads = workload(Access::RandomRead, None);
         let error = measurement(REPORT, &reads).unwrap_err();
-        assert!(error.to_string().contains("read nothing"), "{error}");
+        assert!(error.to_string().contains("read no data"), "{error}");
         let error = measurement("fio: no such file /x\n", &reads).unwrap_err();
         assert!(error.to_string().contains("no such file"), "{error}");
         let failed = REPORT.replace("\"error\" : 0", "\"error\" : 5");
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_becomes_the_course_with_directions_added_up() {
+    fn a_log_becomes_a_time_series_with_directions_added_up() {
         let log =
             "500, 100, 0, 0, 0\n500, 40, 1, 0, 0\n1000, 90, 0, 0, 0\nnonsense\n1490, 5, 0, 0, 0\n";
         let points = series(log, 4096, 1.0);
@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn the_engine_is_one_that_fio_has() {
+    fn the_engine_is_one_that_fio_lists() {
         assert_eq!(
             IoEngine::of_list("Available IO engines:\n\tio_uring\n\tlibaio\n"),
             Some(IoEngine::Libaio)

@@ -1,4 +1,4 @@
-//! Flushes that reach a device of the host, counted by its kernel.
+//! Flushes that reach a device of the host, as counted by its kernel.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -14,7 +14,7 @@ pub(crate) struct CountedDevice {
 }
 
 impl CountedDevice {
-    /// The disk that a file or device is on, if the kernel says which and counts its flushes (Linux 5.5).
+    /// Returns the disk of a file or device, if the kernel identifies it and counts its flushes (Linux 5.5).
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         let number = if metadata.file_type().is_block_device() {
@@ -31,19 +31,19 @@ impl CountedDevice {
         Some(Self { sysfs, before })
     }
 
-    /// The write cache that the device reports.
+    /// Returns the write cache that the device reports.
     pub(crate) fn write_cache(&self) -> Option<WriteCache> {
         write_cache(&fs::read_to_string(self.sysfs.join("queue/write_cache")).ok()?)
     }
 
-    /// Flushes since it was made.
+    /// Returns the number of flushes since the device was created.
     pub(crate) fn seen(&self) -> Option<u64> {
         Some(flushes(&self.sysfs)?.saturating_sub(self.before))
     }
 
-    /// Notes what was seen, and complains if flushes that were asked for did not arrive.
+    /// Records the flushes seen, and adds a complaint if some requested flushes did not arrive.
     ///
-    /// Others use the device too, so only too few say something.
+    /// Other programs use the device too, so only too few flushes prove anything.
     pub(crate) fn note(&self, semantics: &mut Semantics, reaches_device: bool) {
         semantics.flushes_seen = self.seen();
         let (Some(asked), Some(seen)) = (semantics.flushes_asked, semantics.flushes_seen) else {
@@ -51,14 +51,14 @@ impl CountedDevice {
         };
         if reaches_device && self.write_cache() == Some(WriteCache::WriteBack) && seen < asked / 2 {
             semantics.complaints.push(format!(
-                "{asked} flushes were asked for, and {seen} reached {}",
+                "{asked} flushes were requested, but only {seen} reached {}",
                 self.sysfs.file_name().unwrap_or_default().to_string_lossy()
             ));
         }
     }
 }
 
-/// What `queue/write_cache` says.
+/// Parses `queue/write_cache`.
 pub(crate) fn write_cache(text: &str) -> Option<WriteCache> {
     match text.trim() {
         "write back" => Some(WriteCache::WriteBack),
@@ -71,7 +71,7 @@ fn flushes(sysfs: &Path) -> Option<u64> {
     flushes_of(&fs::read_to_string(sysfs.join("stat")).ok()?)
 }
 
-/// The sixteenth number of a `stat` file.
+/// Returns the sixteenth number of a `stat` file.
 pub(crate) fn flushes_of(stat: &str) -> Option<u64> {
     stat.split_whitespace().nth(15)?.parse().ok()
 }

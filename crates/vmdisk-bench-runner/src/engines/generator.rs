@@ -1,4 +1,4 @@
-//! Our own generator of requests: the same on a vhost-user-blk socket and, through io_uring, on a file or device.
+//! Our request generator: on a vhost-user-blk socket or, through io_uring, on a file or device.
 
 mod job;
 mod tally;
@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 
 use blkio::Blkio;
 
-use self::job::{Buffers, Job};
+use self::job::{Buffers, GeneratorJob};
 use self::tally::Tally;
 use super::noise::Noise;
 use crate::{Amount, BlockLoad, Cancel, Error, Workload};
 
-pub(crate) use self::tally::Generated;
+pub(crate) use self::tally::GeneratorResult;
 
-/// Noise that written requests are taken out of, at any block of it.
+/// Size of the random data that written blocks are taken from.
 const POOL_BYTES: usize = 8 << 20;
 
 /// The disk that requests are sent to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Driven<'a> {
+pub(crate) enum RequestTarget<'a> {
     /// The socket of a vhost-user-blk export.
     VhostUser(&'a Path),
-    /// A file or block device, past the page cache.
+    /// A file or block device, bypassing the page cache.
     Direct(&'a Path),
 }
 
@@ -34,24 +34,25 @@ pub(crate) struct Range {
     pub(crate) length: u64,
 }
 
-/// Sends what a workload says, and counts what comes back.
+/// Sends the requests of a workload and counts completions.
 pub(crate) fn generate(
-    driven: Driven<'_>,
+    target: RequestTarget<'_>,
     load: &BlockLoad,
     workload: &Workload,
     range: Range,
     seed: u64,
     cancel: &Cancel,
-) -> Result<Generated, Error> {
+) -> Result<GeneratorResult, Error> {
     let failed = |error: blkio::Error| Error::program("the generator", error.message());
     let refused = |why: &str| Error::Refused {
         what: "to generate requests".to_owned(),
         why: why.to_owned(),
     };
-    let block = usize::try_from(load.block_bytes).map_err(|_| refused("a block that large"))?;
+    let block =
+        usize::try_from(load.block_bytes).map_err(|_| refused("the block size is too large"))?;
     if block == 0 || block % 512 != 0 || load.block_bytes > range.length {
         return Err(refused(
-            "blocks are multiples of 512 bytes and fit into the disk",
+            "the block size must be a multiple of 512 bytes and fit the disk",
         ));
     }
     let depth = if load.is_blocking {
@@ -60,12 +61,12 @@ pub(crate) fn generate(
         load.depth.max(1) as usize
     };
     let jobs = load.jobs.max(1) as usize;
-    let mut blkio = open(driven, jobs, depth).map_err(failed)?;
+    let mut blkio = open(target, jobs, depth).map_err(failed)?;
     let outcome = blkio.start().map_err(failed)?;
     let capacity = blkio.get_u64("capacity").map_err(failed)?;
     if range.offset.saturating_add(range.length) > capacity {
         return Err(refused(&format!(
-            "the disk has {capacity} bytes, and the range is {} bytes from {}",
+            "the range of {} bytes from {} exceeds the disk of {capacity} bytes",
             range.length, range.offset
         )));
     }
@@ -78,7 +79,7 @@ pub(crate) fn generate(
     let region = blkio.alloc_mem_region(length).map_err(failed)?;
     blkio.map_mem_region(&region).map_err(failed)?;
     let buffers = Buffers::new(&region, jobs * depth * block, seed);
-    let plan = Plan {
+    let plan = RequestPlan {
         load,
         range,
         depth,
@@ -97,13 +98,17 @@ pub(crate) fn generate(
             .map(|(job, queue)| {
                 let (plan, buffers) = (&plan, &buffers);
                 let noise = Noise::new(seed.wrapping_add(job as u64 + 1));
-                scope.spawn(move || Job::new(plan, buffers, job, queue, noise).run(began, cancel))
+                scope.spawn(move || {
+                    GeneratorJob::new(plan, buffers, job, queue, noise).run(began, cancel)
+                })
             })
             .collect();
         for thread in threads {
-            tallies.push(thread.join().unwrap_or_else(|_| {
-                Err(Error::program("the generator", "one of its jobs panicked"))
-            }));
+            tallies.push(
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(Error::program("the generator", "a job panicked"))),
+            );
         }
     });
     drop(blkio);
@@ -115,15 +120,15 @@ pub(crate) fn generate(
     Ok(total.generated(load))
 }
 
-fn open(driven: Driven<'_>, jobs: usize, depth: usize) -> Result<Blkio, blkio::Error> {
+fn open(target: RequestTarget<'_>, jobs: usize, depth: usize) -> Result<Blkio, blkio::Error> {
     let mut blkio;
-    match driven {
-        Driven::VhostUser(path) => {
+    match target {
+        RequestTarget::VhostUser(path) => {
             blkio = Blkio::new("virtio-blk-vhost-user")?;
             blkio.set_str("path", &path.to_string_lossy())?;
             blkio.connect()?;
         }
-        Driven::Direct(path) => {
+        RequestTarget::Direct(path) => {
             blkio = Blkio::new("io_uring")?;
             blkio.set_str("path", &path.to_string_lossy())?;
             blkio.set_bool("direct", true)?;
@@ -136,7 +141,7 @@ fn open(driven: Driven<'_>, jobs: usize, depth: usize) -> Result<Blkio, blkio::E
     Ok(blkio)
 }
 
-/// When a job ends.
+/// The end of a job.
 #[derive(Clone, Copy, Debug)]
 enum Limit {
     Time(Duration),
@@ -152,7 +157,7 @@ fn limit(amount: Amount, load: &BlockLoad, jobs: u64) -> Limit {
 }
 
 #[derive(Debug)]
-struct Plan<'a> {
+struct RequestPlan<'a> {
     load: &'a BlockLoad,
     range: Range,
     depth: usize,
@@ -161,8 +166,8 @@ struct Plan<'a> {
     limit: Limit,
 }
 
-impl Plan<'_> {
-    /// When a job's next request is due, after so many: at once, unless there is a rate.
+impl RequestPlan<'_> {
+    /// Returns when a job's next request is due, after `sent` requests: at once without a rate.
     fn due(&self, began: Instant, sent: u64) -> Instant {
         let Some(rate) = self.load.rate else {
             return Instant::now();
@@ -207,11 +212,11 @@ mod tests {
         load: &BlockLoad,
         amount: Amount,
         range: Range,
-    ) -> Result<(Generated, Vec<u8>), Error> {
+    ) -> Result<(GeneratorResult, Vec<u8>), Error> {
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(SIZE).unwrap();
         let generated = generate(
-            Driven::Direct(file.path()),
+            RequestTarget::Direct(file.path()),
             load,
             &workload(load.clone(), amount),
             range,
@@ -223,8 +228,10 @@ mod tests {
         Ok((generated, bytes))
     }
 
-    /// Skips where the kernel has no io_uring for us, as in many containers.
-    fn ran(result: Result<(Generated, Vec<u8>), Error>) -> Option<(Generated, Vec<u8>)> {
+    /// Skips if io_uring is not available, as in many containers.
+    fn ran(
+        result: Result<(GeneratorResult, Vec<u8>), Error>,
+    ) -> Option<(GeneratorResult, Vec<u8>)> {
         match result {
             Ok(done) => Some(done),
             Err(error) => {
@@ -238,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_of_the_range_is_written_and_none_beyond_it() {
+    fn exactly_the_bytes_of_the_range_are_written() {
         let range = Range {
             offset: 1 << 20,
             length: 2 << 20,
@@ -253,7 +260,7 @@ mod tests {
         };
         let write = generated.write.unwrap();
         assert_eq!((write.operations, write.bytes), (512, 2 << 20));
-        // The last one is the one at the end.
+        // The last flush is the one at the end.
         assert_eq!(generated.flushes, 512 / 16);
         assert!(generated.read.is_none());
         assert!(bytes[..1 << 20].iter().all(|byte| *byte == 0));
@@ -266,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_kept_and_jobs_add_up() {
+    fn a_duration_is_respected_and_jobs_add_up() {
         let load = BlockLoad {
             jobs: 2,
             ..load(Access::RandomMixed)
@@ -291,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_kept_where_the_disk_is_faster() {
+    fn a_rate_is_respected_on_a_faster_disk() {
         let load = BlockLoad {
             rate: Some(200),
             ..load(Access::RandomRead)
@@ -308,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_disk_is_refused_before_a_byte_is_written() {
+    fn a_range_beyond_the_disk_is_refused_before_writing() {
         let range = Range {
             offset: 1 << 20,
             length: SIZE,

@@ -1,4 +1,4 @@
-//! A real guest kernel on QEMU's device models: the whole path, several disks in one boot.
+//! A guest kernel on QEMU's device models, with several disks in one boot.
 
 mod line;
 mod session;
@@ -11,9 +11,10 @@ use std::time::Duration;
 use vmdisk_facts::Target;
 use vmdisk_model::FrontendKind;
 
-use super::fio::{self, Installed, IoEngine};
+use super::fio::{self, InstalledFio, IoEngine};
+use super::storage::PreparedStorage;
 use super::version;
-use super::workplace::{Fresh, Place, Workplace};
+use super::workspace::{Fresh, Workspace};
 use crate::guest::message::PLACEHOLDER;
 use crate::guest::{Archive, Kernel, libraries};
 use crate::programs;
@@ -24,13 +25,13 @@ use crate::{
 
 const PROGRAM: &str = "qemu-system-x86_64";
 
-/// Disks in one boot, so that each has a slot on the PCI bus.
-const MOST_DISKS: usize = 10;
+/// Maximum number of disks in one boot, so that each has a slot on the PCI bus.
+const MAX_DISKS: usize = 10;
 
-/// Drivers without which nothing works.
+/// Drivers that every guest needs.
 const DRIVERS: &[&str] = &["virtio_pci", "virtio_console"];
 
-/// Drivers of disks; a kernel without one cannot run cells that need it.
+/// Disk drivers; without one of them a kernel cannot run the cells that need it.
 const DISK_DRIVERS: &[&str] = &[
     "virtio_blk",
     "virtio_scsi",
@@ -43,23 +44,23 @@ const DISK_DRIVERS: &[&str] = &[
 /// Guests under QEMU.
 #[derive(Debug)]
 pub(crate) struct Guest {
-    workplace: Workplace,
+    workspace: Workspace,
     target: Target,
     kernel: Result<Kernel, String>,
-    /// How fio in the guest sends requests; `None` where our own generator does.
+    /// The I/O engine of fio in the guest; `None` if our generator is used.
     fio: Option<IoEngine>,
-    /// The archive of programs and drivers, which is the same in each boot.
+    /// The archive of programs and drivers, identical in each boot.
     archive: Option<Vec<u8>>,
-    /// How guests run, once one has; with the reason where it is not on the processor.
+    /// The accelerator, once a guest has started, with the reason if it is not KVM.
     accelerator: Option<(Accelerator, String)>,
 }
 
 impl Guest {
-    pub(crate) fn new(workplace: &Workplace) -> Self {
+    pub(crate) fn new(workspace: &Workspace) -> Self {
         Self {
-            workplace: workplace.clone(),
+            workspace: workspace.clone(),
             target: Target::default(),
-            kernel: workplace.kernel().map_err(|error| error.to_string()),
+            kernel: workspace.kernel().map_err(|error| error.to_string()),
             fio: None,
             archive: None,
             accelerator: None,
@@ -74,7 +75,7 @@ impl Guest {
         })
     }
 
-    /// Makes the archive that is the same in each boot.
+    /// Builds the archive used in each boot.
     fn build_archive(&self) -> Result<Vec<u8>, Error> {
         let kernel = self.kernel()?;
         let mut archive = Archive::default();
@@ -82,7 +83,7 @@ impl Guest {
             archive.folder(folder);
         }
         archive.character_device("dev/console", 5, 1);
-        libraries::add_program(&mut archive, &self.workplace.guest_program()?, "init")?;
+        libraries::add_program(&mut archive, &self.workspace.guest_program()?, "init")?;
         if self.fio.is_some()
             && let Some(fio) = libraries::find("fio")
         {
@@ -99,15 +100,15 @@ impl Guest {
         Ok(archive.bytes())
     }
 
-    /// The text of a fio job with the disk's place left open.
-    fn job(&self, cell: &CellView<'_>, place: &Place, seed: u64) -> Option<String> {
+    /// Returns the text of a fio job with a placeholder for the disk.
+    fn job(&self, cell: &CellView<'_>, storage: &PreparedStorage, seed: u64) -> Option<String> {
         let Load::Blocks(_) = &cell.workload.load else {
             return None;
         };
         let target = fio::Target::File {
             path: PLACEHOLDER,
-            offset: place.offset,
-            length: place.length,
+            offset: storage.offset,
+            length: storage.length,
             is_buffered: false,
         };
         Some(fio::job(
@@ -119,11 +120,11 @@ impl Guest {
         ))
     }
 
-    /// Accelerators to try: KVM first, unless it is known not to work.
+    /// Returns the accelerators to try: KVM first, unless it is known not to work.
     fn attempts(&self) -> Vec<Accelerator> {
         match &self.accelerator {
             Some((known, _)) => vec![*known],
-            // That it can be opened says little, and that it cannot says all.
+            // Opening /dev/kvm proves little; failing to open it rules KVM out.
             None if OpenOptions::new()
                 .read(true)
                 .write(true)
@@ -136,13 +137,13 @@ impl Guest {
         }
     }
 
-    /// Boots one guest for some cells.
-    fn boot(
-        &mut self,
-        cells: &[CellView<'_>],
+    /// Prepares the disks and tasks of one boot; emits an error for each cell without storage.
+    fn tasks<'a>(
+        &self,
+        cells: &[CellView<'a>],
         context: &RunContext<'_>,
         emit: &mut Emit<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<(Vec<line::DiskOfBoot<'a>>, Vec<session::TaskOfBoot<'a>>), Error> {
         let mut disks = Vec::new();
         let mut tasks = Vec::new();
         for cell in cells {
@@ -155,32 +156,31 @@ impl Guest {
             let disk = match known {
                 Some(disk) => disk,
                 None => {
-                    let made = self
-                        .workplace
-                        .place(cell, context.cancel)
-                        .and_then(|place| {
-                            let settled = self.workplace.settle(cell.configuration, &place)?;
-                            Ok((place, settled))
-                        });
-                    match made {
-                        Ok((place, settled)) => {
-                            disks.push(line::DiskOfBoot {
-                                configuration: cell.configuration,
-                                place,
-                                is_steady: cell.phase == Phase::Steady,
-                                _settled: settled,
-                            });
-                            disks.len() - 1
-                        }
+                    let storage = self.workspace.storage(cell, context.cancel);
+                    let prepared = storage.and_then(|storage| {
+                        let guard = self
+                            .workspace
+                            .prepare_sample(cell.configuration, &storage)?;
+                        Ok((storage, guard))
+                    });
+                    let (storage, guard) = match prepared {
+                        Ok(prepared) => prepared,
                         Err(error) => {
                             emit(cell.id, Err(error));
                             continue;
                         }
-                    }
+                    };
+                    disks.push(line::DiskOfBoot {
+                        configuration: cell.configuration,
+                        storage,
+                        is_steady: cell.phase == Phase::Steady,
+                        _guard: guard,
+                    });
+                    disks.len() - 1
                 }
             };
             let seed = context.seed.wrapping_add(cell.id.0 as u64);
-            let fio = self.job(cell, &disks[disk].place, seed);
+            let fio = self.job(cell, &disks[disk].storage, seed);
             tasks.push(session::TaskOfBoot {
                 cell: *cell,
                 disk,
@@ -188,6 +188,17 @@ impl Guest {
                 fio,
             });
         }
+        Ok((disks, tasks))
+    }
+
+    /// Boots one guest for some cells.
+    fn boot(
+        &mut self,
+        cells: &[CellView<'_>],
+        context: &RunContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        let (disks, tasks) = self.tasks(cells, context, emit)?;
         if tasks.is_empty() {
             return Ok(());
         }
@@ -200,7 +211,7 @@ impl Guest {
         for accelerator in self.attempts() {
             let is_proven = self.accelerator.is_some();
             let session = session::Session {
-                workplace: &self.workplace,
+                workspace: &self.workspace,
                 target: &self.target,
                 kernel: self.kernel()?,
                 archive: self.archive.as_deref().unwrap_or_default(),
@@ -229,7 +240,7 @@ impl Guest {
         }
         drop(disks);
         for cell in cells {
-            self.workplace.discard_fresh(cell)?;
+            self.workspace.discard_fresh(cell)?;
         }
         booted
     }
@@ -254,10 +265,10 @@ impl Engine for Guest {
                 .into_owned(),
         );
         match fio::installed() {
-            Ok(Installed {
+            Ok(InstalledFio {
                 version,
                 io_engine: Some(io_engine),
-            }) if !self.workplace.has_own_generator() => {
+            }) if !self.workspace.has_own_generator() => {
                 self.fio = Some(io_engine);
                 versions.insert("fio".to_owned(), version);
             }
@@ -292,29 +303,28 @@ impl Engine for Guest {
             }
         };
         if !kernel.has(driver) {
-            return Some(format!("the guest's kernel has no driver {driver}"));
+            return Some(format!("the guest's kernel has no driver `{driver}`"));
         }
         if matches!(cell.workload.load, Load::InstallReplay(_)) {
             if libraries::find("mke2fs").is_none() {
                 return Some("mke2fs (e2fsprogs) is not installed".to_owned());
             }
             if matches!(configuration.storage, Storage::Device { .. }) {
-                return Some(
-                    "a file system would take the place of the marker on the device".to_owned(),
-                );
+                return Some("a file system would overwrite the marker on the device".to_owned());
             }
             if cell.phase == Phase::Steady {
                 return Some(
-                    "an install begins on an empty disk: measure it at first touch".to_owned(),
+                    "an install replay starts on an empty disk: use the `first-touch` phase"
+                        .to_owned(),
                 );
             }
         }
-        Workplace::refuses(configuration, cell.phase == Phase::FirstTouch)
+        Workspace::refuses(configuration, cell.phase == Phase::FirstTouch)
     }
 
     fn batch(&self, cell: &CellView<'_>) -> String {
         let guest = &cell.configuration.guest;
-        // A daemon maps the guest's memory, and its disks have no serial number to distinguish two of them.
+        // A daemon maps the guest's memory, and its disks have no serial number by which two could be distinguished.
         let served = match (cell.configuration.is_served_by_daemon, cell.phase) {
             (false, _) => String::new(),
             (true, Phase::Steady) => cell.configuration.name.clone(),
@@ -334,14 +344,14 @@ impl Engine for Guest {
     }
 
     fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
-        self.workplace.space(cells, Fresh::Together)
+        self.workspace.space(cells, Fresh::Together)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
         if self.archive.is_none() {
             self.archive = Some(self.build_archive()?);
         }
-        self.workplace.prepare(cells, cancel)
+        self.workspace.prepare(cells, cancel)
     }
 
     fn run(
@@ -350,13 +360,13 @@ impl Engine for Guest {
         context: &RunContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
-        for cells in batch.chunks(MOST_DISKS) {
+        for cells in batch.chunks(MAX_DISKS) {
             self.boot(cells, context, emit)?;
         }
         Ok(())
     }
 
     fn cleanup(&mut self) -> Result<(), Error> {
-        self.workplace.clear()
+        self.workspace.clear()
     }
 }

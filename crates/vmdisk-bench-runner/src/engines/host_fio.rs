@@ -1,14 +1,15 @@
-//! fio on a file or device of the host: what there is to lose.
+//! fio on a file or device of the host: the upper bound for guests.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::fio::{self, Installed, IoEngine, Target};
+use super::fio::{self, InstalledFio, IoEngine, Target};
 use super::flushes::CountedDevice;
-use super::one_by_one;
-use super::workplace::{Fresh, Place, Workplace};
+use super::one_by_one::one_by_one;
+use super::storage::PreparedStorage;
+use super::workspace::{Fresh, Workspace};
 use crate::programs;
 use crate::{
     Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase, RunContext,
@@ -18,24 +19,24 @@ use crate::{
 /// fio on the host.
 #[derive(Debug)]
 pub(crate) struct HostFio {
-    workplace: Workplace,
+    workspace: Workspace,
     io_engine: Option<IoEngine>,
 }
 
 impl HostFio {
-    pub(crate) fn new(workplace: &Workplace) -> Self {
+    pub(crate) fn new(workspace: &Workspace) -> Self {
         Self {
-            workplace: workplace.clone(),
+            workspace: workspace.clone(),
             io_engine: None,
         }
     }
 
     fn measure(&self, cell: &CellView<'_>, context: &RunContext<'_>) -> Result<Measurement, Error> {
         let io_engine = fio::needed(self.io_engine)?;
-        self.workplace.measure_on(cell, context.cancel, |place| {
-            // Beside the image, so that it is on the file system that is asked about.
-            let replay = place.path.with_extension("files");
-            let measured = self.sample(cell, place, &replay, io_engine, context);
+        self.workspace.measure_on(cell, context.cancel, |storage| {
+            // Next to the image, so that it is on the measured file system.
+            let replay = storage.path.with_extension("files");
+            let measured = self.sample(cell, storage, &replay, io_engine, context);
             let _ = fs::remove_dir_all(&replay);
             measured
         })
@@ -44,17 +45,17 @@ impl HostFio {
     fn sample(
         &self,
         cell: &CellView<'_>,
-        place: &Place,
+        storage: &PreparedStorage,
         replay: &Path,
         io_engine: IoEngine,
         context: &RunContext<'_>,
     ) -> Result<Measurement, Error> {
-        let (path, replay_path) = (place.path.to_string_lossy(), replay.to_string_lossy());
+        let (path, replay_path) = (storage.path.to_string_lossy(), replay.to_string_lossy());
         let target = match &cell.workload.load {
             Load::Blocks(_) => Target::File {
                 path: &path,
-                offset: place.offset,
-                length: place.length,
+                offset: storage.offset,
+                length: storage.length,
                 is_buffered: cell.configuration.is_buffered,
             },
             Load::InstallReplay(_) => {
@@ -62,14 +63,13 @@ impl HostFio {
                 Target::Directory { path: &replay_path }
             }
         };
-        let name = self.workplace.name("fio");
+        let name = self.workspace.name("fio");
         let job = fio::job(cell.workload, target, io_engine, context.seed, Some(&name));
-        let counted = CountedDevice::of(&place.path);
-        let scratch = self.workplace.scratch()?;
+        let counted = CountedDevice::of(&storage.path);
+        let scratch = self.workspace.scratch()?;
         let mut measured = fio::run(&scratch, &name, job, cell.workload, context.cancel)?;
         if cell.configuration.is_buffered {
-            let note =
-                "requests go through the page cache of the host, which is part of what is measured";
+            let note = "requests go through the host's page cache, which is part of the result";
             measured.notes.push(note.to_owned());
         }
         if let Some(counted) = &counted {
@@ -86,7 +86,7 @@ impl Engine for HostFio {
     }
 
     fn versions(&mut self) -> Result<BTreeMap<String, String>, Error> {
-        let Installed { version, io_engine } = fio::installed()?;
+        let InstalledFio { version, io_engine } = fio::installed()?;
         self.io_engine = io_engine;
         Ok(BTreeMap::from([("fio".to_owned(), version)]))
     }
@@ -97,9 +97,11 @@ impl Engine for HostFio {
         }
         let is_file = matches!(cell.configuration.storage, Storage::File { .. });
         if matches!(cell.workload.load, Load::InstallReplay(_)) && !is_file {
-            return Some("an install needs a file system, and a device has none".to_owned());
+            return Some(
+                "an install replay needs a file system, which a device does not have".to_owned(),
+            );
         }
-        Workplace::refuses(cell.configuration, cell.phase == Phase::FirstTouch)
+        Workspace::refuses(cell.configuration, cell.phase == Phase::FirstTouch)
     }
 
     fn overhead(&self) -> Duration {
@@ -107,11 +109,11 @@ impl Engine for HostFio {
     }
 
     fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
-        self.workplace.space(cells, Fresh::OneAtATime)
+        self.workspace.space(cells, Fresh::OneAtATime)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
-        self.workplace.prepare(cells, cancel)
+        self.workspace.prepare(cells, cancel)
     }
 
     fn run(
@@ -124,6 +126,6 @@ impl Engine for HostFio {
     }
 
     fn cleanup(&mut self) -> Result<(), Error> {
-        self.workplace.clear()
+        self.workspace.clear()
     }
 }

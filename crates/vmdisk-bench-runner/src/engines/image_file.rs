@@ -1,4 +1,4 @@
-//! The bytes of an image: made as a configuration says, and written once over their whole length.
+//! Image files: creation as configured, and filling over their whole length.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -10,15 +10,15 @@ use rustix::fs::FallocateFlags;
 use vmdisk_model::{Creation, Format, Preallocation};
 
 use super::noise::Noise;
-use super::workplace::Place;
+use super::storage::PreparedStorage;
 use crate::programs;
 use crate::safety::Scratch;
 use crate::{Cancel, Configuration, Error};
 
-/// What qemu-img may take to make or fill one image.
+/// Timeout of qemu-img for creating or filling one image.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// The format of a configuration's image.
+/// Returns the format of a configuration's image.
 fn format(configuration: &Configuration) -> Format {
     configuration
         .disk()
@@ -28,7 +28,7 @@ fn format(configuration: &Configuration) -> Format {
         .unwrap_or(Format::Raw)
 }
 
-/// Bytes that an image takes at most, with its tables.
+/// Returns the maximum size of an image file, including its tables.
 pub(super) fn largest_bytes(configuration: &Configuration) -> u64 {
     let size = configuration.size.0;
     if format(configuration) == Format::Raw {
@@ -37,7 +37,7 @@ pub(super) fn largest_bytes(configuration: &Configuration) -> u64 {
     size + size / 64 + (1 << 20)
 }
 
-/// Bytes of the file that an image is filled from; raw images are filled directly.
+/// Returns the size of the file that an image is filled from; raw images are filled directly.
 pub(super) fn filling_bytes(configuration: &Configuration) -> u64 {
     if format(configuration) == Format::Raw {
         return 0;
@@ -45,7 +45,7 @@ pub(super) fn filling_bytes(configuration: &Configuration) -> u64 {
     configuration.size.0
 }
 
-/// Makes the file of an image as its configuration says.
+/// Creates the image file of a configuration.
 pub(super) fn create(
     scratch: &Scratch,
     name: &str,
@@ -59,7 +59,7 @@ pub(super) fn create(
         .image()
         .and_then(|image| image.creation.as_ref());
     let (path, file) = scratch.new_file(name).map_err(|error| Error::Refused {
-        what: "to make a file".to_owned(),
+        what: "to create a file".to_owned(),
         why: error.to_string(),
     })?;
     let failed = |error: std::io::Error| Error::io("allocate", &path, error);
@@ -92,7 +92,7 @@ pub(super) fn create(
         }
         (Format::Qcow2, Some(Creation::Qcow2(creation))) => {
             let vmdisk_model::Qcow2Creation {
-                // The configuration's size is what the guest sees.
+                // The configuration's size is the one the guest sees.
                 size: _,
                 preallocation,
                 cluster_size,
@@ -122,21 +122,21 @@ pub(super) fn create(
     Ok(path)
 }
 
-/// Writes every byte of a place once, with data that nothing can compress or find twice.
+/// Writes every byte of the storage once, with data that can be neither compressed nor deduplicated.
 pub(super) fn fill(
     configuration: &Configuration,
-    place: &Place,
+    storage: &PreparedStorage,
     seed: u32,
     cancel: &Cancel,
 ) -> Result<(), Error> {
     let format = format(configuration);
     if format == Format::Raw {
-        return write_noise(&place.path, place.offset, place.length, seed, cancel);
+        return write_noise(&storage.path, storage.offset, storage.length, seed, cancel);
     }
-    // Through the format: qemu-img copies noise into the existing image.
-    let source = place.path.with_extension("noise");
+    // Through the format: qemu-img copies random data into the existing image.
+    let source = storage.path.with_extension("noise");
     File::create_new(&source).map_err(|error| Error::io("create", &source, error))?;
-    let filled = write_noise(&source, 0, place.length, seed, cancel).and_then(|()| {
+    let filled = write_noise(&source, 0, storage.length, seed, cancel).and_then(|()| {
         let word = OsStr::new;
         let argv = [
             word("qemu-img"),
@@ -147,7 +147,7 @@ pub(super) fn fill(
             word("-O"),
             word(format.as_wire()),
             source.as_os_str(),
-            place.path.as_os_str(),
+            storage.path.as_os_str(),
         ];
         programs::output(&argv, LIMIT, cancel).map(|_| ())
     });

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 
 use crate::{Latency, PERCENTILES};
 
-/// How often each latency was seen, to a hundredth of its value.
+/// A histogram of latencies, to two significant digits.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
     histogram: Histogram<u64>,
@@ -16,7 +16,7 @@ pub(crate) struct Latencies {
 impl Latencies {
     pub(crate) fn new() -> Self {
         Self {
-            histogram: Histogram::new(2).expect("two digits are between none and five"),
+            histogram: Histogram::new(2).expect("a histogram has zero to five digits"),
             sum_ns: 0,
             min_ns: u64::MAX,
             max_ns: 0,
@@ -26,7 +26,7 @@ impl Latencies {
     pub(crate) fn add(&mut self, ns: u64) {
         self.histogram
             .record(ns)
-            .expect("a histogram that grows takes every value");
+            .expect("a resizable histogram accepts every value");
         self.sum_ns += u128::from(ns);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
@@ -35,7 +35,7 @@ impl Latencies {
     pub(crate) fn add_all(&mut self, other: &Self) {
         self.histogram
             .add(&other.histogram)
-            .expect("a histogram that grows takes every value");
+            .expect("a resizable histogram accepts every value");
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -45,7 +45,7 @@ impl Latencies {
         self.histogram.len()
     }
 
-    /// `None` if nothing was seen.
+    /// Returns the latency; `None` without requests.
     pub(crate) fn latency(&self) -> Option<Latency> {
         let count = self.count();
         if count == 0 {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_near_those_of_the_values() {
+    fn percentiles_are_close_to_the_exact_values() {
         let mut latencies = Latencies::new();
         assert_eq!(latencies.latency(), None);
         for value in 1..=10_000 {

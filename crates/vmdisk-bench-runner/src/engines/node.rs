@@ -1,11 +1,11 @@
-//! The block nodes of a configuration, as our own writer has them.
+//! The block nodes of a configuration, from our command line writer.
 
 use serde_json::Value;
 use vmdisk_facts::Target;
 use vmdisk_model::{BackendSource, Domain, Frontend, Protocol, Scope, TargetBus};
 use vmdisk_qemu::{Options, Style};
 
-use super::workplace::Place;
+use super::storage::PreparedStorage;
 use crate::{Configuration, Error};
 
 /// The blockdevs of a disk, children first.
@@ -15,15 +15,15 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// Those of a configuration, over the storage that was made for it.
+    /// Builds the nodes of a configuration on the storage created for it.
     pub(crate) fn of(
         configuration: &Configuration,
-        place: &Place,
+        storage: &PreparedStorage,
         target: &Target,
     ) -> Result<Self, Error> {
         let mut disk = configuration.disk().clone();
-        set_path(&mut disk.backend.source, place)?;
-        // Without a device the disk needs no controller.
+        set_path(&mut disk.backend.source, storage)?;
+        // The node is used without a device, so the disk needs no controller.
         disk.frontend = Frontend::new("vda", TargetBus::Virtio);
         let domain = Domain {
             scope: Scope::DisksOnly,
@@ -44,14 +44,13 @@ impl Nodes {
         let blockdevs = line
             .blockdevs()
             .map(|object| {
-                serde_json::from_str(&object.to_string())
-                    .expect("the writer's JSON is JSON, which its own tests hold it to")
+                serde_json::from_str(&object.to_string()).expect("the writer emits valid JSON")
             })
             .collect();
         Ok(Self { blockdevs })
     }
 
-    /// The words of a command line that opens them, with `option` before each.
+    /// Returns the command line arguments that open the nodes, with `option` before each.
     pub(crate) fn words(&self, option: &str) -> Vec<String> {
         self.blockdevs
             .iter()
@@ -59,7 +58,7 @@ impl Nodes {
             .collect()
     }
 
-    /// Name of the node that a device or export is given.
+    /// Returns the name of the node for a device or export.
     pub(crate) fn top(&self) -> &str {
         self.blockdevs
             .last()
@@ -68,11 +67,11 @@ impl Nodes {
     }
 }
 
-/// Puts the path of what was made into a disk.
-pub(crate) fn set_path(source: &mut BackendSource, place: &Place) -> Result<(), Error> {
-    let path = place.path.to_str().ok_or_else(|| Error::Refused {
-        what: format!("to use {}", place.path.display()),
-        why: "the path is not UTF-8, which QEMU's options have to be".to_owned(),
+/// Sets the path of the created storage in a disk.
+pub(crate) fn set_path(source: &mut BackendSource, storage: &PreparedStorage) -> Result<(), Error> {
+    let path = storage.path.to_str().ok_or_else(|| Error::Refused {
+        what: format!("to use {}", storage.path.display()),
+        why: "the path is not valid UTF-8, which QEMU's options require".to_owned(),
     })?;
     let BackendSource::Image(image) = source else {
         return Err(Error::Refused {
@@ -104,7 +103,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_last_node_is_the_top_and_each_has_an_option() {
+    fn the_last_node_is_the_top_and_each_node_has_an_option() {
         let nodes = Nodes {
             blockdevs: vec![
                 json!({"driver": "file", "node-name": "f", "filename": "/a b.qcow2", "cache": {"direct": true}}),

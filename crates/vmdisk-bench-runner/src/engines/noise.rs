@@ -6,7 +6,7 @@ pub(crate) struct Noise(u64);
 
 impl Noise {
     pub(crate) fn new(seed: u64) -> Self {
-        // Zero would stay zero.
+        // A state of zero would stay zero.
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -17,7 +17,7 @@ impl Noise {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below a bound that is not zero.
+    /// Returns a number in `0..bound`.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_block_of_the_noise_is_like_another() {
+    fn no_two_blocks_of_noise_are_equal() {
         let mut noise = Noise::new(0);
         let mut bytes = vec![0; 1 << 20];
         noise.fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! qemu-storage-daemon: QEMU's block layer behind a virtqueue and an event loop, or behind an NBD socket.
+//! qemu-storage-daemon: QEMU's block layer with a virtqueue and an event loop, or with an NBD socket.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,19 +8,21 @@ use vmdisk_facts::Target;
 use vmdisk_model::CacheMode;
 
 use super::daemon::{Daemon, Export, PROGRAM};
-use super::fio::{self, Installed, IoEngine, Target as FioTarget};
+use super::fio::{self, InstalledFio, IoEngine, Target as FioTarget};
 use super::flushes::CountedDevice;
-use super::generator::{self, Driven, Range};
+use super::generator::{self, Range, RequestTarget};
 use super::node::Nodes;
-use super::workplace::{Fresh, Place, Workplace};
-use super::{one_by_one, version};
+use super::one_by_one::one_by_one;
+use super::storage::PreparedStorage;
+use super::version;
+use super::workspace::{Fresh, Workspace};
 use crate::programs::{self, ProcessorTime};
 use crate::{
     BlockLoad, Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase,
     RunContext,
 };
 
-/// What sends requests to the daemon.
+/// The client that sends requests to the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
     /// Our generator, on vhost-user-blk.
@@ -32,17 +34,17 @@ pub(crate) enum Client {
 /// qemu-storage-daemon with a client.
 #[derive(Debug)]
 pub(crate) struct StorageDaemon {
-    workplace: Workplace,
+    workspace: Workspace,
     client: Client,
     target: Target,
-    /// How fio would send requests to something else than NBD.
+    /// The I/O engine of fio for targets other than NBD.
     io_engine: Option<IoEngine>,
 }
 
 impl StorageDaemon {
-    pub(crate) fn new(workplace: &Workplace, client: Client) -> Self {
+    pub(crate) fn new(workspace: &Workspace, client: Client) -> Self {
         Self {
-            workplace: workplace.clone(),
+            workspace: workspace.clone(),
             client,
             target: Target::default(),
             io_engine: None,
@@ -51,10 +53,10 @@ impl StorageDaemon {
 
     fn measure(&self, cell: &CellView<'_>, context: &RunContext<'_>) -> Result<Measurement, Error> {
         let Load::Blocks(blocks) = &cell.workload.load else {
-            return Err(Error::Semantics("a daemon knows no files".to_owned()));
+            return Err(Error::Semantics("a daemon cannot replay files".to_owned()));
         };
-        self.workplace.measure_on(cell, context.cancel, |place| {
-            self.sample(cell, blocks, place, context)
+        self.workspace.measure_on(cell, context.cancel, |storage| {
+            self.sample(cell, blocks, storage, context)
         })
     }
 
@@ -62,11 +64,11 @@ impl StorageDaemon {
         &self,
         cell: &CellView<'_>,
         blocks: &BlockLoad,
-        place: &Place,
+        storage: &PreparedStorage,
         context: &RunContext<'_>,
     ) -> Result<Measurement, Error> {
         let configuration = cell.configuration;
-        let nodes = Nodes::of(configuration, place, &self.target)?;
+        let nodes = Nodes::of(configuration, storage, &self.target)?;
         let cache = configuration.disk().backend.effective_cache();
         let export = match self.client {
             Client::VhostUser => Export::VhostUserBlk {
@@ -75,16 +77,16 @@ impl StorageDaemon {
             },
             Client::Nbd => Export::Nbd,
         };
-        let scratch = self.workplace.scratch()?;
-        let name = self.workplace.name("daemon");
+        let scratch = self.workspace.scratch()?;
+        let name = self.workspace.name("daemon");
         let mut daemon = Daemon::start(&scratch, &name, &nodes, export, cache, context.cancel)?;
-        let counted = CountedDevice::of(&place.path);
+        let counted = CountedDevice::of(&storage.path);
         let processor_time = ProcessorTime::begin(daemon.processor_seconds());
         let measured = match self.client {
-            Client::VhostUser => self.generated(cell, blocks, place, &daemon, context),
-            Client::Nbd => self.fio(cell, place, &daemon, context),
+            Client::VhostUser => self.generated(cell, blocks, storage, &daemon, context),
+            Client::Nbd => self.fio(cell, storage, &daemon, context),
         };
-        // A daemon that died is the better reason.
+        // If the daemon exited, its message is the better explanation.
         daemon.check()?;
         let mut measured = measured?;
         measured.qemu_cpu_seconds =
@@ -106,17 +108,17 @@ impl StorageDaemon {
         &self,
         cell: &CellView<'_>,
         blocks: &BlockLoad,
-        place: &Place,
+        storage: &PreparedStorage,
         daemon: &Daemon,
         context: &RunContext<'_>,
     ) -> Result<Measurement, Error> {
         let generated = generator::generate(
-            Driven::VhostUser(&daemon.short_path()),
+            RequestTarget::VhostUser(&daemon.short_path()),
             blocks,
             cell.workload,
             Range {
-                offset: place.offset,
-                length: place.length,
+                offset: storage.offset,
+                length: storage.length,
             },
             context.seed,
             context.cancel,
@@ -127,20 +129,20 @@ impl StorageDaemon {
     fn fio(
         &self,
         cell: &CellView<'_>,
-        place: &Place,
+        storage: &PreparedStorage,
         daemon: &Daemon,
         context: &RunContext<'_>,
     ) -> Result<Measurement, Error> {
-        let name = self.workplace.name("fio");
-        // The names of socket, job and log are of files in one directory.
+        let name = self.workspace.name("fio");
+        // Socket, job and log are named relative to one directory.
         let uri = format!("nbd+unix:///disk?socket={}", daemon.socket);
         let target = FioTarget::Nbd {
             uri: &uri,
-            length: place.length,
+            length: storage.length,
         };
         let io_engine = fio::needed(self.io_engine)?;
         let job = fio::job(cell.workload, target, io_engine, context.seed, Some(&name));
-        let scratch = self.workplace.scratch()?;
+        let scratch = self.workspace.scratch()?;
         fio::run(&scratch, &name, job, cell.workload, context.cancel)
     }
 }
@@ -162,7 +164,7 @@ impl Engine for StorageDaemon {
                 versions.extend([version::of_generator()]);
             }
             Client::Nbd => {
-                let Installed { version, io_engine } = fio::installed()?;
+                let InstalledFio { version, io_engine } = fio::installed()?;
                 self.io_engine = io_engine;
                 versions.insert("fio".to_owned(), version);
             }
@@ -175,21 +177,23 @@ impl Engine for StorageDaemon {
             return Some(format!("{PROGRAM} is not installed"));
         }
         let why = match &cell.workload.load {
-            Load::InstallReplay(_) => "a daemon's disk has no file system to install on",
+            Load::InstallReplay(_) => {
+                "an install replay needs a file system, which a daemon's disk does not have"
+            }
             Load::Blocks(_) if self.client == Client::Nbd && !programs::is_installed("fio") => {
                 "fio is not installed"
             }
             Load::Blocks(blocks) if blocks.is_blocking && blocks.depth > 1 => {
-                "a blocking call is one request at a time"
+                "blocking calls are not supported by the generator"
             }
             Load::Blocks(_)
                 if self.client == Client::Nbd
                     && matches!(cell.configuration.storage, crate::Storage::Device { .. }) =>
             {
-                "fio over NBD cannot keep away from the marker at a device's ends"
+                "fio over NBD cannot exclude the markers at both ends of a device"
             }
             Load::Blocks(_) => {
-                return Workplace::refuses(cell.configuration, cell.phase == Phase::FirstTouch);
+                return Workspace::refuses(cell.configuration, cell.phase == Phase::FirstTouch);
             }
         };
         Some(why.to_owned())
@@ -200,11 +204,11 @@ impl Engine for StorageDaemon {
     }
 
     fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
-        self.workplace.space(cells, Fresh::OneAtATime)
+        self.workspace.space(cells, Fresh::OneAtATime)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
-        self.workplace.prepare(cells, cancel)
+        self.workspace.prepare(cells, cancel)
     }
 
     fn run(
@@ -217,6 +221,6 @@ impl Engine for StorageDaemon {
     }
 
     fn cleanup(&mut self) -> Result<(), Error> {
-        self.workplace.clear()
+        self.workspace.clear()
     }
 }

@@ -1,10 +1,10 @@
-//! Which versions of the programs measured, for the record.
+//! Versions of the measuring programs, for the record.
 
 use vmdisk_facts::Target;
 
 use crate::{Error, programs};
 
-/// The version that a program of QEMU reports, and the target that command lines are written for.
+/// Returns the version that a QEMU program reports, and the target for command lines.
 pub(crate) fn of_qemu(program: &str) -> Result<(String, Target), Error> {
     let text = programs::run(program, &["--version"])?;
     let version = text
@@ -16,7 +16,7 @@ pub(crate) fn of_qemu(program: &str) -> Result<(String, Target), Error> {
     Ok((text.lines().next().unwrap_or_default().to_owned(), target))
 }
 
-/// Our own generator as a program among the others.
+/// Describes our generator as one of the programs.
 pub(crate) fn of_generator() -> (String, String) {
     (
         "generator".to_owned(),

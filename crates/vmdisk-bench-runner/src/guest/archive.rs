@@ -1,8 +1,8 @@
-//! The archive a kernel unpacks as its first file system: cpio in the `newc` format.
+//! The archive for a kernel's initial file system: cpio in the `newc` format.
 
 use std::collections::BTreeMap;
 
-/// Files, folders and links on their way into an archive, by path without a leading slash.
+/// The entries of an archive, by path without a leading slash.
 #[derive(Debug, Default)]
 pub struct Archive {
     entries: BTreeMap<String, Entry>,
@@ -16,7 +16,7 @@ struct Entry {
 }
 
 impl Archive {
-    /// Adds a folder and those it is in.
+    /// Adds a folder and its parents.
     pub fn folder(&mut self, path: &str) {
         let path = path.trim_matches('/');
         for (place, _) in path.match_indices('/').chain([(path.len(), "")]) {
@@ -32,13 +32,13 @@ impl Archive {
         }
     }
 
-    /// Adds a file that is read, or run if `program`.
+    /// Adds a file, executable if `program`.
     pub fn file(&mut self, path: &str, bytes: Vec<u8>, program: bool) {
         let mode = if program { 0o100_755 } else { 0o100_644 };
         self.put(path, mode, (0, 0), bytes);
     }
 
-    /// True if there is something under this path.
+    /// Returns true if the archive has this path.
     pub fn has(&self, path: &str) -> bool {
         self.entries.contains_key(path.trim_start_matches('/'))
     }
@@ -66,7 +66,7 @@ impl Archive {
         self.entries.insert(path.to_owned(), entry);
     }
 
-    /// The archive's bytes. A folder sorts before what is in it, so that the kernel has it by then.
+    /// Returns the bytes of the archive. A folder sorts before its contents, as the kernel requires.
     pub fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for (number, (path, entry)) in self.entries.iter().enumerate() {
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_contents_begin_at_four_bytes_and_folders_come_first() {
+    fn names_and_contents_are_aligned_and_folders_precede_their_contents() {
         let mut archive = Archive::default();
         archive.file("/etc/lvm/lvm.conf", b"a=1".to_vec(), false);
         archive.link("bin", "usr/bin");

@@ -1,4 +1,4 @@
-//! The modules of a kernel, in the order they have to be loaded.
+//! A guest's kernel and its modules, in load order.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::programs;
 use crate::{Cancel, Error};
 
-/// A kernel that a guest can boot, with its modules.
+/// A bootable kernel with its modules.
 #[derive(Debug)]
 pub struct Kernel {
     /// The bootable image.
@@ -18,10 +18,10 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Finds image and modules below the root of an unpacked package.
+    /// Finds image and modules in an unpacked package.
     ///
     /// # Errors
-    /// If one of them is not there.
+    /// If one of them is missing.
     pub fn find(root: &Path) -> Result<Self, Error> {
         let first = |folder: PathBuf, prefix: &str| -> Result<PathBuf, Error> {
             let entries =
@@ -39,16 +39,16 @@ impl Kernel {
                 .ok_or_else(|| missing(format!("{}/{prefix}*", folder.display())))
         };
         let image = first(root.join("boot"), "vmlinuz")?;
-        // Distributions whose /lib is a link to it have their modules below /usr.
+        // Distributions with /lib as a link have their modules below /usr.
         let modules = first(root.join("lib/modules"), "")
             .or_else(|_| first(root.join("usr/lib/modules"), ""))?;
         Self::of(&image, &modules)
     }
 
-    /// The kernel that this host runs, if its image may be read.
+    /// Returns the running kernel of the host, if its image is readable.
     ///
     /// # Errors
-    /// If image or modules are not there, or only root may read them, as on Ubuntu.
+    /// If image or modules are missing, or readable only by root, as on Ubuntu.
     pub fn of_host() -> Result<Self, Error> {
         let uname = rustix::system::uname();
         let release = uname.release().to_string_lossy().into_owned();
@@ -60,14 +60,14 @@ impl Kernel {
         let image = images
             .iter()
             .find(|image| fs::File::open(image).is_ok())
-            .ok_or_else(|| missing(format!("{} that may be read", images[0].display())))?;
+            .ok_or_else(|| missing(format!("a readable {}", images[0].display())))?;
         Self::of(image, &modules)
     }
 
-    /// An image with the folder of its modules, such as `/lib/modules/6.1.0-50-cloud-amd64`.
+    /// Uses an image with the folder of its modules, such as `/lib/modules/6.1.0-50-cloud-amd64`.
     ///
     /// # Errors
-    /// If the folder has no list of what is built in.
+    /// If the folder has no list of built-in modules.
     pub fn of(image: &Path, folder: &Path) -> Result<Self, Error> {
         let mut modules = BTreeMap::new();
         let mut todo = vec![folder.join("kernel")];
@@ -101,13 +101,13 @@ impl Kernel {
         })
     }
 
-    /// True if the kernel has this driver, built in or as a module.
+    /// Returns true if the kernel has this driver, built in or as a module.
     pub fn has(&self, name: &str) -> bool {
         let name = plain(name);
         self.built_in.contains(&name) || self.modules.contains_key(&name)
     }
 
-    /// The modules wanted, each behind what it depends on, unpacked.
+    /// Returns the wanted modules after their dependencies, unpacked.
     ///
     /// # Errors
     /// If one is missing, or cannot be unpacked.
@@ -140,7 +140,7 @@ impl Kernel {
         for needed in information(&bytes, "depends=", ',') {
             self.add(&plain(&needed), true, seen, loaded)?;
         }
-        // What only makes it faster may be missing, or be an alias.
+        // Optional accelerators may be missing, or be an alias.
         for needed in information(&bytes, "softdep=pre: ", ' ') {
             self.add(&plain(&needed), false, seen, loaded)?;
         }
@@ -153,18 +153,18 @@ fn missing(what: String) -> Error {
     Error::Missing {
         what,
         needed_for: "a guest".to_owned(),
-        help: "unpack a kernel package, such as with `apt-get download linux-image-cloud-amd64` (or the package it \
-               depends on) and `dpkg-deb -x`, and name the folder with --kernel"
+        help: "unpack a kernel package, for example with `apt-get download linux-image-cloud-amd64` (or the package it \
+               depends on) and `dpkg-deb -x`, and pass the folder with `--kernel`"
             .to_owned(),
     }
 }
 
-/// Names are written with hyphens or underscores, as it happens.
+/// Module names use hyphens and underscores interchangeably.
 fn plain(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The words behind a key of a module's `.modinfo` section, which holds texts ended by zeros.
+/// Returns the words after a key in a module's `.modinfo` section, which holds NUL-terminated strings.
 fn information(module: &[u8], key: &str, separator: char) -> Vec<String> {
     let mut words = Vec::new();
     let whole = [b"\0", key.as_bytes()].concat();
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dependencies_are_read_from_between_zeros() {
+    fn dependencies_are_read_from_nul_terminated_strings() {
         let module =
             b"\x7fELF\0license=GPL\0depends=dm-bufio,dm-mod\0softdep=pre: xor raid6\0softdep=pre: x\0depends=\0";
         assert_eq!(information(module, "depends=", ','), ["dm-bufio", "dm-mod"]);

@@ -1,4 +1,4 @@
-//! A program of the host with the libraries it needs, to be run in a guest that has nothing else.
+//! A program of the host with its libraries, for a guest without any.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use super::archive::Archive;
 use crate::programs;
 use crate::{Cancel, Error};
 
-/// Puts a program into an archive, under a path of its own, with its libraries under theirs.
+/// Adds a program to an archive under a given path, with its libraries under their own paths.
 pub(crate) fn add_program(
     archive: &mut Archive,
     program: &Path,
@@ -19,10 +19,10 @@ pub(crate) fn add_program(
     let interpreter = interpreter(&bytes);
     archive.file(inside, bytes, true);
     let Some(interpreter) = interpreter else {
-        // It needs nothing.
+        // A static program needs no libraries.
         return Ok(());
     };
-    // The loader itself says what it would load, without running anything of the program.
+    // The loader lists the libraries without running the program.
     let loader = PathBuf::from(&interpreter);
     let argv = [loader.as_os_str(), "--list".as_ref(), program.as_os_str()];
     let listed = programs::output(&argv, Duration::from_secs(30), &Cancel::new())?;
@@ -31,10 +31,10 @@ pub(crate) fn add_program(
         if line.contains("not found") {
             return Err(Error::program(
                 program.display().to_string(),
-                format!("it lacks a library: {}", line.trim()),
+                format!("a library is missing: {}", line.trim()),
             ));
         }
-        // `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x…)`, or a path alone.
+        // `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x…)`, or only a path.
         let path = line
             .split_once("=>")
             .map_or(line, |(_, path)| path)
@@ -55,17 +55,17 @@ pub(crate) fn add_program(
     Ok(())
 }
 
-/// Where a program of this name is on the search path.
+/// Finds a program on the search path.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    // mkfs is in a directory that only root searches by default.
+    // mkfs is in a directory that is not on the default search path of users.
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
     folders
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())
 }
 
-/// The loader that an ELF program of 64 bits asks for; `None` if it needs none.
+/// Returns the loader of a 64-bit ELF program; `None` if it needs none.
 fn interpreter(bytes: &[u8]) -> Option<String> {
     const PT_INTERP: u64 = 3;
     let number = |at: usize, length: usize| -> Option<u64> {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_comes_with_all_that_it_needs() {
+    fn a_program_is_added_with_its_libraries() {
         let program = std::env::current_exe().unwrap();
         let mut archive = Archive::default();
         add_program(&mut archive, &program, "init").unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_needs_nothing_and_harms_nothing() {
+    fn files_that_are_not_elf_need_no_loader() {
         assert_eq!(interpreter(b""), None);
         assert_eq!(interpreter(b"#!/bin/sh\n"), None);
         assert_eq!(interpreter(b"\x7fELF\x02\x01"), None);

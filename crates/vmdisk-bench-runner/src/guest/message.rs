@@ -1,21 +1,21 @@
-//! Messages between host and guest: one job to the guest, lines of JSON from it.
+//! Messages between host and guest: one job to the guest, lines of JSON from the guest.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Measurement, Workload};
 
-/// Where the guest finds its job.
+/// Path of the job in the guest.
 pub(crate) const JOB_PATH: &str = "job.json";
 
-/// Name of the port that the guest speaks through.
+/// Name of the virtio serial port.
 pub(crate) const PORT: &str = "vmdisk.bench";
 
 /// The placeholder for the disk, or for the directory on it, in a fio job.
 pub(crate) const PLACEHOLDER: &str = "@DISK@";
 
-/// Every task of one boot, in order.
+/// All tasks of one boot, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Job {
+pub(crate) struct GuestJob {
     pub(crate) tasks: Vec<Task>,
 }
 
@@ -28,20 +28,20 @@ pub(crate) struct Task {
     pub(crate) offset: u64,
     pub(crate) length: u64,
     pub(crate) seed: u64,
-    /// The text of a fio job; our own generator runs where there is none.
+    /// The fio job; unset uses our generator.
     pub(crate) fio: Option<String>,
 }
 
-/// How the guest knows a disk.
+/// The name of a disk in the guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DiskName {
     Serial(String),
-    /// The one whose serial number is none of ours: a daemon's disk has the daemon's.
+    /// The disk without one of our serial numbers: a daemon's disk has the daemon's.
     TheOther,
 }
 
-/// A line from the guest.
+/// A message of the guest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "message")]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
@@ -50,16 +50,16 @@ pub(crate) enum Message {
     Hello {
         /// The release of its kernel.
         release: String,
-        /// Seconds since its kernel began.
+        /// Seconds since its kernel started.
         uptime_seconds: f64,
-        /// Modules that would not load, with the reason.
+        /// Modules that failed to load, with the reason.
         not_loaded: Vec<String>,
-        /// Reads of nothing per second, for comparing one boot with another.
+        /// Reads per second without a disk, to compare boots.
         control_iops: f64,
     },
     /// A task is done.
     Done { task: usize, outcome: Outcome },
-    /// There is nothing left to do, and the host may ask QEMU before it ends the guest.
+    /// All tasks are done; the host may query QEMU before it ends the guest.
     End,
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum Outcome {
     Failed(String),
 }
 
-/// The whole lines of what came so far; a line that is still coming is left for later.
+/// Parses the complete lines received so far; an incomplete line is left for later.
 pub(crate) fn messages(bytes: &[u8]) -> (Vec<Message>, Vec<String>) {
     let mut messages = Vec::new();
     let mut strange = Vec::new();
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_lines_are_messages() {
+    fn only_complete_lines_are_messages() {
         let mut bytes = serde_json::to_vec(&Message::End).unwrap();
         bytes.extend_from_slice(b"\nnonsense\n{\"message\":\"en");
         let (read, strange) = messages(&bytes);

@@ -1,6 +1,6 @@
-//! The first and only program of the guest: loads drivers, runs the job, and reports to the host.
+//! The only program of the guest: loads drivers, runs the job, and reports to the host.
 //!
-//! It is this very program, run as process 1 of a guest that holds nothing else.
+//! It is this program, run as process 1.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -11,24 +11,24 @@ use std::time::{Duration, Instant};
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
 
-use super::message::{DiskName, JOB_PATH, Job, Message, Outcome, PLACEHOLDER, PORT, Task};
+use super::message::{DiskName, GuestJob, JOB_PATH, Message, Outcome, PLACEHOLDER, PORT, Task};
 use crate::engines::fio;
 use crate::engines::flushes::{flushes_of, write_cache};
-use crate::engines::generator::{self, Driven, Range};
+use crate::engines::generator::{self, Range, RequestTarget};
 use crate::engines::noise::Noise;
 use crate::{
     Amount, Cancel, Direction, InstallReplay, Latency, Load, Measurement, Semantics, WriteCache,
 };
 
-/// True if this process is the first of a guest that was started to measure.
+/// Returns true if this process is process 1 of a measuring guest.
 pub fn is_first_program() -> bool {
     rustix::process::getpid().as_raw_nonzero().get() == 1 && Path::new("/").join(JOB_PATH).is_file()
 }
 
-/// Runs the job, reports to the host, and switches the guest off; call it where [`is_first_program`] is true.
+/// Runs the job, reports to the host, and powers the guest off; call it if [`is_first_program`] is true.
 ///
 /// # Panics
-/// Never on its own account; it does not return.
+/// Never; it does not return.
 pub fn run_as_first_program() -> ! {
     let _ = measure_all();
     rustix::fs::sync();
@@ -47,17 +47,17 @@ fn measure_all() -> std::io::Result<()> {
         ("tmpfs", "/tmp"),
     ] {
         fs::create_dir_all(place)?;
-        // A kernel may have mounted its devices already.
+        // The kernel may have mounted /dev already.
         let _ = rustix::mount::mount(kind, place, kind, MountFlags::empty(), None);
     }
-    // fio keeps what its threads share there.
+    // fio needs shared memory.
     fs::create_dir_all("/dev/shm")?;
     let _ = rustix::mount::mount("tmpfs", "/dev/shm", "tmpfs", MountFlags::empty(), None);
     let not_loaded = load_modules();
     let mut port = port()?;
-    let job: Job = serde_json::from_slice(&fs::read(Path::new("/").join(JOB_PATH))?)?;
+    let job: GuestJob = serde_json::from_slice(&fs::read(Path::new("/").join(JOB_PATH))?)?;
     let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
-    tell(
+    send(
         &mut port,
         &Message::Hello {
             release: rustix::system::uname()
@@ -87,7 +87,7 @@ fn measure_all() -> std::io::Result<()> {
             Err(error) => Outcome::Failed(error),
         };
         rustix::fs::sync();
-        tell(
+        send(
             &mut port,
             &Message::Done {
                 task: index,
@@ -95,13 +95,13 @@ fn measure_all() -> std::io::Result<()> {
             },
         )?;
     }
-    tell(&mut port, &Message::End)?;
-    // The host asks QEMU what arrived, and then ends it.
+    send(&mut port, &Message::End)?;
+    // The host queries QEMU, and then ends it.
     std::thread::sleep(Duration::from_secs(30));
     Ok(())
 }
 
-/// Loads the modules in the order of their names; returns the modules that failed to load.
+/// Loads the modules in the order of their names, and returns the modules that failed to load.
 fn load_modules() -> Vec<String> {
     let mut paths: Vec<PathBuf> = fs::read_dir("/modules")
         .into_iter()
@@ -144,13 +144,13 @@ fn port() -> std::io::Result<File> {
     }
 }
 
-fn tell(port: &mut File, message: &Message) -> std::io::Result<()> {
+fn send(port: &mut File, message: &Message) -> std::io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     port.write_all(&line)
 }
 
-/// Reads of nothing per second: what a system call costs in this boot.
+/// Returns reads of `/dev/zero` per second: the cost of a system call in this boot.
 fn control() -> f64 {
     const TIME: Duration = Duration::from_millis(300);
     let Ok(mut zero) = File::open("/dev/zero") else {
@@ -192,7 +192,7 @@ fn measure(task: &Task, serials: &[&str]) -> Result<Measurement, String> {
                 length: task.length,
             };
             let generated = generator::generate(
-                Driven::Direct(&node),
+                RequestTarget::Direct(&node),
                 blocks,
                 &task.workload,
                 range,
@@ -215,13 +215,13 @@ fn measure(task: &Task, serials: &[&str]) -> Result<Measurement, String> {
         && seen < asked - asked / 10
     {
         semantics.complaints.push(format!(
-            "{asked} flushes were asked for, and the guest sent {seen}"
+            "{asked} flushes were requested, but the guest sent {seen}"
         ));
     }
     Ok(measured)
 }
 
-/// The directory of a disk in sysfs, once it is there.
+/// Returns the directory of a disk in sysfs, once it appears.
 fn find(wanted: &DiskName, serials: &[&str]) -> Result<PathBuf, String> {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
@@ -262,7 +262,7 @@ fn serial(disk: &Path) -> Option<String> {
             return Some(text.trim().to_owned());
         }
     }
-    // SCSI keeps it behind four bytes of header.
+    // The SCSI serial number follows a header of four bytes.
     let page = fs::read(disk.join("device/vpd_pg80")).ok()?;
     let text = String::from_utf8_lossy(page.get(4..)?);
     Some(text.trim_matches(['\0', ' ']).to_owned())
@@ -290,7 +290,7 @@ fn with_fio(task: &Task, job: &str) -> Result<Measurement, String> {
     Ok(measured)
 }
 
-/// Makes a file system on a disk and writes many small files, each synced before it is closed, as installers do.
+/// Creates a file system on a disk and writes many small files, each synced before it is closed, as installers do.
 fn install(replay: &InstallReplay, node: &Path, seed: u64) -> Result<Measurement, String> {
     let said = |what: &str, error: std::io::Error| format!("{what}: {error}");
     let made = Command::new("/bin/mke2fs")
@@ -357,7 +357,7 @@ fn write_files(
         syncs.add(u64::try_from(before.elapsed().as_nanos()).unwrap_or(u64::MAX));
         bytes += size;
     }
-    // What no file's sync covers: the directory.
+    // Syncing the files does not sync their directory.
     File::open(directory)?.sync_all()?;
     let seconds = began.elapsed().as_secs_f64();
     let sync: Option<Latency> = syncs.latency();
@@ -373,7 +373,7 @@ fn write_files(
     })
 }
 
-/// How long a task takes at most in an emulated guest on a busy host.
+/// Returns the timeout of a task, for an emulated guest on a busy host.
 pub(crate) fn limit(task: &Task) -> Duration {
     let fixed = matches!(task.workload.amount, Amount::Seconds(_));
     Duration::from_secs(if fixed { 60 } else { 180 }) + 10 * task.workload.duration()
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_not_the_first_of_a_guest() {
+    fn this_process_is_not_the_first_program_of_a_guest() {
         assert!(!is_first_program());
     }
 }

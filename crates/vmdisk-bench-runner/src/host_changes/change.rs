@@ -1,4 +1,4 @@
-//! One change, how it is made, and how it is taken back.
+//! One change to the host: applying and reverting it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,11 +8,13 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use vmdisk_facts::DeviceNumber;
 
-use super::PREFIX;
 use crate::Error;
 use crate::programs::run;
 
-/// One change to the host that has to be taken back.
+/// Prefix of every name that a run creates on a host outside its own directory.
+pub const PREFIX: &str = "vmdisk-bench-";
+
+/// One change to the host that must be reverted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "change", deny_unknown_fields)]
 pub enum Change {
@@ -21,21 +23,21 @@ pub enum Change {
     Queue {
         /// The device.
         device: DeviceNumber,
-        /// The kernel's count of devices, which distinguishes it from a later device with the same number.
+        /// The kernel's sequence number, which distinguishes it from a later device with the same number.
         sequence: Option<u64>,
-        /// Which setting.
+        /// The setting.
         setting: QueueSetting,
         /// The old value.
         before: String,
         /// The new value.
         after: String,
-        /// Settings that the kernel changes along with it, as they were.
+        /// Old values of settings that the kernel changes along with it.
         along: BTreeMap<QueueSetting, String>,
     },
     /// A pool of thin volumes with one volume in it.
     #[serde(rename_all = "snake_case")]
     ThinPool {
-        /// Volume group, which the user named.
+        /// The volume group named by the user.
         group: String,
         /// Name of the pool; the volume has the same name followed by `-volume`.
         pool: String,
@@ -45,7 +47,7 @@ pub enum Change {
         pool_bytes: u64,
         /// Unit of allocation in bytes.
         chunk_bytes: u64,
-        /// Whether chunks are zeroed before they are handed out.
+        /// True if chunks are zeroed before use.
         zero: bool,
     },
 }
@@ -56,16 +58,16 @@ pub enum Change {
 pub enum QueueSetting {
     /// The I/O scheduler.
     Scheduler,
-    /// How many requests the scheduler holds.
+    /// The number of requests that the scheduler holds.
     NrRequests,
-    /// KiB that are read ahead.
+    /// Readahead in KiB.
     ReadAheadKb,
-    /// The latency in µs that writeback is throttled for.
+    /// The target latency of writeback throttling in µs.
     WbtLatUsec,
 }
 
 impl QueueSetting {
-    /// The name of its file in sysfs.
+    /// Returns the name of its file in sysfs.
     pub const fn file(self) -> &'static str {
         match self {
             QueueSetting::Scheduler => "scheduler",
@@ -75,8 +77,8 @@ impl QueueSetting {
         }
     }
 
-    /// Those that the kernel sets anew when this one is set: a scheduler brings its own number of requests, and bfq
-    /// switches the throttle off.
+    /// Returns the settings that the kernel resets when this one is set: a scheduler has its own number of requests, and
+    /// bfq disables the throttle.
     const fn along(self) -> &'static [QueueSetting] {
         match self {
             QueueSetting::Scheduler => &[QueueSetting::NrRequests, QueueSetting::WbtLatUsec],
@@ -88,7 +90,7 @@ impl QueueSetting {
         PathBuf::from(format!("/sys/dev/block/{device}/queue")).join(self.file())
     }
 
-    /// The current value.
+    /// Returns the current value.
     fn read(self, device: DeviceNumber) -> std::io::Result<String> {
         let text = fs::read_to_string(self.path(device))?;
         let text = text.trim();
@@ -106,7 +108,7 @@ impl QueueSetting {
 }
 
 impl Change {
-    /// A setting of a queue, with what it is now.
+    /// Creates a change of a queue setting, recording its current value.
     ///
     /// # Errors
     /// If the device has no such setting.
@@ -133,12 +135,12 @@ impl Change {
         })
     }
 
-    /// Refuses what is not ours to make or take back, whoever wrote the journal.
+    /// Refuses changes outside our namespace, even if they are in a journal.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let refused = |what: &str| {
             Err(Error::Refused {
-                what: format!("to touch {what}"),
-                why: format!("its name does not begin with {PREFIX}"),
+                what: format!("to change {what}"),
+                why: format!("its name does not begin with `{PREFIX}`"),
             })
         };
         let is_name = |name: &str| {
@@ -160,7 +162,7 @@ impl Change {
                 Ok(())
             }
             Change::ThinPool { group, pool, .. } => {
-                // LVM's own rule for names, which keeps options away.
+                // LVM's rule for names, which excludes options.
                 let is_group = !group.starts_with('-')
                     && !group.is_empty()
                     && group
@@ -234,8 +236,8 @@ impl Change {
         }
     }
 
-    /// Takes it back; `false` if there was nothing to take back.
-    pub(crate) fn take_back(&self) -> Result<bool, Error> {
+    /// Reverts the change; `false` if there was nothing to revert.
+    pub(crate) fn revert(&self) -> Result<bool, Error> {
         match self {
             Change::Queue {
                 device,
@@ -246,14 +248,14 @@ impl Change {
                 along,
             } => {
                 if sequence(*device) != *counted {
-                    // The device is gone, and another may have its number.
+                    // The device is gone; its number may be reused.
                     return Ok(false);
                 }
                 let Ok(now) = setting.read(*device) else {
                     return Ok(false);
                 };
                 if now != *after && now != *before {
-                    // Another program has set it since; that value is kept.
+                    // Another program has changed it since; keep that value.
                     return Ok(false);
                 }
                 let mut is_set = false;
@@ -261,7 +263,7 @@ impl Change {
                     setting.write(*device, before)?;
                     is_set = true;
                 }
-                // Also if the setting is unchanged: a run may have been killed between it and these.
+                // Even if the setting is unchanged: a run may have been killed in between.
                 for (along, before) in along {
                     if along.read(*device).is_ok_and(|now| now != *before) {
                         along.write(*device, before)?;
@@ -300,16 +302,16 @@ impl fmt::Display for Change {
     }
 }
 
-/// The tag on every volume of ours.
+/// The tag of every volume created by a run.
 const TAG: &str = "vmdisk-bench";
 
-/// Name of the volume in a pool of ours.
+/// Returns the name of the volume in a pool.
 pub(crate) fn volume(pool: &str) -> String {
     format!("{pool}-volume")
 }
 
 fn sequence(device: DeviceNumber) -> Option<u64> {
-    // Kernels before 5.15 do not count.
+    // Kernels before 5.15 have no sequence number.
     fs::read_to_string(format!("/sys/dev/block/{device}/diskseq"))
         .ok()?
         .trim()
@@ -322,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_ours_is_neither_made_nor_taken_back() {
+    fn only_changes_in_our_namespace_are_accepted() {
         let pool = |group: &str, pool: &str| Change::ThinPool {
             group: group.to_owned(),
             pool: pool.to_owned(),
@@ -345,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_read_as_it_was_written() {
+    fn a_change_round_trips() {
         let change = Change::Queue {
             device: DeviceNumber { major: 7, minor: 1 },
             sequence: Some(9),

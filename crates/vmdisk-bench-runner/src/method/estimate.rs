@@ -1,4 +1,4 @@
-//! The time and space that a run takes, estimated before it begins.
+//! Estimates of the time and space of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,27 +8,27 @@ use super::run::Settings;
 use crate::safety::check_room;
 use crate::{CellView, Engine, EngineKind, Error, Phase, Plan};
 
-/// How fast storage is made and filled, about: slower than any disk that is worth measuring.
+/// Approximate speed of creating and filling storage, slower than any disk worth measuring.
 const BYTES_PER_SECOND: f64 = 300e6;
 
-/// The time and space that a run takes.
+/// The estimated time and space of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// Time to make the storage.
+    /// Time to create the storage.
     pub preparation: Duration,
     /// Time of one round.
     pub round: Duration,
-    /// Time of the rounds that are run in any case, with all that surrounds them.
+    /// Time of the minimum number of rounds, including preparation.
     pub least: Duration,
-    /// Time of all rounds.
+    /// Time of the maximum number of rounds.
     pub most: Duration,
-    /// Bytes of storage at once.
+    /// Bytes of storage in use at once.
     pub bytes: u64,
-    /// The same by the directory that files are made in.
+    /// The same, by directory.
     pub places: Vec<(PathBuf, u64)>,
 }
 
-/// Estimates the time and space that a run takes.
+/// Estimates the time and space of a run.
 pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -> Estimate {
     let engine_of = |kind: EngineKind| engines.iter().find(|engine| engine.kind() == kind);
     let mut by_engine: BTreeMap<EngineKind, Vec<CellView<'_>>> = BTreeMap::new();
@@ -71,17 +71,17 @@ pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -
 }
 
 impl Estimate {
-    /// Checks that there is room for what the run makes.
+    /// Checks that the file systems have enough space.
     ///
     /// # Errors
-    /// The file system that has not, with what it has and what is needed.
+    /// The file system without enough space, with the free and the required bytes.
     pub fn check_room(&self) -> Result<(), Error> {
         check_room(&self.places).map_err(|error| Error::Refused {
-            what: "to make files".to_owned(),
+            what: "to create files".to_owned(),
             why: error.to_string(),
         })
     }
 }
 
-/// How much longer than estimated a run may take: programs of others share the machine.
+/// Allowed ratio of actual to estimated time, because other programs share the machine.
 pub const SLOWEST: f64 = 2.0;

@@ -1,25 +1,25 @@
-//! When a run that repeats until it is precise enough may look at its results, and what looking costs.
+//! The rounds after which an adaptive run looks at its results, and the cost of each look.
 //!
-//! Whoever looks again and again, and stops when it suits, is wrong more often than one interval says.
-//! Here looks are few and their rounds are fixed beforehand, and the probability to be wrong is shared
-//! out among them: whatever makes the run stop, all looks together miss the true ratio at most as often
-//! as the run says (Bonferroni's inequality; nothing is assumed of why it stopped).
+//! A run that looks after every round and stops at a convenient moment is wrong more often than one interval claims.
+//! Here looks are few, their rounds are fixed in advance, and the error probability is divided among them. Whatever
+//! ends the run, all looks together miss the true ratio at most as often as the run states (Bonferroni's inequality,
+//! which assumes nothing about the reason for stopping).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Fewest rounds that can show anything: of five, not even all in one direction are rare enough.
-pub const FEWEST_ROUNDS: u32 = 6;
+/// Fewest rounds that can show a difference: even five ratios in the same direction are not rare enough.
+pub const MIN_ROUNDS: u32 = 6;
 
-/// How often a run repeats itself.
+/// The number of rounds of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Repetition {
-    /// Rounds that are run in any case, and after which a run that adapts looks for the first time.
+    /// Rounds that always run; an adaptive run looks at its results for the first time after them.
     pub rounds: u32,
-    /// Most rounds; equal to `rounds` if the run does not adapt.
+    /// Maximum number of rounds; equal to `rounds` if the run is not adaptive.
     pub most_rounds: u32,
-    /// A run that adapts ends at the first look at which all comparisons are this precise: 0.05 means ±5 %.
+    /// An adaptive run ends at the first look at which all comparisons are this precise: 0.05 means ±5 %.
     pub precision: f64,
     /// Probability that an interval holds the true ratio.
     pub confidence: f64,
@@ -28,19 +28,19 @@ pub struct Repetition {
 impl Default for Repetition {
     fn default() -> Self {
         Repetition {
-            rounds: FEWEST_ROUNDS,
-            most_rounds: FEWEST_ROUNDS,
+            rounds: MIN_ROUNDS,
+            most_rounds: MIN_ROUNDS,
             precision: 0.05,
             confidence: 0.95,
         }
     }
 }
 
-/// Most rounds that a run may have.
-const MOST_ROUNDS: u32 = 1_000;
+/// Maximum number of rounds of a run.
+const MAX_ROUNDS: u32 = 1_000;
 
 impl Repetition {
-    /// The first inconsistency of settings that were read.
+    /// Returns the first inconsistency of parsed settings.
     pub fn problem(&self) -> Option<&'static str> {
         let Repetition {
             rounds,
@@ -48,18 +48,18 @@ impl Repetition {
             precision,
             confidence,
         } = self;
-        if *rounds == 0 || rounds > most_rounds || *most_rounds > MOST_ROUNDS {
-            Some("a run has 1 to 1000 rounds, and no fewer at most than at least")
+        if *rounds == 0 || rounds > most_rounds || *most_rounds > MAX_ROUNDS {
+            Some("rounds must be from 1 to 1000, and the maximum must not be below the minimum")
         } else if !(0.5..=0.9999).contains(confidence) {
-            Some("the confidence is a share from 0.5 to 0.9999")
+            Some("the confidence must be from 0.5 to 0.9999")
         } else if *precision <= 0.0 {
-            Some("the precision is a share above 0")
+            Some("the precision must be above 0")
         } else {
             None
         }
     }
 
-    /// The rounds after which the run looks: `rounds`, then half as many more each time, then the most.
+    /// Returns the rounds after which the run looks: `rounds`, then half as many more each time, then the maximum.
     pub fn looks(&self) -> Vec<u32> {
         let mut looks = vec![self.rounds];
         let mut next = self.rounds;
@@ -76,9 +76,9 @@ impl Repetition {
         looks
     }
 
-    /// The probability to be wrong that an interval is made with, if `rounds` are complete.
+    /// Returns the error probability of an interval after `rounds` complete rounds.
     ///
-    /// A run that was stopped between two looks, by its budget or by somebody, uses the share of the
+    /// A run that was stopped between two looks, by its time budget or by the user, uses the share of the
     /// next one.
     pub fn alpha(&self, rounds: u32) -> f64 {
         let looks = self.looks();
@@ -86,7 +86,7 @@ impl Repetition {
         let alpha = 1.0 - self.confidence;
         match (index, looks.len()) {
             (_, 1) => alpha,
-            // The last look has the most data and gets half; the others share the rest.
+            // The last look has the most data and gets half of alpha; the others share the rest.
             (Some(index), count) if index + 1 < count => 0.5 * alpha / (count as f64 - 1.0),
             (Some(_) | None, _) => 0.5 * alpha,
         }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_told() {
+    fn inconsistent_settings_are_reported() {
         assert_eq!(adaptive(6, 24).problem(), None);
         for (rounds, most_rounds) in [(0, 6), (7, 6), (6, 1_001)] {
             assert!(adaptive(rounds, most_rounds).problem().is_some());

@@ -1,4 +1,4 @@
-//! The method: how samples are taken and compared.
+//! The method: sampling and comparison.
 
 mod estimate;
 mod looks;
@@ -12,8 +12,8 @@ mod tests;
 mod values;
 
 pub use estimate::{Estimate, SLOWEST, estimate};
-pub use looks::{FEWEST_ROUNDS, Repetition};
-pub use noise::{Machine, Noise, Surroundings};
+pub use looks::{MIN_ROUNDS, Repetition};
+pub use noise::{HostMonitor, MachineMonitor, Noise};
 pub(crate) use run::complete_rounds;
 pub use run::{Ended, Event, Round, Runner, Settings};
 pub use statistics::{Interval, Summary};

@@ -1,4 +1,4 @@
-//! What else the machine is doing, and how fast it is at doing nothing.
+//! Other activity on the machine, and the speed of the machine without a disk.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,48 +8,48 @@ use serde::{Deserialize, Serialize};
 
 use super::random::Random;
 
-/// Other activity on the machine, as far as it is known.
+/// Other activity on the machine, where known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Noise {
-    /// Share of the last 10 s in which something waited for a processor; read before a run only, because
-    /// a run raises it itself.
+    /// Share of the last 10 s in which a task waited for a processor; read only before a run, because
+    /// the run itself raises it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_pressure: Option<f64>,
-    /// Share of the last 10 s in which something waited for I/O; read before a run only.
+    /// Share of the last 10 s in which a task waited for I/O; read only before a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_pressure: Option<f64>,
-    /// Share of the processors that was busy while the run did nothing.
+    /// Share of processor time in use while the run was idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<f64>,
-    /// Share of the time since the last look that the hypervisor above took from this machine.
+    /// Share of the time since the previous check that the hypervisor took from this machine (steal).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<f64>,
-    /// How often processors were slowed down for heat since the last look.
+    /// Number of thermal throttling events since the previous check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<u64>,
-    /// How often the processor limit of this program's cgroup stopped it since the last look.
+    /// Number of times that the cgroup's processor limit stopped this program since the previous check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited: Option<u64>,
-    /// I/O requests per second of others, while the run did nothing.
+    /// I/O requests per second of other programs, while the run was idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_iops: Option<f64>,
-    /// Arrays that are being resynchronised or checked.
+    /// Arrays that are resynchronizing or being checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resyncing: Vec<String>,
 }
 
-/// Most pressure before a run; the design's limits.
-const MOST_PRESSURE: f64 = 0.20;
-/// Most that others may use of the processors.
-const MOST_BUSY: f64 = 0.20;
-/// Most I/O of others.
+/// Maximum pressure before a run.
+const MAX_PRESSURE: f64 = 0.20;
+/// Maximum processor use of other programs.
+const MAX_BUSY: f64 = 0.20;
+/// Maximum I/O of other programs.
 const MAX_OTHER_IOPS: f64 = 200.0;
-/// Most that the hypervisor above may take.
-const MOST_STEAL: f64 = 0.01;
+/// Maximum steal time.
+const MAX_STEAL: f64 = 0.01;
 
 impl Noise {
-    /// What disturbs a measurement; empty if the machine is quiet.
+    /// Returns the disturbances of a measurement; empty if the machine is quiet.
     pub fn disturbances(&self) -> Vec<String> {
         let Noise {
             cpu_pressure,
@@ -68,70 +68,70 @@ impl Noise {
                 found.push(text(value));
             }
         };
-        share(cpu_pressure, MOST_PRESSURE, &|value| {
+        share(cpu_pressure, MAX_PRESSURE, &|value| {
             format!(
-                "programs waited for a processor {} of the time",
+                "tasks waited for a processor {} of the time",
                 percent(value)
             )
         });
-        share(io_pressure, MOST_PRESSURE, &|value| {
-            format!("programs waited for I/O {} of the time", percent(value))
+        share(io_pressure, MAX_PRESSURE, &|value| {
+            format!("tasks waited for I/O {} of the time", percent(value))
         });
-        share(busy, MOST_BUSY, &|value| {
-            format!("others used {} of the processors", percent(value))
+        share(busy, MAX_BUSY, &|value| {
+            format!("other programs used {} of the processors", percent(value))
         });
-        share(steal, MOST_STEAL, &|value| {
-            format!("the hypervisor above took {} of the time", percent(value))
+        share(steal, MAX_STEAL, &|value| {
+            format!("the hypervisor took {} of the time (steal)", percent(value))
         });
         if let Some(times) = throttled.filter(|times| *times > 0) {
-            found.push(format!(
-                "processors were slowed down for heat {times} times"
-            ));
+            found.push(format!("processors were throttled for heat {times} times"));
         }
         if let Some(times) = limited.filter(|times| *times > 0) {
             found.push(format!(
-                "the processor limit of the cgroup stopped the run {times} times"
+                "the cgroup's processor limit stopped the run {times} times"
             ));
         }
         if let Some(iops) = other_iops.filter(|iops| *iops > MAX_OTHER_IOPS) {
-            found.push(format!("others did {iops:.0} I/O requests per second"));
+            found.push(format!(
+                "other programs sent {iops:.0} I/O requests per second"
+            ));
         }
         for array in resyncing {
-            found.push(format!("{array} is being resynchronised or checked"));
+            found.push(format!("{array} is resynchronizing or being checked"));
         }
         found
     }
 }
 
-/// The machine as a run sees it; a test can replace it.
-pub trait Surroundings {
-    /// Time that the run has taken, without the time for which it was stopped.
+/// The run's view of the machine; tests can replace it.
+pub trait MachineMonitor {
+    /// Returns the duration of the run, without the time for which it was stopped.
     fn elapsed(&mut self) -> Duration;
-    /// Looks at what else the machine is doing; `is_before_run` is true once.
+    /// Checks for other activity; `is_before_run` is true once.
     fn noise(&mut self, is_before_run: bool) -> Noise;
-    /// How much of a fixed piece of arithmetic is done in a second: an engine without a disk.
+    /// Returns the speed of a fixed arithmetic loop, in steps per second.
     fn control(&mut self) -> f64;
 }
 
-/// The machine that this runs on.
+/// The machine of this process.
 #[derive(Debug)]
-pub struct Machine {
+pub struct HostMonitor {
     began: Instant,
     before: Duration,
     last: Option<(CpuTimes, u64)>,
-    /// How often the limit of the cgroup had stopped the run at the last look.
+    /// The cgroup's throttle count at the previous check.
     limited: Option<u64>,
 }
 
-impl Machine {
-    /// Begins to count time.
+impl HostMonitor {
+    /// Starts counting time.
     pub fn new() -> Self {
-        Machine::after(Duration::ZERO)
+        HostMonitor::after(Duration::ZERO)
     }
 
-    /// Goes on counting for a run that has taken this long already.
+    /// Continues counting for a run that has already taken this long.
     pub fn after(before: Duration) -> Self {
-        Machine {
+        HostMonitor {
             began: Instant::now(),
             before,
             last: None,
@@ -140,18 +140,18 @@ impl Machine {
     }
 }
 
-impl Default for Machine {
+impl Default for HostMonitor {
     fn default() -> Self {
-        Machine::new()
+        HostMonitor::new()
     }
 }
 
-/// How long the machine is watched while the run does nothing.
+/// Observation time during which the run is idle.
 const WATCHED: Duration = Duration::from_millis(250);
-/// Duration of the arithmetic.
+/// Duration of the arithmetic loop.
 const CONTROLLED: Duration = Duration::from_millis(100);
 
-impl Surroundings for Machine {
+impl MachineMonitor for HostMonitor {
     fn elapsed(&mut self) -> Duration {
         self.before + self.began.elapsed()
     }
@@ -255,7 +255,7 @@ impl CpuTimes {
     }
 }
 
-/// `some avg10=` of a file in `/proc/pressure`, as a share.
+/// Parses `some avg10=` of a file in `/proc/pressure` as a share.
 fn some_avg10(text: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let number = line
@@ -264,7 +264,7 @@ fn some_avg10(text: &str) -> Option<f64> {
     Some(number.parse::<f64>().ok()? / 100.0)
 }
 
-/// Requests that the disks of this machine have completed; what is stacked on disks counts once.
+/// Counts the requests completed by the disks of this machine; stacked devices count once.
 fn disk_requests() -> Option<u64> {
     requests_in(&std::fs::read_to_string("/proc/diskstats").ok()?, &|name| {
         Path::new("/sys/block").join(name).join("device").exists()
@@ -281,7 +281,7 @@ fn requests_in(diskstats: &str, is_disk: &dyn Fn(&str) -> bool) -> Option<u64> {
     (!counts.is_empty()).then(|| counts.iter().sum())
 }
 
-/// How often the processor limit of this program's cgroup stopped it; `None` without a limit.
+/// Returns how often the cgroup's processor limit stopped this program; `None` without a limit.
 fn times_limited() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -298,7 +298,7 @@ fn limited_in(cpu_stat: &str) -> Option<u64> {
         .ok()
 }
 
-/// How often processors were slowed down for heat since the machine started.
+/// Returns the number of thermal throttling events since boot.
 fn throttle_count() -> u64 {
     let Ok(entries) = std::fs::read_dir("/sys/devices/system/cpu") else {
         return 0;
@@ -314,7 +314,7 @@ fn throttle_count() -> u64 {
     counts.sum()
 }
 
-/// Arrays of `md` that do something of their own.
+/// Returns the `md` arrays that are resynchronizing or being checked.
 fn resyncing(blocks: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(blocks) else {
         return Vec::new();
@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_files_are_understood() {
+    fn the_kernels_files_are_parsed() {
         let text = "some avg10=25.00 avg60=64.93 avg300=44.03 total=5663000191\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
         assert_eq!(some_avg10(text), Some(0.25));
         assert_eq!(some_avg10(""), None);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_that_is_checked_disturbs() {
+    fn an_array_being_checked_is_a_disturbance() {
         let root = tempfile::tempdir().unwrap();
         for (name, action) in [("md0", "check\n"), ("md1", "idle\n")] {
             let folder = root.path().join(name).join("md");
@@ -372,22 +372,22 @@ mod tests {
         assert_eq!(
             noise.disturbances(),
             [
-                "others used 50 % of the processors",
-                "the processor limit of the cgroup stopped the run 2 times",
-                "others did 900 I/O requests per second",
-                "md0 is being resynchronised or checked"
+                "other programs used 50 % of the processors",
+                "the cgroup's processor limit stopped the run 2 times",
+                "other programs sent 900 I/O requests per second",
+                "md0 is resynchronizing or being checked"
             ]
         );
         assert!(Noise::default().disturbances().is_empty());
     }
 
     #[test]
-    fn the_machine_can_be_asked() {
-        let mut machine = Machine::new();
+    fn this_machine_can_be_monitored() {
+        let mut machine = HostMonitor::new();
         assert!(machine.control() > 1_000_000.0);
         assert!(
             machine.noise(true).steal.is_none(),
-            "there was no look before"
+            "there was no previous check"
         );
         let noise = machine.noise(false);
         assert!(noise.cpu_pressure.is_none());

@@ -1,16 +1,16 @@
-//! Numbers that a seed decides, the same in every version of this program.
+//! Random numbers from a seed, identical in every version of this program.
 
-/// SplitMix64 (Steele, Lea and Flood 2014): small, and good enough for orders and planted noise.
+/// SplitMix64 (Steele, Lea and Flood 2014): small, and sufficient for orders and simulated noise.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The sequence of a seed.
+    /// Starts the sequence of a seed.
     pub(crate) const fn new(seed: u64) -> Self {
         Random(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub(crate) const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -19,9 +19,9 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 up to, without, `bound`, each as likely as the others.
+    /// Returns a uniformly distributed number in `0..bound`.
     fn below(&mut self, bound: u64) -> u64 {
-        // Numbers past the last whole multiple would favour the small ones.
+        // Numbers after the last multiple of `bound` would favour small results.
         let limit = u64::MAX - u64::MAX % bound;
         loop {
             let number = self.next();
@@ -31,18 +31,18 @@ impl Random {
         }
     }
 
-    /// A number from 0 up to, without, 1.
+    /// Returns a uniformly distributed number in `0.0..1.0`.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number of the standard normal distribution (Box and Muller 1958).
+    /// Returns a number from the standard normal distribution (Box and Muller 1958).
     pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (2.0 * std::f64::consts::PI * self.unit()).cos()
     }
 
-    /// Puts things into an order, each as likely as the others (Fisher and Yates).
+    /// Shuffles uniformly (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, things: &mut [T]) {
         for last in (1..things.len()).rev() {
             let chosen = self.below(last as u64 + 1) as usize;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_thing_stands_everywhere_equally_often() {
+    fn every_item_is_at_every_position_equally_often() {
         let mut counts = [[0_u32; 5]; 5];
         for seed in 0..5_000 {
             let mut order = [0, 1, 2, 3, 4];

@@ -1,4 +1,4 @@
-//! The run itself: complete rounds, each in an order of its own.
+//! The run: complete rounds, each in its own order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::estimate::{SLOWEST, estimate};
 use super::looks::Repetition;
-use super::noise::{Noise, Surroundings};
+use super::noise::{MachineMonitor, Noise};
 use super::random::Random;
 use super::values::Values;
 use crate::{
@@ -16,37 +16,37 @@ use crate::{
     RunContext, Sample,
 };
 
-/// How a run is done.
+/// The settings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Decides every order.
+    /// Seed of every order.
     pub seed: u64,
-    /// How often it repeats itself.
+    /// Number of rounds.
     pub repetition: Repetition,
-    /// Seconds after which no round begins any more.
+    /// Seconds after which no further round starts.
     pub time_budget_seconds: f64,
-    /// Whether cells with steady storage run once before the first round, uncounted.
+    /// True if cells on steady storage run once before the first round, uncounted.
     pub has_warm_up: bool,
-    /// Whether it measures on a machine that is not quiet, and marks what it measures.
+    /// True if the run may measure on a machine that is not quiet; such samples are marked.
     pub accepts_noise: bool,
 }
 
-/// One round of a run, as it begins.
+/// One round of a run, recorded when it begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Round {
     /// Its number; 0 is the warm-up.
     pub round: u32,
-    /// When it began, in seconds since the run began.
+    /// Start of the round, in seconds since the run began.
     pub at_seconds: f64,
-    /// The cells, in the order in which they run.
+    /// The cells, in the order of measurement.
     pub order: Vec<CellId>,
     /// Steps per second of arithmetic without a disk.
     pub control: f64,
-    /// What else the machine was doing.
+    /// Other activity on the machine.
     pub noise: Noise,
-    /// What of that disturbs; samples of the round count all the same, and the report says so.
+    /// The disturbing part of that activity; samples of the round still count, and the report names it.
     pub disturbances: Vec<String>,
 }
 
@@ -58,11 +58,11 @@ pub enum Ended {
     Precise,
     /// All rounds are complete.
     AllRounds,
-    /// Another round would not have fitted into the time.
+    /// Another round would have exceeded the time budget.
     TimeBudget,
     /// It was stopped and can be resumed.
     Stopped,
-    /// No cell was left that could be measured.
+    /// No remaining cell could be measured.
     NothingLeft,
 }
 
@@ -70,7 +70,7 @@ pub enum Ended {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The storage of a configuration is being made.
+    /// The storage of a configuration is being created.
     Preparing {
         /// Its name.
         configuration: &'a str,
@@ -79,49 +79,49 @@ pub enum Event<'a> {
     Round {
         /// The round.
         round: &'a Round,
-        /// Most rounds there will be.
+        /// Maximum number of rounds.
         of: u32,
     },
     /// A cell was measured.
     Sample {
         /// The sample.
         sample: &'a Sample,
-        /// How many of the round are done.
+        /// Number of finished cells in the round.
         done: usize,
-        /// How many the round has.
+        /// Number of cells in the round.
         of: usize,
-        /// Time left until the run ends: at least, and at most unless the machine grows slower.
+        /// Minimum and maximum time until the run ends, unless the machine becomes slower.
         left: (Duration, Duration),
     },
     /// A cell could not be measured.
     Failure {
         /// The cell.
         cell: CellId,
-        /// Why.
+        /// The reason.
         error: &'a str,
     },
-    /// The run looked at its results.
-    Looked {
-        /// After this many rounds.
+    /// The run evaluated its results.
+    Look {
+        /// Number of complete rounds.
         round: u32,
-        /// The least precise of the comparisons: 0.05 means ±5 %.
+        /// Precision of the least precise comparison: 0.05 means ±5 %.
         precision: f64,
     },
 }
 
-/// Everything that a run works with.
+/// Everything that a run needs.
 pub struct Runner<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// How.
+    /// The settings.
     pub settings: &'a Settings,
-    /// What measures; each kind once.
+    /// The engines, one of each kind.
     pub engines: &'a mut [Box<dyn Engine>],
-    /// The machine.
-    pub surroundings: &'a mut dyn Surroundings,
-    /// Where everything goes.
+    /// The monitor of the machine.
+    pub machine: &'a mut dyn MachineMonitor,
+    /// The sink for entries.
     pub log: &'a mut dyn Log,
-    /// Asks to stop.
+    /// Cancels the run.
     pub cancel: &'a Cancel,
     /// Receives the events.
     pub observe: &'a mut dyn FnMut(Event<'_>),
@@ -137,14 +137,14 @@ impl std::fmt::Debug for Runner<'_> {
 }
 
 impl Runner<'_> {
-    /// Measures, until the results are precise enough, all rounds are complete, the time is up or
-    /// somebody stops it. `past` holds the journal of a run that is resumed.
+    /// Measures until the results are precise enough, all rounds are complete, the time is up or the run is
+    /// cancelled. `past` holds the journal of a resumed run.
     ///
-    /// Engines have cleaned up when this returns, whatever it returns.
+    /// Engines have cleaned up when this returns, even after an error.
     ///
     /// # Errors
-    /// If the machine is not quiet and that was not accepted, or the journal cannot be written. What
-    /// fails in a cell is an entry of the journal.
+    /// If the machine is not quiet and the settings do not accept that, or the journal cannot be written. A failure of a
+    /// cell is an entry of the journal.
     pub fn run(mut self, past: &[Entry]) -> Result<Ended, Error> {
         let result = self.rounds(past);
         let mut cleaned = Ok(());
@@ -156,21 +156,21 @@ impl Runner<'_> {
             Err(error) => return Err(error),
             Ok(ended) => ended,
         };
-        let at_seconds = self.surroundings.elapsed().as_secs_f64();
+        let at_seconds = self.machine.elapsed().as_secs_f64();
         self.log.append(&Entry::Ended { ended, at_seconds })?;
         cleaned.map(|()| ended)
     }
 
     fn rounds(&mut self, past: &[Entry]) -> Result<Ended, Error> {
         let plan = self.plan;
-        let noise = self.surroundings.noise(true);
+        let noise = self.machine.noise(true);
         let disturbances = noise.disturbances();
         if !disturbances.is_empty() && !self.settings.accepts_noise {
             return Err(Error::NotQuiet { disturbances });
         }
         let estimate = estimate(plan, self.settings, self.engines);
         estimate.check_room()?;
-        let mut course = Course {
+        let mut state = RunState {
             values: Values::of(
                 &plan.cells,
                 &plan.workloads,
@@ -186,29 +186,29 @@ impl Runner<'_> {
         let mut number = next_round(past);
         let mut complete = complete_rounds(past);
         if !past.is_empty() {
-            let at_seconds = self.surroundings.elapsed().as_secs_f64();
+            let at_seconds = self.machine.elapsed().as_secs_f64();
             self.log.append(&Entry::Resumed { at_seconds })?;
         }
         if number == 0 {
-            if self.settings.has_warm_up && self.can_compare(&course.active) {
-                self.round(0, 0, &mut course)?;
+            if self.settings.has_warm_up && self.can_compare(&state.active) {
+                self.round(0, 0, &mut state)?;
             }
             number = 1;
         }
         while complete < repetition.most_rounds {
             self.cancel.check()?;
-            if !self.can_compare(&course.active) {
+            if !self.can_compare(&state.active) {
                 return Ok(Ended::NothingLeft);
             }
-            if self.is_out_of_time(complete, &course) {
+            if self.is_out_of_time(complete, &state) {
                 return Ok(Ended::TimeBudget);
             }
-            self.round(number, complete + 1, &mut course)?;
+            self.round(number, complete + 1, &mut state)?;
             number += 1;
             complete += 1;
             if looks.contains(&complete) {
-                let precision = self.precision(complete, &course);
-                (self.observe)(Event::Looked {
+                let precision = self.precision(complete, &state);
+                (self.observe)(Event::Look {
                     round: complete,
                     precision,
                 });
@@ -220,10 +220,10 @@ impl Runner<'_> {
         Ok(Ended::AllRounds)
     }
 
-    /// True if another round would not fit into the time budget. The rounds without which nothing can be shown may
-    /// take twice the budget.
-    fn is_out_of_time(&mut self, complete: u32, course: &Course) -> bool {
-        let would_end = (self.surroundings.elapsed() + course.pace.longest()).as_secs_f64();
+    /// Returns true if another round would exceed the time budget. The minimum rounds for a verdict may take twice the
+    /// budget.
+    fn is_out_of_time(&mut self, complete: u32, state: &RunState) -> bool {
+        let would_end = (self.machine.elapsed() + state.pace.longest()).as_secs_f64();
         let budget = self.settings.time_budget_seconds;
         if complete < self.settings.repetition.rounds {
             complete > 0 && would_end > 2.0 * budget
@@ -232,7 +232,7 @@ impl Runner<'_> {
         }
     }
 
-    /// True if some active cell has an active baseline; in a plan without baselines, if a cell is active.
+    /// Returns true if an active cell has an active baseline; in a plan without baselines, if any cell is active.
     fn can_compare(&self, active: &BTreeSet<CellId>) -> bool {
         let cells = &self.plan.cells;
         if cells.iter().all(|cell| cell.baseline.is_none()) {
@@ -244,13 +244,13 @@ impl Runner<'_> {
         })
     }
 
-    /// The least precise comparison after some rounds; infinite if there is none.
-    fn precision(&self, complete: u32, course: &Course) -> f64 {
+    /// Returns the precision of the least precise comparison; infinite without comparisons.
+    fn precision(&self, complete: u32, state: &RunState) -> f64 {
         let alpha = self.settings.repetition.alpha(complete);
-        let comparisons = course.values.comparisons(&self.plan.cells, alpha);
+        let comparisons = state.values.comparisons(&self.plan.cells, alpha);
         comparisons
             .iter()
-            .filter(|comparison| course.active.contains(&comparison.cell))
+            .filter(|comparison| state.active.contains(&comparison.cell))
             .map(|comparison| {
                 comparison
                     .interval
@@ -260,7 +260,7 @@ impl Runner<'_> {
             .unwrap_or(f64::INFINITY)
     }
 
-    /// Makes the storage of every configuration; the cells that can be measured.
+    /// Creates the storage of every configuration and returns the cells that can be measured.
     fn prepare(&mut self) -> Result<BTreeSet<CellId>, Error> {
         let plan = self.plan;
         let mut groups: BTreeMap<(usize, EngineKind), Vec<CellView<'_>>> = BTreeMap::new();
@@ -282,7 +282,7 @@ impl Runner<'_> {
                 None => Err(Error::Missing {
                     what: format!("the engine {kind}"),
                     needed_for: cells[0].configuration.name.clone(),
-                    help: "give it to the run".to_owned(),
+                    help: "pass it to the run".to_owned(),
                 }),
             };
             match prepared {
@@ -303,15 +303,15 @@ impl Runner<'_> {
         self.log.append(&Entry::LeftOut { cell, why })
     }
 
-    /// One round: every active cell once. The slot counts complete rounds and decides the order, so that a round that
-    /// was interrupted is repeated with its own order.
-    fn round(&mut self, number: u32, slot: u32, course: &mut Course) -> Result<(), Error> {
-        let noise = match course.before_run.take() {
+    /// Runs one round: every active cell once. The slot counts complete rounds and seeds the order, so that an interrupted
+    /// round is repeated in its own order.
+    fn round(&mut self, number: u32, slot: u32, state: &mut RunState) -> Result<(), Error> {
+        let noise = match state.before_run.take() {
             Some(noise) => noise,
-            None => self.surroundings.noise(false),
+            None => self.machine.noise(false),
         };
-        let began = self.surroundings.elapsed();
-        let batches = self.order(slot, &course.active);
+        let began = self.machine.elapsed();
+        let batches = self.order(slot, &state.active);
         let round = Round {
             round: number,
             at_seconds: began.as_secs_f64(),
@@ -319,7 +319,7 @@ impl Runner<'_> {
                 .iter()
                 .flat_map(|(_, cells)| cells.iter().copied())
                 .collect(),
-            control: self.surroundings.control(),
+            control: self.machine.control(),
             disturbances: noise.disturbances(),
             noise,
         };
@@ -328,43 +328,43 @@ impl Runner<'_> {
             round: &round,
             of: self.settings.repetition.most_rounds,
         });
-        let mut place = Place {
+        let mut position = Position {
             round: number,
             slot,
-            position: 0,
+            index: 0,
             of: round.order.len(),
         };
         for (kind, cells) in &batches {
             self.cancel.check()?;
-            self.batch(*kind, cells, &mut place, course)?;
+            self.batch(*kind, cells, &mut position, state)?;
         }
-        let took = self.surroundings.elapsed().saturating_sub(began);
-        course.pace.add(number, took);
-        // Who fails twice and never succeeds fails for a reason that another round does not change.
-        let hopeless: Vec<CellId> = course
+        let took = self.machine.elapsed().saturating_sub(began);
+        state.pace.add(number, took);
+        // A cell that failed twice and never succeeded would fail again.
+        let hopeless: Vec<CellId> = state
             .failures
             .iter()
-            .filter(|(cell, (count, _))| *count >= 2 && course.values.of_cell(**cell).is_empty())
+            .filter(|(cell, (count, _))| *count >= 2 && state.values.of_cell(**cell).is_empty())
             .map(|(cell, _)| *cell)
             .collect();
         for cell in hopeless {
-            let (_, why) = course.failures.remove(&cell).unwrap_or_default();
-            course.active.remove(&cell);
+            let (_, why) = state.failures.remove(&cell).unwrap_or_default();
+            state.active.remove(&cell);
             self.leave_out(cell, why)?;
         }
         Ok(())
     }
 
-    /// The batches of a round: shuffled, and cells shuffled in each.
+    /// Returns the batches of a round, shuffled, each with its cells shuffled.
     ///
-    /// Each second round has the order of the one before it backwards. What changes steadily through
-    /// both, such as a machine that grows warm, then cancels out; with six orders of their own, one run
-    /// in 32 of two cells would have the same cell first each time, and be certain of what is not so.
+    /// Every second round reverses the order of the previous one, so that steady changes during both, such as a machine
+    /// warming up, cancel out. With six independent orders, one run in 32 of two cells would have the same cell first
+    /// each time and report a false difference as certain.
     fn order(&self, round: u32, active: &BTreeSet<CellId>) -> Vec<(EngineKind, Vec<CellId>)> {
         let mut batches: BTreeMap<(EngineKind, String), Vec<CellId>> = BTreeMap::new();
         for id in active {
             let view = self.plan.view(*id);
-            // The first touch has nothing to warm up.
+            // First-touch storage cannot be warmed up.
             if round == 0 && view.phase == Phase::FirstTouch {
                 continue;
             }
@@ -394,21 +394,21 @@ impl Runner<'_> {
         batches
     }
 
-    /// The cells of one batch.
+    /// Measures the cells of one batch.
     fn batch(
         &mut self,
         kind: EngineKind,
         cells: &[CellId],
-        place: &mut Place,
-        course: &mut Course,
+        position: &mut Position,
+        state: &mut RunState,
     ) -> Result<(), Error> {
         let plan = self.plan;
         let views: Vec<CellView<'_>> = cells.iter().map(|id| plan.view(*id)).collect();
         let context = RunContext {
-            round: place.round,
+            round: position.round,
             cancel: self.cancel,
             seed: Random::new(
-                self.settings.seed ^ (u64::from(place.round) << 32) ^ place.position as u64,
+                self.settings.seed ^ (u64::from(position.round) << 32) ^ position.index as u64,
             )
             .next(),
         };
@@ -418,7 +418,7 @@ impl Runner<'_> {
         let Runner {
             settings,
             engines,
-            surroundings,
+            machine,
             log,
             observe,
             ..
@@ -428,7 +428,7 @@ impl Runner<'_> {
             if !missing.remove(&id) || broken.is_err() {
                 return;
             }
-            let at = surroundings.elapsed();
+            let at = machine.elapsed();
             let measurement = match result {
                 Ok(measurement) => measurement,
                 Err(Error::Cancelled) => {
@@ -441,19 +441,19 @@ impl Runner<'_> {
                 }
             };
             let sample = Sample {
-                round: place.round,
-                position: place.position as u32,
+                round: position.round,
+                position: position.index as u32,
                 cell: id,
                 at_seconds: at.as_secs_f64(),
                 measurement,
             };
-            place.position += 1;
-            let left = place.left(&settings.repetition, &course.pace);
-            course.values.add(&plan.cells, &plan.workloads, &sample);
+            position.index += 1;
+            let left = position.left(&settings.repetition, &state.pace);
+            state.values.add(&plan.cells, &plan.workloads, &sample);
             observe(Event::Sample {
                 sample: &sample,
-                done: place.position,
-                of: place.of,
+                done: position.index,
+                of: position.of,
                 left,
             });
             broken = log.append(&Entry::Sample(sample));
@@ -462,20 +462,20 @@ impl Runner<'_> {
         let why = match ended {
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             Err(error) => error.to_string(),
-            Ok(()) => "the engine gave no result".to_owned(),
+            Ok(()) => "the engine returned no result".to_owned(),
         };
         broken?;
         results.extend(missing.into_iter().map(|id| (id, why.clone())));
         for (cell, error) in results {
-            place.position += 1;
+            position.index += 1;
             (self.observe)(Event::Failure {
                 cell,
                 error: &error,
             });
-            let count = course.failures.entry(cell).or_default();
+            let count = state.failures.entry(cell).or_default();
             *count = (count.0 + 1, error.clone());
             self.log.append(&Entry::Failure {
-                round: place.round,
+                round: position.round,
                 cell,
                 error,
             })?;
@@ -485,7 +485,7 @@ impl Runner<'_> {
 }
 
 /// The state of a run.
-struct Course {
+struct RunState {
     values: Values,
     failures: BTreeMap<CellId, (u32, String)>,
     active: BTreeSet<CellId>,
@@ -493,19 +493,19 @@ struct Course {
     before_run: Option<Noise>,
 }
 
-/// Where in a run something happens.
-struct Place {
+/// The position of a batch in a run.
+struct Position {
     round: u32,
-    /// Rounds that are complete once this one is; 0 in the warm-up.
+    /// The number of complete rounds after this one; 0 in the warm-up.
     slot: u32,
-    position: usize,
+    index: usize,
     of: usize,
 }
 
-impl Place {
-    /// The time until the run ends: with the least rounds at the fastest pace seen, and with the most at the slowest.
+impl Position {
+    /// Returns the time until the run ends: the minimum rounds at the fastest pace seen, and the maximum at the slowest.
     fn left(&self, repetition: &Repetition, pace: &Pace) -> (Duration, Duration) {
-        let rest = 1.0 - self.position as f64 / self.of.max(1) as f64;
+        let rest = 1.0 - self.index as f64 / self.of.max(1) as f64;
         let time = |rounds: u32, round: Duration| {
             round.mul_f64(f64::from(rounds.saturating_sub(self.slot)) + rest)
         };
@@ -516,10 +516,10 @@ impl Place {
     }
 }
 
-/// How long rounds take.
+/// The durations of rounds.
 struct Pace {
     estimated: Duration,
-    /// The warm-up, in which cells of first-touch storage do not run.
+    /// The duration of the warm-up, which omits cells on first-touch storage.
     warm_up: Option<Duration>,
     rounds: Vec<Duration>,
 }
@@ -556,7 +556,7 @@ impl Pace {
     }
 }
 
-/// The number of the next round of a run; 0 if it has not begun.
+/// Returns the number of the next round; 0 if the run has not begun.
 fn next_round(past: &[Entry]) -> u32 {
     let begun = past.iter().filter_map(|entry| match entry {
         Entry::Round(round) => Some(round.round),
@@ -569,7 +569,7 @@ fn next_round(past: &[Entry]) -> u32 {
     begun.max().map_or(0, |round| round + 1)
 }
 
-/// How many rounds of a journal, without the warm-up, have a result or a failure for each of their cells.
+/// Counts the rounds of a journal, without the warm-up, that have a result or a failure for each of their cells.
 pub(crate) fn complete_rounds(entries: &[Entry]) -> u32 {
     let mut open: BTreeMap<u32, usize> = BTreeMap::new();
     for entry in entries {

@@ -1,15 +1,15 @@
-//! What samples say: intervals of ratios, and figures that describe a cell.
+//! Statistics of samples: intervals of ratios, and summaries of a cell.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::student;
 
-/// A ratio with the interval that holds the true one, at the confidence of the run.
+/// A ratio with its confidence interval, at the confidence of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
-    /// Geometric mean of the ratios of each round.
+    /// Geometric mean of the ratios of all rounds.
     pub ratio: f64,
     /// Lower end.
     pub low: f64,
@@ -27,17 +27,17 @@ impl Interval {
         }
     }
 
-    /// How far the ratio is from 1, in either direction.
+    /// Returns the distance of the ratio from 1, in either direction.
     pub(crate) fn size(&self) -> f64 {
         self.ratio.ln().abs()
     }
 
-    /// Half of the width relative to the ratio: 0.05 means ±5 %.
+    /// Returns half of the width relative to the ratio: 0.05 means ±5 %.
     pub fn precision(&self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
     }
 
-    /// The largest difference from 1 that the interval includes: what "about equal (within ±x %)" names.
+    /// Returns the largest difference from 1 within the interval, the x of "about equal (within ±x %)".
     pub fn largest_difference(&self) -> f64 {
         (self.high - 1.0).max(1.0 / self.low - 1.0)
     }
@@ -45,8 +45,8 @@ impl Interval {
 
 /// The estimated logarithm of a ratio: a mean and its standard error.
 ///
-/// With six rounds a percentile bootstrap covers only 85 % instead of 95 %; Student's t covers what it says if
-/// logarithms of ratios are about normal, and nearly so if they are not.
+/// With six rounds a percentile bootstrap covers only 85 % instead of 95 %. Student's t has the stated coverage if the
+/// logarithms of ratios are normal, and nearly so otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LogRatio {
     mean: f64,
@@ -55,7 +55,7 @@ pub(crate) struct LogRatio {
 }
 
 impl LogRatio {
-    /// The mean of the ratios of each round; `None` for fewer than two rounds.
+    /// Estimates the mean of the ratios of all rounds; `None` for fewer than two rounds.
     pub(crate) fn of(ratios: &[f64]) -> Option<Self> {
         let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
         let (mean, deviation) = mean_and_deviation(&logarithms)?;
@@ -67,11 +67,11 @@ impl LogRatio {
         })
     }
 
-    /// This divided by another that was measured apart from it (Welch 1947).
+    /// Divides by a ratio that was measured independently (Welch 1947).
     pub(crate) fn over(self, other: LogRatio) -> LogRatio {
         let (one, two) = (self.error * self.error, other.error * other.error);
         let total = one + two;
-        // Groups without any spread have the degrees of the smaller.
+        // Without any spread, use the degrees of freedom of the smaller group.
         let degrees = if total > 0.0 {
             total * total / (one * one / self.degrees + two * two / other.degrees)
         } else {
@@ -84,13 +84,13 @@ impl LogRatio {
         }
     }
 
-    /// The interval that misses the true ratio with probability `alpha`.
+    /// Returns the interval that misses the true ratio with probability `alpha`.
     pub(crate) fn interval(self, alpha: f64) -> Interval {
         let half_width = student::quantile(1.0 - alpha / 2.0, self.degrees) * self.error;
         Interval::of_logarithm(self.mean, half_width)
     }
 
-    /// The probability of a mean this far from no difference, if there is none.
+    /// Returns the probability of a mean this far from 0 if there is no difference.
     pub(crate) fn p_value(self) -> f64 {
         if self.mean == 0.0 {
             return 1.0;
@@ -99,8 +99,8 @@ impl LogRatio {
     }
 }
 
-/// Which of several comparisons show a difference, so that all together claim one where there is none with
-/// probability `alpha` at most (Holm 1979).
+/// Returns which comparisons show a difference, so that the probability of any false claim is at most `alpha`
+/// (Holm 1979).
 pub(crate) fn holm(p_values: &[Option<f64>], alpha: f64) -> Vec<bool> {
     let mut known: Vec<(f64, usize)> = p_values
         .iter()
@@ -118,13 +118,13 @@ pub(crate) fn holm(p_values: &[Option<f64>], alpha: f64) -> Vec<bool> {
     shown
 }
 
-/// The geometric mean; `None` without any numbers.
+/// Returns the geometric mean; `None` for an empty list.
 pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
     (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
 }
 
-/// Mean and standard deviation; `None` for fewer than two numbers.
+/// Returns mean and standard deviation; `None` for fewer than two numbers.
 fn mean_and_deviation(numbers: &[f64]) -> Option<(f64, f64)> {
     if numbers.len() < 2 {
         return None;
@@ -135,13 +135,13 @@ fn mean_and_deviation(numbers: &[f64]) -> Option<(f64, f64)> {
     Some((mean, (squares / (n - 1.0)).sqrt()))
 }
 
-/// What describes the samples of one cell.
+/// The summary of a cell's samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
-    /// How many samples were counted.
+    /// Number of samples that count.
     pub count: usize,
-    /// Geometric mean, so that means of two cells have the ratio that their comparison shows.
+    /// Geometric mean: the means of two cells have the ratio that their comparison shows.
     pub mean: f64,
     /// Median.
     pub median: f64,
@@ -152,18 +152,18 @@ pub struct Summary {
     /// Standard deviation divided by the mean; unset for a single sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variation: Option<f64>,
-    /// Positions of samples that are far from the rest; they count like the others.
+    /// Positions of samples far from the rest; they count like the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outliers: Vec<usize>,
 }
 
 impl Summary {
-    /// Describes the values of a cell, in the order in which they were measured; `None` without any.
+    /// Summarizes the values of a cell in the order of measurement; `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let median = median(values)?;
         let distances: Vec<f64> = values.iter().map(|value| (value - median).abs()).collect();
         let spread = self::median(&distances)?;
-        // hyperfine's rule: a modified z-score above 10. Four values cannot say which of them is odd.
+        // hyperfine's rule: a modified z-score above 10. With four values or fewer, no outlier can be identified.
         let is_odd = |distance: f64| values.len() > 4 && distance > 14.826 * spread && spread > 0.0;
         Some(Summary {
             count: values.len(),
@@ -182,7 +182,7 @@ impl Summary {
     }
 }
 
-/// The value in the middle; `None` without any.
+/// Returns the median; `None` for an empty list.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_is_the_textbooks() {
+    fn an_interval_agrees_with_the_textbook() {
         // Logarithms 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, and t(0.975, 2) = 4.303.
         let ratios = [0.1_f64.exp(), 0.2_f64.exp(), 0.3_f64.exp()];
         let known = LogRatio::of(&ratios).unwrap();
@@ -209,7 +209,7 @@ mod tests {
         assert!((interval.ratio.ln() - 0.2).abs() < 1e-12);
         assert!((interval.low.ln() - (0.2 - half)).abs() < 1e-4);
         assert!((interval.high.ln() - (0.2 + half)).abs() < 1e-4);
-        // t = 0.2 / (0.1 / sqrt(3)) = 3.464 with two degrees.
+        // t = 0.2 / (0.1 / sqrt(3)) = 3.464 with two degrees of freedom.
         assert!(
             (known.p_value() - 0.0742).abs() < 1e-3,
             "{}",
@@ -221,9 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn groups_apart_are_compared_as_welch_does() {
+    fn independent_groups_are_compared_by_welchs_method() {
         let of = |numbers: &[f64]| numbers.iter().map(|n| n.exp()).collect::<Vec<_>>();
-        // Equal spread and size: degrees are 2n - 2 = 4, t = 2.776, error = sqrt(2 * 0.01 / 3).
+        // Equal spread and size: 2n - 2 = 4 degrees of freedom, t = 2.776, error = sqrt(2 * 0.01 / 3).
         let group = |numbers: &[f64]| LogRatio::of(&of(numbers)).unwrap();
         let difference = group(&[1.1, 1.2, 1.3]).over(group(&[0.1, 0.2, 0.3]));
         let interval = difference.interval(0.05);
@@ -240,18 +240,18 @@ mod tests {
     }
 
     #[test]
-    fn holm_shows_the_smallest_as_far_as_their_share_suffices() {
-        // Shares of 5 % are 1/4, 1/3, 1/2 and all of it.
+    fn holm_accepts_p_values_in_ascending_order_until_one_exceeds_its_share() {
+        // The shares of 5 % are 1/4, 1/3, 1/2 and 1.
         let p = [Some(0.04), Some(0.001), None, Some(0.012), Some(0.03)];
         assert_eq!(holm(&p, 0.05), [false, true, false, true, false]);
         assert_eq!(holm(&[Some(0.04)], 0.05), [true]);
-        // What comes behind one that is not shown is not shown either.
+        // After the first rejected p-value, all larger ones are rejected too.
         assert_eq!(holm(&[Some(0.026), Some(0.026)], 0.05), [false, false]);
         assert!(holm(&[], 0.05).is_empty());
     }
 
     #[test]
-    fn an_outlier_is_named_and_counted() {
+    fn an_outlier_is_reported_and_still_counts() {
         let values = [100.0, 101.0, 99.0, 100.5, 99.5, 10.0];
         let summary = Summary::of(&values).unwrap();
         assert_eq!(summary.outliers, [5]);

@@ -1,8 +1,8 @@
 //! Quantiles of Student's t distribution.
 //!
-//! Confidence intervals here need no other statistics, which does not justify a library.
+//! Confidence intervals need no other statistics, which does not justify a dependency.
 
-/// The value that a t-distributed variable stays below with `probability`.
+/// Returns the value that a t-distributed variable stays below with `probability`.
 ///
 /// # Panics
 /// Unless `0 < probability < 1` and `degrees >= 1`.
@@ -16,7 +16,7 @@ pub(crate) fn quantile(probability: f64, degrees: f64) -> f64 {
         high *= 2.0;
     }
     let mut low = 0.0;
-    // Each step halves what is left: 200 steps exceed the precision of a double.
+    // Each step halves the interval: 200 steps exceed the precision of a double.
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
         if cumulative(middle, degrees) < probability {
@@ -28,7 +28,7 @@ pub(crate) fn quantile(probability: f64, degrees: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The probability that a t-distributed variable is at least as far from 0 as `t`.
+/// Returns the probability that a t-distributed variable is at least as far from 0 as `t`.
 pub(crate) fn two_sided(t: f64, degrees: f64) -> f64 {
     if t.is_infinite() {
         return 0.0;
@@ -36,7 +36,7 @@ pub(crate) fn two_sided(t: f64, degrees: f64) -> f64 {
     incomplete_beta(degrees / (degrees + t * t), 0.5 * degrees, 0.5)
 }
 
-/// The probability that a t-distributed variable stays below `t`, which is not negative.
+/// Returns the probability that a t-distributed variable stays below a non-negative `t`.
 fn cumulative(t: f64, degrees: f64) -> f64 {
     1.0 - 0.5 * incomplete_beta(degrees / (degrees + t * t), 0.5 * degrees, 0.5)
 }
@@ -49,7 +49,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    // The fraction converges fast on this side of the mean only.
+    // The continued fraction converges fast only below the mean.
     if x > (a + 1.0) / (a + b + 2.0) {
         1.0 - beta_fraction(1.0 - x, b, a)
     } else {
@@ -57,8 +57,8 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// The regularised incomplete beta function by its continued fraction (Abramowitz and Stegun 26.5.8, evaluated as
-/// Lentz does), for `x` below the mean.
+/// The regularised incomplete beta function as a continued fraction (Abramowitz and Stegun 26.5.8, evaluated by Lentz's
+/// method), for `x` below the mean.
 fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     let front =
         (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_printed_tables() {
+    fn quantiles_agree_with_the_printed_tables() {
         // Columns: 0.90, 0.95, 0.975, 0.99, 0.995 (any printed table of the distribution).
         for (degrees, row) in [
             (1.0, [3.078, 6.314, 12.706, 31.821, 63.657]),
@@ -119,7 +119,7 @@ mod tests {
                 let found = quantile(probability, degrees);
                 assert!(
                     (found - expected).abs() < 0.0006,
-                    "t({probability}, {degrees}) = {found}, and tables have {expected}"
+                    "t({probability}, {degrees}) = {found}, but tables have {expected}"
                 );
                 assert_eq!(quantile(1.0 - probability, degrees).signum(), -1.0);
             }

@@ -1,11 +1,11 @@
-//! The whole method, driven with planted numbers.
+//! The whole method with a simulated engine.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
 use crate::mock::Mock;
-use crate::{Cancel, Engine, Entry, Error, Plan, Wishes, read_plan};
+use crate::{Cancel, Engine, Entry, Error, Plan, PlanOptions, read_plan};
 
 const TWO: &str = "
 version: 1
@@ -20,7 +20,7 @@ baseline: {name: a}
 ";
 
 fn plan(text: &str) -> Plan {
-    read_plan(text, "test", &Wishes::default()).unwrap()
+    read_plan(text, "test", &PlanOptions::default()).unwrap()
 }
 
 fn settings(seed: u64, repetition: Repetition) -> Settings {
@@ -45,14 +45,14 @@ fn adaptive(precision: f64) -> Repetition {
     }
 }
 
-/// A machine whose clock goes on by a second whenever it is read.
+/// A machine whose clock advances by a second at each reading.
 #[derive(Default)]
 struct Still {
     seconds: u64,
     noise: Noise,
 }
 
-impl Surroundings for Still {
+impl MachineMonitor for Still {
     fn elapsed(&mut self) -> Duration {
         self.seconds += 1;
         Duration::from_secs(self.seconds)
@@ -81,7 +81,7 @@ fn run_on(
         plan,
         settings,
         engines: &mut engines,
-        surroundings: machine,
+        machine,
         log: &mut log,
         cancel,
         observe: &mut |_| {},
@@ -122,7 +122,7 @@ fn values_of(plan: &Plan, entries: &[Entry]) -> Values {
     )
 }
 
-/// The only comparison of a run.
+/// Returns the only comparison of a run.
 fn comparison(plan: &Plan, settings: &Settings, entries: &[Entry]) -> Comparison {
     let complete = complete_rounds(entries);
     let values = values_of(plan, entries);
@@ -132,7 +132,7 @@ fn comparison(plan: &Plan, settings: &Settings, entries: &[Entry]) -> Comparison
     comparisons.remove(0)
 }
 
-/// How often a run with these planted numbers shows what, of `times` seeds.
+/// Returns the comparisons of `times` simulated runs, each with its own seed.
 fn verdicts(times: u64, repetition: &Repetition, mock: impl Fn(u64) -> Mock) -> Vec<Comparison> {
     let plan = plan(TWO);
     (0..times)
@@ -155,7 +155,7 @@ fn none_shown(comparisons: &[Comparison]) -> f64 {
     share(comparisons, Verdict::AboutEqual) + share(comparisons, Verdict::Inconclusive)
 }
 
-/// The figure of a simulation, for who runs it with `--nocapture`.
+/// Prints the figure of a simulation, visible with `--nocapture`.
 fn tell(what: &str, figure: f64) {
     println!("{what}: {figure:.5}");
 }
@@ -192,13 +192,13 @@ fn a_planted_difference_of_0_is_no_difference_shown_in_94_of_100_runs_fixed() {
     let none = none_shown(&found);
     tell("0 % planted, fixed rounds, none shown in this share", none);
     assert!(none >= 0.94, "{none}");
-    // An interval that is wider than it says would pass, and find nothing.
+    // An interval that is too wide would pass this test, but find no difference.
     assert!(none <= 0.965, "{none}");
 }
 
 #[test]
 fn a_planted_difference_of_0_is_no_difference_shown_in_94_of_100_runs_adaptive() {
-    // The precision is about that of a run of twelve rounds: some stop early, and some go on to the end.
+    // The precision is about that of a run of twelve rounds: some runs stop early, and some use all rounds.
     let found = verdicts(2_000, &adaptive(0.03), Mock::new);
     let none = none_shown(&found);
     tell("0 % planted, adaptive, none shown in this share", none);
@@ -212,7 +212,7 @@ fn a_planted_difference_of_0_is_no_difference_shown_in_94_of_100_runs_adaptive()
 
 #[test]
 fn drift_does_not_bias_the_result() {
-    // 2 % from sample to sample: with `a` always first, `b` would seem 2 % faster, each time.
+    // 2 % from sample to sample: if `a` were always first, `b` would seem 2 % faster in each round.
     let drifting = |seed| Mock::new(seed).noise(0.01).drift(0.02);
     let found = verdicts(2_000, &fixed(), drifting);
     let logarithms: Vec<f64> = found
@@ -225,7 +225,7 @@ fn drift_does_not_bias_the_result() {
         "drift of 2 % a sample, none shown in this share",
         none_shown(&found),
     );
-    // One run scatters by about 0.01, so the mean of 2,000 by about 0.0002.
+    // One run varies by about 0.01, so the mean of 2,000 runs by about 0.0002.
     assert!(mean.abs() < 0.001, "{mean}");
     assert!(none_shown(&found) >= 0.94);
 }
@@ -278,7 +278,7 @@ fn a_run_that_is_precise_enough_ends_at_its_next_look() {
 }
 
 #[test]
-fn a_warm_up_is_kept_and_not_counted() {
+fn a_warm_up_is_recorded_but_does_not_count() {
     let plan = plan(TWO);
     let mut settings = settings(1, fixed());
     settings.has_warm_up = true;
@@ -294,7 +294,7 @@ fn a_warm_up_is_kept_and_not_counted() {
 }
 
 #[test]
-fn a_run_that_was_stopped_keeps_what_it_has_and_goes_on() {
+fn a_stopped_run_keeps_its_samples_and_resumes() {
     let plan = plan(TWO);
     let settings = settings(1, fixed());
     let cancel = Cancel::new();
@@ -320,7 +320,7 @@ fn a_run_that_was_stopped_keeps_what_it_has_and_goes_on() {
         log.iter()
             .any(|entry| matches!(entry, Entry::Resumed { .. }))
     );
-    // The third round was interrupted after one of its two cells, and does not use up one of the six.
+    // The third round was interrupted after one of its two cells, and does not count as one of the six.
     let complete = comparison(&plan, &settings, &log).ratios.len();
     assert_eq!(complete, 6);
     assert_eq!(complete_rounds(&log), 6);
@@ -331,7 +331,7 @@ fn a_run_that_was_stopped_keeps_what_it_has_and_goes_on() {
 }
 
 #[test]
-fn what_fails_is_told_given_up_and_does_not_stop_the_rest() {
+fn a_failing_cell_is_reported_and_does_not_stop_the_others() {
     let text = TWO.replace("{name: b}]", "{name: b}, {name: c}]");
     let plan = plan(&text);
     let settings = settings(1, fixed());
@@ -350,7 +350,7 @@ fn what_fails_is_told_given_up_and_does_not_stop_the_rest() {
     });
     assert_eq!(
         left_out,
-        Some((crate::CellId(2), "mock failed: a planted failure"))
+        Some((crate::CellId(2), "mock failed: a preset failure"))
     );
     let values = values_of(&plan, &log);
     assert_eq!(values.of_cell(crate::CellId(1)).len(), 6);
@@ -381,7 +381,7 @@ fn a_machine_that_is_not_quiet_is_refused_or_marked() {
     );
     assert_eq!(
         ended.unwrap_err().to_string(),
-        "this machine is not quiet: programs waited for a processor 60 % of the time"
+        "this machine is not quiet: tasks waited for a processor 60 % of the time"
     );
     assert!(log.is_empty());
     settings.accepts_noise = true;
@@ -402,10 +402,10 @@ fn a_machine_that_is_not_quiet_is_refused_or_marked() {
 }
 
 #[test]
-fn no_round_begins_that_would_not_fit_into_the_time() {
+fn no_round_starts_that_would_exceed_the_time_budget() {
     let plan = plan(TWO);
     let mut settings = settings(1, fixed());
-    // The clock goes on by a second at each look, and a round looks a handful of times.
+    // The clock advances by a second at each reading, and a round reads it a few times.
     settings.time_budget_seconds = 7.0;
     let (ended, log) = run(&plan, &settings, Mock::new(1));
     assert_eq!(ended, Ended::TimeBudget);
@@ -413,7 +413,7 @@ fn no_round_begins_that_would_not_fit_into_the_time() {
     assert!((1..6).contains(&comparison.ratios.len()));
     assert_eq!(comparison.verdict, Verdict::TooFewRounds);
     assert!(comparison.in_words().starts_with("too few rounds ("));
-    // The least rounds are finished if they take less than twice the budget, and no round more.
+    // The minimum rounds are finished if they take less than twice the budget, and no further round is started.
     settings.repetition = adaptive(1e-9);
     settings.time_budget_seconds = 25.0;
     let (ended, log) = run(&plan, &settings, Mock::new(1));
@@ -422,7 +422,7 @@ fn no_round_begins_that_would_not_fit_into_the_time() {
 }
 
 #[test]
-fn what_was_not_what_it_should_be_is_kept_and_not_counted() {
+fn a_sample_with_complaints_is_recorded_but_does_not_count() {
     let plan = plan(TWO);
     let (_, mut log) = run(&plan, &settings(1, fixed()), Mock::new(1));
     for entry in &mut log {

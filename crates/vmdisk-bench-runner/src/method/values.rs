@@ -1,16 +1,16 @@
-//! The figures that count, and what they say of each other.
+//! The counted figures of a run, and their comparisons.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::FEWEST_ROUNDS;
+use super::MIN_ROUNDS;
 use super::statistics::{Interval, LogRatio, holm};
 use crate::{Cell, CellId, Measurement, Metric, Sample, Workload};
 
 impl Measurement {
-    /// The figure that is compared; `None` if there is none that can be.
+    /// Returns the compared figure; `None` if it was not measured.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let of = |direction: &Option<crate::Direction>| {
             direction.as_ref().map_or(0.0, |direction| match metric {
@@ -28,23 +28,23 @@ impl Measurement {
 }
 
 impl Sample {
-    /// True if it counts: it is not a warm-up and passed its checks.
+    /// Returns true if the sample counts: it is not a warm-up and passed its checks.
     pub fn counts(&self) -> bool {
         self.round > 0 && self.measurement.semantics.complaints.is_empty()
     }
 }
 
-/// The figures that count, by cell and round.
+/// The counted figures, by cell and round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values(Vec<BTreeMap<u32, f64>>);
 
 impl Values {
-    /// No figures yet, of a plan with these cells.
+    /// Creates an empty set for a plan with these cells.
     pub fn new(cells: &[Cell]) -> Self {
         Values(vec![BTreeMap::new(); cells.len()])
     }
 
-    /// The figures of samples.
+    /// Collects the figures of samples.
     pub fn of<'a>(
         cells: &[Cell],
         workloads: &[Workload],
@@ -57,7 +57,7 @@ impl Values {
         values
     }
 
-    /// Adds the figure of a sample, if it counts.
+    /// Adds the figure of a sample, if the sample counts.
     pub fn add(&mut self, cells: &[Cell], workloads: &[Workload], sample: &Sample) {
         let Some(cell) = cells.get(sample.cell.0) else {
             return;
@@ -68,12 +68,12 @@ impl Values {
         }
     }
 
-    /// The figures of a cell, by round.
+    /// Returns the figures of a cell, by round.
     pub fn of_cell(&self, id: CellId) -> &BTreeMap<u32, f64> {
         &self.0[id.0]
     }
 
-    /// The ratios of a cell to its baseline, for each round that has both.
+    /// Returns the ratios of a cell to its baseline, for each round with both.
     pub fn ratios(&self, id: CellId, baseline: CellId) -> Vec<f64> {
         let baseline = self.of_cell(baseline);
         self.of_cell(id)
@@ -82,7 +82,7 @@ impl Values {
             .collect()
     }
 
-    /// Every comparison of a plan, in the order of its cells; verdicts are corrected for their number.
+    /// Returns every comparison of a plan, in cell order; verdicts are corrected for the number of comparisons.
     pub fn comparisons(&self, cells: &[Cell], alpha: f64) -> Vec<Comparison> {
         let mut comparisons: Vec<Comparison> = cells
             .iter()
@@ -96,7 +96,7 @@ impl Values {
                     baseline,
                     interval: known.map(|known| known.interval(alpha)),
                     p_value: known
-                        .filter(|_| ratios.len() >= FEWEST_ROUNDS as usize)
+                        .filter(|_| ratios.len() >= MIN_ROUNDS as usize)
                         .map(LogRatio::p_value),
                     ratios,
                     verdict: Verdict::TooFewRounds,
@@ -121,7 +121,7 @@ pub struct Comparison {
     pub cell: CellId,
     /// Its baseline.
     pub baseline: CellId,
-    /// The ratio of each round that has both.
+    /// The ratio of each round that has both cells.
     pub ratios: Vec<f64>,
     /// The interval of the true ratio; unset with fewer than two rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,19 +141,19 @@ pub enum Verdict {
     Faster,
     /// Slower than its baseline.
     Slower,
-    /// No difference is shown, and one of more than a tenth is ruled out.
+    /// No difference is shown, and differences above 10 % are ruled out.
     AboutEqual,
-    /// No difference is shown, and a large one is not ruled out: nobody knows.
+    /// No difference is shown, and large ones are not ruled out.
     Inconclusive,
-    /// Fewer rounds than six show nothing.
+    /// Fewer than six rounds cannot show a difference.
     TooFewRounds,
 }
 
-/// The largest difference of cells that count as about equal.
+/// The largest difference between cells that count as about equal.
 pub(crate) const ABOUT_EQUAL: f64 = 0.10;
 
 impl Verdict {
-    /// The verdict on an interval, given whether the difference is shown among all comparisons of the run.
+    /// Returns the verdict on an interval, given whether the correction shows a difference.
     pub fn of(interval: Interval, is_shown: bool) -> Self {
         match (is_shown, interval.ratio > 1.0) {
             (true, true) => Verdict::Faster,
@@ -163,7 +163,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict with the interval that it rests on, for people.
+    /// Formats the verdict with the interval it is based on.
     pub(crate) fn in_words(self, interval: Option<Interval>) -> String {
         match (self, interval) {
             (Verdict::Faster, _) => "faster".to_owned(),
@@ -189,16 +189,16 @@ impl Verdict {
 }
 
 impl Comparison {
-    /// The verdict for people: `faster`, `about equal (within ±4 %)`, `inconclusive (0.09 to 4.7)`.
+    /// Formats the verdict: `faster`, `about equal (within ±4 %)`, `inconclusive (0.09 to 4.7)`.
     pub fn in_words(&self) -> String {
         if self.verdict == Verdict::TooFewRounds {
-            return format!("too few rounds ({} of {FEWEST_ROUNDS})", self.ratios.len());
+            return format!("too few rounds ({} of {MIN_ROUNDS})", self.ratios.len());
         }
         self.verdict.in_words(self.interval)
     }
 }
 
-/// A ratio: `1.23`, `0.087`, `12.5`.
+/// Formats a ratio: `1.23`, `0.087`, `12.5`.
 pub(crate) fn ratio(value: f64) -> String {
     let digits = match value {
         size if size >= 10.0 => 1,
@@ -208,7 +208,7 @@ pub(crate) fn ratio(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// A share for people, with a digit behind the point below 10 %.
+/// Formats a share as a percentage, with one decimal below 10 %.
 pub(crate) fn percent(share: f64) -> String {
     if !share.is_finite() {
         "∞".to_owned()

@@ -1,4 +1,4 @@
-//! The disk that a cell measures.
+//! Configurations: the disks to measure.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,67 +7,67 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vmdisk_model::{Bytes, Disk, Domain};
 
-/// One disk of the model, in the guest around it.
+/// One disk of the model, with its guest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
     /// Its name, unique in the plan, such as `qcow2-falloc`.
     pub name: String,
-    /// Its factors, each with its value as written in plans.
+    /// Its factors, with their values as written in plans.
     pub factors: BTreeMap<String, String>,
-    /// The guest, whose only disk is measured. The disk's image has a placeholder for
-    /// a path, and in [`vmdisk_model::Image::creation`] how it is made; engines put in their own path.
+    /// The guest, whose only disk is measured. The disk's image has a placeholder path, and
+    /// [`vmdisk_model::Image::creation`] says how to create it; engines set the real path.
     pub guest: Domain,
-    /// Where the storage comes from.
+    /// The kind of storage.
     pub storage: Storage,
     /// Size that the guest sees.
     pub size: Bytes,
-    /// True if QEMU hands the disk to a qemu-storage-daemon as a vhost-user-blk device; the disk's
-    /// backend then says how the daemon opens it.
+    /// True if QEMU uses the disk through a qemu-storage-daemon as a vhost-user-blk device; the disk's
+    /// backend then describes how the daemon opens it.
     pub is_served_by_daemon: bool,
-    /// True if requests of the host go through its page cache; guests and daemons follow the cache mode instead.
+    /// True if fio on the host uses the page cache; guests and daemons follow the cache mode instead.
     pub is_buffered: bool,
     /// The linter's findings, provided by the caller.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LinterFinding>,
 }
 
 impl Configuration {
-    /// The disk that is measured.
+    /// Returns the measured disk.
     pub fn disk(&self) -> &Disk {
         &self.guest.disks[0]
     }
 }
 
-/// Where the storage of a configuration comes from.
+/// The kind of storage of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Storage {
     /// A new file in a fresh directory.
     #[serde(rename_all = "snake_case")]
     File {
-        /// Where the fresh directory is made; unset is where the run has it.
+        /// The parent of the fresh directory; unset uses the directory of the run.
         directory: Option<PathBuf>,
-        /// True if the file is made with `chattr +C`, which on btrfs means no copies and no checksums.
+        /// True if the file is created with `chattr +C`, which on btrfs disables copy-on-write and checksums.
         no_cow: bool,
     },
-    /// A whole block device that was prepared for this.
+    /// A whole block device prepared with `vmdisk bench prepare-device`.
     #[serde(rename_all = "snake_case")]
     Device {
-        /// A path that stays the same, under `/dev/disk/by-id`.
+        /// A stable path, under `/dev/disk/by-id`.
         path: PathBuf,
-        /// The serial number that was confirmed.
+        /// The confirmed serial number.
         serial: String,
-        /// I/O scheduler that is set for the run, and set back after it; unset leaves it alone.
+        /// I/O scheduler for the run, restored afterwards; unset leaves it unchanged.
         #[serde(default)]
         scheduler: Option<String>,
     },
     /// A new thin volume in a new pool of a volume group that the user named.
     #[serde(rename_all = "snake_case")]
     ThinVolume {
-        /// Volume group.
+        /// The volume group.
         group: String,
         /// Unit of allocation in the pool, in bytes.
         chunk_bytes: u64,
-        /// Whether a chunk is zeroed before it is handed out.
+        /// True if chunks are zeroed before use.
         zero: bool,
     },
 }
@@ -75,25 +75,26 @@ pub enum Storage {
 /// A finding of the linter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Finding {
+#[schemars(rename = "Finding")]
+pub struct LinterFinding {
     /// Name of the rule.
     pub rule: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: FindingSeverity,
     /// The mistake, in one line.
     pub title: String,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingSeverity {
-    /// It will not start, or loses data.
+    /// The guest will not start, or loses data.
     Error,
-    /// Probably not what was meant.
+    /// Probably not intended.
     Warning,
-    /// Could be better.
+    /// Could be improved.
     Advice,
 }

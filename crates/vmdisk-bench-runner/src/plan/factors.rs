@@ -1,4 +1,4 @@
-//! Factors of configurations as words, and the disk that the words mean.
+//! Factors of configurations, and the disks they describe.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,18 +12,18 @@ use vmdisk_model::{
 use super::{Configuration, Storage};
 use crate::EngineKind;
 
-/// Every factor, in the order in which reports have them, with what it means.
+/// Every factor with its description, in report order.
 pub const FACTORS: [(&str, &str); 19] = [
-    ("name", "name of a configuration that was listed"),
+    ("name", "name of a listed configuration"),
     (
         "engine",
-        "what measures it: host-fio, storage-daemon, storage-daemon-nbd, guest",
+        "engine: host-fio, storage-daemon, storage-daemon-nbd, guest",
     ),
-    ("backend", "where the bytes are: file, device, thin"),
-    ("directory", "where files are made"),
-    ("no-cow", "true: files are made with chattr +C"),
+    ("backend", "storage: file, device, thin"),
+    ("directory", "directory for files"),
+    ("no-cow", "true: create files with chattr +C"),
     ("chunk", "unit of allocation of a thin pool"),
-    ("zero", "whether chunks of a thin pool are zeroed first"),
+    ("zero", "true: zero the chunks of a thin pool before use"),
     ("scheduler", "I/O scheduler of the host's device"),
     (
         "direct",
@@ -38,13 +38,13 @@ pub const FACTORS: [(&str, &str); 19] = [
         "frontend",
         "virtio-blk, virtio-scsi, nvme, sata, vhost-user-blk",
     ),
-    ("iothread", "true: an event loop of its own"),
+    ("iothread", "true: use a separate event loop"),
     ("queues", "virtqueues"),
     ("vcpus", "virtual processors"),
     ("huge-pages", "true: guest memory in huge pages"),
 ];
 
-/// The placeholder for the path of an image; engines put in their own.
+/// The placeholder for the path of an image; engines set the real path.
 pub(crate) const PLACEHOLDER: &str = "/to/be/replaced";
 
 /// Values of factors, as words.
@@ -53,11 +53,11 @@ pub(crate) type Words = BTreeMap<String, String>;
 /// Limits of the host and permissions of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Processors of the host; a guest with more would measure the scheduler.
+    /// Processors of the host; a guest with more vCPUs would measure the scheduler.
     pub processors: u32,
-    /// The device that was prepared, with its serial number.
+    /// The prepared device, with its serial number.
     pub device: Option<(PathBuf, String)>,
-    /// The volume group that the user named.
+    /// The volume group named by the user.
     pub group: Option<String>,
     /// Huge pages that the host has free, in bytes.
     pub huge_page_bytes: u64,
@@ -66,23 +66,23 @@ pub struct Limits {
 /// Memory of a guest that only runs a benchmark.
 pub(crate) const GUEST_MEMORY: Bytes = Bytes(512 << 20);
 
-/// Words of a configuration, by what its engine and its storage do with them.
+/// The factors of a configuration, by whether its engine and storage use them.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sorted {
-    /// Words that decide what is measured.
+pub(crate) struct SortedFactors {
+    /// Factors that affect the measurement.
     pub(crate) used: Words,
-    /// Words that ask for something the engine or the storage does not do.
+    /// Factors that request something the engine or the storage does not do.
     pub(crate) ignored: Words,
 }
 
-/// Sorts the words of a configuration. Words that ask for what is done anyway are in neither part.
+/// Sorts the factors of a configuration. Factors that request the default behaviour are in neither part.
 ///
 /// # Errors
-/// An engine that does not exist.
-pub(crate) fn sort(words: &Words) -> Result<Sorted, String> {
+/// If the engine is unknown.
+pub(crate) fn sort(words: &Words) -> Result<SortedFactors, String> {
     let engine = engine(words)?;
     let backend = word(words, "backend", "file");
-    let mut sorted = Sorted::default();
+    let mut sorted = SortedFactors::default();
     for (factor, value) in words {
         let into = if is_used(factor, engine, backend) {
             &mut sorted.used
@@ -96,7 +96,7 @@ pub(crate) fn sort(words: &Words) -> Result<Sorted, String> {
     Ok(sorted)
 }
 
-/// True if a factor changes what an engine does on this kind of storage.
+/// Returns true if a factor affects an engine on this kind of storage.
 fn is_used(factor: &str, engine: EngineKind, backend: &str) -> bool {
     let is_of_storage = match factor {
         "directory" | "no-cow" | "preallocation" | "cluster-size" => backend == "file",
@@ -118,13 +118,13 @@ fn is_used(factor: &str, engine: EngineKind, backend: &str) -> bool {
             EngineKind::StorageDaemonNbd | EngineKind::QemuImgBench => {
                 !is_of_guest && factor != "iothread"
             }
-            // It exports a queue for each job of the workload.
+            // The daemon exports a queue for each job of the workload.
             EngineKind::StorageDaemon => !is_of_guest,
             EngineKind::Guest | EngineKind::Mock => true,
         }
 }
 
-/// True if a value asks for what happens where the factor is not used.
+/// Returns true if a value requests the behaviour of an unused factor.
 fn is_vacuous(factor: &str, value: &str, engine: EngineKind) -> bool {
     match factor {
         "iothread" | "huge-pages" | "no-cow" => value == "false",
@@ -150,18 +150,18 @@ fn unknown(factor: &str, word: &str, known: &[&str]) -> String {
     format!("{factor}: `{word}` is not one of {}", known.join(", "))
 }
 
-/// What words mean.
+/// The meaning of a combination of factors.
 pub(crate) enum Meaning {
-    /// A configuration, and what measures it.
+    /// A configuration and its engine.
     Configuration(Box<Configuration>, EngineKind),
-    /// A combination that cannot be, or not here, with the reason.
+    /// A combination that is impossible, or not available here, with the reason.
     Invalid(String),
 }
 
-/// The configuration that words mean.
+/// Returns the meaning of a combination of factors.
 ///
 /// # Errors
-/// A word that means nothing: a mistake of whoever wrote it.
+/// If a value is invalid.
 pub(crate) fn meaning(
     name: String,
     words: &Words,
@@ -169,7 +169,7 @@ pub(crate) fn meaning(
     limits: &Limits,
 ) -> Result<Meaning, String> {
     let engine = engine(words)?;
-    let reader = Reader { words };
+    let reader = FactorReader { words };
     let format = reader.among("format", Format::from_wire, &["raw", "qcow2"])?;
     let format = format.unwrap_or(Format::Raw);
     let cache = reader.among("cache", CacheMode::from_wire, CacheMode::WORDS)?;
@@ -190,7 +190,7 @@ pub(crate) fn meaning(
     };
     if format != Format::Raw && !matches!(storage, Storage::File { .. }) {
         return Ok(Meaning::Invalid(format!(
-            "devices and volumes are measured as raw disks, without a {format} image on them"
+            "devices and volumes are measured as raw disks, not as {format} images"
         )));
     }
     let creation = match reader.creation(&storage, format, size)? {
@@ -199,7 +199,7 @@ pub(crate) fn meaning(
     };
     let direct = cache.unwrap_or(CacheMode::Writeback).switches().direct;
     if aio == Some(AioMode::Native) && !direct {
-        // QEMU 7.2's words.
+        // The message of QEMU 7.2.
         let why =
             "aio=native was specified, but it requires cache.direct=on, which was not specified";
         return Ok(Meaning::Invalid(why.to_owned()));
@@ -240,7 +240,7 @@ const FRONTENDS: [&str; 5] = [
     "vhost-user-blk",
 ];
 
-/// The guest around a disk, as factors choose it.
+/// The frontend and guest that the factors select.
 struct GuestChoice<'a> {
     frontend: &'a str,
     has_iothread: bool,
@@ -254,7 +254,7 @@ impl GuestChoice<'_> {
         self.frontend == "vhost-user-blk"
     }
 
-    /// The reason why QEMU or this host cannot run it; `None` if they can.
+    /// Returns why QEMU or this host cannot run it; `None` if they can.
     fn impossible(&self, limits: &Limits) -> Option<String> {
         let frontend = self.frontend;
         let is_plain = matches!(frontend, "nvme" | "sata");
@@ -266,20 +266,20 @@ impl GuestChoice<'_> {
         }
         if self.vcpus.is_some_and(|vcpus| vcpus > limits.processors) {
             return Some(format!(
-                "the host has {} processors, and more vCPUs would measure its scheduler",
+                "more vCPUs than the host's {} processors would measure its scheduler",
                 limits.processors
             ));
         }
         (self.has_huge_pages && limits.huge_page_bytes < GUEST_MEMORY.0).then(|| {
             format!(
-                "the host has {} MiB of huge pages free, and the guest needs {}",
+                "the host has {} MiB of free huge pages, but the guest needs {}",
                 limits.huge_page_bytes >> 20,
                 GUEST_MEMORY.0 >> 20
             )
         })
     }
 
-    /// The guest, without its disk, and the disk for it.
+    /// Builds the guest without its disk, and the disk.
     fn guest(&self, image: Image) -> (Domain, Disk) {
         let iothread = self.has_iothread.then_some(IoThreadId(1));
         let mut controllers = Vec::new();
@@ -323,12 +323,12 @@ impl GuestChoice<'_> {
     }
 }
 
-/// Reads words, and says which mean nothing.
-struct Reader<'a> {
+/// Parses factors and reports invalid values.
+struct FactorReader<'a> {
     words: &'a Words,
 }
 
-impl Reader<'_> {
+impl FactorReader<'_> {
     fn among<T>(
         &self,
         factor: &str,
@@ -373,7 +373,7 @@ impl Reader<'_> {
             .map_err(|_| format!("{factor}: `{word}` is not a size such as 64K"))
     }
 
-    /// The storage, or the reason why it is not available.
+    /// Returns the storage, or why it is not available.
     fn storage(&self, limits: &Limits) -> Result<Result<Storage, String>, String> {
         let scheduler = self.words.get("scheduler").cloned();
         let storage = match word(self.words, "backend", "file") {
@@ -388,7 +388,7 @@ impl Reader<'_> {
                     scheduler,
                 }),
                 None => Err(
-                    "no block device was prepared and named; see vmdisk bench prepare-device"
+                    "no prepared block device was given; see `vmdisk bench prepare-device`"
                         .to_owned(),
                 ),
             },
@@ -398,14 +398,14 @@ impl Reader<'_> {
                     chunk_bytes: self.size("chunk")?.unwrap_or(Bytes(64 << 10)).0,
                     zero: !self.words.contains_key("zero") || self.switch("zero")?,
                 }),
-                None => Err("no volume group was named; see --group".to_owned()),
+                None => Err("no volume group was given; use `--group`".to_owned()),
             },
             other => return Err(unknown("backend", other, &["file", "device", "thin"])),
         };
         Ok(storage)
     }
 
-    /// How the image is made, or why it cannot be made so.
+    /// Returns how the image is created, or why that is impossible.
     fn creation(
         &self,
         storage: &Storage,
@@ -425,7 +425,7 @@ impl Reader<'_> {
         }
         if let Some(cluster_size) = cluster_size {
             return Ok(Err(format!(
-                "{format} has no clusters, of {} bytes or other",
+                "cluster-size={} requires qcow2, not {format}",
                 cluster_size.0
             )));
         }
@@ -450,7 +450,7 @@ impl Reader<'_> {
     }
 }
 
-/// A name made of the values that distinguish a configuration from the others.
+/// Builds a name from the values that distinguish a configuration from the others.
 pub(crate) fn name_of(words: &Words, axes: &[String]) -> String {
     let parts: Vec<String> = axes
         .iter()

@@ -1,35 +1,39 @@
-//! Plans written as YAML: factors and their values, or configurations by name.
+//! Plans in YAML: factors and their values, or configurations by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde_yaml::{Mapping, Value};
+use vmdisk_document::{Member, Value, from_node, read_yaml};
 use vmdisk_model::Bytes;
+use vmdisk_source::{LineIndex, Span};
 
-use super::factors::{self, FACTORS, Limits, Meaning, Sorted, Words};
+use super::factors::{self, FACTORS, Limits, Meaning, SortedFactors, Words};
 use super::{Access, Cell, CellId, Configuration, LeftOut, Load, Phase, Plan, Storage, Workload};
-use crate::{EngineKind, Error, Place};
+use crate::{EngineKind, Error, TextLocation};
 
-/// Largest plan that is read, in bytes.
+/// Maximum size of a plan, in bytes.
 pub const MAX_PLAN_BYTES: usize = 256 * 1024;
 
-/// Most cells of a plan: each is measured six times at least.
-const MOST_CELLS: usize = 1_000;
+/// Maximum number of values of a plan; aliases count at each use.
+const MAX_VALUES: usize = 50_000;
 
-/// Most combinations of a matrix, before impossible ones are removed.
-const MOST_COMBINATIONS: usize = 10_000;
+/// Maximum number of cells of a plan: each is measured at least six times.
+const MAX_CELLS: usize = 1_000;
+
+/// Maximum number of combinations of a matrix, before impossible ones are removed.
+const MAX_COMBINATIONS: usize = 10_000;
 
 /// Options of the user in addition to the plan.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wishes {
-    /// Directories in which files are made; more than one makes the directory a factor.
+pub struct PlanOptions {
+    /// Directories in which files are created; several directories become a factor.
     pub directories: Vec<PathBuf>,
     /// Size that the guest sees, instead of the plan's.
     pub size: Option<Bytes>,
     /// Seconds of each sample, instead of the plan's.
     pub seconds: Option<f64>,
-    /// The engine of all configurations that run in QEMU, instead of the plan's.
+    /// The engine of all configurations that use QEMU, instead of the plan's.
     pub engine: Option<EngineKind>,
     /// Limits of the host and permissions of the user.
     pub limits: Limits,
@@ -37,7 +41,7 @@ pub struct Wishes {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct PlanFile {
     version: u32,
     name: String,
     question: String,
@@ -59,7 +63,7 @@ struct File {
     configurations: Vec<Mapping>,
     #[serde(default)]
     exclude: Vec<Exclude>,
-    /// Fewest directories that the question needs.
+    /// Minimum number of directories that the question needs.
     #[serde(default)]
     directories: usize,
 }
@@ -71,14 +75,44 @@ struct Exclude {
     because: String,
 }
 
+/// Factors and their values, in the order of the plan.
+#[derive(Deserialize, Default)]
+#[serde(try_from = "Value")]
+struct Mapping(Vec<Member>);
+
+impl TryFrom<Value> for Mapping {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        if let Value::Map(members) = value {
+            Ok(Mapping(members))
+        } else {
+            Err("expected factors with their values")
+        }
+    }
+}
+
 /// One requested configuration.
 #[derive(Clone, Debug, Default)]
 struct Combination {
-    /// The factors whose values make its name.
-    telling: Vec<String>,
-    /// The factors that the configuration names itself.
+    /// The factors that its name is made of.
+    naming: Vec<String>,
+    /// The factors set by the configuration itself.
     own: BTreeSet<String>,
     words: Words,
+}
+
+impl Combination {
+    /// Sets a factor from an axis; a factor of the configuration overrides an axis.
+    fn with(mut self, axis: &str, value: &str, is_naming: bool) -> Self {
+        if !self.words.contains_key(axis) {
+            self.words.insert(axis.to_owned(), value.to_owned());
+            if is_naming {
+                self.naming.push(axis.to_owned());
+            }
+        }
+        self
+    }
 }
 
 fn two() -> f64 {
@@ -89,13 +123,13 @@ fn half() -> f64 {
     0.5
 }
 
-/// Reads a plan; `called` is what errors call the text.
+/// Parses a plan; `called` is its name in errors.
 ///
 /// # Errors
-/// The first mistake of the syntax with its line, or all words that mean nothing.
-pub fn read_plan(text: &str, called: &str, wishes: &Wishes) -> Result<Plan, Error> {
+/// The first syntax error with its line, or all invalid values.
+pub fn read_plan(text: &str, called: &str, options: &PlanOptions) -> Result<Plan, Error> {
     let wrong = |message: String| Error::Malformed {
-        place: Place {
+        place: TextLocation {
             text: called.to_owned(),
             line: None,
         },
@@ -103,38 +137,52 @@ pub fn read_plan(text: &str, called: &str, wishes: &Wishes) -> Result<Plan, Erro
     };
     if text.len() > MAX_PLAN_BYTES {
         return Err(wrong(format!(
-            "{} bytes, and {MAX_PLAN_BYTES} is the most that is read",
+            "a plan must be at most {MAX_PLAN_BYTES} bytes, found {}",
             text.len()
         )));
     }
-    let file: File = serde_yaml::from_str(text).map_err(|error| Error::Malformed {
-        place: Place {
+    let malformed = |span: Span, message: String| Error::Malformed {
+        place: TextLocation {
             text: called.to_owned(),
-            line: error.location().map(|location| location.line()),
+            line: Some(LineIndex::new(text).position(text, span.start).line),
         },
-        message: error.to_string(),
+        message,
+    };
+    let document =
+        read_yaml(text, MAX_VALUES).map_err(|error| malformed(error.span, error.message))?;
+    let root = document.root;
+    if let Some(member) = root.duplicate_key() {
+        let message = format!("`{}` is set twice", member.key);
+        return Err(malformed(member.key_span, message));
+    }
+    let (file, _) = from_node::<PlanFile>(&root).map_err(|error| {
+        let message = match error.path {
+            Some(path) => format!("{path}: {}", error.message),
+            None => error.message,
+        };
+        malformed(error.span, message)
     })?;
     if file.version != 1 {
         return Err(wrong(format!("expected version 1, found {}", file.version)));
     }
-    Maker::new(&file, wishes).make().map_err(wrong)
+    PlanBuilder::new(&file, options).make().map_err(wrong)
 }
 
-/// Makes a plan of what was read.
-struct Maker<'a> {
-    file: &'a File,
-    wishes: &'a Wishes,
+/// Builds a plan from its parsed file.
+struct PlanBuilder<'a> {
+    file: &'a PlanFile,
+    options: &'a PlanOptions,
     size: Bytes,
     mistakes: Vec<String>,
     /// Omissions, by reason.
     left_out: BTreeMap<String, Vec<String>>,
 }
 
-impl<'a> Maker<'a> {
-    fn new(file: &'a File, wishes: &'a Wishes) -> Self {
-        Maker {
+impl<'a> PlanBuilder<'a> {
+    fn new(file: &'a PlanFile, options: &'a PlanOptions) -> Self {
+        PlanBuilder {
             file,
-            wishes,
+            options,
             size: Bytes(0),
             mistakes: Vec::new(),
             left_out: BTreeMap::new(),
@@ -144,9 +192,9 @@ impl<'a> Maker<'a> {
     fn make(mut self) -> Result<Plan, String> {
         self.size = self.disk_size()?;
         let wanted = self.file.directories;
-        if self.wishes.directories.len() < wanted {
+        if self.options.directories.len() < wanted {
             return Err(format!(
-                "{} compares directories and needs {wanted} of them: give --directory for each",
+                "{} compares {wanted} directories: set `--directory` for each",
                 self.file.name
             ));
         }
@@ -163,9 +211,9 @@ impl<'a> Maker<'a> {
             self.mistakes.dedup();
             return Err(self.mistakes.join("; "));
         }
-        if cells.len() > MOST_CELLS {
+        if cells.len() > MAX_CELLS {
             return Err(format!(
-                "{} cells, and {MOST_CELLS} is the most that a plan may have",
+                "a plan must have at most {MAX_CELLS} cells, found {}",
                 cells.len()
             ));
         }
@@ -190,21 +238,21 @@ impl<'a> Maker<'a> {
         Ok(plan)
     }
 
-    /// Size of each disk.
+    /// Returns the size of each disk.
     fn disk_size(&self) -> Result<Bytes, String> {
         let text = &self.file.size;
-        let size = self.wishes.size.map_or_else(|| Bytes::parse(text), Ok);
+        let size = self.options.size.map_or_else(|| Bytes::parse(text), Ok);
         match size {
             Ok(size) if size.0 >= 1 << 20 && size.0 % 4096 == 0 => Ok(size),
             Ok(size) => Err(format!(
-                "size: {} bytes; a disk to measure has at least 1 MiB, in steps of 4 KiB",
+                "size: {} bytes is invalid; expected a multiple of 4 KiB of at least 1 MiB",
                 size.0
             )),
             Err(_) => Err(format!("size: `{text}` is not a size such as 256M")),
         }
     }
 
-    /// Every configuration with its engine; the others are left out with the reason.
+    /// Returns every possible configuration with its engine; the others are left out with the reason.
     fn configurations(
         &mut self,
         combinations: Vec<Combination>,
@@ -216,10 +264,10 @@ impl<'a> Maker<'a> {
             let Some(used) = self.used(&combination, &seen) else {
                 continue;
             };
-            // A value that is not used is not in the name either.
-            let name = factors::name_of(&used, &combination.telling);
+            // An unused value must not be part of the name.
+            let name = factors::name_of(&used, &combination.naming);
             seen.insert(used.clone(), name.clone());
-            match factors::meaning(name.clone(), &used, self.size, &self.wishes.limits) {
+            match factors::meaning(name.clone(), &used, self.size, &self.options.limits) {
                 Err(mistake) => self.mistakes.push(format!("{name}: {mistake}")),
                 Ok(Meaning::Invalid(why)) => self.leave_out(name, &why),
                 Ok(Meaning::Configuration(mut configuration, engine)) => {
@@ -238,33 +286,29 @@ impl<'a> Maker<'a> {
         (configurations, engines)
     }
 
-    /// The words of a combination that its engine uses; `None` if it is left out or wrong.
+    /// Returns the factors of a combination that its engine uses; `None` if it is left out or invalid.
     fn used(&mut self, combination: &Combination, seen: &BTreeMap<Words, String>) -> Option<Words> {
-        let Combination {
-            telling,
-            own,
-            words,
-        } = combination;
-        let in_full = factors::name_of(words, telling);
+        let Combination { naming, own, words } = combination;
+        let in_full = factors::name_of(words, naming);
         if let Some(because) = self.excluded(words) {
             self.leave_out(in_full, because);
             return None;
         }
-        let Sorted { used, ignored } = factors::sort(words)
+        let SortedFactors { used, ignored } = factors::sort(words)
             .map_err(|mistake| self.mistakes.push(mistake))
             .ok()?;
         let engine = words.get("engine").map_or("its engine", String::as_str);
-        // A configuration is measured only if every factor that it names itself is used.
-        let unheard: Vec<String> = ignored
+        // A configuration is measured only if all factors that it sets itself are used.
+        let unused: Vec<String> = ignored
             .iter()
             .filter(|(factor, _)| own.contains(*factor))
             .map(|(factor, value)| format!("{factor}={value}"))
             .collect();
-        let why = if !unheard.is_empty() {
-            format!("{engine} does not use {}", unheard.join(", "))
+        let why = if !unused.is_empty() {
+            format!("{engine} does not use {}", unused.join(", "))
         } else if let Some(other) = seen.get(&used) {
-            // Listed configurations have names of their own: the same twice is a test of the method.
-            format!("{engine} would measure the same as for {other}")
+            // Listed configurations have their own names: measuring one twice is a test of the method.
+            format!("{engine} would repeat the measurement of {other}")
         } else {
             return Some(used);
         };
@@ -277,11 +321,11 @@ impl<'a> Maker<'a> {
     }
 
     fn workloads(&mut self) -> Vec<Workload> {
-        let seconds = self.wishes.seconds.unwrap_or(self.file.seconds);
+        let seconds = self.options.seconds.unwrap_or(self.file.seconds);
         let ramp = self.file.ramp;
         if !(0.1..=3600.0).contains(&seconds) || !(0.0..=60.0).contains(&ramp) {
             self.mistakes
-                .push("seconds: from 0.1 to 3600, and ramp from 0 to 60".to_owned());
+                .push("seconds must be from 0.1 to 3600, and ramp from 0 to 60".to_owned());
         }
         let mut workloads: Vec<Workload> = Vec::new();
         for name in &self.file.workloads {
@@ -294,70 +338,65 @@ impl<'a> Maker<'a> {
         workloads
     }
 
-    /// Factors as words; mistakes are noted.
+    /// Parses factors; mistakes are collected.
     fn words(&mut self, mapping: &Mapping, called: &str) -> Words {
         let mut words = Words::new();
-        for (key, value) in mapping {
+        for Member { key, node, .. } in &mapping.0 {
             let Some(key) = self.factor(key, called) else {
                 continue;
             };
-            match scalar(value) {
+            match scalar(&node.value) {
                 Some(value) => {
                     words.insert(key, value);
                 }
                 None => self
                     .mistakes
-                    .push(format!("{called}: {key} has more than one value")),
+                    .push(format!("{called}: `{key}` must have a single value")),
             }
         }
         words
     }
 
-    fn factor(&mut self, key: &Value, called: &str) -> Option<String> {
-        let word = key.as_str().unwrap_or_default();
+    fn factor(&mut self, word: &str, called: &str) -> Option<String> {
         if FACTORS.iter().any(|(factor, _)| *factor == word) {
             return Some(word.to_owned());
         }
         let known: Vec<&str> = FACTORS.iter().map(|(factor, _)| *factor).collect();
         self.mistakes.push(format!(
-            "{called}: `{word}` is not a factor; factors are {}",
+            "{called}: `{word}` is not a factor; expected one of {}",
             known.join(", ")
         ));
         None
     }
 
-    /// The factors of the matrix with their values.
+    /// Returns the factors of the matrix with their values.
     fn axes(&mut self) -> Vec<(String, Vec<String>)> {
         let mut axes: Vec<(String, Vec<String>)> = Vec::new();
-        for (key, value) in &self.file.matrix {
+        for Member { key, node, .. } in &self.file.matrix.0 {
             let Some(key) = self.factor(key, "matrix") else {
                 continue;
             };
-            let values: Option<Vec<String>> = match value {
-                Value::Sequence(values) => values.iter().map(scalar).collect(),
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Mapping(_)
-                | Value::Tagged(_) => scalar(value).map(|value| vec![value]),
+            let values: Option<Vec<String>> = if let Value::List(values) = &node.value {
+                values.iter().map(|item| scalar(&item.value)).collect()
+            } else {
+                scalar(&node.value).map(|value| vec![value])
             };
             match values {
                 Some(values) if !values.is_empty() => axes.push((key, values)),
                 Some(_) | None => self
                     .mistakes
-                    .push(format!("matrix: {key} has no values, or values of values")),
+                    .push(format!("matrix: `{key}` needs a list of plain values")),
             }
         }
         axes
     }
 
-    /// Every requested configuration, in order.
+    /// Returns every requested configuration, in order.
     fn combinations(&mut self) -> Vec<Combination> {
         let fixed = self.words(&self.file.fixed, "fixed");
         let mut axes = self.axes();
         let directories: Vec<String> = self
-            .wishes
+            .options
             .directories
             .iter()
             .map(|directory| directory.display().to_string())
@@ -370,10 +409,10 @@ impl<'a> Maker<'a> {
             let words = self.words(mapping, "configurations");
             if !words.contains_key("name") {
                 self.mistakes
-                    .push("configurations: each has a name".to_owned());
+                    .push("configurations: each needs a name".to_owned());
             }
             rows.push(Combination {
-                telling: vec!["name".to_owned()],
+                naming: vec!["name".to_owned()],
                 own: words.keys().cloned().collect(),
                 words,
             });
@@ -383,28 +422,19 @@ impl<'a> Maker<'a> {
             axes.push(("directory".to_owned(), directories));
         }
         for (axis, values) in axes {
-            if rows.len() * values.len() > MOST_COMBINATIONS {
+            if rows.len() * values.len() > MAX_COMBINATIONS {
                 self.mistakes.push(format!(
-                    "matrix: more than {MOST_COMBINATIONS} combinations"
+                    "matrix: must have at most {MAX_COMBINATIONS} combinations"
                 ));
                 break;
             }
-            let is_telling = values.len() > 1;
+            let is_naming = values.len() > 1;
             rows = rows
                 .iter()
                 .flat_map(|row| {
                     let axis = &axis;
-                    values.iter().map(move |value| {
-                        let mut row = row.clone();
-                        // A factor of the configuration overrides an axis.
-                        if !row.words.contains_key(axis) {
-                            row.words.insert(axis.clone(), value.clone());
-                            if is_telling {
-                                row.telling.push(axis.clone());
-                            }
-                        }
-                        row
-                    })
+                    let values = values.iter();
+                    values.map(move |value| row.clone().with(axis, value, is_naming))
                 })
                 .collect();
         }
@@ -413,7 +443,7 @@ impl<'a> Maker<'a> {
                 words.entry(factor.clone()).or_insert_with(|| value.clone());
             }
             let is_qemus = words.get("engine").map(String::as_str) != Some("host-fio");
-            if let (Some(engine), true) = (self.wishes.engine, is_qemus) {
+            if let (Some(engine), true) = (self.options.engine, is_qemus) {
                 words.insert("engine".to_owned(), engine.name().to_owned());
             }
         }
@@ -428,7 +458,7 @@ impl<'a> Maker<'a> {
         })
     }
 
-    /// Every cell with its baseline, and the combinations that would measure nothing.
+    /// Returns every cell with its baseline, and the combinations that would be meaningless.
     fn cells(
         &mut self,
         configurations: &[Configuration],
@@ -439,21 +469,21 @@ impl<'a> Maker<'a> {
         let mut cells = Vec::new();
         let mut without = BTreeSet::new();
         for (workload_index, workload) in workloads.iter().enumerate() {
-            for phase in &self.file.phases {
-                for (index, configuration) in configurations.iter().enumerate() {
-                    if let Some(why) = senseless(configuration, workload, *phase) {
-                        without
-                            .insert((format!("{} in phase {}", workload.name, phase.name()), why));
-                        continue;
-                    }
-                    cells.push(Cell {
-                        configuration: index,
-                        workload: workload_index,
-                        engine: engines[index],
-                        phase: *phase,
-                        baseline: None,
-                    });
+            let phases = self.file.phases.iter();
+            let combinations = phases
+                .flat_map(|phase| configurations.iter().enumerate().map(move |it| (phase, it)));
+            for (phase, (index, configuration)) in combinations {
+                if let Some(why) = meaningless(configuration, workload, *phase) {
+                    without.insert((format!("{} in phase {}", workload.name, phase.name()), why));
+                    continue;
                 }
+                cells.push(Cell {
+                    configuration: index,
+                    workload: workload_index,
+                    engine: engines[index],
+                    phase: *phase,
+                    baseline: None,
+                });
             }
         }
         let baselines: Vec<Option<usize>> = (0..configurations.len())
@@ -501,8 +531,8 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// Which configuration another is divided by: of those with the baseline's factors, the configuration that
-/// has most other factors in common; itself, if it is a baseline.
+/// Returns the baseline of a configuration: of those with the baseline's factors, the one that has the most other
+/// factors in common; a baseline is its own.
 fn baseline_of(configurations: &[Configuration], index: usize, baseline: &Words) -> Option<usize> {
     let own = &configurations[index].factors;
     if matches(own, baseline) {
@@ -517,7 +547,7 @@ fn baseline_of(configurations: &[Configuration], index: usize, baseline: &Words)
     let candidates = configurations.iter().enumerate();
     candidates
         .filter(|(_, other)| matches(&other.factors, baseline))
-        // The first of equals, so that the order of the plan decides.
+        // Of equal candidates the first wins, so that the plan's order decides.
         .max_by_key(|(at, other)| (alike(other), usize::MAX - at))
         .map(|(at, _)| at)
 }
@@ -528,8 +558,8 @@ fn matches(words: &Words, wanted: &Words) -> bool {
         .all(|(factor, value)| words.get(factor) == Some(value))
 }
 
-/// Why a combination of storage, workload and phase asks nothing.
-fn senseless(
+/// Returns why a combination of storage, workload and phase is meaningless.
+fn meaningless(
     configuration: &Configuration,
     workload: &Workload,
     phase: Phase,
@@ -542,23 +572,23 @@ fn senseless(
         Load::InstallReplay(_) => false,
     };
     match (phase, &configuration.storage) {
-        (Phase::FirstTouch, _) if reads => {
-            Some("reading what was never written measures nothing: no data is fetched")
-        }
+        (Phase::FirstTouch, _) if reads => Some("reading unwritten storage fetches no data"),
         (Phase::FirstTouch, Storage::Device { .. }) => {
-            Some("a whole device has no first touch of its own")
+            Some("a device is not created for each sample, so it has no first touch")
         }
         (Phase::FirstTouch, Storage::File { .. } | Storage::ThinVolume { .. })
         | (Phase::Steady, _) => None,
     }
 }
 
-/// A value as a word.
+/// Returns a value as a word.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::Bool(value) => Some(value.to_string()),
-        Value::Number(value) => Some(value.to_string()),
-        Value::String(value) => Some(value.clone()),
-        Value::Null | Value::Sequence(_) | Value::Mapping(_) | Value::Tagged(_) => None,
+        Value::Unsigned(value) => Some(value.to_string()),
+        Value::Signed(value) => Some(value.to_string()),
+        Value::Float(value) => Some(value.to_string()),
+        Value::Text(value) => Some(value.clone()),
+        Value::Null | Value::List(_) | Value::Map(_) => None,
     }
 }

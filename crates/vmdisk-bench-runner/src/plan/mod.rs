@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use configuration::{Configuration, Finding, FindingSeverity, Storage};
+pub use configuration::{Configuration, FindingSeverity, LinterFinding, Storage};
 pub use factors::{FACTORS, Limits};
-pub use matrix::{MAX_PLAN_BYTES, Wishes, read_plan};
+pub use matrix::{MAX_PLAN_BYTES, PlanOptions, read_plan};
 pub use presets::{PRESETS, Preset};
 pub use proposal::{Proposal, plan_proposals};
 pub use record::{ConfigurationRecord, PlanRecord, hash_of};
@@ -26,14 +26,14 @@ pub use workload::{Access, Amount, BlockLoad, InstallReplay, Load, Metric, Workl
 
 use crate::EngineKind;
 
-/// A plan, complete: engines choose nothing.
+/// A complete plan: engines make no choices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Name of the preset, or of the file.
+    /// Name of the preset or the file.
     pub name: String,
-    /// The question that it answers, for people.
+    /// The question that it answers.
     pub question: String,
-    /// The configurations, each of which is prepared once per engine.
+    /// The configurations, each prepared once per engine.
     pub configurations: Vec<Configuration>,
     /// The workloads.
     pub workloads: Vec<Workload>,
@@ -44,7 +44,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A cell with everything it refers to.
+    /// Returns a cell with everything it refers to.
     ///
     /// # Panics
     /// If the number is not one of [`Plan::cells`].
@@ -59,16 +59,16 @@ impl Plan {
         }
     }
 
-    /// Takes out the cells for which there is a reason, and everything that only they used.
+    /// Removes cells that `reason` rejects, and everything that only they used.
     ///
-    /// Cells whose baseline goes stay, and are measured without being compared. Only where two were to be compared with
-    /// each other and nothing else, as a disk before and after a change, both go: one of them answers nothing.
+    /// Cells whose baseline is removed stay, and are measured without a comparison. If two cells are compared only with
+    /// each other, as a disk before and after a change, both are removed: one of them answers nothing.
     pub fn leave_out(&mut self, reason: impl Fn(&CellView<'_>) -> Option<String>) {
         let mut reasons: Vec<Option<String>> = self.views().map(|cell| reason(&cell)).collect();
         for (one, other) in self.pairs() {
             let why = |gone: usize| {
                 let name = &self.configurations[self.cells[gone].configuration].name;
-                format!("there is nothing to compare it with, as {name} is left out")
+                format!("{name}, which it is compared with, is left out")
             };
             match (reasons[one].is_some(), reasons[other].is_some()) {
                 (true, false) => reasons[other] = Some(why(one)),
@@ -79,8 +79,8 @@ impl Plan {
         if reasons.iter().all(Option::is_none) {
             return;
         }
-        let left_out = self.told(&reasons);
-        // Where each cell that stays will be.
+        let left_out = self.group_left_out(&reasons);
+        // The new index of each remaining cell.
         let mut places = Vec::with_capacity(reasons.len());
         let mut kept = 0;
         for reason in &reasons {
@@ -96,7 +96,7 @@ impl Plan {
         self.drop_unused();
     }
 
-    /// Places of cells that are compared with each other alone: a baseline, and the only cell that has it.
+    /// Returns cells that are compared only with each other: a baseline and its single comparison.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let mut compared: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (place, cell) in self.cells.iter().enumerate() {
@@ -113,9 +113,9 @@ impl Plan {
             .collect()
     }
 
-    /// Cells that are left out, by their reasons: a configuration or a workload that goes as a whole is
+    /// Groups removed cells by reason; a configuration or workload that is removed completely is
     /// named alone.
-    fn told(&self, reasons: &[Option<String>]) -> Vec<LeftOut> {
+    fn group_left_out(&self, reasons: &[Option<String>]) -> Vec<LeftOut> {
         let mut by_reason: BTreeMap<&str, Vec<CellView<'_>>> = BTreeMap::new();
         for (cell, reason) in self.views().zip(reasons) {
             if let Some(reason) = reason {
@@ -152,7 +152,7 @@ impl Plan {
             .collect()
     }
 
-    /// Takes out configurations and workloads that no cell has.
+    /// Removes configurations and workloads without cells.
     fn drop_unused(&mut self) {
         let used: BTreeSet<usize> = self.cells.iter().map(|cell| cell.configuration).collect();
         let order: Vec<usize> = used.into_iter().collect();
@@ -169,7 +169,9 @@ impl Plan {
             workloads.binary_search(&(index - 1)).is_ok()
         });
         let place = |order: &[usize], old: usize| {
-            order.binary_search(&old).expect("what a cell has was kept")
+            order
+                .binary_search(&old)
+                .expect("everything that a cell refers to was kept")
         };
         for cell in &mut self.cells {
             cell.configuration = place(&order, cell.configuration);
@@ -177,7 +179,7 @@ impl Plan {
         }
     }
 
-    /// All cells, in the order of the plan.
+    /// Returns all cells, in plan order.
     pub fn views(&self) -> impl Iterator<Item = CellView<'_>> {
         (0..self.cells.len()).map(|index| self.view(CellId(index)))
     }
@@ -187,20 +189,20 @@ impl Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// Which of [`Plan::configurations`].
+    /// The index in [`Plan::configurations`].
     pub configuration: usize,
-    /// Which of [`Plan::workloads`].
+    /// The index in [`Plan::workloads`].
     pub workload: usize,
-    /// What measures it.
+    /// The engine.
     pub engine: EngineKind,
     /// The state of the storage.
     pub phase: Phase,
-    /// Which of [`Plan::cells`] it is divided by, in the same round; `None` for a baseline.
+    /// The index in [`Plan::cells`] of the cell it is divided by, in the same round; `None` for a baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<CellId>,
 }
 
-/// Number of a cell: its place in [`Plan::cells`].
+/// The index of a cell in [`Plan::cells`].
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -210,9 +212,9 @@ pub struct CellId(pub usize);
 /// A cell with everything it refers to.
 #[derive(Clone, Copy, Debug)]
 pub struct CellView<'a> {
-    /// Its number.
+    /// The index.
     pub id: CellId,
-    /// What measures it.
+    /// The engine.
     pub engine: EngineKind,
     /// The state of the storage.
     pub phase: Phase,
@@ -223,7 +225,7 @@ pub struct CellView<'a> {
 }
 
 impl CellView<'_> {
-    /// How people know the cell: configuration, workload and phase.
+    /// Returns the name of the cell: configuration, workload and phase.
     pub fn name(&self) -> String {
         format!(
             "{} {} {}",
@@ -234,20 +236,20 @@ impl CellView<'_> {
     }
 }
 
-/// The state of the storage when measuring begins: two different questions.
+/// The state of the storage when measuring begins; the two states answer different questions.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Made anew for each sample: what is timed includes allocating.
+    /// Created for each sample: timed requests include allocation.
     FirstTouch,
-    /// Written once over its whole length with incompressible data: nothing is allocated any more.
+    /// Written once over its whole length with incompressible data: everything is allocated.
     Steady,
 }
 
 impl Phase {
-    /// The word that plans and results use.
+    /// Returns the name used in plans and results.
     pub const fn name(self) -> &'static str {
         match self {
             Phase::FirstTouch => "first-touch",
@@ -260,8 +262,8 @@ impl Phase {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// What.
+    /// Its name.
     pub what: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }

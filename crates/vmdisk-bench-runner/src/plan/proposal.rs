@@ -1,22 +1,22 @@
-//! Measuring what a change to a guest's disk brings: the plan behind the preset `lint`.
+//! The plan of the preset `lint`: measures the effect of proposed changes to a guest's disk.
 
 use std::collections::BTreeMap;
 
 use vmdisk_model::{
-    BackendSource, Creation, Domain, Format, Image, Preallocation, Qcow2Creation,
+    BackendSource, Bytes, Creation, Domain, Format, Image, Preallocation, Qcow2Creation,
     Qcow2Preallocation,
 };
 
 use super::factors::{GUEST_MEMORY, Limits, PLACEHOLDER};
-use super::{Cell, CellId, Configuration, LeftOut, Phase, Plan, Storage, Wishes, Workload};
+use super::{Cell, CellId, Configuration, LeftOut, Phase, Plan, PlanOptions, Storage, Workload};
 use crate::EngineKind;
 
-/// A change that somebody proposes: a guest before and after it.
+/// A proposed change: a guest before and after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
-    /// What proposes it, such as the name of a rule.
+    /// The source of the proposal, such as the name of a rule.
     pub rule: String,
-    /// The disk, by its place among the disks of both guests.
+    /// The disk, by its index in both guests.
     pub disk: usize,
     /// The unchanged guest.
     pub before: Domain,
@@ -24,70 +24,37 @@ pub struct Proposal {
     pub after: Domain,
 }
 
-/// The workloads that show what cache modes, event loops and formats do.
+/// The workloads that show the effect of cache modes, event loops and formats.
 const WORKLOADS: [&str; 3] = [
     "4k-random-read-qd32",
     "4k-random-write-qd32",
     "4k-random-write-qd1-sync",
 ];
 
-/// The plan that measures proposals, each against the guest before it.
+/// Returns the plan that measures proposals, each against the unchanged guest.
 ///
-/// Disks are measured on new files, in a guest with little memory and no more vCPUs than the host has
-/// processors: what is compared is how the disk is opened and shown, not the storage it lies on now.
-pub fn plan_proposals(proposals: &[Proposal], wishes: &Wishes) -> Plan {
-    let seconds = wishes.seconds.unwrap_or(2.0);
-    let size = wishes.size.unwrap_or(vmdisk_model::Bytes(256 << 20));
-    let engine = wishes.engine.unwrap_or(EngineKind::Guest);
+/// Disks are measured on new files, in a guest with little memory and at most as many vCPUs as the host has
+/// processors: the plan compares how the disk is opened and presented, not its current storage.
+pub fn plan_proposals(proposals: &[Proposal], options: &PlanOptions) -> Plan {
+    let seconds = options.seconds.unwrap_or(2.0);
+    let size = options.size.unwrap_or(Bytes(256 << 20));
+    let engine = options.engine.unwrap_or(EngineKind::Guest);
     let workloads: Vec<Workload> = WORKLOADS
         .iter()
-        .map(|name| Workload::by_name(name, seconds, 0.5).expect("the names above are workloads"))
+        .map(|name| {
+            Workload::by_name(name, seconds, 0.5).expect("the names above are valid workloads")
+        })
         .collect();
     let mut plan = Plan {
         name: "lint".to_owned(),
-        question: "What would the changes bring that the linter proposes?".to_owned(),
+        question: "What is the effect of the changes that the linter proposes?".to_owned(),
         configurations: Vec::new(),
         workloads,
         cells: Vec::new(),
         left_out: Vec::new(),
     };
     for proposal in proposals {
-        let storage = Storage::File {
-            directory: wishes.directories.first().cloned(),
-            no_cow: false,
-        };
-        let side = |guest: &Domain, side: &str| {
-            let guest = alone(guest, proposal.disk, size, &wishes.limits)?;
-            let target = guest.disks[0].name().to_owned();
-            let factors = [
-                ("rule", proposal.rule.as_str()),
-                ("disk", &target),
-                ("side", side),
-            ];
-            Ok::<Configuration, String>(Configuration {
-                name: format!("{}-{target}-{side}", proposal.rule),
-                factors: BTreeMap::from(
-                    factors.map(|(key, value)| (key.to_owned(), value.to_owned())),
-                ),
-                guest,
-                storage: storage.clone(),
-                size,
-                is_served_by_daemon: false,
-                is_buffered: false,
-                findings: Vec::new(),
-            })
-        };
-        let pair = side(&proposal.before, "before")
-            .and_then(|before| Ok((before, side(&proposal.after, "after")?)));
-        let pair = pair.and_then(|(before, after)| {
-            let is_same = (&before.guest, before.is_served_by_daemon)
-                == (&after.guest, after.is_served_by_daemon);
-            if is_same {
-                return Err("it changes nothing about how the disk is opened or shown".to_owned());
-            }
-            Ok((before, after))
-        });
-        let (before, after) = match pair {
+        let (before, after) = match pair(proposal, options, size) {
             Ok(pair) => pair,
             Err(why) => {
                 plan.left_out.push(LeftOut {
@@ -116,13 +83,44 @@ pub fn plan_proposals(proposals: &[Proposal], wishes: &Wishes) -> Plan {
     plan
 }
 
-/// A guest with one of its disks and nothing that ties it to its place in the machine.
-fn alone(
-    guest: &Domain,
-    disk: usize,
-    size: vmdisk_model::Bytes,
-    limits: &Limits,
-) -> Result<Domain, String> {
+/// Returns the configurations before and after a change, or why they cannot be compared.
+fn pair(
+    proposal: &Proposal,
+    options: &PlanOptions,
+    size: Bytes,
+) -> Result<(Configuration, Configuration), String> {
+    let side = |guest: &Domain, side: &str| {
+        let guest = alone(guest, proposal.disk, size, &options.limits)?;
+        let target = guest.disks[0].name().to_owned();
+        let factors = [
+            ("rule", proposal.rule.as_str()),
+            ("disk", &target),
+            ("side", side),
+        ];
+        Ok::<Configuration, String>(Configuration {
+            name: format!("{}-{target}-{side}", proposal.rule),
+            factors: BTreeMap::from(factors.map(|(key, value)| (key.to_owned(), value.to_owned()))),
+            guest,
+            storage: Storage::File {
+                directory: options.directories.first().cloned(),
+                no_cow: false,
+            },
+            size,
+            is_served_by_daemon: false,
+            is_buffered: false,
+            findings: Vec::new(),
+        })
+    };
+    let before = side(&proposal.before, "before")?;
+    let after = side(&proposal.after, "after")?;
+    if (&before.guest, before.is_served_by_daemon) == (&after.guest, after.is_served_by_daemon) {
+        return Err("the change does not affect how the disk is opened or presented".to_owned());
+    }
+    Ok((before, after))
+}
+
+/// Returns a guest with one of its disks, without host-specific settings.
+fn alone(guest: &Domain, disk: usize, size: Bytes, limits: &Limits) -> Result<Domain, String> {
     let mut guest = guest.clone();
     let mut disk = guest
         .disks
@@ -131,8 +129,10 @@ fn alone(
         .ok_or("the change removes the disk")?;
     let image = match &disk.backend.source {
         BackendSource::Image(image) => image,
-        BackendSource::VhostUser(_) => return Err("another program serves the disk".to_owned()),
-        BackendSource::Empty => return Err("the disk opens nothing".to_owned()),
+        BackendSource::VhostUser(_) => {
+            return Err("the disk is served by another program".to_owned());
+        }
+        BackendSource::Empty => return Err("the disk is an empty drive".to_owned()),
     };
     let format = image.format.unwrap_or(Format::Raw);
     let creation = match format {
@@ -159,7 +159,11 @@ fn alone(
         | Format::Dmg
         | Format::Iso
         | Format::Cow
-        | Format::Dir => return Err(format!("images of format {format} are not made here")),
+        | Format::Dir => {
+            return Err(format!(
+                "the benchmark cannot create images of format {format}"
+            ));
+        }
     };
     let mut made = Image::file(PLACEHOLDER, format);
     made.creation = Some(creation);
@@ -174,7 +178,7 @@ fn alone(
         controller.address = None;
     }
     guest.uuid = None;
-    // A guest with much memory would cache the disk, and the host may not have more.
+    // A guest with much memory would cache the disk, and the host may not have enough.
     guest.memory = Some(GUEST_MEMORY);
     guest.vcpus = Some(guest.effective_vcpus().min(limits.processors.max(1)));
     Ok(guest)

@@ -10,9 +10,9 @@ use vmdisk_model::{Creation, ThinCreation};
 
 use crate::EngineKind;
 
-use super::{Cell, CellId, Configuration, Finding, LeftOut, Plan, Storage, Workload};
+use super::{Cell, CellId, Configuration, LeftOut, LinterFinding, Plan, Storage, Workload};
 
-/// A plan in a result: every decision, in words and numbers.
+/// A plan in a result: every decision as text and numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRecord {
@@ -34,46 +34,46 @@ pub struct PlanRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigurationRecord {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its factors.
+    /// The factors.
     pub factors: BTreeMap<String, String>,
-    /// The disk as libvirt has it, with a placeholder for its path.
+    /// The disk as libvirt XML, with a placeholder for its path.
     pub disk_xml: String,
-    /// The guest around it as libvirt has it.
+    /// Its guest as libvirt XML.
     pub guest_xml: String,
-    /// How its image is made, in words.
+    /// How its image is created.
     pub creation: String,
-    /// Where the storage comes from.
+    /// The kind of storage.
     pub storage: Storage,
     /// Size that the guest sees, in bytes.
     pub size_bytes: u64,
-    /// True if a qemu-storage-daemon serves it to QEMU.
+    /// True if QEMU uses it through a qemu-storage-daemon.
     pub is_served_by_daemon: bool,
-    /// True if requests of the host go through its page cache.
+    /// True if fio on the host uses the page cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_buffered: bool,
     /// The linter's findings.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LinterFinding>,
 }
 
-/// SHA-256 of some bytes, in hexadecimal.
+/// Returns the SHA-256 of some bytes, in hexadecimal.
 pub fn hash_of(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl PlanRecord {
-    /// SHA-256 of the plan, in hexadecimal: equal plans measure the same.
+    /// Returns the SHA-256 of the plan, in hexadecimal: equal plans measure the same.
     pub fn hash(&self) -> String {
         let text = serde_json::to_vec(self)
             .expect("a plan holds only text, numbers and maps with text as keys");
         hash_of(&text)
     }
 
-    /// Name of a cell's workload as its engine carried it out.
+    /// Returns the name of a cell's workload as its engine carried it out.
     ///
-    /// `qemu-img bench` never sent random requests, whatever the plan requested; such workloads have `strided` in their names.
+    /// `qemu-img bench` never sent random requests; its random workloads have `strided` in their names.
     pub fn workload_name(&self, cell: &Cell) -> String {
         let name = &self.workloads[cell.workload].name;
         if cell.engine == EngineKind::QemuImgBench {
@@ -82,7 +82,7 @@ impl PlanRecord {
         name.clone()
     }
 
-    /// How people know a cell: configuration, workload and phase. A number that no cell has is an empty name.
+    /// Returns the name of a cell: configuration, workload and phase. Empty for an unknown number.
     pub fn cell_name(&self, id: CellId) -> String {
         let name = |cell: &Cell| {
             let configuration = self.configurations.get(cell.configuration)?;
@@ -97,7 +97,7 @@ impl PlanRecord {
         self.cells.get(id.0).and_then(name).unwrap_or_default()
     }
 
-    /// The first cell, baseline or workload that refers to something the plan does not have.
+    /// Returns the first reference to something that the plan does not have.
     pub fn dangling(&self) -> Option<String> {
         self.cells.iter().enumerate().find_map(|(index, cell)| {
             let baseline = cell.baseline.map_or(0, |baseline| baseline.0);
@@ -111,7 +111,7 @@ impl PlanRecord {
 }
 
 impl Plan {
-    /// The plan in the form of a result.
+    /// Converts the plan to the form used in results.
     pub fn record(&self) -> PlanRecord {
         let Plan {
             name,
@@ -143,7 +143,7 @@ fn record(configuration: &Configuration) -> ConfigurationRecord {
         is_buffered,
         findings,
     } = configuration;
-    let unwritable = |error| format!("<!-- libvirt has no words for it: {error} -->");
+    let unwritable = |error| format!("<!-- not expressible in libvirt XML: {error} -->");
     let creation = configuration.disk().backend.image();
     ConfigurationRecord {
         name: name.clone(),

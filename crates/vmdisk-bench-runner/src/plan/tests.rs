@@ -1,4 +1,4 @@
-//! What plans are made of texts.
+//! Plans parsed from texts.
 
 use std::path::PathBuf;
 
@@ -13,10 +13,10 @@ fn limits() -> Limits {
     }
 }
 
-fn wishes() -> Wishes {
-    Wishes {
+fn options() -> PlanOptions {
+    PlanOptions {
         limits: limits(),
-        ..Wishes::default()
+        ..PlanOptions::default()
     }
 }
 
@@ -52,8 +52,8 @@ baseline: {format: raw, preallocation: 'off'}
 ";
 
 #[test]
-fn a_matrix_keeps_what_can_be_and_says_why_the_rest_cannot() {
-    let plan = read_plan(MATRIX, "test", &wishes()).unwrap();
+fn a_matrix_keeps_possible_combinations_and_gives_reasons_for_the_others() {
+    let plan = read_plan(MATRIX, "test", &options()).unwrap();
     assert_eq!(
         names(&plan),
         [
@@ -88,24 +88,24 @@ fn a_matrix_keeps_what_can_be_and_says_why_the_rest_cannot() {
          raw-metadata-writeback-native"
     )));
     assert!(why.contains(&(
-        "reading what was never written measures nothing: no data is fetched",
+        "reading unwritten storage fetches no data",
         "4k-random-read-qd1 in phase first-touch"
     )));
     // Nine configurations, written in two phases and read in one.
     assert_eq!(plan.cells.len(), 27);
 }
 
-/// A plan of two listed configurations, with what is fixed for both.
+/// Returns a plan of two listed configurations, with factors fixed for both.
 fn listed(fixed: &str, one: &str, other: &str) -> Plan {
     let text = format!(
         "version: 1\nname: t\nquestion: q\nsize: 64M\nphases: [steady]\nworkloads: [4k-random-write-qd1]\n\
          fixed: {{{fixed}}}\nconfigurations: [{{name: one, {one}}}, {{name: other, {other}}}]\n"
     );
-    read_plan(&text, "t", &wishes()).unwrap()
+    read_plan(&text, "t", &options()).unwrap()
 }
 
 #[test]
-fn a_listed_configuration_is_measured_as_it_says_or_not_at_all() {
+fn a_listed_configuration_is_measured_as_written_or_left_out() {
     for (fixed, other, why) in [
         (
             "engine: host-fio",
@@ -151,10 +151,10 @@ fn a_listed_configuration_is_measured_as_it_says_or_not_at_all() {
         };
         assert_eq!(plan.left_out, [left_out]);
     }
-    // What the engine does anyway may be said.
+    // A factor that requests the default behaviour is allowed.
     let plan = listed("engine: host-fio", "format: raw", "iothread: false");
     assert_eq!(names(&plan), ["one", "other"]);
-    // What is fixed for all may be there for the other engine.
+    // A fixed factor may apply to the other engine only.
     let plan = listed(
         "cache: none, aio: native",
         "engine: host-fio",
@@ -165,23 +165,23 @@ fn a_listed_configuration_is_measured_as_it_says_or_not_at_all() {
 }
 
 #[test]
-fn a_value_that_the_engine_does_not_use_is_in_no_name() {
+fn an_unused_value_is_not_part_of_the_name() {
     let text = MATRIX.replace("engine: storage-daemon", "engine: host-fio");
-    let plan = read_plan(&text.replace("baseline:", "#"), "test", &wishes()).unwrap();
+    let plan = read_plan(&text.replace("baseline:", "#"), "test", &options()).unwrap();
     assert_eq!(names(&plan), ["only"]);
     assert_eq!(
         plan.left_out
             .iter()
-            .filter(|it| it.why.starts_with("host-fio would measure the same"))
+            .filter(|it| it.why.starts_with("host-fio would repeat the measurement"))
             .count(),
         1
     );
 }
 
 #[test]
-fn an_engine_that_sends_no_random_requests_cannot_be_named() {
+fn an_engine_without_random_requests_is_refused() {
     let text = MATRIX.replace("engine: storage-daemon", "engine: qemu-img-bench");
-    let error = read_plan(&text, "test", &wishes()).unwrap_err();
+    let error = read_plan(&text, "test", &options()).unwrap_err();
     assert!(
         error
             .to_string()
@@ -191,8 +191,8 @@ fn an_engine_that_sends_no_random_requests_cannot_be_named() {
 }
 
 #[test]
-fn the_baseline_is_the_one_that_differs_in_nothing_else() {
-    let plan = read_plan(MATRIX, "test", &wishes()).unwrap();
+fn the_baseline_differs_in_no_other_factor() {
+    let plan = read_plan(MATRIX, "test", &options()).unwrap();
     for view in plan.views() {
         let name = &view.configuration.name;
         let expected =
@@ -211,7 +211,7 @@ fn the_baseline_is_the_one_that_differs_in_nothing_else() {
 }
 
 #[test]
-fn words_become_the_disk_that_they_mean() {
+fn factors_are_converted_to_a_disk() {
     let text = "
 version: 1
 name: test
@@ -222,7 +222,7 @@ workloads: [4k-random-read-qd1]
 fixed: {engine: guest, cache: none, aio: native, iothread: true, queues: 2, vcpus: 2}
 matrix: {frontend: [virtio-blk, virtio-scsi, vhost-user-blk, nvme]}
 ";
-    let plan = read_plan(text, "test", &wishes()).unwrap();
+    let plan = read_plan(text, "test", &options()).unwrap();
     assert_eq!(
         names(&plan),
         ["virtio-blk", "virtio-scsi", "vhost-user-blk"]
@@ -257,31 +257,31 @@ matrix: {frontend: [virtio-blk, virtio-scsi, vhost-user-blk, nvme]}
 }
 
 #[test]
-fn every_preset_is_a_plan_that_says_what_it_left_out() {
+fn every_preset_is_a_plan_that_lists_its_omissions() {
     for preset in PRESETS {
-        let mut wishes = wishes();
+        let mut options = options();
         if preset.name.starts_with("raid1-") {
-            let error = read_plan(preset.text, preset.name, &wishes).unwrap_err();
+            let error = read_plan(preset.text, preset.name, &options).unwrap_err();
             assert!(
                 error
                     .to_string()
-                    .contains("needs 2 of them: give --directory"),
+                    .contains("compares 2 directories: set `--directory`"),
                 "{error}"
             );
-            wishes.directories = vec![PathBuf::from("/mnt/a"), PathBuf::from("/mnt/b")];
+            options.directories = vec![PathBuf::from("/mnt/a"), PathBuf::from("/mnt/b")];
         }
-        let plan = read_plan(preset.text, preset.name, &wishes).unwrap();
+        let plan = read_plan(preset.text, preset.name, &options).unwrap();
         assert_eq!(plan.name, preset.name);
         let needs_more = matches!(preset.name, "thin-chunk" | "schedulers");
         assert_eq!(plan.cells.is_empty(), needs_more, "{}", preset.name);
         assert!(!needs_more || !plan.left_out.is_empty());
-        wishes.limits = Limits {
+        options.limits = Limits {
             processors: 64,
             device: Some((PathBuf::from("/dev/disk/by-id/x"), "SERIAL".to_owned())),
             group: Some("vg0".to_owned()),
             huge_page_bytes: 1 << 40,
         };
-        let all = read_plan(preset.text, preset.name, &wishes).unwrap();
+        let all = read_plan(preset.text, preset.name, &options).unwrap();
         assert!(!all.cells.is_empty());
         assert!(
             all.cells.iter().any(|cell| cell.baseline.is_some()),
@@ -289,10 +289,10 @@ fn every_preset_is_a_plan_that_says_what_it_left_out() {
             preset.name
         );
     }
-    let plan = read_plan(preset("five-backends"), "five-backends", &wishes()).unwrap();
+    let plan = read_plan(preset("five-backends"), "five-backends", &options()).unwrap();
     assert_eq!(names(&plan), ["native", "raw", "qcow2", "qcow2-prealloc"]);
     assert!(plan.left_out[0].what.contains("direct"));
-    let plan = read_plan(preset("crystaldiskmark"), "crystaldiskmark", &wishes()).unwrap();
+    let plan = read_plan(preset("crystaldiskmark"), "crystaldiskmark", &options()).unwrap();
     let why = |what: &str| {
         let mut left_out = plan.left_out.iter();
         left_out
@@ -301,19 +301,19 @@ fn every_preset_is_a_plan_that_says_what_it_left_out() {
             .why
             .clone()
     };
-    assert!(why("tuned-4-vcpus, tuned-8-vcpus").starts_with("the host has 2 processors"));
-    assert!(why("tuned-huge-pages").starts_with("the host has 0 MiB of huge pages free"));
+    assert!(why("tuned-4-vcpus, tuned-8-vcpus").contains("than the host's 2 processors"));
+    assert!(why("tuned-huge-pages").starts_with("the host has 0 MiB of free huge pages"));
 }
 
 #[test]
 fn directories_of_the_user_are_a_factor() {
-    let mut wishes = wishes();
-    wishes.directories = ["/mnt/btrfs/images", "/mnt/xfs/images"]
+    let mut options = options();
+    options.directories = ["/mnt/btrfs/images", "/mnt/xfs/images"]
         .map(PathBuf::from)
         .to_vec();
-    let plan = read_plan(preset("cache-modes"), "cache-modes", &wishes).unwrap();
+    let plan = read_plan(preset("cache-modes"), "cache-modes", &options).unwrap();
     assert_eq!(plan.configurations.len(), 10);
-    // Both are called `images`, and names are unique all the same.
+    // Both directories are named `images`, but names must be unique.
     assert_eq!(names(&plan)[..2], ["none-images", "none-images-2"]);
     let of = |index: usize| {
         plan.cells[index]
@@ -328,8 +328,8 @@ fn directories_of_the_user_are_a_factor() {
 }
 
 #[test]
-fn a_cell_that_is_left_out_takes_what_only_it_used() {
-    let mut plan = read_plan(MATRIX, "test", &wishes()).unwrap();
+fn leaving_out_a_cell_removes_what_only_it_used() {
+    let mut plan = read_plan(MATRIX, "test", &options()).unwrap();
     plan.leave_out(|cell| {
         let is_raw = cell.configuration.factors["format"] == "raw";
         let is_first_read = cell.configuration.name == "qcow2-off-none-native"
@@ -348,7 +348,7 @@ fn a_cell_that_is_left_out_takes_what_only_it_used() {
         panic!("two reasons");
     };
     assert_eq!(because.why, "because");
-    // A configuration that goes as a whole is named alone.
+    // A configuration that is removed completely is named alone.
     assert!(
         because.what.starts_with(
             "raw-off-none-threads, raw-off-none-native, raw-off-writeback-threads, qcow2-"
@@ -363,7 +363,7 @@ fn a_cell_that_is_left_out_takes_what_only_it_used() {
 }
 
 #[test]
-fn of_two_that_are_compared_with_nothing_else_none_is_measured_alone() {
+fn two_cells_compared_only_with_each_other_are_left_out_together() {
     const TEXT: &str = "
 version: 1
 name: pairs
@@ -382,7 +382,7 @@ baseline: {cache: none}
         }
     };
     for (gone, other) in [("none", "writeback"), ("writeback", "none")] {
-        let mut plan = read_plan(TEXT, "test", &wishes()).unwrap();
+        let mut plan = read_plan(TEXT, "test", &options()).unwrap();
         assert_eq!(plan.cells.len(), 4);
         plan.leave_out(reads_of(gone));
         assert_eq!(plan.cells.len(), 2, "without reading {gone}");
@@ -392,35 +392,34 @@ baseline: {cache: none}
             plan.left_out
                 .iter()
                 .any(|left_out| left_out.what.starts_with(other)
-                    && left_out.why
-                        == format!("there is nothing to compare it with, as {gone} is left out")),
+                    && left_out.why == format!("{gone}, which it is compared with, is left out")),
             "{:?}",
             plan.left_out
         );
     }
-    // With a third there is still something to compare the second with.
+    // With a third cell the second one still has a comparison.
     let text = TEXT.replace("[none, writeback]", "[none, writeback, unsafe]");
-    let mut plan = read_plan(&text, "test", &wishes()).unwrap();
+    let mut plan = read_plan(&text, "test", &options()).unwrap();
     plan.leave_out(reads_of("none"));
     assert_eq!(plan.cells.len(), 5);
 }
 
 #[test]
-fn mistakes_are_told_together_and_a_bad_syntax_with_its_line() {
+fn mistakes_are_reported_together_and_syntax_errors_with_a_line() {
     let text = MATRIX
         .replace("4k-random-read-qd1", "4k-random-read")
         .replace("cache: [none", "cahce: [none")
         .replace("[threads, native]", "[thread]");
-    let error = read_plan(&text, "my.yaml", &wishes())
+    let error = read_plan(&text, "my.yaml", &options())
         .unwrap_err()
         .to_string();
     assert!(error.starts_with("my.yaml: "), "{error}");
-    assert!(error.contains("it has no depth"), "{error}");
+    assert!(error.contains("the queue depth is missing"), "{error}");
     assert!(error.contains("`cahce` is not a factor"), "{error}");
     let error = read_plan(
         &MATRIX.replace("[threads, native]", "[thread]"),
         "my.yaml",
-        &wishes(),
+        &options(),
     )
     .unwrap_err();
     assert!(
@@ -432,12 +431,12 @@ fn mistakes_are_told_together_and_a_bad_syntax_with_its_line() {
     let error = read_plan(
         &MATRIX.replace("size: 64M", "sice: 64M"),
         "my.yaml",
-        &wishes(),
+        &options(),
     )
     .unwrap_err();
     assert!(error.to_string().starts_with("my.yaml:5: "), "{error}");
     for text in ["", "[", "version: 2", "a: &a [*a]", "\u{0}"] {
-        assert!(read_plan(text, "x", &wishes()).is_err(), "{text:?}");
+        assert!(read_plan(text, "x", &options()).is_err(), "{text:?}");
     }
     let many = format!(
         "matrix: {{queues: [{}], vcpus: [{}]}}",
@@ -453,9 +452,9 @@ fn mistakes_are_told_together_and_a_bad_syntax_with_its_line() {
     let text = format!(
         "version: 1\nname: x\nquestion: x\nsize: 64M\nphases: [steady]\nworkloads: [4k-random-read-qd1]\n{many}\n"
     );
-    let error = read_plan(&text, "x", &wishes()).unwrap_err();
+    let error = read_plan(&text, "x", &options()).unwrap_err();
     assert!(
-        error.to_string().contains("more than 10000 combinations"),
+        error.to_string().contains("at most 10000 combinations"),
         "{error}"
     );
 }

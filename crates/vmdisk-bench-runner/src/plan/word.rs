@@ -12,18 +12,18 @@ const ACCESSES: [(&str, Access); 5] = [
     ("random-mixed", Access::RandomMixed),
 ];
 
-/// How to write a workload, for error texts.
+/// The grammar of workload names, for error messages.
 const GRAMMAR: &str = "expected SIZE-ACCESS-qdN such as `4k-random-write-qd32`, with `-jobsN`, `-sync`, `-syncN`, \
-    `-end-sync`, `-blocking` or `-rateN` behind it, or `install-replay`; ACCESS is sequential-read, \
+    `-end-sync`, `-blocking` or `-rateN` appended, or `install-replay`; ACCESS is sequential-read, \
     sequential-write, random-read, random-write or random-mixed";
 
 impl Workload {
-    /// A workload by its name.
+    /// Parses the name of a workload.
     ///
-    /// The name is SIZE-ACCESS-qdN: bytes of a request, which blocks, and how many requests are under way.
-    /// Behind it may stand `-jobsN` (that many jobs), `-sync` or `-syncN` (a flush after each or after N
-    /// writes), `-end-sync` (a flush at the end counts), `-blocking` (blocking calls, as `dd` makes them),
-    /// `-rateN` (that many requests per second, and the latency counts).
+    /// The name is SIZE-ACCESS-qdN: bytes of a request, order and direction, and number of requests in flight.
+    /// These options may follow: `-jobsN` (N jobs), `-sync` or `-syncN` (a flush after each write or after N
+    /// writes), `-end-sync` (the timed seconds include a flush at the end), `-blocking` (blocking calls, as in `dd`),
+    /// `-rateN` (N requests per second; compares latencies).
     /// `install-replay` writes 300 files of 16 to 64 KiB and syncs each.
     ///
     /// ```
@@ -48,7 +48,7 @@ impl Workload {
             };
             return Ok(Workload {
                 name: name.to_owned(),
-                // Sizes are spread evenly.
+                // File sizes are uniformly distributed.
                 amount: Amount::Bytes(
                     u64::from(replay.files) * (replay.smallest_bytes + replay.largest_bytes) / 2,
                 ),
@@ -59,7 +59,7 @@ impl Workload {
         }
         let (size, rest) = name
             .split_once('-')
-            .ok_or_else(|| wrong("it has no access".to_owned()))?;
+            .ok_or_else(|| wrong("the access is missing".to_owned()))?;
         let block_bytes = Bytes::parse(size)
             .ok()
             .filter(|bytes| bytes.0 >= 512 && bytes.0 % 512 == 0 && bytes.0 <= 64 << 20)
@@ -68,7 +68,7 @@ impl Workload {
         let (access, rest) = ACCESSES
             .iter()
             .find_map(|(word, access)| Some((*access, rest.strip_prefix(word)?)))
-            .ok_or_else(|| wrong("its access is unknown".to_owned()))?;
+            .ok_or_else(|| wrong("unknown access".to_owned()))?;
         let mut load = BlockLoad {
             access,
             block_bytes,
@@ -81,18 +81,20 @@ impl Workload {
         };
         read_options(&mut load, rest).map_err(wrong)?;
         if load.depth == 0 {
-            return Err(wrong("it has no depth".to_owned()));
+            return Err(wrong("the queue depth is missing".to_owned()));
         }
         if load.is_blocking && load.depth > 1 {
             return Err(wrong(
-                "blocking calls have one request under way, whatever the depth says".to_owned(),
+                "blocking calls have one request in flight, so use `qd1`".to_owned(),
             ));
         }
         if (load.sync_every.is_some() || load.ends_with_sync) && !access.writes() {
-            return Err(wrong("nothing is written that could be synced".to_owned()));
+            return Err(wrong("a read workload cannot sync".to_owned()));
         }
         if load.rate.is_some() && access == Access::RandomMixed {
-            return Err(wrong("a rate is of reads or of writes".to_owned()));
+            return Err(wrong(
+                "a rate needs an access of reads only or writes only".to_owned(),
+            ));
         }
         let metric = if load.rate.is_some() {
             Metric::Latency
@@ -111,7 +113,7 @@ impl Workload {
     }
 }
 
-/// Reads the words after the access into a load.
+/// Parses the options after the access into a load.
 fn read_options(load: &mut BlockLoad, rest: &str) -> Result<(), String> {
     // `end-sync` is one word.
     let rest = rest.replace("-end-sync", "-endsync");
@@ -136,7 +138,7 @@ fn read_options(load: &mut BlockLoad, rest: &str) -> Result<(), String> {
         } else if word == "blocking" {
             load.is_blocking = true;
         } else {
-            return Err(format!("`{word}` means nothing"));
+            return Err(format!("unknown option `{word}`"));
         }
     }
     Ok(())
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_is_done() {
+    fn names_describe_the_load() {
         let blocks = |name: &str| match Workload::by_name(name, 2.0, 0.5).unwrap().load {
             Load::Blocks(load) => load,
             Load::InstallReplay(_) => panic!("{name}"),
@@ -165,20 +167,17 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_makes_no_sense_is_refused_with_the_reason() {
+    fn an_invalid_name_is_refused_with_the_reason() {
         for (name, why) in [
-            ("fast", "it has no access"),
-            ("4k-random-dance-qd1", "its access is unknown"),
+            ("fast", "the access is missing"),
+            ("4k-random-dance-qd1", "unknown access"),
             ("17-random-read-qd1", "`17` is not a size"),
-            ("4k-random-read", "it has no depth"),
-            ("4k-random-read-qd0", "`qd0` means nothing"),
-            ("4k-random-read-qd1-sync", "nothing is written"),
-            ("4k-random-read-qd4-blocking", "one request under way"),
-            (
-                "4k-random-mixed-qd4-rate9",
-                "a rate is of reads or of writes",
-            ),
-            ("4k-random-readqd4", "it has no depth"),
+            ("4k-random-read", "the queue depth is missing"),
+            ("4k-random-read-qd0", "unknown option `qd0`"),
+            ("4k-random-read-qd1-sync", "a read workload cannot sync"),
+            ("4k-random-read-qd4-blocking", "one request in flight"),
+            ("4k-random-mixed-qd4-rate9", "a rate needs an access"),
+            ("4k-random-readqd4", "the queue depth is missing"),
         ] {
             let error = Workload::by_name(name, 1.0, 0.0).unwrap_err();
             assert!(error.contains(why), "{name}: {error}");

@@ -1,11 +1,11 @@
-//! Loads on a disk.
+//! Workloads: loads on a disk.
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A load on a disk, and the figure of it that counts.
+/// A load on a disk, and the compared figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -13,20 +13,20 @@ pub struct Workload {
     pub name: String,
     /// The load.
     pub load: Load,
-    /// How long it is done.
+    /// The duration or amount of the load.
     pub amount: Amount,
-    /// Seconds before timing begins, in which the load runs already; 0 where the first touch is the subject.
+    /// Seconds for which the load runs before timing begins; 0 to measure the first touch.
     pub ramp_seconds: f64,
     /// The figure that is compared.
     pub metric: Metric,
 }
 
 impl Workload {
-    /// About how long one sample takes, without what surrounds it.
+    /// Returns the approximate duration of one sample, without setup.
     pub fn duration(&self) -> Duration {
         let timed = match self.amount {
             Amount::Seconds(seconds) => seconds,
-            // Nobody knows before; a fixed amount is made to take a few seconds.
+            // Unknown in advance; fixed amounts are chosen to take a few seconds.
             Amount::Operations(_) | Amount::Bytes(_) => 4.0,
         };
         Duration::from_secs_f64(timed + self.ramp_seconds)
@@ -37,14 +37,14 @@ impl Workload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Load {
-    /// Requests of one size, past the page cache of whoever sends them.
+    /// Requests of one size, bypassing the page cache of their sender.
     Blocks(BlockLoad),
     /// An installer: many small files, each synced, on a file system on the disk.
     InstallReplay(InstallReplay),
 }
 
 impl Load {
-    /// True if something is written.
+    /// Returns true if the load writes.
     pub const fn writes(&self) -> bool {
         match self {
             Load::Blocks(blocks) => blocks.access.writes(),
@@ -53,50 +53,50 @@ impl Load {
     }
 }
 
-/// Requests of one size, past the page cache of whoever sends them.
+/// Requests of one size, bypassing the page cache of their sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlockLoad {
-    /// Which blocks, in which direction.
+    /// The order and direction of requests.
     pub access: Access,
     /// Bytes of a request.
     pub block_bytes: u64,
-    /// Requests under way at once, in each job; 1 is issued with a blocking call, as `dd` does, if
-    /// [`BlockLoad::is_blocking`] says so.
+    /// Requests in flight in each job; 1 is a blocking call, as in `dd`, if
+    /// [`BlockLoad::is_blocking`] is set.
     pub depth: u32,
     /// Jobs at once.
     pub jobs: u32,
-    /// A flush after this many writes; unset never flushes.
+    /// Number of writes between flushes; unset never flushes.
     pub sync_every: Option<u32>,
-    /// True if a flush at the end belongs to what is timed.
+    /// True if the timed seconds include a flush at the end.
     pub ends_with_sync: bool,
     /// True if each request is a blocking call (`pread`, `pwrite`) instead of an asynchronous one.
     pub is_blocking: bool,
-    /// Requests per second of all jobs together; unset sends the next request as soon as one is done.
+    /// Requests per second of all jobs together; unset sends the next request as soon as one completes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
 }
 
-/// Which blocks, in which direction.
+/// The order and direction of requests.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
-    /// One after the other, read.
+    /// Sequential reads.
     SequentialRead,
-    /// One after the other, written.
+    /// Sequential writes.
     SequentialWrite,
-    /// Any, read.
+    /// Random reads.
     RandomRead,
-    /// Any, written.
+    /// Random writes.
     RandomWrite,
-    /// Any, seven of ten requests read.
+    /// Random, seven of ten requests are reads.
     RandomMixed,
 }
 
 impl Access {
-    /// True if something is written.
+    /// Returns true if the access writes.
     pub const fn writes(self) -> bool {
         match self {
             Access::SequentialWrite | Access::RandomWrite | Access::RandomMixed => true,
@@ -104,7 +104,7 @@ impl Access {
         }
     }
 
-    /// True if something is read.
+    /// Returns true if the access reads.
     pub const fn reads(self) -> bool {
         match self {
             Access::SequentialRead | Access::RandomRead | Access::RandomMixed => true,
@@ -117,17 +117,17 @@ impl Access {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InstallReplay {
-    /// How many files.
+    /// Number of files.
     pub files: u32,
-    /// Bytes of the smallest.
+    /// Bytes of the smallest file.
     pub smallest_bytes: u64,
-    /// Bytes of the largest.
+    /// Bytes of the largest file.
     pub largest_bytes: u64,
     /// Bytes of one write.
     pub block_bytes: u64,
 }
 
-/// Duration of a load.
+/// The duration or amount of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Amount {
@@ -139,7 +139,7 @@ pub enum Amount {
     Bytes(u64),
 }
 
-/// The figure that is compared; larger is better for all of them.
+/// The compared figure; larger is always better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
@@ -147,6 +147,6 @@ pub enum Metric {
     Iops,
     /// Bytes per second.
     Throughput,
-    /// Mean latency at a fixed rate: its reciprocal, so that more is better.
+    /// Mean latency at a fixed rate, as its reciprocal, so that larger is better.
     Latency,
 }

@@ -5,10 +5,10 @@ use super::table::{Group, Row, groups};
 use crate::method::{percent, ratio};
 use crate::{Accelerator, Comparison, Interval, Phase, Verdict};
 
-/// The maximum number of differences with their own sentences.
+/// Maximum number of differences with separate sentences.
 const MAX_SENTENCES: usize = 6;
 
-/// The answer: the largest differences first, then what is equal and what nobody knows.
+/// Returns the answer: the largest differences first, then equal and inconclusive comparisons.
 pub(crate) fn answer(result: &BenchResult) -> Vec<String> {
     let groups = groups(result);
     let has_phases = result
@@ -17,12 +17,12 @@ pub(crate) fn answer(result: &BenchResult) -> Vec<String> {
         .cells
         .iter()
         .any(|cell| cell.phase == Phase::FirstTouch);
-    let compared: Vec<Compared<'_>> = groups
+    let compared: Vec<NamedComparison<'_>> = groups
         .iter()
         .flat_map(|group| group.rows.iter().map(move |row| (group, row)))
-        .filter_map(|(group, row)| Compared::of(result, group, row, has_phases))
+        .filter_map(|(group, row)| NamedComparison::of(result, group, row, has_phases))
         .collect();
-    let mut shown: Vec<&Compared<'_>> = compared
+    let mut shown: Vec<&NamedComparison<'_>> = compared
         .iter()
         .filter(|it| matches!(it.comparison.verdict, Verdict::Faster | Verdict::Slower))
         .collect();
@@ -50,7 +50,7 @@ pub(crate) fn answer(result: &BenchResult) -> Vec<String> {
     if inconclusive > 0 && inconclusive == compared.len() {
         let all = count(inconclusive, "comparison is", "comparisons are");
         sentences.push(format!(
-            "No difference is shown, and none is ruled out: {all} inconclusive."
+            "No difference is shown or ruled out: {all} inconclusive."
         ));
     } else if inconclusive > 0 {
         sentences.push(format!(
@@ -59,12 +59,12 @@ pub(crate) fn answer(result: &BenchResult) -> Vec<String> {
         ));
     }
     if compared.is_empty() {
-        sentences.push("Nothing is compared yet: it takes six rounds.".to_owned());
+        sentences.push("No comparison yet: verdicts need six rounds.".to_owned());
     }
     sentences
 }
 
-/// How guests ran, for the first line of a report; empty without guests.
+/// Returns the accelerators of the guests for the first line of a report; empty without guests.
 pub(crate) fn accelerator_label(result: &BenchResult) -> &'static str {
     let has = |accelerator| {
         let mut cells = result.cells.iter();
@@ -78,13 +78,13 @@ pub(crate) fn accelerator_label(result: &BenchResult) -> &'static str {
     }
 }
 
-/// A number with its noun: `1 round`, `6 rounds`.
+/// Formats a number with its noun: `1 round`, `6 rounds`.
 pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// A comparison with everything its sentence names.
-struct Compared<'a> {
+/// A comparison with the names for its sentence.
+struct NamedComparison<'a> {
     name: &'a str,
     baseline: &'a str,
     workload: String,
@@ -92,7 +92,7 @@ struct Compared<'a> {
     interval: Interval,
 }
 
-impl<'a> Compared<'a> {
+impl<'a> NamedComparison<'a> {
     fn of(
         result: &'a BenchResult,
         group: &Group<'_>,
@@ -103,7 +103,7 @@ impl<'a> Compared<'a> {
         let comparison = row.cell.comparison.as_ref()?;
         comparison.p_value?;
         let baseline = plan.cells.get(comparison.baseline.0)?.configuration;
-        Some(Compared {
+        Some(NamedComparison {
             name: row.configuration,
             baseline: plan.configurations.get(baseline)?.name.as_str(),
             workload: match has_phases {

@@ -1,8 +1,8 @@
-//! Two runs beside each other, if they differ in one thing only.
+//! Comparison of two runs that differ in one thing only.
 //!
-//! What changed on the machine between two runs is in every figure. Ratios to a baseline that both runs have cancel it
-//! as far as it concerns both cells alike, so only these ratios are compared. Where the machine itself changed much,
-//! the comparison has no verdict.
+//! Changes of the machine between two runs affect every figure. Ratios to a baseline in both runs cancel them as far as
+//! they affect both cells equally, so only these ratios are compared. If the machine itself changed much, the comparison
+//! has no verdict.
 
 mod differences;
 mod render;
@@ -14,18 +14,18 @@ use serde::{Deserialize, Serialize};
 
 use super::figures;
 use crate::method::{ABOUT_EQUAL, LogRatio, geometric_mean, holm, median};
-use crate::{BenchResult, CellId, Error, FEWEST_ROUNDS, Interval, Verdict};
+use crate::{BenchResult, CellId, Error, Interval, MIN_ROUNDS, Verdict};
 
 use differences::{Matcher, differences};
 
-/// One thing in which two runs differ.
+/// One difference between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// The thing.
+    /// Its name.
     pub what: String,
     /// Its value in the first run.
     pub first: String,
-    /// Its value in the second.
+    /// Its value in the second run.
     pub second: String,
 }
 
@@ -35,13 +35,13 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// The verdict on a cell that both runs have.
+/// The verdict on a cell in both runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// Faster in the second run, against the baseline and by more than the tolerance.
+    /// Faster in the second run, relative to the baseline and by more than the tolerance.
     Faster,
-    /// Slower in the second run, against the baseline and by more than the tolerance.
+    /// Slower in the second run, relative to the baseline and by more than the tolerance.
     Slower,
     /// No change beyond the tolerance is shown, and a large one is ruled out.
     AboutEqual,
@@ -49,11 +49,11 @@ pub enum Change {
     Inconclusive,
     /// One of the runs has fewer than six rounds.
     TooFewRounds,
-    /// The machine changed between the runs, so that the ratios may have changed with it.
+    /// The machine changed between the runs, so the ratios may have changed with it.
     MachineChanged,
 }
 
-/// A cell that both runs have, against a baseline that both have.
+/// A cell and its baseline in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellChange {
     /// Name of the cell in the first run.
@@ -87,7 +87,7 @@ pub struct BaselineChange {
     pub ratio: f64,
 }
 
-/// Two runs beside each other.
+/// The comparison of two runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunComparison {
     /// Version of the format.
@@ -96,29 +96,29 @@ pub struct RunComparison {
     pub first_began_at: String,
     /// When the second run began.
     pub second_began_at: String,
-    /// The one thing in which they differ; unset if the same was measured twice.
+    /// The one difference; unset if the same plan was measured twice.
     pub studied: Option<Difference>,
-    /// Controls of both runs, for people.
+    /// Controls of both runs, as text.
     pub controls: Vec<String>,
-    /// How the machine changed between the runs; if it did, no cell has a verdict.
+    /// Changes of the machine between the runs; if there are any, no cell has a verdict.
     pub machine_changes: Vec<String>,
     /// Changes up to this share are tolerated.
     pub tolerance: f64,
-    /// Every cell that both have, with a baseline that both have.
+    /// Every cell that both runs measured with its baseline.
     pub cells: Vec<CellChange>,
     /// The baselines.
     pub baselines: Vec<BaselineChange>,
-    /// Cells that only one of them has, or whose baseline only one of them has.
+    /// Cells that only one run measured with its baseline.
     pub unmatched: Vec<String>,
 }
 
 /// Version of the format of comparisons.
 const SCHEMA_VERSION: &str = "1.0";
 
-/// Compares two runs, the second against the first. Changes up to `tolerance`, a share, are ignored.
+/// Compares the second run with the first. Changes up to `tolerance`, a share, are ignored.
 ///
 /// # Errors
-/// If they differ in more than one thing, with all of them; or if they share no cell with its baseline.
+/// If the runs differ in more than one thing: all differences. If they share no cell with its baseline.
 pub fn compare(
     first: &BenchResult,
     second: &BenchResult,
@@ -132,7 +132,7 @@ pub fn compare(
     let refused = |differences: Vec<String>| Err(Error::Incomparable { differences });
     if compared.is_empty() {
         return refused(vec![
-            "no cell has the same workload, phase, engine and configuration in both, with a baseline that both have"
+            "the runs share no cell with the same workload, phase, engine, configuration and baseline"
                 .to_owned(),
         ]);
     }
@@ -187,7 +187,7 @@ impl Change {
     }
 }
 
-/// A cell of both runs, with its baseline in both.
+/// A cell and its baseline in both runs.
 struct Pair<'a> {
     first: &'a BenchResult,
     second: &'a BenchResult,
@@ -233,14 +233,14 @@ impl<'a> Pair<'a> {
             second_ratio: second.map(|ratio| ratio.interval(alpha)),
             change: change.map(|change| change.interval(alpha)),
             p_value: change
-                .filter(|_| fewest >= FEWEST_ROUNDS as usize)
+                .filter(|_| fewest >= MIN_ROUNDS as usize)
                 .map(LogRatio::p_value),
             verdict: Change::TooFewRounds,
         }
     }
 }
 
-/// The baselines of both runs, each once.
+/// Returns the baselines of both runs, without duplicates.
 fn baselines(first: &BenchResult, second: &BenchResult, pairs: &[Pair<'_>]) -> Vec<BaselineChange> {
     let mut seen = Vec::new();
     let mut found = Vec::new();
@@ -261,16 +261,16 @@ fn baselines(first: &BenchResult, second: &BenchResult, pairs: &[Pair<'_>]) -> V
     found
 }
 
-/// Most that arithmetic without a disk may differ between two runs, in the middle of their rounds.
+/// Maximum change of the median speed of arithmetic without a disk.
 const MAX_CONTROL_CHANGE: f64 = 1.25;
-/// Most that requests without a disk may differ between the guests of two runs: boots differ more.
+/// Maximum change of the median speed of requests without a disk between guests: boots vary more.
 const MAX_GUEST_CONTROL_CHANGE: f64 = 1.5;
-/// Most that the share of rounds in which the machine was not quiet may differ.
+/// Maximum change of the share of rounds in which the machine was not quiet.
 const MAX_QUIETNESS_CHANGE: f64 = 0.5;
-/// Most that the baselines may differ, in the geometric mean.
+/// Maximum change of the geometric mean of the baselines.
 const MAX_BASELINE_CHANGE: f64 = 1.5;
 
-/// The middle of the arithmetic of the rounds, and of the requests without a disk of guests.
+/// Returns the medians over rounds of the arithmetic, and of the guests' requests without a disk.
 fn control_medians(result: &BenchResult) -> (Option<f64>, Option<f64>) {
     let rounds = result.rounds.iter().filter(|round| round.round > 0);
     let arithmetic: Vec<f64> = rounds
@@ -285,7 +285,7 @@ fn control_medians(result: &BenchResult) -> (Option<f64>, Option<f64>) {
     (median(&arithmetic), median(&guests))
 }
 
-/// Rounds in which the machine was not quiet, and all rounds.
+/// Counts the rounds in which the machine was not quiet, and all rounds.
 fn disturbed(result: &BenchResult) -> (usize, usize) {
     let rounds = result.rounds.iter().filter(|round| round.round > 0);
     let disturbed = rounds
@@ -327,7 +327,7 @@ fn controls(first: &BenchResult, second: &BenchResult) -> Vec<String> {
     .collect()
 }
 
-/// How the machine changed between two runs; empty if their ratios can be compared.
+/// Returns the changes of the machine between two runs; empty if their ratios can be compared.
 fn machine_changes(
     first: &BenchResult,
     second: &BenchResult,
@@ -364,12 +364,12 @@ fn machine_changes(
     let share = |(part, all): (usize, usize)| part as f64 / all.max(1) as f64;
     let (a, b) = (share(disturbed(first)), share(disturbed(second)));
     if (a - b).abs() > MAX_QUIETNESS_CHANGE {
-        found.push("it was quiet in one run and not in the other".to_owned());
+        found.push("the machine was quiet in one run only".to_owned());
     }
     found
 }
 
-/// Cells that are in no pair and are the baseline of none.
+/// Returns cells that are neither in a pair nor the baseline of one.
 fn unmatched(first: &BenchResult, second: &BenchResult, pairs: &[Pair<'_>]) -> Vec<String> {
     let of = |result: &BenchResult, used: &dyn Fn(&Pair<'_>) -> [CellId; 2]| {
         let used: Vec<CellId> = pairs.iter().flat_map(used).collect();
@@ -386,12 +386,12 @@ fn unmatched(first: &BenchResult, second: &BenchResult, pairs: &[Pair<'_>]) -> V
 }
 
 impl RunComparison {
-    /// The JSON Schema of comparisons.
+    /// Returns the JSON Schema of comparisons.
     pub fn json_schema() -> schemars::Schema {
         schemars::schema_for!(RunComparison)
     }
 
-    /// The comparison as JSON, which `vmdisk schema bench-compare` describes.
+    /// Returns the comparison as JSON, described by `vmdisk schema bench-compare`.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self)
             .expect("a comparison holds only text, numbers and lists");
@@ -399,7 +399,7 @@ impl RunComparison {
         text
     }
 
-    /// True if a cell has this verdict.
+    /// Returns true if a cell has this verdict.
     pub fn has(&self, verdict: Change) -> bool {
         self.cells.iter().any(|cell| cell.verdict == verdict)
     }

@@ -8,7 +8,7 @@ use super::latency::suffices;
 use super::result::BenchResult;
 use crate::{Direction, Latency, PERCENTILES, Sample};
 
-/// Every sample in a line of its own, with the factors of its configuration as columns.
+/// Formats every sample as a line, with the factors of its configuration as columns.
 pub fn csv(result: &BenchResult) -> String {
     let plan = &result.header.plan;
     let factors: BTreeSet<&str> = plan
@@ -42,11 +42,11 @@ pub fn csv(result: &BenchResult) -> String {
     }
     let bytes = writer
         .into_inner()
-        .expect("a list of bytes takes every write");
-    String::from_utf8(bytes).expect("what was written was text")
+        .expect("writing to a vector cannot fail");
+    String::from_utf8(bytes).expect("the writer was given UTF-8")
 }
 
-/// True for factors that have a column under another heading already.
+/// Returns true for factors that already have a column under another heading.
 fn has_own_column(factor: &str) -> bool {
     matches!(factor, "engine" | "name")
 }
@@ -131,7 +131,7 @@ fn figures(row: &mut Vec<String>, sample: &Sample, result: &BenchResult) {
     row.push(measurement.notes.join("; "));
 }
 
-/// Percentiles, as far as the requests suffice.
+/// Adds percentiles, if there are enough requests.
 fn percentiles(row: &mut Vec<String>, latency: Option<&Latency>, requests: Option<u64>) {
     row.extend(PERCENTILES.map(|percentile| {
         let nanoseconds = latency
@@ -141,7 +141,7 @@ fn percentiles(row: &mut Vec<String>, latency: Option<&Latency>, requests: Optio
     }));
 }
 
-/// The word that a value has in JSON.
+/// Returns the JSON name of a value.
 fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -152,5 +152,5 @@ fn word(value: &impl serde::Serialize) -> String {
 fn write(writer: &mut Writer<Vec<u8>>, row: &[String]) {
     writer
         .write_record(row)
-        .expect("a list of bytes takes every write, and rows are of one length");
+        .expect("writing to a vector cannot fail, and all rows have the same length");
 }

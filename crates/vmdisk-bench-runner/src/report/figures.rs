@@ -1,8 +1,8 @@
-//! Numbers for people.
+//! Formatting of numbers.
 
 use crate::Metric;
 
-/// A number with three digits that count: `85.9 k`, `1.23 M`, `7.0`.
+/// Formats a number with three significant digits: `85.9 k`, `1.23 M`, `7.0`.
 fn three_digits(value: f64) -> String {
     let (value, unit) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, " G"),
@@ -18,7 +18,7 @@ fn three_digits(value: f64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// A figure of a workload with its unit: `85.9 k IOPS`, `109 MB/s`.
+/// Formats a figure of a workload with its unit: `85.9 k IOPS`, `109 MB/s`.
 pub(crate) fn figure(value: f64, metric: Metric) -> String {
     match metric {
         Metric::Iops => format!("{} IOPS", three_digits(value)),
@@ -37,7 +37,7 @@ fn plain(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// A time given in nanoseconds: `12 µs`, `3.4 ms`.
+/// Formats nanoseconds: `12 µs`, `3.4 ms`.
 pub(crate) fn time(nanoseconds: f64) -> String {
     match nanoseconds {
         ns if ns >= 1e9 => format!("{} s", plain(ns / 1e9)),
@@ -47,7 +47,7 @@ pub(crate) fn time(nanoseconds: f64) -> String {
     }
 }
 
-/// A round time given in nanoseconds: `20 µs`.
+/// Formats nanoseconds as a round time: `20 µs`.
 pub(crate) fn round_time(nanoseconds: f64) -> String {
     let (number, unit) = match nanoseconds {
         ns if ns >= 1e9 => (ns / 1e9, "s"),
@@ -58,7 +58,7 @@ pub(crate) fn round_time(nanoseconds: f64) -> String {
     format!("{number} {unit}")
 }
 
-/// Seconds: `45 s`, `3 min 20 s`, `1 h 5 min`.
+/// Formats seconds: `45 s`, `3 min 20 s`, `1 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     let seconds = seconds.round().max(0.0) as u64;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -69,7 +69,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Bytes: `256 MiB`.
+/// Formats bytes: `256 MiB`.
 pub fn bytes(bytes: u64) -> String {
     match bytes {
         many if many >= 10 << 30 => format!("{} GiB", many >> 30),
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_the_digits_that_count() {
+    fn numbers_have_three_significant_digits() {
         assert_eq!(figure(85_912.0, Metric::Iops), "85.9 k IOPS");
         assert_eq!(figure(901.3, Metric::Iops), "901 IOPS");
         assert_eq!(figure(1_230_000.0, Metric::Iops), "1.23 M IOPS");

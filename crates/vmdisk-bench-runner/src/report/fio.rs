@@ -1,9 +1,9 @@
-//! The fio jobs of a run, for fio itself.
+//! The fio jobs of a run, for use with fio alone.
 
 use super::result::BenchResult;
 
-/// The job of each cell that fio measured, with the name of its file. The disk is left open: fio puts the environment
-/// variable `DISK` in.
+/// Returns the file name and the job of each cell measured with fio. The disk is left open: fio expands the environment
+/// variable `DISK`.
 pub fn fio_jobs(result: &BenchResult) -> Vec<(String, String)> {
     let mut jobs = Vec::new();
     for cell in &result.cells {
@@ -28,7 +28,7 @@ pub fn fio_jobs(result: &BenchResult) -> Vec<(String, String)> {
     jobs
 }
 
-/// A job without the paths and logs of the run that it was made for.
+/// Removes the paths and logs of the run from a job.
 fn for_any_disk(job: &str) -> String {
     let lines = job.lines().filter_map(|line| match line.split_once('=') {
         Some(("filename", _)) => Some("filename=${DISK}".to_owned()),
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_names_no_file_of_the_run() {
+    fn an_exported_job_contains_no_path_of_the_run() {
         let job = "[global]\nbs=4096\nwrite_iops_log=fio-5\n[measured]\nfilename=/srv/vmdisk-bench-x/disk-1\nsize=1\n";
         assert_eq!(
             for_any_disk(job),

@@ -10,13 +10,13 @@ use super::table::{Grid, with_interval};
 use super::text::table;
 use crate::Comparison;
 
-/// A cell with its comparison in each run that has it.
+/// A cell with its comparison in each run.
 struct CellHistory<'a> {
     name: &'a str,
     runs: Vec<(&'a str, &'a Comparison)>,
 }
 
-/// Every compared cell that at least two runs have, in the order of the first run that has it.
+/// Returns every compared cell of at least two runs, in the order of the first run that has it.
 fn cells(results: &[BenchResult]) -> Vec<CellHistory<'_>> {
     let mut cells: Vec<CellHistory<'_>> = Vec::new();
     for result in results {
@@ -38,7 +38,7 @@ fn cells(results: &[BenchResult]) -> Vec<CellHistory<'_>> {
     cells
 }
 
-/// The history of some runs for a terminal.
+/// Formats the history of some runs for a terminal.
 pub fn history_text(results: &[BenchResult]) -> String {
     let mut text = format!("{}\n", count(results.len(), "run", "runs"));
     for cell in cells(results) {
@@ -62,7 +62,7 @@ pub fn history_text(results: &[BenchResult]) -> String {
     text
 }
 
-/// The history of some runs as one page: a row for each run, a chart for each cell.
+/// Formats the history of some runs as one page, with a chart for each cell and a row for each run.
 pub fn history_html(results: &[BenchResult]) -> String {
     let charts = cells(results).into_iter().map(|cell| {
         let intervals = cell.runs.iter().filter_map(|(_, comparison)| comparison.interval);

@@ -1,7 +1,7 @@
-//! A result as one page that needs nothing else: no script, no font, no network.
+//! A result as one self-contained page, without scripts, fonts or network access.
 //!
-//! Every picture is in a row with its values as text. The colours are from Okabe and Ito, which
-//! are distinguishable with every kind of colour vision, and words repeat them.
+//! Every picture is in a row with its values as text. The colours are from Okabe and Ito and
+//! distinguishable with every kind of colour vision; words repeat them.
 
 pub(crate) mod chart;
 mod group;
@@ -15,10 +15,10 @@ use super::result::BenchResult;
 use super::table::{groups, summary_line, with_version};
 use crate::{Accelerator, ConfigurationRecord, FindingSeverity, Measurement};
 
-/// A page is smaller than this, in bytes; it names what is left out for it.
+/// Maximum size of a page in bytes; a larger page omits parts and names them.
 pub const MAX_PAGE_BYTES: usize = 500_000;
 
-/// How much a page shows.
+/// The amount of detail of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Detail {
     /// Tables of the first groups only.
@@ -31,7 +31,7 @@ enum Detail {
     All,
 }
 
-/// A result as one page.
+/// Formats a result as one page.
 pub fn html(result: &BenchResult) -> String {
     let mut text = String::new();
     for detail in [
@@ -71,7 +71,7 @@ impl Page<'_> {
             }
             (page::list("Caveats", self.result.remarks.iter().cloned()))
             @if self.detail < Detail::All {
-                p { "Time series and commands are left out to keep this page small; the JSON result has them." }
+                p { "Time series and commands are omitted to keep this page small; the JSON result has them." }
             }
             (self.groups())
             (page::list("Left out", left_out))
@@ -121,7 +121,7 @@ impl Page<'_> {
         html! {
             @for section in sections { (section) }
             @if is_cut {
-                p { "There is more than a page holds: the JSON and CSV results have the rest." }
+                p { "The page is full: the JSON and CSV results have the rest." }
             }
         }
     }
@@ -259,7 +259,7 @@ const fn severity(severity: FindingSeverity) -> &'static str {
     }
 }
 
-/// Commands as a shell reads them, and the texts they were given.
+/// Formats commands for a shell, followed by their input files.
 fn commands(measurement: &Measurement) -> Markup {
     html! {
         @for command in &measurement.commands {
@@ -272,7 +272,7 @@ fn commands(measurement: &Measurement) -> Markup {
     }
 }
 
-/// A command line that can be pasted into a shell.
+/// Formats a command line that can be pasted into a shell.
 fn shell(argv: &[String]) -> String {
     let words = argv.iter().map(String::as_str);
     shlex::try_join(words).unwrap_or_else(|_| format!("{argv:?}"))
@@ -283,20 +283,19 @@ fn method() -> Markup {
         section {
             h2 { "Method" }
             p {
-                "Every round measures each cell once, in an order that the seed decides; each second round has the \
-                 order of the one before backwards. A ratio divides a cell by its baseline in the same round. The \
-                 tables show geometric means, the charts the interval of Student's t on the logarithms of the \
-                 ratios and a dot for each round. A run that repeats until it is precise shares the error \
-                 probability among its looks. Verdicts are corrected for the number of comparisons (Holm). About \
-                 equal means that differences above 10 % are ruled out; inconclusive means that they are not. \
-                 Percentiles are those of all requests of a cell, shown only if ten requests were slower. No \
-                 sample is deleted."
+                "Every round measures each cell once, in an order determined by the seed; every second round reverses the \
+                order of the previous one. A ratio divides a cell by its baseline in the same round. The tables show \
+                geometric means; the charts show the interval of Student's t on the logarithms of the ratios, and a dot \
+                for each round. A run that repeats until it is precise divides the error probability among its looks. \
+                Verdicts are corrected for the number of comparisons (Holm). About equal means that differences above \
+                10 % are ruled out; inconclusive means that they are not. Percentiles are computed over all requests of \
+                a cell, and shown only if ten requests were slower. No sample is deleted."
             }
         }
     }
 }
 
-/// A list of names, cut if it is too long for a page.
+/// Shortens a list of names that is too long for a page.
 fn shortened(text: &str) -> String {
     const MAX_CHARS: usize = 600;
     match text.char_indices().nth(MAX_CHARS) {

@@ -1,4 +1,4 @@
-//! Latencies of a cell: every sample that counts, merged.
+//! Latencies of a cell, merged over every sample that counts.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl Operation {
     /// Every operation.
     pub(crate) const ALL: [Operation; 3] = [Operation::Read, Operation::Write, Operation::Flush];
 
-    /// The word that reports use.
+    /// Returns the name used in reports.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Operation::Read => "read",
@@ -38,25 +38,25 @@ impl Operation {
 /// Latencies of one operation in a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Distribution {
-    /// How many requests were counted.
+    /// Number of requests.
     pub requests: u64,
-    /// Percentiles in nanoseconds, as far as the requests suffice: ten have to be slower than a percentile.
+    /// Percentiles in nanoseconds, if at least ten requests were slower.
     pub percentiles_ns: BTreeMap<String, f64>,
-    /// Latencies in nanoseconds with how many requests took about as long; the samples hold the same.
+    /// Pairs of a latency in nanoseconds and the number of requests with about that latency, as in the samples.
     #[serde(skip)]
     pub histogram: Vec<(u64, u64)>,
 }
 
-/// Requests beyond a percentile without which it is not shown.
-const FEWEST_BEYOND: f64 = 10.0;
+/// Minimum number of slower requests for a percentile.
+const MIN_SLOWER: f64 = 10.0;
 
-/// True if so many requests suffice for a percentile.
+/// Returns true if the number of requests is sufficient for a percentile.
 pub(crate) fn suffices(requests: u64, percentile: &str) -> bool {
     let share = percentile.parse::<f64>().unwrap_or(100.0) / 100.0;
-    requests as f64 * (1.0 - share) >= FEWEST_BEYOND - 1e-6
+    requests as f64 * (1.0 - share) >= MIN_SLOWER - 1e-6
 }
 
-/// The latencies of samples, by operation.
+/// Merges the latencies of samples, by operation.
 pub(super) fn of(samples: &[&Sample]) -> BTreeMap<Operation, Distribution> {
     let of_one = |operation: Operation| {
         let counted: Vec<(u64, &Latency)> = samples
@@ -68,7 +68,7 @@ pub(super) fn of(samples: &[&Sample]) -> BTreeMap<Operation, Distribution> {
     Operation::ALL.into_iter().filter_map(of_one).collect()
 }
 
-/// The latency of an operation in a sample, with the number of requests.
+/// Returns the latency of an operation in a sample, with the number of requests.
 fn counted(sample: &Sample, operation: Operation) -> Option<(u64, &Latency)> {
     let measurement = &sample.measurement;
     let direction = match operation {
@@ -100,7 +100,7 @@ fn distribution(counted: &[(u64, &Latency)]) -> Option<Distribution> {
         return None;
     }
     if !has_histograms {
-        // Results of before: the median of the rounds that had enough requests.
+        // Older results: the median over the rounds with enough requests.
         let percentile = |name: &&str| {
             let enough = counted.iter().filter(|(count, _)| suffices(*count, name));
             let values: Vec<f64> = enough
@@ -118,7 +118,7 @@ fn distribution(counted: &[(u64, &Latency)]) -> Option<Distribution> {
     for (nanoseconds, count) in counted.iter().flat_map(|(_, latency)| &latency.histogram) {
         merged
             .record_n(*nanoseconds, *count)
-            .expect("a histogram that grows takes every value");
+            .expect("a resizable histogram accepts every value");
     }
     let percentiles_ns = PERCENTILES
         .iter()
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_shown_only_where_ten_requests_are_slower() {
+    fn a_percentile_is_shown_only_if_ten_requests_are_slower() {
         for (requests, percentile, shown) in [
             (999, "99", false),
             (1_000, "99", true),
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn samples_are_merged_and_not_averaged() {
-        // A fast and a slow sample: the tail of both together is that of the slow one.
+        // A fast and a slow sample: the merged tail is the tail of the slow one.
         let fast = latency(&[(1_000, 10_000)]);
         let slow = latency(&[(1_000_000, 1_000)]);
         let found = distribution(&[(10_000, &fast), (1_000, &slow)]).unwrap();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn results_without_histograms_show_what_their_rounds_suffice_for() {
+    fn results_without_histograms_show_percentiles_of_sufficient_rounds() {
         let old = latency(&[]);
         let found = distribution(&[(500, &old), (2_000, &old)]).unwrap();
         assert_eq!(

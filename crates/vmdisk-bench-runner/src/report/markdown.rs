@@ -4,7 +4,7 @@ use super::answer::{accelerator_label, answer};
 use super::result::BenchResult;
 use super::table::{Grid, grid, groups, summary_line};
 
-/// A result as Markdown, to be pasted into an issue or a page.
+/// Formats a result as Markdown, for issues and documentation.
 pub fn markdown(result: &BenchResult) -> String {
     let plan = &result.header.plan;
     let mut text = format!(
@@ -62,7 +62,7 @@ pub fn markdown(result: &BenchResult) -> String {
     text
 }
 
-/// Text that means itself in Markdown, in a table too.
+/// Escapes text for Markdown, including tables.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

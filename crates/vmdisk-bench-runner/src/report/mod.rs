@@ -1,4 +1,4 @@
-//! Results of runs, in every form for people and programs.
+//! Results of runs in all formats.
 
 mod answer;
 mod compare;

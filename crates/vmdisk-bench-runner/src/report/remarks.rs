@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::result::BenchResult;
 use crate::method::{median, percent};
-use crate::{Accelerator, CellId, Comparison, Ended, FEWEST_ROUNDS, Round, Verdict};
+use crate::{Accelerator, CellId, Comparison, Ended, MIN_ROUNDS, Round, Verdict};
 
-/// Everything that is worth a remark, the gravest first.
+/// Returns every remark, the most important first.
 pub(crate) fn of(result: &BenchResult) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut say = |remark: Option<String>| remarks.extend(remark);
@@ -33,9 +33,9 @@ fn emulation(result: &BenchResult) -> Option<String> {
         .iter()
         .filter(|cell| cell.accelerator == Accelerator::Tcg);
     (emulated.count() > 0).then(|| {
-        "guests ran under TCG, which emulates their processors: what they compute costs many times as much as on \
-         KVM, so the figures tell which configuration does less, and not how fast a guest is; never compare \
-         them with figures of KVM"
+        "guests ran under TCG, which emulates their processors; computation costs many times as much as under KVM, so the \
+        figures show which configuration does less work and not how fast a guest is; do not compare them with \
+        figures from KVM"
             .to_owned()
     })
 }
@@ -43,8 +43,8 @@ fn emulation(result: &BenchResult) -> Option<String> {
 fn strided(result: &BenchResult) -> Option<String> {
     let is_strided = |cell: &crate::Cell| cell.engine == crate::EngineKind::QemuImgBench;
     result.header.plan.cells.iter().any(is_strided).then(|| {
-        "qemu-img bench sent no random requests: `strided` means every fifth block in order, and every block has the \
-         same content; the engine is no longer offered, and these figures say nothing about random requests"
+        "qemu-img bench sent no random requests: `strided` means every fifth block in order, all with the same content; \
+        the engine was retired, and these figures say nothing about random requests"
             .to_owned()
     })
 }
@@ -53,11 +53,13 @@ fn ending(result: &BenchResult) -> Option<String> {
     match result.ended {
         Some(Ended::Precise | Ended::AllRounds) => None,
         Some(Ended::TimeBudget) => {
-            Some("the time was up before all rounds were complete".to_owned())
+            Some("the time budget ended before all rounds were complete".to_owned())
         }
         Some(Ended::Stopped) => Some("the run was stopped; it can be resumed".to_owned()),
-        Some(Ended::NothingLeft) => Some("nothing was left that could be measured".to_owned()),
-        None => Some("the run has not ended, or was cut off; it can be resumed".to_owned()),
+        Some(Ended::NothingLeft) => Some("no remaining cell could be measured".to_owned()),
+        None => {
+            Some("the run is still in progress or was interrupted; it can be resumed".to_owned())
+        }
     }
 }
 
@@ -70,7 +72,7 @@ fn too_few(result: &BenchResult) -> Option<String> {
     let count = short.count();
     (count > 0).then(|| {
         let comparisons = super::answer::count(count, "comparison has", "comparisons have");
-        format!("{comparisons} fewer than {FEWEST_ROUNDS} rounds, which show nothing")
+        format!("{comparisons} fewer than {MIN_ROUNDS} rounds, too few to show a difference")
     })
 }
 
@@ -98,8 +100,8 @@ fn disturbed(result: &BenchResult) -> Option<String> {
     ))
 }
 
-/// From this on the machine's own speed is worth a remark.
-const MOST_SWING: f64 = 0.10;
+/// Minimum variation of the machine's own speed for a remark.
+const MAX_SWING: f64 = 0.10;
 
 fn control(result: &BenchResult) -> Option<String> {
     let controls = result
@@ -111,7 +113,7 @@ fn control(result: &BenchResult) -> Option<String> {
         (low.min(control), high.max(control))
     });
     let swing = high / low - 1.0;
-    // Guests that boot have a control of their own.
+    // Guests have a separate control.
     let guests: Vec<f64> = result
         .samples
         .iter()
@@ -121,21 +123,21 @@ fn control(result: &BenchResult) -> Option<String> {
     let guest_low = guests.iter().copied().fold(f64::INFINITY, f64::min);
     let guest_swing = guests.iter().copied().fold(0.0, f64::max) / guest_low - 1.0;
     match (
-        swing > MOST_SWING && swing.is_finite(),
-        guest_swing > MOST_SWING && guest_swing.is_finite(),
+        swing > MAX_SWING && swing.is_finite(),
+        guest_swing > MAX_SWING && guest_swing.is_finite(),
     ) {
         (false, false) => None,
         (true, false) => Some(format!(
-            "arithmetic without a disk differed by {} between rounds: that much was the machine",
+            "the speed of arithmetic without a disk differed by {} between rounds; this part of the variation is due to the machine",
             percent(swing)
         )),
         (false, true) => Some(format!(
-            "requests without a disk differed by {} between boots of the guest: that much was the machine",
+            "the speed of requests without a disk differed by {} between guest boots; this part of the variation is due to the machine",
             percent(guest_swing)
         )),
         (true, true) => Some(format!(
-            "without a disk, arithmetic differed by {} between rounds and requests by {} between boots of the \
-             guest: that much was the machine",
+            "without a disk, the speed of arithmetic differed by {} between rounds, and that of requests by {} between guest boots; \
+            this part of the variation is due to the machine",
             percent(swing),
             percent(guest_swing)
         )),
@@ -152,7 +154,7 @@ fn complaints(result: &BenchResult) -> Option<String> {
         .collect();
     (!texts.is_empty()).then(|| {
         format!(
-            "some samples were not what they should be, and do not count: {}",
+            "some samples failed their checks and do not count: {}",
             texts.join("; ")
         )
     })
@@ -165,10 +167,10 @@ fn failures(result: &BenchResult) -> Option<String> {
         .filter(|cell| cell.failures > 0)
         .map(|cell| format!("{} ({} times)", cell.name, cell.failures))
         .collect();
-    (!failed.is_empty()).then(|| format!("could not be measured each time: {}", failed.join(", ")))
+    (!failed.is_empty()).then(|| format!("not measured in every round: {}", failed.join(", ")))
 }
 
-/// What engines noted, each text once, with the configurations it is of unless it is of all.
+/// Returns the engines' notes without duplicates, with the configurations of each unless it applies to all.
 fn notes(result: &BenchResult) -> Vec<String> {
     let plan = &result.header.plan;
     let mut by_text: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
@@ -177,7 +179,7 @@ fn notes(result: &BenchResult) -> Vec<String> {
         let configuration = plan.cells[sample.cell.0].configuration;
         measured.insert(configuration);
         for note in &sample.measurement.notes {
-            // The accelerator has its own remark.
+            // The accelerator has a separate remark.
             if !note.starts_with("emulated (TCG)") {
                 by_text.entry(note).or_default().insert(configuration);
             }
@@ -210,9 +212,11 @@ fn first_round(result: &BenchResult) -> Option<String> {
         .iter()
         .filter(|cell| is_slow(&cell.values).unwrap_or(false));
     let (slow, all) = (slow.count(), result.cells.len());
-    // By chance a cell in six has its slowest round first.
+    // By chance the first round is the slowest in one cell of six.
     (slow * 3 > all && slow > 0).then(|| {
-        format!("in {slow} of {all} cells the first round was slower than the rest: the warm-up was too short")
+        format!(
+            "in {slow} of {all} cells the first round was the slowest: the warm-up was too short"
+        )
     })
 }
 
@@ -229,7 +233,7 @@ fn outliers(result: &BenchResult) -> Option<String> {
         .collect();
     (!cells.is_empty()).then(|| {
         format!(
-            "samples that lie far from the rest are counted like the others: {}",
+            "outliers, counted like the other samples: {}",
             cells.join(", ")
         )
     })
@@ -239,7 +243,7 @@ fn interrupted(result: &BenchResult) -> Option<String> {
     let is_cut_off = |round: &&Round| {
         let samples = result.samples.iter();
         let measured = samples.filter(|sample| sample.round == round.round).count();
-        // Cells that failed have their own remark.
+        // Failed cells have a separate remark.
         let has_not_failed = |cell: &&CellId| {
             let cell = result.cells.get(cell.0);
             cell.is_some_and(|cell| cell.failures == 0)
@@ -272,11 +276,11 @@ fn correction(result: &BenchResult) -> Option<String> {
     (count > 1).then(|| {
         let held_back = match alone {
             0 => String::new(),
-            alone => format!("; it holds {alone} back whose own interval excludes 1"),
+            alone => format!("; this withholds {alone} whose own interval excludes 1"),
         };
         format!(
-            "verdicts of {count} comparisons are corrected for their number (Holm): together they claim a difference \
-             where there is none in at most {} of runs{held_back}",
+            "verdicts of {count} comparisons are corrected for their number (Holm): the probability of any false difference \
+            is at most {}{held_back}",
             percent(result.alpha)
         )
     })

@@ -10,33 +10,33 @@ use super::latency::{self, Distribution, Operation};
 use super::remarks;
 use crate::method::{complete_rounds, geometric_mean, median};
 use crate::{
-    Accelerator, CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Metric, Place, Round,
-    SCHEMA_VERSION, Sample, SeriesPoint, Summary, Values,
+    Accelerator, CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Metric, Round,
+    SCHEMA_VERSION, Sample, SeriesPoint, Summary, TextLocation, Values,
 };
 
-/// The result of a run: everything that a report shows, and every sample.
+/// The result of a run: the content of all reports, and every sample.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BenchResult {
     /// Version of the format.
     pub schema_version: String,
     /// The description of the run.
     pub header: Header,
-    /// Why it ended; unset if it was cut off.
+    /// Why it ended; unset if it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
-    /// Rounds in which every cell was tried, without the warm-up.
+    /// Rounds in which every cell was measured or failed, without the warm-up.
     pub complete_rounds: u32,
-    /// Probability that one interval misses the true ratio; smaller than asked for if the run adapted.
+    /// Probability that an interval misses the true ratio; smaller than requested if the run was adaptive.
     pub alpha: f64,
-    /// Each cell of the plan, in its order.
+    /// The cells, in plan order.
     pub cells: Vec<CellResult>,
-    /// Items that were not measured, or not completely.
+    /// Items that were not measured, or not in every round.
     pub left_out: Vec<LeftOut>,
     /// Caveats for readers of the figures.
     pub remarks: Vec<String>,
     /// The rounds.
     pub rounds: Vec<Round>,
-    /// Every sample, including ones that do not count.
+    /// Every sample, including those that do not count.
     pub samples: Vec<Sample>,
 }
 
@@ -45,42 +45,42 @@ pub struct BenchResult {
 pub struct CellResult {
     /// The cell.
     pub cell: CellId,
-    /// How people know it.
+    /// Its name in reports.
     pub name: String,
-    /// The figure of each round that counts.
+    /// The figure of each round, if it counts.
     pub values: BTreeMap<u32, f64>,
-    /// What describes them; unset without any.
+    /// Its summary; unset without figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
     /// Its comparison with its baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// Latencies of all samples that count, by what was done.
+    /// Latencies of all samples that count, by operation.
     pub latencies: BTreeMap<Operation, Distribution>,
-    /// Processor time of the host for one request, in nanoseconds, where the engine measures it: the geometric mean of
+    /// Processor time of the host per request in nanoseconds, if the engine measures it: the geometric mean of
     /// the samples that count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_ns_per_request: Option<f64>,
     /// How guest CPUs ran.
     pub accelerator: Accelerator,
-    /// The course of the sample whose figure is in the middle.
+    /// The time series of the median sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<SeriesPoint>,
-    /// How often it could not be measured.
+    /// Number of failures.
     pub failures: u32,
-    /// What samples that do not count are complained of, each once.
+    /// Complaints about samples that do not count, without duplicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub complaints: Vec<String>,
 }
 
 impl BenchResult {
-    /// The result of the entries of a journal.
+    /// Computes the result from the entries of a journal.
     ///
     /// # Errors
-    /// If entries name cells that the plan does not have, or the plan is not whole.
+    /// If entries name cells that the plan does not have, or the plan is inconsistent.
     pub fn of(header: Header, entries: Vec<Entry>) -> Result<Self, Error> {
         let wrong = |message: String| Error::Malformed {
-            place: Place {
+            place: TextLocation {
                 text: "the run's journal".to_owned(),
                 line: None,
             },
@@ -92,7 +92,7 @@ impl BenchResult {
         let complete = complete_rounds(&entries);
         let plan = &header.plan;
         let count = plan.cells.len();
-        let mut raw = Raw {
+        let mut raw = Observations {
             ended: None,
             complete,
             rounds: Vec::new(),
@@ -138,20 +138,20 @@ impl BenchResult {
     /// Reads a result that [`BenchResult::to_json`] wrote.
     ///
     /// # Errors
-    /// If it is not one, or of another version.
+    /// If the text is not a result, or has another version.
     pub fn from_json(text: &str, called: &str) -> Result<Self, Error> {
         let wrong = |line: Option<usize>, message: String| Error::Malformed {
-            place: Place {
+            place: TextLocation {
                 text: called.to_owned(),
                 line,
             },
             message,
         };
-        let written: Written = serde_json::from_str(text)
+        let written: ResultFile = serde_json::from_str(text)
             .map_err(|error| wrong(Some(error.line()), error.to_string()))?;
         if written.schema_version != SCHEMA_VERSION {
             let message = format!(
-                "a result of version {}, and this vmdisk knows {SCHEMA_VERSION}",
+                "the result has version {}; this vmdisk reads version {SCHEMA_VERSION}",
                 written.schema_version
             );
             return Err(wrong(None, message));
@@ -159,7 +159,7 @@ impl BenchResult {
         written.concluded().map_err(|problem| wrong(None, problem))
     }
 
-    /// The result as JSON, which `vmdisk schema bench` describes.
+    /// Returns the result as JSON, described by `vmdisk schema bench`.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self)
             .expect("a result holds only text, numbers, lists and maps with text as keys");
@@ -167,20 +167,20 @@ impl BenchResult {
         text
     }
 
-    /// The JSON Schema of results.
+    /// Returns the JSON Schema of results.
     pub fn json_schema() -> schemars::Schema {
         schemars::schema_for!(BenchResult)
     }
 
-    /// The figure that a cell is compared by.
+    /// Returns the figure by which a cell is compared.
     pub(crate) fn metric(&self, cell: CellId) -> Metric {
         let plan = &self.header.plan;
         plan.workloads[plan.cells[cell.0].workload].metric
     }
 }
 
-/// Observations, from which everything else follows.
-struct Raw {
+/// The observations from which the rest of a result is computed.
+struct Observations {
     ended: Option<Ended>,
     complete: u32,
     rounds: Vec<Round>,
@@ -189,9 +189,9 @@ struct Raw {
     failures: Vec<u32>,
 }
 
-impl Raw {
+impl Observations {
     fn concluded(self, header: Header) -> BenchResult {
-        let Raw {
+        let Observations {
             ended,
             complete,
             rounds,
@@ -243,33 +243,33 @@ impl Raw {
     }
 }
 
-/// The observations of a written result; what was concluded from them is concluded again.
+/// The observations of a result file; all conclusions are computed again.
 #[derive(Deserialize)]
-struct Written {
+struct ResultFile {
     schema_version: String,
     header: Header,
     #[serde(default)]
     ended: Option<Ended>,
-    cells: Vec<WrittenCell>,
+    cells: Vec<ResultFileCell>,
     left_out: Vec<LeftOut>,
     rounds: Vec<Round>,
     samples: Vec<Sample>,
 }
 
 #[derive(Deserialize)]
-struct WrittenCell {
+struct ResultFileCell {
     failures: u32,
 }
 
 impl<'de> Deserialize<'de> for BenchResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(deserializer)?;
+        let written = ResultFile::deserialize(deserializer)?;
         written.concluded().map_err(D::Error::custom)
     }
 }
 
-impl Written {
-    /// The result, or the first inconsistency.
+impl ResultFile {
+    /// Returns the result, or the first inconsistency.
     fn concluded(self) -> Result<BenchResult, String> {
         if let Some(problem) = self.header.problem() {
             return Err(problem);
@@ -278,9 +278,9 @@ impl Written {
         let is_whole =
             self.cells.len() == count && self.samples.iter().all(|sample| sample.cell.0 < count);
         if !is_whole {
-            return Err("its cells are not those of its plan".to_owned());
+            return Err("its cells are not the cells of its plan".to_owned());
         }
-        let Written {
+        let ResultFile {
             schema_version: _,
             header,
             ended,
@@ -290,7 +290,7 @@ impl Written {
             samples,
         } = self;
         let failures: Vec<u32> = cells.iter().map(|cell| cell.failures).collect();
-        // Which round a failure was in is not written: cells that failed are not waited for.
+        // The round of a failure is not recorded, so cells that failed are not required.
         let is_complete = |round: &&Round| {
             let measured = samples.iter().filter(|sample| sample.round == round.round);
             let expected = round
@@ -300,7 +300,7 @@ impl Written {
             round.round > 0 && measured.count() >= expected.count()
         };
         let complete = rounds.iter().filter(is_complete).count();
-        Ok(Raw {
+        Ok(Observations {
             ended,
             complete: u32::try_from(complete).unwrap_or(u32::MAX),
             rounds,
@@ -327,7 +327,7 @@ fn processor_time(samples: &[&Sample]) -> Option<f64> {
     geometric_mean(&samples.iter().filter_map(of_one).collect::<Vec<_>>())
 }
 
-/// The result of the samples of a cell.
+/// Computes the result of a cell from its samples.
 fn describe(
     cell: CellId,
     values: &BTreeMap<u32, f64>,

@@ -1,13 +1,13 @@
-//! Bars, ticks and lines, without text: their values are next to them as text.
+//! Bars, ticks and lines without text: their values are next to them as text.
 //!
-//! Each picture is 1,000 wide and stretched to the width that the page has, which is why it holds
-//! nothing that stretching would spoil.
+//! Each picture is 1,000 units wide and stretched to the width of the page, so it contains nothing
+//! that stretching would distort.
 
 use std::collections::BTreeMap;
 
 use crate::{Interval, SeriesPoint, Verdict};
 
-/// The ends of an axis on which ratios or times are drawn by their logarithm.
+/// The range of an axis with a logarithmic scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Axis {
     low: f64,
@@ -15,7 +15,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis that holds these values; `None` if there are none that can be drawn.
+    /// Returns an axis for these values; `None` if none of them can be drawn.
     pub(crate) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let drawn = values.filter(|value| value.is_finite() && *value > 0.0);
         let (low, high) = drawn.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
@@ -24,20 +24,20 @@ impl Axis {
         if low > high {
             return None;
         }
-        // Room at the ends, and a width where all values are the same.
+        // Add margins, and a minimum width if all values are equal.
         Some(Axis {
             low: low / 1.08,
             high: high * 1.08,
         })
     }
 
-    /// Where a value is, from 0 to 1,000.
+    /// Returns the position of a value, from 0 to 1,000.
     fn place(self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         1000.0 * (value / self.low).ln() / (self.high / self.low).ln()
     }
 
-    /// Round values to label, with their places in percent; at most five, and none on an axis of many decades.
+    /// Returns round values for labels, with their positions in percent: at most five, none on an axis of many decades.
     pub(crate) fn labels(self) -> Vec<(f64, f64)> {
         let mut steps = vec![1.0, 2.0, 5.0];
         for keep in [3, 2, 1] {
@@ -48,15 +48,7 @@ impl Axis {
                 self.high.log10().ceil() as i32,
             );
             for exponent in first..=last {
-                // Divided, a tenth is the number that prints as 0.1.
-                let decade = |step: f64| {
-                    if exponent < 0 {
-                        step / 10_f64.powi(-exponent)
-                    } else {
-                        step * 10_f64.powi(exponent)
-                    }
-                };
-                let values = steps.iter().map(|step| decade(*step));
+                let values = steps.iter().map(|step| in_decade(*step, exponent));
                 let inside = values.filter(|value| (self.low..=self.high).contains(value));
                 labels.extend(inside.map(|value| (value, self.place(value) / 10.0)));
             }
@@ -68,12 +60,22 @@ impl Axis {
     }
 }
 
-/// Opens a picture, which is hidden from screen readers: the text next to it has its values.
+/// Returns `step` times ten to the power of `exponent`.
+fn in_decade(step: f64, exponent: i32) -> f64 {
+    if exponent < 0 {
+        // Division yields the number that prints as 0.1.
+        step / 10_f64.powi(-exponent)
+    } else {
+        step * 10_f64.powi(exponent)
+    }
+}
+
+/// Opens a picture, hidden from screen readers because the text next to it has its values.
 fn open(height: u32) -> String {
     format!("<svg viewBox='0 0 1000 {height}' preserveAspectRatio='none' aria-hidden='true'>")
 }
 
-/// A ratio: its interval as a thick line with a tick at the ratio, and a dot for each round below it.
+/// Draws a ratio: its interval as a thick line with a tick at the ratio, and a dot for each round below it.
 pub(crate) fn ratio(interval: &Interval, rounds: &[f64], verdict: Verdict, axis: Axis) -> String {
     let [one, at, low, high] =
         [1.0, interval.ratio, interval.low, interval.high].map(|value| axis.place(value));
@@ -82,7 +84,7 @@ pub(crate) fn ratio(interval: &Interval, rounds: &[f64], verdict: Verdict, axis:
         Verdict::Slower => "slower",
         Verdict::AboutEqual | Verdict::Inconclusive | Verdict::TooFewRounds => "unclear",
     };
-    // A line without length and with round ends is a dot that stretching leaves round.
+    // A line of length 0 with round ends is a dot that stretching keeps round.
     let dots: String = rounds
         .iter()
         .map(|ratio| format!("M{:.1} 19h0", axis.place(*ratio)))
@@ -98,7 +100,7 @@ pub(crate) fn ratio(interval: &Interval, rounds: &[f64], verdict: Verdict, axis:
     )
 }
 
-/// A figure that is compared with nothing: a bar from 0.
+/// Draws a figure without a comparison: a bar from 0.
 pub(crate) fn value(value: f64, largest: f64) -> String {
     let width = if largest > 0.0 {
         1000.0 * value / largest
@@ -111,7 +113,7 @@ pub(crate) fn value(value: f64, largest: f64) -> String {
     )
 }
 
-/// Percentiles of a latency: a tick for each, higher for the rarer.
+/// Draws percentiles of a latency: a tick for each, higher for rarer ones.
 pub(crate) fn percentiles(latencies: &BTreeMap<String, f64>, axis: Axis) -> String {
     let mut sorted: Vec<f64> = latencies.values().copied().collect();
     sorted.sort_by(f64::total_cmp);
@@ -131,10 +133,10 @@ pub(crate) fn percentiles(latencies: &BTreeMap<String, f64>, axis: Axis) -> Stri
     )
 }
 
-/// Steps of a distribution.
+/// Number of steps of a distribution.
 const STEPS: usize = 80;
 
-/// A distribution on a logarithmic axis, as an area whose highest step fills the picture.
+/// Draws a distribution on a logarithmic axis, as an area whose highest step fills the picture.
 pub(crate) fn distribution(histogram: &[(u64, u64)], axis: Axis) -> String {
     let mut steps = [0_u64; STEPS];
     for (value, count) in histogram {
@@ -158,10 +160,10 @@ pub(crate) fn distribution(histogram: &[(u64, u64)], axis: Axis) -> String {
     )
 }
 
-/// Most points of a time series that are drawn.
+/// Maximum number of points drawn in a time series.
 const MAX_POINTS: usize = 60;
 
-/// A time series: a line from 0 up to `largest`.
+/// Draws a time series: a line, scaled from 0 to `largest`.
 pub(crate) fn series(points: &[SeriesPoint], largest: f64) -> String {
     let end = points
         .last()
@@ -191,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_axis_has_few_labels_in_order_inside_of_it() {
+    fn an_axis_has_at_most_five_ordered_labels_within_its_range() {
         for (low, high) in [(0.9, 1.1), (0.3, 1.0), (0.01, 30.0), (1e3, 1e9), (1.0, 1.0)] {
             let axis = Axis::of([low, high].into_iter()).unwrap();
             let labels = axis.labels();

@@ -1,4 +1,4 @@
-//! A result as groups of rows, which every form for people shows.
+//! A result as groups of rows, used by every format.
 
 use super::answer::count;
 use super::figures;
@@ -9,7 +9,7 @@ use crate::{CellId, Interval, Phase, Verdict};
 
 /// The cells of one workload in one phase.
 pub(crate) struct Group<'a> {
-    /// Name of the workload that was carried out.
+    /// Name of the workload as it was carried out.
     pub(crate) workload: String,
     /// Phase.
     pub(crate) phase: Phase,
@@ -25,9 +25,9 @@ pub(crate) struct Row<'a> {
     pub(crate) configuration: &'a str,
     /// The geometric mean, with its unit.
     pub(crate) mean: String,
-    /// How much the figure varies from round to round.
+    /// The variation of the figure between rounds.
     pub(crate) variation: String,
-    /// Processor time of a request.
+    /// Processor time per request.
     pub(crate) processor_time: String,
     /// Ratio and interval.
     pub(crate) ratio: String,
@@ -35,7 +35,7 @@ pub(crate) struct Row<'a> {
     pub(crate) verdict: String,
 }
 
-/// All groups of a result, in the order of the plan.
+/// Returns all groups of a result, in plan order.
 pub(crate) fn groups(result: &BenchResult) -> Vec<Group<'_>> {
     let plan = &result.header.plan;
     let mut groups: Vec<Group<'_>> = Vec::new();
@@ -68,7 +68,7 @@ fn row<'a>(result: &'a BenchResult, cell: &'a CellResult, configuration: usize) 
         Some(_) if summary.is_none() => (String::new(), String::new()),
         Some(comparison) => {
             let ratio = comparison.interval.map_or_else(String::new, |interval| {
-                // The interval of two or three rounds says nothing, at length.
+                // The interval of two or three rounds is wide and says nothing.
                 if comparison.verdict == Verdict::TooFewRounds {
                     return ratio(interval.ratio);
                 }
@@ -99,7 +99,7 @@ fn row<'a>(result: &'a BenchResult, cell: &'a CellResult, configuration: usize) 
     }
 }
 
-/// A ratio with its interval: `1.9 [1.6, 2.3]`.
+/// Formats a ratio with its interval: `1.9 [1.6, 2.3]`.
 pub(crate) fn with_interval(interval: Interval) -> String {
     format!(
         "{} [{}, {}]",
@@ -109,15 +109,15 @@ pub(crate) fn with_interval(interval: Interval) -> String {
     )
 }
 
-/// A group as heads and texts, without columns that are empty.
+/// A group as headings and cells, without empty columns.
 pub(crate) struct Grid {
-    /// Heads of the columns, and whether the columns are numeric.
+    /// Headings of the columns; true for numeric columns.
     pub(crate) heads: Vec<(String, bool)>,
     /// The texts of each row.
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// The columns of a group that terminals and Markdown show.
+/// Returns the columns of a group for terminals and Markdown.
 pub(crate) fn grid(result: &BenchResult, group: &Group<'_>) -> Grid {
     let against = match baseline_name(result, group) {
         Some(name) => format!("against {name}"),
@@ -189,7 +189,7 @@ fn p99(cell: &CellResult, operation: Operation) -> String {
         .map_or_else(String::new, |nanoseconds| figures::time(*nanoseconds))
 }
 
-/// The configuration that a group's ratios are against, if it is the same for all.
+/// Returns the name of a group's baseline, if all rows have the same.
 pub(crate) fn baseline_name<'a>(result: &'a BenchResult, group: &Group<'_>) -> Option<&'a str> {
     let plan = &result.header.plan;
     let mut names = group.rows.iter().filter_map(|row| {
@@ -204,7 +204,7 @@ pub(crate) fn baseline_name<'a>(result: &'a BenchResult, group: &Group<'_>) -> O
     names.all(|name| name == first).then_some(first)
 }
 
-/// The run in one line.
+/// Describes the run in one line.
 pub(crate) fn summary_line(result: &BenchResult) -> String {
     let header = &result.header;
     let versions: Vec<String> = header
@@ -228,7 +228,7 @@ pub(crate) fn summary_line(result: &BenchResult) -> String {
     )
 }
 
-/// A program with its version, which may begin with the program's name.
+/// Formats a program with its version, which may begin with the program's name.
 pub(crate) fn with_version(program: &str, version: &str) -> String {
     if version.starts_with(program) {
         version.to_owned()

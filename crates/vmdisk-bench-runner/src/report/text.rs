@@ -6,7 +6,7 @@ use super::answer::{accelerator_label, answer};
 use super::result::BenchResult;
 use super::table::{Grid, grid, groups, summary_line};
 
-/// A result for a terminal: the answer, a table for each workload, what was left out, and caveats.
+/// Formats a result for a terminal: the answer, a table for each workload, omissions, and caveats.
 pub fn text(result: &BenchResult) -> String {
     let plan = &result.header.plan;
     let mut text = format!(
@@ -31,7 +31,7 @@ pub fn text(result: &BenchResult) -> String {
     text
 }
 
-/// A table without lines; numbers end at the same place, words begin there.
+/// Formats a table without lines; numbers are right-aligned, text is left-aligned.
 pub(super) fn table(grid: &Grid) -> String {
     let mut table = Table::new();
     table
@@ -50,7 +50,7 @@ pub(super) fn table(grid: &Grid) -> String {
     lines.collect()
 }
 
-/// A list with a title; nothing if it is empty.
+/// Appends a list with a title, unless it is empty.
 pub(super) fn list(text: &mut String, title: &str, items: impl Iterator<Item = String>) {
     let mut items = items.peekable();
     if items.peek().is_none() {

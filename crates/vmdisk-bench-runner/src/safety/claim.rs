@@ -1,4 +1,4 @@
-//! A device that is held for a whole run.
+//! A device claimed for a whole run.
 
 use std::fs::{self, File, OpenOptions};
 use std::ops::Range;
@@ -16,10 +16,10 @@ use super::refusal::{Check, Refusal, Refused};
 use super::signature::{END_BYTES, no_signature};
 use super::users::{no_btrfs, no_locks, no_mounts, no_swap, not_open};
 
-/// A device that was prepared, has passed every check, and that the kernel gives to nobody else who asks for it alone.
+/// A prepared device that passed every check and is open exclusively.
 ///
-/// While it is held, mounting it, making it a volume or a file system and a second run all fail with `EBUSY`; QEMU and
-/// fio, which do not ask to be alone, can open it.
+/// While it is claimed, mounting it, creating a volume or a file system on it, and a second run fail with `EBUSY`. QEMU
+/// and fio open devices without `O_EXCL`, so they can open it.
 #[derive(Debug)]
 pub struct ClaimedDevice {
     node: Node,
@@ -28,10 +28,10 @@ pub struct ClaimedDevice {
 }
 
 impl ClaimedDevice {
-    /// Checks a device and takes hold of it.
+    /// Checks a device and claims it.
     ///
     /// # Errors
-    /// Every check that did not pass; nothing was written.
+    /// Every failed check; nothing was written.
     pub fn claim(path: &Path) -> Result<Self, Refused> {
         let node = Node::open(path)?;
         let mut refusals = checked(&node);
@@ -39,7 +39,7 @@ impl ClaimedDevice {
         let held = exclusive(&node, &mut refusals);
         match (marker, held) {
             (Some(marker), Some(held)) if refusals.is_empty() => {
-                // What happened between the checks and the claim would have been missed.
+                // Catches changes between the first checks and the claim.
                 let refusals = checked(&node);
                 let claimed = Self {
                     node,
@@ -59,17 +59,17 @@ impl ClaimedDevice {
         }
     }
 
-    /// Looks at the marker and at who uses the device once more; to be asked before each phase that writes.
+    /// Repeats the checks of marker and users; to be called before each phase that writes.
     ///
     /// # Errors
-    /// Every check that fails now.
+    /// Every failed check.
     pub fn verify(&self) -> Result<(), Refused> {
         let mut refusals = Vec::new();
         let marker = Marker::of(&self.node, &mut refusals);
         if marker.is_some_and(|marker| marker != self.marker) {
             refusals.push(Refusal::new(
                 Check::Marker,
-                "the marker is another one than when the run began",
+                "the marker changed since the run began",
             ));
         }
         let family = Family::of(&self.node, &mut refusals);
@@ -94,7 +94,7 @@ impl ClaimedDevice {
         &self.node.given
     }
 
-    /// The kernel's name, such as `nvme1n1`.
+    /// Returns the kernel's name, such as `nvme1n1`.
     pub fn kernel_name(&self) -> String {
         self.node.kernel_name()
     }
@@ -109,13 +109,13 @@ impl ClaimedDevice {
         &self.marker
     }
 
-    /// The bytes that may be written: all but the first and the last MiB.
+    /// Returns the writable range: all but the first and the last MiB.
     pub fn usable(&self) -> Range<u64> {
         END_BYTES..self.node.size_bytes - END_BYTES
     }
 }
 
-/// Every check but those of what is on the device, whose outcome differs between preparing and using it.
+/// Runs every check except those of the device's contents, which differ between preparing and using it.
 pub(crate) fn checked(node: &Node) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     stable_name(node, &mut refusals);
@@ -131,7 +131,7 @@ pub(crate) fn checked(node: &Node) -> Vec<Refusal> {
     refusals
 }
 
-/// Opens a device so that the kernel lets nobody else have it alone; nothing is written.
+/// Opens a device exclusively, without writing.
 pub(crate) fn exclusive(node: &Node, refusals: &mut Vec<Refusal>) -> Option<File> {
     let mut options = OpenOptions::new();
     options
@@ -154,7 +154,7 @@ pub(crate) fn exclusive(node: &Node, refusals: &mut Vec<Refusal>) -> Option<File
     }
 }
 
-/// Refuses names such as `/dev/sdb` where the device has one that will still be its own after the next boot.
+/// Refuses unstable names such as `/dev/sdb` if the device has a name that survives a reboot.
 fn stable_name(node: &Node, refusals: &mut Vec<Refusal>) {
     if node.given != Path::new("/dev").join(node.kernel_name()) {
         return;
@@ -170,7 +170,7 @@ fn stable_name(node: &Node, refusals: &mut Vec<Refusal>) {
         refusals.push(Refusal::new(
             Check::StableName,
             format!(
-                "{} is another device after the next boot; say {}",
+                "{} may be another device after the next boot; use {}",
                 node.given.display(),
                 name.display()
             ),

@@ -1,4 +1,4 @@
-//! Who would use a device if it were running: guests that are shut off hold nothing and lose everything.
+//! Configured users of a device: a guest that is shut off holds nothing open, but would lose its data.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -8,16 +8,16 @@ use super::family::Family;
 use super::node::{number_of, plain};
 use super::refusal::{Check, Refusal};
 
-/// Where libvirt keeps the guests of the system, running or not.
+/// Directories of libvirt's system guests, running or not.
 const GUESTS: &[&str] = &["/etc/libvirt/qemu", "/run/libvirt/qemu"];
 
-/// Tables whose words are devices of this host. Encryption without a header has no signature to be found by.
+/// Tables that name devices of this host. Encryption without a header leaves no signature.
 const TABLES: &[&str] = &["/etc/fstab", "/etc/crypttab"];
 
-/// Refuses devices that a guest of libvirt or a table of this host names.
+/// Refuses devices that a libvirt guest or a table of this host names.
 pub(crate) fn not_configured(family: &Family, refusals: &mut Vec<Refusal>) {
     let mut guests = folders(GUESTS.iter().map(PathBuf::from));
-    // Guests of users have their files in the users' homes.
+    // Session guests are in the users' home directories.
     for home in homes() {
         guests.extend(folders([home.join(".config/libvirt/qemu")].into_iter()));
     }
@@ -59,7 +59,7 @@ fn folders(folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     folders.filter(|folder| folder.is_dir()).collect()
 }
 
-/// The homes of users, by the system's list of them.
+/// Returns the home directories in the list of users.
 fn homes() -> Vec<PathBuf> {
     let text = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let mut homes: Vec<PathBuf> = text
@@ -73,7 +73,7 @@ fn homes() -> Vec<PathBuf> {
     homes
 }
 
-/// Refuses what one guest names: the images of its disks, and anything else in its text that is this device.
+/// Refuses devices named by one guest: the images of its disks, and anything else in its XML.
 fn guest(path: &Path, family: &Family, refusals: &mut Vec<Refusal>) {
     let not_checked = |why: String| {
         Refusal::new(
@@ -91,7 +91,7 @@ fn guest(path: &Path, family: &Family, refusals: &mut Vec<Refusal>) {
     let document = match vmdisk_libvirt::read_bytes(&bytes) {
         Ok(document) => document,
         Err(failure) => {
-            // The state of a running guest has another root, and its QEMU is found by what it has open.
+            // The state of a running guest has another root element; its QEMU is found by its open files.
             if !path.starts_with("/run") {
                 refusals.push(not_checked(failure.to_string()));
             }
@@ -119,7 +119,7 @@ fn guest(path: &Path, family: &Family, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// The first two words of each line that says anything.
+/// Returns the first two words of each line, without comments.
 fn words(table: &str) -> impl Iterator<Item = &str> {
     table
         .lines()
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_words_that_can_be_devices_are_looked_at() {
+    fn only_words_that_can_be_devices_are_checked() {
         let table =
             "# /dev/a\nUUID=1 / ext4\n/dev/vg/b /srv xfs /dev/no\nswap2 /dev/c /dev/urandom swap\n";
         assert_eq!(words(table).collect::<Vec<_>>(), ["/dev/vg/b", "/dev/c"]);

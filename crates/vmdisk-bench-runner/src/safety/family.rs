@@ -1,4 +1,4 @@
-//! What hangs together with a device: its partitions, what is built on it, and all that again.
+//! The devices related to a device: its partitions and everything built on them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,14 +9,14 @@ use vmdisk_facts::DeviceNumber;
 use super::node::{Node, plain};
 use super::refusal::{Check, Refusal};
 
-/// A device and everything that lies on it, by number, with the kernel's names.
+/// A device and everything stacked on it, by number, with the kernel's names.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     pub(crate) members: BTreeMap<DeviceNumber, String>,
 }
 
 impl Family {
-    /// Gathers the family, and refuses partitions, holders, and devices that cannot be written.
+    /// Collects the family, and refuses partitions, holders, and read-only devices.
     pub(crate) fn of(node: &Node, refusals: &mut Vec<Refusal>) -> Self {
         let mut family = Self::default();
         family.members.insert(node.number, node.kernel_name());
@@ -34,7 +34,7 @@ impl Family {
         if !partitions.is_empty() {
             refusals.push(Refusal::new(
                 Check::Partitions,
-                format!("it has the partitions {}", partitions.join(", ")),
+                format!("it has partitions: {}", partitions.join(", ")),
             ));
         }
         if !holders.is_empty() {
@@ -85,7 +85,7 @@ impl Family {
                 .ok()
                 .and_then(|text| DeviceNumber::parse(&text))
             else {
-                // It went away meanwhile; that it was there has been noted.
+                // It was removed meanwhile; its presence has been noted.
                 continue;
             };
             let name = fs::canonicalize(&path)

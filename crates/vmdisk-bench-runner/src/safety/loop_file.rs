@@ -1,4 +1,4 @@
-//! The file behind a loop device: a user of the file uses the device, and the kernel does not connect the two.
+//! The file of a loop device: users of the file use the device, but the kernel does not connect the two.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -11,10 +11,10 @@ use super::users::{lock_on, processes};
 /// Device and inode of a file.
 type FileId = (u64, u64);
 
-/// Refuses a loop device whose file a process has open or locked, or that another loop device is over.
+/// Refuses a loop device whose file a process has open or locked, or that has another loop device.
 pub(crate) fn no_file_users(node: &Node, refusals: &mut Vec<Refusal>) {
     let Ok(text) = fs::read_to_string(node.sysfs.join("loop/backing_file")) else {
-        // Not a loop device, or one without a file, which holds nothing.
+        // Not a loop device, or a loop device without a file, which holds no data.
         return;
     };
     let path = PathBuf::from(text.trim_end_matches('\n'));
@@ -32,7 +32,7 @@ pub(crate) fn no_file_users(node: &Node, refusals: &mut Vec<Refusal>) {
         refusals.push(Refusal::new(
             Check::LoopFile,
             format!(
-                "it is a loop over the block device {}; name that device",
+                "it is a loop device over the block device {}; use that device instead",
                 path.display()
             ),
         ));
@@ -43,13 +43,13 @@ pub(crate) fn no_file_users(node: &Node, refusals: &mut Vec<Refusal>) {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     if let Some(start) = lock_on(&locks, (number_of(id.0), id.1)) {
         found.push(format!(
-            "somebody holds a lock on {} from byte {start} on, as a running QEMU does",
+            "{} is locked from byte {start}, as by a running QEMU",
             path.display()
         ));
     }
     found.extend(open_in_processes(id).map(|user| format!("{user} has {} open", path.display())));
     let aliases = aliases(Path::new("/sys/block"), node.kernel_name(), id);
-    found.extend(aliases.map(|name| format!("{name} is a loop over the same file")));
+    found.extend(aliases.map(|name| format!("{name} is a loop device over the same file")));
     refusals.extend(
         found
             .into_iter()
@@ -57,7 +57,7 @@ pub(crate) fn no_file_users(node: &Node, refusals: &mut Vec<Refusal>) {
     );
 }
 
-/// True if a loop device reads and writes through the page cache of the host: what is measured on it is memory.
+/// Returns true if a loop device uses the page cache of the host, so that measurements show memory.
 pub(crate) fn is_buffered(sysfs: &Path) -> bool {
     fs::read_to_string(sysfs.join("loop/dio")).is_ok_and(|text| text.trim() == "0")
 }
@@ -75,7 +75,7 @@ fn open_in_processes(id: FileId) -> impl Iterator<Item = String> {
     })
 }
 
-/// Other loop devices over the same file, by their names.
+/// Returns the names of other loop devices over the same file.
 fn aliases(blocks: &Path, own: String, id: FileId) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(blocks).into_iter().flatten().flatten();
     entries.filter_map(move |entry| {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_over_the_same_file_is_found_under_any_path() {
+    fn a_loop_device_over_the_same_file_is_found_by_any_path() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("disk.img");
         fs::write(&file, "x").unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_through_the_page_cache_is_told_by_its_setting() {
+    fn a_buffered_loop_device_is_recognized_by_its_setting() {
         let root = tempfile::tempdir().unwrap();
         assert!(!is_buffered(root.path()));
         fs::create_dir(root.path().join("loop")).unwrap();

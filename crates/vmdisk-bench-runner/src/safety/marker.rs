@@ -1,4 +1,4 @@
-//! The marker that says: this device is there to be measured, and holds nothing.
+//! The marker of a device that is reserved for measurements.
 
 use std::fs::File;
 use std::io;
@@ -9,29 +9,29 @@ use serde::{Deserialize, Serialize};
 use super::node::{Node, plain};
 use super::refusal::{Check, Refusal};
 
-/// How many bytes a marker takes, at the beginning and at the end of a device: a block of any disk.
+/// Size of a marker at the beginning and at the end of a device.
 pub(crate) const MARKER_BYTES: usize = 4096;
 
 const MAGIC: &[u8] = b"vmdisk bench scratch device 1\n";
 
-/// What `vmdisk bench prepare-device` writes at both ends of a device.
+/// The marker that `vmdisk bench prepare-device` writes at both ends of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marker {
-    /// Made up for this device and this time.
+    /// Generated for each preparation.
     pub uuid: String,
-    /// What kind of name `identity` is, such as `serial`.
+    /// The kind of name of `identity`, such as `serial`.
     pub identity_kind: String,
     /// The serial number, or its substitute.
     pub identity: String,
     /// Size of the device in bytes.
     pub size_bytes: u64,
-    /// When, as RFC 3339 in UTC.
+    /// Time of the preparation, as RFC 3339 in UTC.
     pub prepared_at: String,
 }
 
 impl Marker {
-    /// The bytes of both copies; `None` if a name is longer than any that exists.
+    /// Returns the bytes of one copy; `None` if the identity is too long.
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         let mut bytes = MAGIC.to_vec();
         serde_json::to_writer(&mut bytes, self).ok()?;
@@ -52,7 +52,7 @@ impl Marker {
         serde_json::from_slice(&text[..end]).ok()
     }
 
-    /// Writes both copies, the last one first: a marker that is not whole is none.
+    /// Writes both copies, the last one first: an incomplete marker is invalid.
     pub(crate) fn write(&self, file: &File) -> io::Result<()> {
         let bytes = self
             .bytes()
@@ -63,7 +63,7 @@ impl Marker {
         file.sync_all()
     }
 
-    /// Reads the marker of a device and holds it to the device; what is wrong is refused.
+    /// Reads the marker of a device and checks it against the device.
     pub(crate) fn of(node: &Node, refusals: &mut Vec<Refusal>) -> Option<Self> {
         let mut refuse = |found: String| refusals.push(Refusal::new(Check::Marker, found));
         if node.size_bytes < 2 * MARKER_BYTES as u64 {
@@ -82,7 +82,7 @@ impl Marker {
         }
         let Some(marker) = Marker::parse(&copies[0]) else {
             refuse(
-                "it was not prepared: 'vmdisk bench prepare-device' does that, and says what it checks"
+                "it is not prepared: use `vmdisk bench prepare-device`, which checks it first"
                     .to_owned(),
             );
             return None;
@@ -90,18 +90,18 @@ impl Marker {
         let before = refusals.len();
         let mut refuse = |found: String| refusals.push(Refusal::new(Check::Marker, found));
         if copies[0] != copies[1] {
-            refuse("the marker at its end is not the one at its beginning".to_owned());
+            refuse("the markers at its beginning and end differ".to_owned());
         }
         if marker.size_bytes != node.size_bytes {
             refuse(format!(
-                "the marker is of a device of {} bytes, and this one has {}",
+                "the marker is for a device of {} bytes, but this device has {}",
                 marker.size_bytes, node.size_bytes
             ));
         }
         let identity = node.identity().map(|identity| identity.value);
         if identity.as_deref() != Some(marker.identity.as_str()) {
             refuse(format!(
-                "the marker is of {} {}, and this device is {}",
+                "the marker is for {} {}, but this device is {}",
                 marker.identity_kind,
                 marker.identity,
                 identity.as_deref().unwrap_or("without a serial number")
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_is_read_as_it_was_written() {
+    fn a_marker_round_trips() {
         let bytes = marker().bytes().unwrap();
         assert_eq!(bytes.len(), MARKER_BYTES);
         assert_eq!(Marker::parse(&bytes), Some(marker()));
     }
 
     #[test]
-    fn what_is_not_quite_a_marker_is_none() {
+    fn an_altered_marker_is_rejected() {
         let whole = marker().bytes().unwrap();
         for place in [0, 5, MAGIC.len(), MAGIC.len() + 3, MARKER_BYTES - 1] {
             let mut bytes = whole.clone();

@@ -1,4 +1,4 @@
-//! A block device, held by a descriptor so that no path is trusted twice.
+//! A block device held by a file descriptor, so that its path is resolved only once.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom};
@@ -11,12 +11,12 @@ use vmdisk_facts::DeviceNumber;
 
 use super::refusal::{Check, Refused};
 
-/// The identity of a device, independent of its current name.
+/// The identity of a device, independent of its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// What kind of name it is: `serial`, `wwid`, `dm-uuid`, `md-uuid` or `loop-file`.
+    /// The kind of name: `serial`, `wwid`, `dm-uuid`, `md-uuid` or `loop-file`.
     pub kind: String,
-    /// The name, as a person types it.
+    /// The name, as typed by the user.
     pub value: String,
 }
 
@@ -31,7 +31,7 @@ impl std::fmt::Display for Identity {
 pub(crate) struct Node {
     /// The given path.
     pub(crate) given: PathBuf,
-    /// The path behind all links.
+    /// The path with links resolved.
     pub(crate) real: PathBuf,
     pub(crate) number: DeviceNumber,
     pub(crate) size_bytes: u64,
@@ -41,11 +41,11 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Opens what a path leads to, if it is a block device.
+    /// Opens a path, if it is a block device.
     pub(crate) fn open(given: &Path) -> Result<Self, Refused> {
         let refused = |found: String| Refused::one(given.display(), Check::BlockDevice, found);
         let real = fs::canonicalize(given).map_err(|error| refused(plain(&error)))?;
-        // A FIFO would wait for somebody to write to it.
+        // Opening a FIFO would block without O_NONBLOCK.
         let file = OpenOptions::new()
             .read(true)
             .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
@@ -76,17 +76,17 @@ impl Node {
         &self.file
     }
 
-    /// Opens the same device once more, and by no path: what the path names may change.
+    /// Opens the same device again, independent of its path, which may change.
     pub(crate) fn again(&self, options: &OpenOptions) -> std::io::Result<File> {
         options.open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
-    /// Its identity, if the kernel knows one.
+    /// Returns its identity, if the kernel knows one.
     pub(crate) fn identity(&self) -> Option<Identity> {
         identity(&self.sysfs)
     }
 
-    /// The kernel's name for it.
+    /// Returns the kernel's name for it.
     pub(crate) fn kernel_name(&self) -> String {
         self.sysfs
             .file_name()
@@ -95,7 +95,7 @@ impl Node {
     }
 }
 
-/// The number of a device as the kernel writes it.
+/// Returns the number of a device in the kernel's notation.
 pub(crate) fn number_of(device: u64) -> DeviceNumber {
     DeviceNumber {
         major: rustix::fs::major(device),
@@ -116,7 +116,7 @@ fn identity(sysfs: &Path) -> Option<Identity> {
             value: format!("{value}-part{number}"),
         });
     }
-    // SCSI keeps its serial number behind four bytes of header.
+    // The SCSI serial number follows a header of four bytes.
     let page = || {
         let bytes = fs::read(sysfs.join("device/vpd_pg80")).ok()?;
         let text = String::from_utf8_lossy(bytes.get(4..)?)
@@ -133,7 +133,7 @@ fn identity(sysfs: &Path) -> Option<Identity> {
             .or_else(|| word("device/serial"))
             .or_else(page)
     };
-    // A volume's own name comes first: below a mapping no disk is meant.
+    // The name of a volume has priority: a mapping has no disk of its own.
     word("dm/uuid")
         .map(|uuid| named("dm-uuid", uuid))
         .or_else(|| word("md/uuid").map(|uuid| named("md-uuid", uuid)))
@@ -146,7 +146,7 @@ fn identity(sysfs: &Path) -> Option<Identity> {
         })
 }
 
-/// The operating system's message, without its number.
+/// Returns the operating system's message without its number.
 pub(crate) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_block_device_is_refused() {
+    fn a_path_that_is_not_a_block_device_is_refused() {
         for path in ["/dev/null", "/etc/hostname", "/", "/nonexistent/device"] {
             let refused = Node::open(Path::new(path)).unwrap_err();
             assert!(refused.names(Check::BlockDevice), "{refused}");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_is_its_disk_and_its_number() {
+    fn a_partition_is_identified_by_its_disk_and_number() {
         let folder = tempfile::tempdir().unwrap();
         let partition = folder.path().join("sdz/sdz3");
         fs::create_dir_all(folder.path().join("sdz/device")).unwrap();

@@ -1,4 +1,4 @@
-//! Marking a device as one that may be overwritten.
+//! Marking a device that may be overwritten.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::node::{Identity, Node};
 use super::refusal::{Check, Refusal, Refused};
 use super::signature::{blank_ends, new_if_thin};
 
-/// A device that has passed every check and is held, before anything was written on it.
+/// A claimed device that passed every check; not written yet.
 #[derive(Debug)]
 pub struct Preparation {
     node: Node,
@@ -16,10 +16,10 @@ pub struct Preparation {
     held: std::fs::File,
 }
 
-/// Checks a device before it is marked, and claims it; nothing is written.
+/// Checks a device before it is marked, and claims it without writing.
 ///
 /// # Errors
-/// Every check that did not pass.
+/// Every failed check.
 pub fn prepare(path: &Path) -> Result<Preparation, Refused> {
     let node = Node::open(path)?;
     let mut refusals = checked(&node);
@@ -27,20 +27,20 @@ pub fn prepare(path: &Path) -> Result<Preparation, Refused> {
     blank_ends(&node, &mut refusals);
     if refusals.len() > blank_from && Marker::of(&node, &mut Vec::new()).is_some() {
         refusals.truncate(blank_from);
-        refusals.push(Refusal::new(Check::Marker, "it is marked already"));
+        refusals.push(Refusal::new(Check::Marker, "it is already marked"));
     }
     new_if_thin(&node, &mut refusals);
     let identity = node.identity();
     if identity.is_none() {
         refusals.push(Refusal::new(
             Check::Serial,
-            "it has no serial number that could be confirmed",
+            "it has no serial number to confirm",
         ));
     }
     let held = if refusals.is_empty() {
         exclusive(&node, &mut refusals)
     } else {
-        // It may not even be opened for writing; whether the kernel would give it away is still worth knowing.
+        // The device may not even be writable; still check whether the kernel would grant it exclusively.
         drop(exclusive(&node, &mut refusals));
         None
     };
@@ -58,20 +58,20 @@ pub fn prepare(path: &Path) -> Result<Preparation, Refused> {
 }
 
 impl Preparation {
-    /// What has to be typed in.
+    /// Returns the identity that the user has to type.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Size of the device in bytes.
+    /// Returns the size of the device in bytes.
     pub fn size_bytes(&self) -> u64 {
         self.node.size_bytes
     }
 
-    /// Writes the marker, if what was typed is the serial number; everything is checked once more before.
+    /// Repeats every check, and writes the marker if the typed text is the serial number.
     ///
     /// # Errors
-    /// Every check that did not pass, or that the marker could not be written.
+    /// Every failed check, or that the marker could not be written.
     pub fn confirm(self, typed: &str, now: &str) -> Result<Marker, Refused> {
         let Self {
             node,
@@ -83,10 +83,10 @@ impl Preparation {
             return Err(Refused::one(
                 device,
                 Check::Serial,
-                format!("'{}' is not its {}", typed.trim(), identity.kind),
+                format!("`{}` is not its {}", typed.trim(), identity.kind),
             ));
         }
-        // A person may have taken an hour to type, and a QEMU may have opened it meanwhile.
+        // Typing may have taken an hour, and a QEMU may have opened the device meanwhile.
         let mut refusals = checked(&node);
         blank_ends(&node, &mut refusals);
         new_if_thin(&node, &mut refusals);

@@ -1,27 +1,27 @@
-//! Why a device is not written on.
+//! Reasons not to write to a device.
 
 use std::fmt;
 
 /// The check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Check {
-    /// The path leads to a block device.
+    /// The path is a block device.
     BlockDevice,
     /// The path names the same device after the next boot.
     StableName,
-    /// The device lets itself be written on.
+    /// The device is writable.
     Writable,
     /// The device has no partitions.
     Partitions,
     /// Nothing is built on the device: no volume, array, mapping or cache.
     Holders,
-    /// No file system on it is mounted anywhere, by number and not by name.
+    /// No file system on it is mounted, compared by device number instead of name.
     Mounts,
     /// It is not a member of a mounted btrfs, which names only one of its members.
     Btrfs,
     /// It is not swap space in use.
     Swap,
-    /// No process has it open, as a running QEMU does without claiming it.
+    /// No process has it open; a running QEMU opens devices without claiming them.
     OpenElsewhere,
     /// No process and no other loop device uses the file of a loop device.
     LoopFile,
@@ -33,16 +33,16 @@ pub enum Check {
     Signature,
     /// Its first and last MiB are zero.
     Blank,
-    /// It has a serial number or something as good, which was typed in.
+    /// It has a serial number or an equivalent, which the user typed.
     Serial,
     /// It carries the marker of `vmdisk bench prepare-device`.
     Marker,
-    /// The kernel gives it to nobody else meanwhile (`O_EXCL`).
+    /// The kernel grants exclusive access (`O_EXCL`).
     Exclusive,
 }
 
 impl Check {
-    /// A word for reports, which stays the same from version to version.
+    /// Returns the name used in reports, which is stable across versions.
     pub const fn word(self) -> &'static str {
         match self {
             Check::BlockDevice => "block-device",
@@ -66,7 +66,7 @@ impl Check {
     }
 }
 
-/// One check that did not pass, with what was found.
+/// One failed check, with its finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The check.
@@ -90,12 +90,12 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A device that is not written on, with every check that did not pass.
+/// A device that must not be written, with every failed check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The given path.
     pub device: String,
-    /// At least one.
+    /// The refusals, at least one.
     pub refusals: Vec<Refusal>,
 }
 
@@ -107,7 +107,7 @@ impl Refused {
         }
     }
 
-    /// True if this check failed.
+    /// Returns true if this check failed.
     pub fn names(&self, check: Check) -> bool {
         self.refusals.iter().any(|refusal| refusal.check == check)
     }
@@ -115,7 +115,7 @@ impl Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is not written on", self.device)?;
+        write!(f, "refused to write to {}", self.device)?;
         for refusal in &self.refusals {
             write!(f, "\n  {refusal}")?;
         }

@@ -1,4 +1,4 @@
-//! The fresh directory that a run's images are in.
+//! The fresh directory of a run's images.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -12,42 +12,42 @@ use rustix::fs::{FlockOperation, OFlags};
 use super::node::plain;
 use crate::report::bytes;
 
-/// How the names of such directories begin.
+/// Prefix of the directory names.
 const PREFIX: &str = "vmdisk-bench-";
 
-/// Most that has to stay free: 5 %, and of a large file system no more than this.
-const MOST_KEPT: u64 = 1 << 30;
+/// Free space that is kept: 5 %, at most this much.
+const MAX_KEPT: u64 = 1 << 30;
 
-/// The file in each by whose lock it is known whether its run still lives.
+/// The file in each directory whose lock shows that its run is alive.
 const OWNER: &str = ".owner";
 
-/// How old a directory without that file is at least, if it was left behind.
+/// Minimum age of a directory without that file to be considered left over.
 const FIRST_MOMENT: Duration = Duration::from_secs(60);
 
-/// The reason why no directory could be made.
+/// Why a directory could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ScratchError {
-    /// The directory to make it in cannot be used.
+    /// The parent directory cannot be used.
     #[error("{}: {problem}", path.display())]
     Unusable {
-        /// The directory, or the file in it.
+        /// The directory or its file.
         path: PathBuf,
         /// The system's message.
         problem: String,
     },
-    /// There is not enough room.
+    /// There is not enough space.
     #[error(
-        "{} has {} free; the images of this run take {} there, and {} stay free",
+        "{} has {} free; the images of this run need {}, and {} must stay free",
         path.display(), bytes(*free_bytes), bytes(*needed_bytes), bytes(*kept_bytes)
     )]
     Full {
         /// The directory.
         path: PathBuf,
-        /// Bytes that are free for this user.
+        /// Bytes that are available to this user.
         free_bytes: u64,
-        /// Bytes that all images of the run on this file system take.
+        /// Bytes that all images of the run need on this file system.
         needed_bytes: u64,
-        /// Bytes that stay free for everybody else.
+        /// Bytes that must stay free.
         kept_bytes: u64,
     },
 }
@@ -61,7 +61,7 @@ impl ScratchError {
     }
 }
 
-/// A directory that the run made and that nobody else may enter; it goes with all it holds when this is dropped.
+/// A private directory created by the run; dropping it removes the directory and its contents.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -71,10 +71,10 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a directory in `parent`.
+    /// Creates a directory in `parent`.
     ///
     /// # Errors
-    /// If nothing can be made there.
+    /// If the directory cannot be created.
     pub fn create(parent: &Path) -> Result<Self, ScratchError> {
         let failed = |error: io::Error| ScratchError::new(parent, &error);
         let parent = fs::canonicalize(parent).map_err(failed)?;
@@ -110,10 +110,10 @@ impl Scratch {
         &self.path
     }
 
-    /// Makes a file that was not there; never opens one that was.
+    /// Creates a file; never opens an existing one.
     ///
     /// # Errors
-    /// If there is such a file, or it cannot be made.
+    /// If the file exists or cannot be created.
     pub fn new_file(&self, name: &str) -> Result<(PathBuf, File), ScratchError> {
         let path = self.path.join(name);
         let file = OpenOptions::new()
@@ -128,10 +128,10 @@ impl Scratch {
     }
 }
 
-/// Checks that the file systems of some directories have room for what each is to hold.
+/// Checks that the file systems of some directories have enough space.
 ///
 /// # Errors
-/// The first file system without enough room, or a directory that cannot be read.
+/// The first file system without enough space, or a directory that cannot be read.
 pub fn check_room(needs: &[(PathBuf, u64)]) -> Result<(), ScratchError> {
     let mut by_device: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
     for (path, bytes) in needs {
@@ -145,7 +145,7 @@ pub fn check_room(needs: &[(PathBuf, u64)]) -> Result<(), ScratchError> {
         let free_bytes = room.f_bavail.saturating_mul(room.f_frsize);
         let kept_bytes = (room.f_blocks / 20)
             .saturating_mul(room.f_frsize)
-            .min(MOST_KEPT);
+            .min(MAX_KEPT);
         if free_bytes < needed_bytes.saturating_add(kept_bytes) && needed_bytes > 0 {
             return Err(ScratchError::Full {
                 path: path.to_owned(),
@@ -160,7 +160,7 @@ pub fn check_room(needs: &[(PathBuf, u64)]) -> Result<(), ScratchError> {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Somebody who put another directory in its place keeps that.
+        // If the directory was replaced, the replacement is kept.
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
             let _ = fs::remove_dir_all(&self.path);
         }
@@ -172,7 +172,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Removes what runs that were killed left in a directory, and says what it was.
+/// Removes directories left over from killed runs, and returns their paths.
 pub fn clear_left_over(parent: &Path) -> Vec<PathBuf> {
     let mut cleared = Vec::new();
     let us = rustix::process::geteuid().as_raw();
@@ -189,11 +189,11 @@ pub fn clear_left_over(parent: &Path) -> Vec<PathBuf> {
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(path.join(OWNER));
         let Ok(owner) = owner else {
-            // A run may be about to put it there, unless it was killed before it could.
+            // A live run may be about to create the file, unless the directory is old.
             let is_old = fs::symlink_metadata(&path)
                 .and_then(|metadata| metadata.modified())
                 .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > FIRST_MOMENT));
-            // Only an empty directory goes.
+            // Only an empty directory is removed.
             if is_old && fs::remove_dir(&path).is_ok() {
                 cleared.push(path);
             }
@@ -212,21 +212,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_goes_with_its_run_and_no_file_is_opened_that_was_there() {
+    fn a_directory_is_removed_with_its_run_and_existing_files_are_never_opened() {
         let parent = tempfile::tempdir().unwrap();
         let scratch = Scratch::create(parent.path()).unwrap();
         let (path, _) = scratch.new_file("a.raw").unwrap();
-        assert!(scratch.new_file("a.raw").is_err(), "it is there");
+        assert!(scratch.new_file("a.raw").is_err(), "it exists");
         std::os::unix::fs::symlink("/etc/hostname", scratch.path().join("b.raw")).unwrap();
         assert!(scratch.new_file("b.raw").is_err(), "it is a link");
         assert!(path.is_file());
-        assert!(clear_left_over(parent.path()).is_empty(), "its run lives");
+        assert!(
+            clear_left_over(parent.path()).is_empty(),
+            "its run is alive"
+        );
         drop(scratch);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn what_a_killed_run_left_is_cleared_and_nothing_else() {
+    fn only_left_over_directories_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let left = Scratch::create(parent.path()).unwrap();
         let path = left.path().to_owned();
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_of_one_file_system_share_its_room() {
+    fn directories_on_one_file_system_share_its_space() {
         let parent = tempfile::tempdir().unwrap();
         let directories = ["a", "b"].map(|name| parent.path().join(name));
         for directory in &directories {
@@ -249,19 +252,19 @@ mod tests {
         }
         let room = rustix::fs::statvfs(parent.path()).unwrap();
         let free = room.f_bavail * room.f_frsize;
-        let kept = (room.f_blocks / 20 * room.f_frsize).min(MOST_KEPT);
+        let kept = (room.f_blocks / 20 * room.f_frsize).min(MAX_KEPT);
         let each = free.saturating_sub(kept) * 2 / 3;
-        assert!(each > 0, "this test needs some room");
+        assert!(each > 0, "this test needs some free space");
         let [a, b] = directories;
         check_room(&[(a.clone(), each)]).unwrap();
         let error = check_room(&[(a, each), (b, each)]).unwrap_err();
         assert!(matches!(error, ScratchError::Full { .. }), "{error}");
-        assert!(error.to_string().contains("iB there"), "{error}");
+        assert!(error.to_string().contains("iB must stay free"), "{error}");
         assert!(check_room(&[(parent.path().join("no"), 1)]).is_err());
     }
 
     #[test]
-    fn a_directory_that_was_put_in_its_place_is_not_taken_away() {
+    fn a_replaced_directory_is_not_removed() {
         let parent = tempfile::tempdir().unwrap();
         let scratch = Scratch::create(parent.path()).unwrap();
         let path = scratch.path().to_owned();

@@ -1,4 +1,4 @@
-//! The contents of a device: signatures, and whether its ends are blank.
+//! The contents of a device: signatures, and blank ends.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -8,12 +8,12 @@ use super::node::{Node, plain};
 use super::refusal::{Check, Refusal};
 use crate::programs;
 
-/// What nothing is written to, at either end: signatures and the marker are there.
+/// Size of the range at either end that is never written: signatures and the marker are there.
 pub(crate) const END_BYTES: u64 = 1 << 20;
 
-/// Refuses a device that anything known is on, by libblkid's list of what there is.
+/// Refuses a device with any signature known to libblkid.
 pub(crate) fn no_signature(node: &Node, refusals: &mut Vec<Refusal>) {
-    /// What `blkid -p` says of a device that it knows nothing of.
+    /// Exit status of `blkid -p` if it finds no signature.
     const NOTHING: i32 = 2;
     let output = Command::new("blkid")
         .args(["--probe", "--output", "export"])
@@ -44,7 +44,7 @@ pub(crate) fn no_signature(node: &Node, refusals: &mut Vec<Refusal>) {
             refusals.push(Refusal::new(
                 Check::Signature,
                 format!(
-                    "not checked: blkid ended with {}: {}",
+                    "not checked: blkid exited with {}: {}",
                     output.status,
                     said.lines().next().unwrap_or_default()
                 ),
@@ -60,12 +60,15 @@ pub(crate) fn no_signature(node: &Node, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// Refuses a device whose first or last MiB holds anything but zeroes.
+/// Refuses a device whose first or last MiB is not all zeroes.
 pub(crate) fn blank_ends(node: &Node, refusals: &mut Vec<Refusal>) {
     if node.size_bytes < 4 * END_BYTES {
         refusals.push(Refusal::new(
             Check::Blank,
-            format!("{} bytes are less than 4 MiB", node.size_bytes),
+            format!(
+                "{} bytes is less than the minimum of 4 MiB",
+                node.size_bytes
+            ),
         ));
         return;
     }
@@ -77,7 +80,7 @@ pub(crate) fn blank_ends(node: &Node, refusals: &mut Vec<Refusal>) {
                     refusals.push(Refusal::new(
                         Check::Blank,
                         format!(
-                            "its {which} MiB is not zero (byte {}): something may be on it that has no signature",
+                            "its {which} MiB is not zero (byte {}): it may hold data without a signature",
                             offset + place as u64
                         ),
                     ));
@@ -91,10 +94,10 @@ pub(crate) fn blank_ends(node: &Node, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// Refuses a thin volume of which anything was written: data in the middle of it has no signature.
+/// Refuses a thin volume with mapped sectors: data in the middle of it has no signature.
 pub(crate) fn new_if_thin(node: &Node, refusals: &mut Vec<Refusal>) {
     let Ok(name) = fs::read_to_string(node.sysfs.join("dm/name")) else {
-        // No device of device-mapper.
+        // Not a device-mapper device.
         return;
     };
     match programs::run("dmsetup", &["status", "--", name.trim()]) {
@@ -103,7 +106,7 @@ pub(crate) fn new_if_thin(node: &Node, refusals: &mut Vec<Refusal>) {
                 refusals.push(Refusal::new(
                     Check::Blank,
                     format!(
-                        "{} bytes of the thin volume were written, and a new one has none",
+                        "{} bytes of the thin volume are in use; only a new one is accepted",
                         sectors.saturating_mul(512)
                     ),
                 ));
@@ -113,7 +116,7 @@ pub(crate) fn new_if_thin(node: &Node, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// From `0 32768 thin 128 32767` the sectors that are mapped, if there are any.
+/// Returns the mapped sectors of a status such as `0 32768 thin 128 32767`, if there are any.
 fn written_sectors(status: &str) -> Option<u64> {
     status.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip(2);

@@ -1,4 +1,4 @@
-//! Who uses a device: mounts, swap, processes and locks, all by number because a device has many names.
+//! Users of a device: mounts, swap, processes and locks, by device number because a device has many paths.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use super::family::Family;
 use super::node::{Node, number_of, plain};
 use super::refusal::{Check, Refusal};
 
-/// Refuses mounts of any member of the family, in every mount table that can be read.
+/// Refuses a family with a mounted member, in every mount table that is readable.
 pub(crate) fn no_mounts(family: &Family, refusals: &mut Vec<Refusal>) {
     let mut found = BTreeSet::new();
     let mut seen = BTreeSet::new();
@@ -43,7 +43,7 @@ pub(crate) fn no_mounts(family: &Family, refusals: &mut Vec<Refusal>) {
             }
         }
     }
-    // The table of whoever asks is among the first, unless /proc is not what it should be.
+    // Our own mount table is among them, unless /proc is broken.
     if !own && fs::read("/proc/self/mountinfo").is_err() {
         refusals.push(Refusal::new(
             Check::Mounts,
@@ -59,10 +59,10 @@ pub(crate) fn no_mounts(family: &Family, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// Refuses members of a mounted btrfs: its mount names one member, and has a number that is nobody's.
+/// Refuses members of a mounted btrfs: the mount names only one member and has an anonymous device number.
 pub(crate) fn no_btrfs(family: &Family, refusals: &mut Vec<Refusal>) {
     let Ok(entries) = fs::read_dir("/sys/fs/btrfs") else {
-        // Without the file system in the kernel none is mounted.
+        // The kernel has no btrfs, so none is mounted.
         return;
     };
     for entry in entries.flatten() {
@@ -117,12 +117,12 @@ pub(crate) fn no_swap(family: &Family, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// Refuses devices that another process has open, whatever it opened them as.
+/// Refuses devices that another process has open, by any path.
 ///
-/// QEMU does not claim the devices it opens, and a QEMU of libvirt has nodes of its own in a `/dev` of its own, which
-/// locks on our node do not show: only the device number of open files shows it.
+/// QEMU does not claim the devices it opens, and libvirt gives QEMU a private `/dev` with its own nodes. Locks on our
+/// node do not show those: only the device numbers of open files do.
 pub(crate) fn not_open(family: &Family, refusals: &mut Vec<Refusal>) {
-    /// udev looks at a device each time somebody who may write closes it.
+    /// udev opens a device each time it is closed after writing.
     const ATTEMPTS: u32 = 5;
     let mut found = open_elsewhere(family);
     for _ in 1..ATTEMPTS {
@@ -143,17 +143,15 @@ pub(crate) fn not_open(family: &Family, refusals: &mut Vec<Refusal>) {
     if unseen > 0 {
         refusals.push(Refusal::new(
             Check::OpenElsewhere,
-            format!(
-                "not checked: what {unseen} processes of others have open, which only root may see"
-            ),
+            format!("not checked: the open files of {unseen} processes, which only root may read"),
         ));
     }
 }
 
-/// Who has a device open.
+/// The processes that have a device open.
 struct OpenElsewhere {
     users: BTreeSet<String>,
-    /// How many processes do not let themselves be looked into.
+    /// Number of processes whose open files are not readable.
     unseen: u32,
 }
 
@@ -170,7 +168,7 @@ fn open_elsewhere(family: &Family) -> OpenElsewhere {
                 unseen += 1;
                 continue;
             }
-            // It ended.
+            // The process exited.
             Err(_) => continue,
         };
         for descriptor in descriptors.flatten() {
@@ -188,7 +186,7 @@ fn open_elsewhere(family: &Family) -> OpenElsewhere {
     OpenElsewhere { users, unseen }
 }
 
-/// Refuses devices on which somebody holds a lock, as QEMU does from byte 100 on for what it does to an image.
+/// Refuses devices with a lock, as QEMU takes from byte 100 for its image locking.
 pub(crate) fn no_locks(node: &Node, refusals: &mut Vec<Refusal>) {
     let (metadata, text) = match (node.file().metadata(), fs::read_to_string("/proc/locks")) {
         (Ok(metadata), Ok(text)) => (metadata, text),
@@ -204,15 +202,15 @@ pub(crate) fn no_locks(node: &Node, refusals: &mut Vec<Refusal>) {
     if let Some(start) = lock_on(&text, file) {
         refusals.push(Refusal::new(
             Check::Locks,
-            format!("somebody holds a lock on it from byte {start} on, as a running QEMU does"),
+            format!("it is locked from byte {start}, as by a running QEMU"),
         ));
     }
 }
 
-/// The first byte of a lock that `/proc/locks` shows on a file.
+/// Returns the first byte of a lock on a file in `/proc/locks`.
 ///
-/// `/proc/locks` names the device of the file system. Files of btrfs have a device of their subvolume, which is
-/// anonymous, and are matched by their inode alone.
+/// `/proc/locks` names the device of the file system. Files on btrfs have the anonymous device of their subvolume,
+/// and are matched by inode alone.
 pub(super) fn lock_on(text: &str, (device, inode): (DeviceNumber, u64)) -> Option<&str> {
     text.lines()
         .filter_map(locked)
@@ -221,9 +219,9 @@ pub(super) fn lock_on(text: &str, (device, inode): (DeviceNumber, u64)) -> Optio
         })
 }
 
-/// Device, inode and first byte of the lock in a line of `/proc/locks`: `3: OFDLCK ADVISORY READ -1 00:06:1234 100 101`.
+/// Parses device, inode and first byte of a line in `/proc/locks`: `3: OFDLCK ADVISORY READ -1 00:06:1234 100 101`.
 ///
-/// Locks of flock(2) do not count: udev takes one on every device it looks at.
+/// Locks of flock(2) do not count: udev locks every device it examines.
 fn locked(line: &str) -> Option<(DeviceNumber, u64, &str)> {
     let mut words = line.split_whitespace().skip(1);
     if !matches!(words.next()?, "POSIX" | "OFDLCK") {
@@ -239,7 +237,7 @@ fn locked(line: &str) -> Option<(DeviceNumber, u64, &str)> {
     Some((device, inode, words.next()?))
 }
 
-/// The processes there are, with their folders.
+/// Returns all processes with their directories in /proc.
 pub(super) fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
     fs::read_dir(Path::new("/proc"))
         .into_iter()
@@ -253,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locks_of_records_count_and_those_of_whole_files_do_not() {
+    fn record_locks_count_and_whole_file_locks_do_not() {
         let device = DeviceNumber {
             major: 8,
             minor: 0x16,

@@ -145,6 +145,22 @@ mod tests {
         }
     }
 
+    /// The label stays, so that libvirt and QEMU may still open the file. Without SELinux only root may set one.
+    #[test]
+    fn a_replaced_file_keeps_its_security_label() {
+        const LABEL: &[u8] = b"system_u:object_r:virt_image_t:s0\0";
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.xml");
+        fs::write(&path, "before").unwrap();
+        let made = setxattr(&path, "security.selinux", LABEL, XattrFlags::empty());
+        let made = made.map_err(|error| format!("security labels cannot be set here: {error}"));
+        if vmdisk_testing::needed(made).is_none() {
+            return;
+        }
+        replace(&path, b"before", b"after").unwrap();
+        assert_eq!(read(&path, "security.selinux").as_deref(), Some(LABEL));
+    }
+
     #[test]
     fn a_directory_gives_the_new_file_no_list_that_the_old_one_had_not() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,12 +1,14 @@
 //! Files that are written beside their target, and what a killed run left of them.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use tempfile::{Builder, NamedTempFile};
+
+use crate::contents::Contents;
 
 /// How the names begin and end, with six letters or digits between.
 const PREFIX: &str = ".vmdisk-";
@@ -35,8 +37,10 @@ impl Beside {
         }
     }
 
-    pub(super) fn write(&mut self, contents: &[u8]) -> io::Result<()> {
-        self.0.write_all(contents)
+    pub(super) fn write(&mut self, write: impl Contents) -> io::Result<()> {
+        let mut out = BufWriter::new(self.0.as_file_mut());
+        write(&mut out)?;
+        out.flush()
     }
 
     pub(super) fn file(&self) -> &File {

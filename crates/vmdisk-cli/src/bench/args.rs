@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use vmdisk::model::Bytes;
-use vmdisk_bench_runner::{EngineKind, FEWEST_ROUNDS, PRESETS};
+use vmdisk_bench_runner::{EngineKind, MIN_ROUNDS, PRESETS};
 
 use crate::parsers::rule_name;
 
@@ -16,29 +16,29 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
-    /// Measure a preset, a plan, or what the linter would change about a guest.
+    /// Measure a preset, a plan, or the linter's proposals for a guest.
     Run(Box<RunArgs>),
-    /// Go on with a run that was stopped.
+    /// Resume a stopped run.
     Resume(ResumeArgs),
     /// Write the report of a run, finished or not.
     Report(ReportArgs),
     /// Compare two runs that differ in one thing.
     ///
-    /// Compares the ratios of cells to a baseline that both runs have, in the same round of each. Exits with 1 if a cell
-    /// is slower in the second run by more than the tolerance, and with 2 if the machine changed between the runs, so
-    /// that it has no verdict.
+    /// Compares ratios of cells to their baselines, each from the same round. Exits with 1 if a cell is slower
+    /// in the second run by more than the tolerance, and with 2 if the machine changed between the runs, so
+    /// that there is no verdict.
     Compare(CompareArgs),
     /// Show how the cells of a plan changed over several runs.
     History(HistoryArgs),
-    /// Measure here what a rule says of speed, with the example on its page.
+    /// Measure a rule's claim about speed, with the example on its page.
     Verify(Box<VerifyArgs>),
     /// List the presets, or print the plan of one.
     Presets(PresetsArgs),
-    /// Mark a block device as one that benchmarks may overwrite.
+    /// Mark a block device that benchmarks may overwrite.
     ///
-    /// Refuses a device that is mounted, holds a file system, a volume, a partition or anything else, is open in a
-    /// guest or named by one, or whose first or last MiB is not zero. The marker is written after its serial number was
-    /// typed, at both ends of the device, and everything between may be overwritten from then on.
+    /// Refuses a device that is mounted, holds a file system, volume, partition or any other signature, is open or
+    /// configured in a guest, or has a first or last MiB that is not zero. After the serial number was typed, the
+    /// marker is written at both ends of the device. From then on, everything between may be overwritten.
     PrepareDevice(PrepareDeviceArgs),
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct RunArgs {
     /// A plan in YAML instead of a preset.
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     pub(crate) plan: Option<PathBuf>,
-    /// The guest that preset lint looks at: libvirt XML or a command line of QEMU.
+    /// The guest for the preset `lint`: libvirt XML or a QEMU command line.
     #[arg(long, value_name = "FILE", required_if_eq("preset", "lint"))]
     pub(crate) domain: Option<PathBuf>,
     #[command(flatten)]
@@ -60,19 +60,19 @@ pub(crate) struct RunArgs {
 /// How to measure; shared by run and verify.
 #[derive(Args, Debug)]
 pub(crate) struct HowArgs {
-    /// Print what would be measured, how long it would take and how much space, and measure nothing.
+    /// Print the plan, its duration and the required space, without measuring.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Make images in a fresh directory here; may be repeated, which makes the directory a factor.
+    /// Directory for images; repeat it to make the directory a factor.
     #[arg(long = "directory", value_name = "DIR", help_heading = "What")]
     pub(crate) directories: Vec<PathBuf>,
     /// Size of each disk, such as 256M, instead of the plan's.
     #[arg(long, value_name = "SIZE", value_parser = Bytes::parse, help_heading = "What")]
     pub(crate) size: Option<Bytes>,
-    /// What measures, instead of the plan's engine.
+    /// Engine, instead of the plan's.
     #[arg(long, value_name = "ENGINE", value_parser = engine, help_heading = "What")]
     pub(crate) engine: Option<EngineKind>,
-    /// A block device that `vmdisk bench prepare-device` marked, under /dev/disk/by-id.
+    /// Block device prepared with `vmdisk bench prepare-device`, under /dev/disk/by-id.
     #[arg(
         long,
         value_name = "PATH",
@@ -88,48 +88,48 @@ pub(crate) struct HowArgs {
         help_heading = "What"
     )]
     pub(crate) confirm_serial: Option<String>,
-    /// A volume group in which thin pools may be made and removed.
+    /// Volume group in which thin pools may be created and removed.
     #[arg(long, value_name = "GROUP", help_heading = "What")]
     pub(crate) group: Option<String>,
-    /// The kernel that guests boot instead of the host's: a bootable image, or the folder that a distribution's
-    /// kernel package was unpacked in.
+    /// Kernel for guests, instead of the host's: a bootable image, or the directory of an unpacked
+    /// kernel package.
     #[arg(long, value_name = "PATH", help_heading = "What")]
     pub(crate) kernel: Option<PathBuf>,
     /// The modules of that image, such as /lib/modules/6.1.0-50-cloud-amd64.
     #[arg(long, value_name = "DIR", requires = "kernel", help_heading = "What")]
     pub(crate) modules: Option<PathBuf>,
-    /// Guests send requests with vmdisk's own generator, even if this host has fio.
+    /// Use vmdisk's generator in guests, even if this host has fio.
     #[arg(long, help_heading = "What")]
     pub(crate) own_generator: bool,
     /// Seconds of each sample, instead of the plan's.
     #[arg(long, value_name = "SECONDS", help_heading = "How often")]
     pub(crate) seconds: Option<f64>,
-    /// Rounds; fewer than 6 can show nothing.
-    #[arg(long, value_name = "N", default_value_t = FEWEST_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "How often")]
+    /// Number of rounds; fewer than 6 cannot show a difference.
+    #[arg(long, value_name = "N", default_value_t = MIN_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "How often")]
     pub(crate) rounds: u32,
-    /// Go on beyond that until every comparison is this precise, such as 5%.
+    /// Continue until every comparison is this precise, such as 5%.
     #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "How often")]
     pub(crate) precision: Option<f64>,
-    /// Most rounds, with --precision.
+    /// Maximum number of rounds, with --precision.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "precision", help_heading = "How often")]
     pub(crate) most_rounds: u32,
-    /// Leave the uncounted round before the first out.
+    /// Skip the uncounted warm-up round.
     #[arg(long, help_heading = "How often")]
     pub(crate) no_warm_up: bool,
-    /// Decides the order in each round; by default the clock does, and the report says which it was.
+    /// Seed of the order of each round; by default from the clock. The report includes it.
     #[arg(long, value_name = "NUMBER", help_heading = "How often")]
     pub(crate) seed: Option<u64>,
-    /// No further round begins after this time, such as 90s, 10m or 2h, once the least rounds are complete; those may
+    /// Start no further round after this time, such as 90s, 10m or 2h, once the minimum rounds are complete; those may
     /// take twice as long.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds, help_heading = "Budgets")]
     pub(crate) time_budget: f64,
-    /// Images take no more than this together.
+    /// Maximum size of all images together.
     #[arg(long, value_name = "SIZE", default_value = "5G", value_parser = Bytes::parse, help_heading = "Budgets")]
     pub(crate) space_budget: Bytes,
-    /// Measure although the machine is not quiet, and say so in the report.
+    /// Measure even if the machine is not quiet, and say so in the report.
     #[arg(long)]
     pub(crate) noisy: bool,
-    /// Directory for the samples and the reports, which must not exist; by default one that is named
+    /// Directory for samples and reports, which must not exist; by default it is named
     /// after the plan and the time.
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -140,7 +140,7 @@ pub(crate) struct ResumeArgs {
     /// The directory of the run.
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Measure although the machine is not quiet.
+    /// Measure even if the machine is not quiet.
     #[arg(long)]
     pub(crate) noisy: bool,
 }
@@ -150,10 +150,10 @@ pub(crate) struct ReportArgs {
     /// The directory of a run, or a result in JSON.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// In which form.
+    /// The format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) format: ReportFormat,
-    /// Export to another program: fio's jobs and reports, into the new directory that --output names.
+    /// Export for another program: fio's jobs and reports, into the new directory given with --output.
     #[arg(
         long,
         value_name = "PROGRAM",
@@ -171,19 +171,19 @@ pub(crate) struct ReportArgs {
 pub(crate) enum ReportFormat {
     /// Tables for a terminal.
     Text,
-    /// Everything, for programs; `vmdisk schema bench` describes it.
+    /// All data, for programs; described by `vmdisk schema bench`.
     Json,
-    /// Every sample in a line of its own.
+    /// One line per sample.
     Csv,
     /// Tables for an issue or a page.
     Markdown,
-    /// One page with charts that needs nothing else.
+    /// One self-contained page with charts.
     Html,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportTo {
-    /// A job file for each cell, with the disk as `${DISK}`, and the reports that fio wrote.
+    /// A job file for each cell, with the disk as `${DISK}`, and fio's reports.
     Fio,
 }
 
@@ -192,13 +192,13 @@ pub(crate) struct CompareArgs {
     /// The directory of a run, or a result in JSON.
     #[arg(value_name = "FIRST")]
     pub(crate) first: PathBuf,
-    /// The run that is compared with it.
+    /// The run to compare with the first.
     #[arg(value_name = "SECOND")]
     pub(crate) second: PathBuf,
-    /// Changes up to this are tolerated.
+    /// Ignore changes up to this.
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%")]
     pub(crate) tolerance: f64,
-    /// In which form.
+    /// The format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = CompareFormat::Text)]
     pub(crate) format: CompareFormat,
     /// Write to this file instead of standard output.
@@ -210,9 +210,9 @@ pub(crate) struct CompareArgs {
 pub(crate) enum CompareFormat {
     /// A table for a terminal.
     Text,
-    /// Everything, for programs; `vmdisk schema bench-compare` describes it.
+    /// All data, for programs; described by `vmdisk schema bench-compare`.
     Json,
-    /// One page with a chart that needs nothing else.
+    /// One self-contained page with a chart.
     Html,
 }
 
@@ -221,7 +221,7 @@ pub(crate) struct HistoryArgs {
     /// The directories of runs, or results in JSON, the oldest first.
     #[arg(value_name = "RUN", required = true, num_args = 2..)]
     pub(crate) runs: Vec<PathBuf>,
-    /// In which form.
+    /// The format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = HistoryFormat::Text)]
     pub(crate) format: HistoryFormat,
     /// Write to this file instead of standard output.
@@ -239,7 +239,7 @@ pub(crate) enum HistoryFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
-    /// Name of a rule about speed.
+    /// The name of a rule about speed.
     #[arg(value_name = "RULE", value_parser = rule_name)]
     pub(crate) rule: String,
     #[command(flatten)]
@@ -255,7 +255,7 @@ pub(crate) struct PresetsArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct PrepareDeviceArgs {
-    /// The device, by a name that stays the same, such as one under /dev/disk/by-id.
+    /// The device, by a stable name, such as one under /dev/disk/by-id.
     #[arg(value_name = "DEVICE")]
     pub(crate) device: PathBuf,
     /// The serial number of the device; prompted for by default.
@@ -263,10 +263,10 @@ pub(crate) struct PrepareDeviceArgs {
     pub(crate) confirm_serial: Option<String>,
 }
 
-/// The preset that a guest makes.
+/// The preset that is built from a guest.
 pub(crate) const LINT: &str = "lint";
 
-/// The names of all presets.
+/// Returns the names of all presets.
 pub(crate) fn preset_names() -> impl Iterator<Item = &'static str> {
     PRESETS.iter().map(|preset| preset.name).chain([LINT])
 }
@@ -276,15 +276,15 @@ fn preset(name: &str) -> Result<String, String> {
         return Ok(name.to_owned());
     }
     Err(match vmdisk_source::nearest(name, preset_names()) {
-        Some(near) => format!("there is no such preset; did you mean `{near}`?"),
+        Some(near) => format!("unknown preset; did you mean `{near}`?"),
         None => format!(
-            "there are {}",
+            "expected one of {}",
             preset_names().collect::<Vec<_>>().join(", ")
         ),
     })
 }
 
-/// Engines that measure something, by their names.
+/// Parses the name of an engine.
 fn engine(name: &str) -> Result<EngineKind, String> {
     let known: Vec<EngineKind> = EngineKind::ALL
         .into_iter()
@@ -296,11 +296,11 @@ fn engine(name: &str) -> Result<EngineKind, String> {
         .find(|kind| kind.name() == name)
         .ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|kind| kind.name()).collect();
-            format!("there are {}", names.join(", "))
+            format!("expected one of {}", names.join(", "))
         })
 }
 
-/// A share written in percent.
+/// Parses a percentage as a share.
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     number
@@ -311,7 +311,7 @@ fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected 0.1% to 100%, such as 5%".to_owned())
 }
 
-/// A time in seconds.
+/// Parses a time in seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     let error = || "expected a number and s, m or h, such as 10m".to_owned();
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_shares_are_read_and_nothing_else() {
+    fn only_times_and_percentages_are_accepted() {
         assert_eq!(seconds("90s"), Ok(90.0));
         assert_eq!(seconds("1.5h"), Ok(5400.0));
         assert_eq!(percent("5%"), Ok(0.05));
@@ -345,7 +345,7 @@ mod tests {
         }
         assert_eq!(
             preset("five-backend"),
-            Err("there is no such preset; did you mean `five-backends`?".to_owned())
+            Err("unknown preset; did you mean `five-backends`?".to_owned())
         );
         assert!(engine("mock").is_err());
     }

@@ -1,4 +1,4 @@
-//! The linter's findings on configurations, for the runner, which does not depend on the rules.
+//! The linter's findings on configurations, computed here because the runner does not depend on the rules.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,11 +8,11 @@ use vmdisk::model::{BackendSource, Protocol};
 use vmdisk::rules::Evidence;
 use vmdisk::{LintOptions, Policy, Severity, Target, lint, read, write};
 use vmdisk_bench_runner::{
-    Configuration, EngineKind, Finding, FindingSeverity, LeftOut, Plan, Storage,
+    Configuration, EngineKind, FindingSeverity, LeftOut, LinterFinding, Plan, Storage,
 };
 
-/// Puts the linter's findings on each configuration of a plan, and removes configurations that QEMU or
-/// libvirt would refuse; what is merely unwise is measured, because that is what is asked.
+/// Adds the linter's findings to each configuration of a plan, and removes configurations that QEMU or
+/// libvirt would refuse. Inadvisable configurations are measured, because the plan asks about them.
 pub(super) fn check(plan: &mut Plan, host: &HostIndex<'_>, target: &Target, directory: &Path) {
     let mut refused: Vec<(String, String)> = Vec::new();
     let without_qemu: BTreeSet<usize> = plan
@@ -43,7 +43,7 @@ fn findings_of(
     host: &HostIndex<'_>,
     target: &Target,
     directory: &Path,
-) -> (Vec<Finding>, Option<String>) {
+) -> (Vec<LinterFinding>, Option<String>) {
     let mut guest = configuration.guest.clone();
     if let Storage::File { directory: own, .. } = &configuration.storage {
         let file = own.as_deref().unwrap_or(directory).join("disk");
@@ -68,7 +68,7 @@ fn findings_of(
         ..LintOptions::default()
     };
     let report = lint(&document, &options);
-    let mut findings: Vec<Finding> = Vec::new();
+    let mut findings: Vec<LinterFinding> = Vec::new();
     let mut refusal = None;
     for diagnostic in report.diagnostics {
         let is_refused = diagnostic
@@ -79,7 +79,7 @@ fn findings_of(
         if is_refused && diagnostic.severity == Severity::Error && refusal.is_none() {
             refusal = Some(format!("{} ({})", diagnostic.title, diagnostic.rule.name));
         }
-        findings.push(Finding {
+        findings.push(LinterFinding {
             rule: diagnostic.rule.name.to_owned(),
             severity: match diagnostic.severity {
                 Severity::Error => FindingSeverity::Error,
@@ -92,7 +92,7 @@ fn findings_of(
     (findings, refusal)
 }
 
-/// Omissions, for a terminal.
+/// Formats omissions for a terminal.
 pub(super) fn left_out(left_out: &[LeftOut]) -> String {
     left_out
         .iter()

@@ -1,4 +1,4 @@
-//! The machine in words, as a result keeps it.
+//! Descriptions of the machine for results.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use vmdisk_bench_runner::report::bytes;
 
 use crate::wanted::Wanted;
 
-/// Asks the host about the directories that images are made in.
+/// Collects facts about the directories for images.
 pub(super) fn ask(directories: &[PathBuf]) -> Facts {
     let mut wanted = Wanted::default();
     let paths = directories
@@ -19,7 +19,7 @@ pub(super) fn ask(directories: &[PathBuf]) -> Facts {
     wanted.ask()
 }
 
-/// The machine in words: what two runs must share to be compared.
+/// Describes the machine: the properties that two comparable runs must share.
 pub(super) fn words(facts: &Facts, directories: &[PathBuf]) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
     let mut say = |what: &str, value: Option<String>| {
@@ -64,8 +64,8 @@ pub(super) fn words(facts: &Facts, directories: &[PathBuf]) -> BTreeMap<String, 
     words
 }
 
-/// Directories whose file system discards while it deletes, which takes minutes for an image that was written
-/// at random, and nothing can interrupt it (measured on ext4, Linux 6.18: 80 s for four images of 1 GiB).
+/// Returns directories whose file system discards on deletion. Deleting a randomly written image there takes minutes
+/// and cannot be interrupted (measured on ext4, Linux 6.18: 80 s for four images of 1 GiB).
 pub(super) fn slow_to_delete<'a>(facts: &Facts, directories: &'a [PathBuf]) -> Vec<&'a Path> {
     let index = HostIndex::new(facts);
     let discards = |directory: &&PathBuf| {
@@ -82,7 +82,7 @@ pub(super) fn slow_to_delete<'a>(facts: &Facts, directories: &'a [PathBuf]) -> V
         .collect()
 }
 
-/// Kind, options and device of the file system that a directory is on.
+/// Returns type, options and device of a directory's file system.
 fn file_system(index: &HostIndex<'_>, directory: &Path) -> Option<String> {
     let path = directory.display().to_string();
     let mount = index.mount_of(&path).known()?;
@@ -105,7 +105,7 @@ fn file_system(index: &HostIndex<'_>, directory: &Path) -> Option<String> {
     Some(format!("{kind} ({})", options.join(",")))
 }
 
-/// The word that a value has in a facts file.
+/// Returns the name of a value in facts files.
 fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -113,14 +113,14 @@ fn word(value: &impl serde::Serialize) -> String {
     }
 }
 
-/// The model name of the processor.
+/// Returns the model name of the processor.
 fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// Settings of the processors that change how fast they are.
+/// Returns processor settings that affect its speed.
 fn processor_settings(root: &Path) -> [(&'static str, Option<String>); 3] {
     let word = |file: &str| {
         let text = std::fs::read_to_string(root.join(file)).ok()?;
@@ -149,7 +149,7 @@ fn processor_limit() -> Option<String> {
     (!limit.starts_with("max")).then(|| limit.to_owned())
 }
 
-/// Huge pages that are free, in bytes.
+/// Returns the free huge pages, in bytes.
 pub(super) fn free_huge_pages(facts: &Facts) -> u64 {
     let sizes = facts.memory.hugepages.iter();
     let free = sizes.map(|(kib, pages)| {
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_of_processors_are_read_where_the_kernel_has_them() {
+    fn available_processor_settings_are_read() {
         let root = tempfile::tempdir().unwrap();
         assert!(
             processor_settings(root.path())

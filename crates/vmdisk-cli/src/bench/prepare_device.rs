@@ -15,8 +15,8 @@ use crate::render::message::Message;
 use crate::sanitize;
 use crate::stop::{Stop, plain};
 
-/// More than any serial number has.
-const LONGEST: u64 = 4096;
+/// Longest accepted answer, in bytes; longer than any serial number.
+const MAX_ANSWER_BYTES: u64 = 4096;
 
 /// Checks a device, asks for its serial number, and marks it.
 pub(super) fn run(args: &PrepareDeviceArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
@@ -31,8 +31,8 @@ pub(super) fn run(args: &PrepareDeviceArgs, io: &mut Io<'_>) -> Result<Exit, Sto
         Some(serial) => serial.clone(),
         None => {
             let question = format!(
-                "{} holds nothing that is known, and has {}.\n\
-                 Benchmarks will overwrite all of it. To allow that, type its {} ({}): ",
+                "no data was found on {}, which has {}.\n\
+                Benchmarks will overwrite all of it. To allow that, type its {} ({}): ",
                 device.display(),
                 bytes(preparation.size_bytes()),
                 identity.kind,
@@ -44,7 +44,7 @@ pub(super) fn run(args: &PrepareDeviceArgs, io: &mut Io<'_>) -> Result<Exit, Sto
             let failed = |error: std::io::Error| {
                 Stop::new(format!("could not read the answer: {}", plain(&error)))
             };
-            let mut answer = io.stdin.take(LONGEST);
+            let mut answer = io.stdin.take(MAX_ANSWER_BYTES);
             while answer.read(&mut byte).map_err(failed)? == 1 && byte != *b"\n" {
                 line.push(byte[0]);
             }
@@ -55,7 +55,7 @@ pub(super) fn run(args: &PrepareDeviceArgs, io: &mut Io<'_>) -> Result<Exit, Sto
         .confirm(&typed, &clock::now())
         .map_err(|refused| stop(&refused))?;
     let text = format!(
-        "{} is marked ({}); measure on it with\n  --destroy-data-on {} --confirm-serial '{}'\n",
+        "{} is marked ({}); to measure on it, use\n  --destroy-data-on {} --confirm-serial '{}'\n",
         device.display(),
         marker.uuid,
         device.display(),
@@ -72,6 +72,5 @@ fn stop(refused: &Refused) -> Stop {
         .iter()
         .map(|refusal| Message::error(format!("{device} is not marked: {refusal}")))
         .collect();
-    Stop(messages)
-        .help("nothing was written; a device for benchmarks is empty, unused and known to no guest")
+    Stop(messages).help("nothing was written; use an empty device that no guest uses")
 }

@@ -12,8 +12,8 @@ use crate::stop::Stop;
 pub(super) fn run(args: &PresetsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let text = match args.preset.as_deref() {
         Some(LINT) => {
-            "# Made of the guest that --domain names: for each finding about speed with a fix,\n\
-                       # the disk before and after it.\n"
+            "# Built from the guest given with --domain: for each fixable finding about speed,\n\
+            # the disk before and after the fix.\n"
                 .to_owned()
         }
         Some(name) => text_of(name).to_owned(),
@@ -23,7 +23,7 @@ pub(super) fn run(args: &PresetsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     Ok(Exit::Clean)
 }
 
-/// The plan of a preset that a plan describes.
+/// Returns the plan of a preset that has a fixed one.
 pub(super) fn text_of(name: &str) -> &'static str {
     PRESETS
         .iter()
@@ -44,7 +44,7 @@ fn list() -> String {
         .collect();
     rows.push((
         LINT,
-        "What would the changes bring that the linter proposes for a guest?".to_owned(),
+        "What is the effect of the changes that the linter proposes for a guest?".to_owned(),
     ));
     let mut text = String::new();
     for (name, question) in rows {

@@ -8,7 +8,7 @@ use vmdisk_bench_runner::{Event, Plan};
 use crate::io::Io;
 use crate::sanitize;
 
-/// A range of times: `3 min to 5 min`.
+/// Formats a range of times: `3 min to 5 min`.
 pub(super) fn range(low: f64, high: f64) -> String {
     let (low, high) = (duration(low), duration(high));
     if low == high {
@@ -18,7 +18,7 @@ pub(super) fn range(low: f64, high: f64) -> String {
     }
 }
 
-/// Tells what happens: a line that changes on a terminal, else a line for each round.
+/// Shows progress: on a terminal a line that is updated, otherwise a line per round.
 pub(super) struct Progress<'a, 'io> {
     io: &'a mut Io<'io>,
     plan: &'a Plan,
@@ -27,7 +27,7 @@ pub(super) struct Progress<'a, 'io> {
 }
 
 impl<'a, 'io> Progress<'a, 'io> {
-    /// Nothing has happened yet.
+    /// Creates the progress of a run that has not started.
     pub(super) fn new(io: &'a mut Io<'io>, plan: &'a Plan) -> Self {
         Progress {
             io,
@@ -37,11 +37,11 @@ impl<'a, 'io> Progress<'a, 'io> {
         }
     }
 
-    /// Tells an event.
-    pub(super) fn tell(&mut self, event: &Event<'_>) {
+    /// Shows an event.
+    pub(super) fn show(&mut self, event: &Event<'_>) {
         match event {
             Event::Preparing { configuration } => {
-                self.passing(&format!("making the storage of {configuration}"))
+                self.passing(&format!("creating the storage of {configuration}"))
             }
             Event::Round { round, of } => {
                 self.round = match round.round {
@@ -73,7 +73,7 @@ impl<'a, 'io> Progress<'a, 'io> {
                 let line = format!("{}: {error}\n", self.plan.view(*cell).name());
                 self.lasting(&line);
             }
-            Event::Looked { round, precision } => {
+            Event::Look { round, precision } => {
                 let line = if precision.is_finite() {
                     format!(
                         "after {round} rounds the least precise comparison is ±{:.1} %\n",
@@ -88,7 +88,7 @@ impl<'a, 'io> Progress<'a, 'io> {
         }
     }
 
-    /// A line that the next one replaces; on a terminal only.
+    /// Writes a line that the next one replaces, only on a terminal.
     fn passing(&mut self, line: &str) {
         if self.is_terminal {
             let line: String = sanitize::line(line).chars().take(100).collect();
@@ -96,14 +96,14 @@ impl<'a, 'io> Progress<'a, 'io> {
         }
     }
 
-    /// A line that stays.
+    /// Writes a line that stays.
     fn lasting(&mut self, line: &str) {
         let clear = if self.is_terminal { "\r\u{1b}[K" } else { "" };
         let line = sanitize::line(line.trim_end_matches('\n'));
         self.io.say(&format!("{clear}{line}\n"));
     }
 
-    /// Takes the passing line away.
+    /// Clears the line that would be replaced.
     pub(super) fn end(&mut self) {
         if self.is_terminal {
             self.io.say("\r\u{1b}[K");

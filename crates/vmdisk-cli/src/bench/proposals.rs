@@ -1,4 +1,4 @@
-//! The changes that the linter proposes to a guest, as pairs to measure.
+//! The linter's proposals for a guest, as pairs to measure.
 
 use vmdisk::facts::HostIndex;
 use vmdisk::rules::{Group, Rule};
@@ -15,7 +15,7 @@ pub(super) struct Proposals {
     pub(super) left_out: Vec<LeftOut>,
 }
 
-/// For each finding about speed that has a fix: the guest before and after it.
+/// Returns the guest before and after each fix of a finding about speed.
 pub(super) fn of_guest(
     document: &Document,
     host: Option<&HostIndex<'_>>,
@@ -39,18 +39,18 @@ pub(super) fn of_guest(
             });
         };
         let Some(disk) = &diagnostic.disk else {
-            leave_out("it is not about one disk");
+            leave_out("the finding does not concern a single disk");
             continue;
         };
         let Some(fix) = &diagnostic.fix else {
-            leave_out("the linter has no edit for it");
+            leave_out("the linter has no fix for it");
             continue;
         };
         let after = apply_edits(&document.text, &fix.edits)
             .ok()
             .and_then(|text| read(&text).ok());
         let Some(after) = after else {
-            leave_out("its edit could not be applied");
+            leave_out("the fix could not be applied");
             continue;
         };
         found.pairs.push(Proposal {
@@ -63,8 +63,8 @@ pub(super) fn of_guest(
     found
 }
 
-/// The example on a rule's page, before and after: the page's own better version where it has one,
-/// else what the fix makes of it.
+/// Returns the example on a rule's page, before and after: the page's improved version if it has one,
+/// otherwise the fixed example.
 pub(super) fn of_rule(rule: &Rule) -> Result<Proposals, Stop> {
     if rule.group != Group::Performance {
         return Err(Stop::new(format!("{} is not about speed", rule.name))
@@ -74,7 +74,7 @@ pub(super) fn of_rule(rule: &Rule) -> Result<Proposals, Stop> {
     let of = |word: &str| examples.iter().find(|example| example.says(word));
     let nothing = || {
         Stop::new(format!(
-            "the page of {} has no example that could be measured",
+            "the page of {} has no measurable example",
             rule.name
         ))
         .help(format!(

@@ -1,31 +1,31 @@
-//! Leftovers of killed runs are removed before another run begins.
+//! Cleanup of leftovers of killed runs before another run begins.
 
 use std::path::{Path, PathBuf};
 
-use vmdisk_bench_runner::host_changes::{self, TakenBack};
+use vmdisk_bench_runner::host_changes::{self, RevertOutcome};
 use vmdisk_bench_runner::safety;
 
 use crate::io::Io;
 use crate::sanitize;
 
-/// Sets back what runs changed on the host, removes their images, and says what it did.
+/// Reverts changes of killed runs to the host, removes their images, and reports what it did.
 pub(super) fn recover(directories: &[PathBuf], io: &mut Io<'_>) {
-    let TakenBack { done, failed } =
-        host_changes::take_back_left_over(Path::new(host_changes::FOLDER));
+    let RevertOutcome { done, failed } =
+        host_changes::revert_left_over(Path::new(host_changes::FOLDER));
     for what in done {
-        say(io, &format!("taken back of a run that was killed: {what}"));
+        say(io, &format!("reverted a change of a killed run: {what}"));
     }
     for what in failed {
         say(
             io,
-            &format!("not taken back of a run that was killed: {what}"),
+            &format!("could not revert a change of a killed run: {what}"),
         );
     }
     for directory in directories {
         for path in safety::clear_left_over(directory) {
             say(
                 io,
-                &format!("removed of a run that was killed: {}", path.display()),
+                &format!("removed a directory of a killed run: {}", path.display()),
             );
         }
     }

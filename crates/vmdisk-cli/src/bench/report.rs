@@ -1,4 +1,4 @@
-//! `vmdisk bench report`, and the files that a run leaves.
+//! `vmdisk bench report`, and the files in a run's directory.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::output::deliver;
 use crate::sanitize;
 use crate::stop::{Stop, plain};
 
-/// Name of the result in the directory of a run.
+/// Name of the result in a run's directory.
 pub(super) const RESULT: &str = "result.json";
 
 /// Writes the report of a run.
@@ -36,7 +36,7 @@ fn export_fio(
 ) -> Result<Exit, Stop> {
     let jobs = fio_jobs(result);
     if jobs.is_empty() {
-        return Err(Stop::new("fio measured nothing in this run"));
+        return Err(Stop::new("the run has no fio samples"));
     }
     std::fs::create_dir(directory)
         .map_err(|error| Stop::file("create", directory, plain(&error)))?;
@@ -56,15 +56,15 @@ fn export_fio(
         reports += 1;
     }
     io.say(&format!(
-        "{} jobs and {reports} reports of fio in {}\n",
+        "wrote {} fio jobs and {reports} fio reports to {}\n",
         jobs.len(),
         directory.display()
     ));
     Ok(Exit::Clean)
 }
 
-/// A result: from the journal in a directory, which may have samples newer than its reports,
-/// or of a file.
+/// Reads a result: from a file, or from the journal in a directory, which may have samples newer than
+/// the reports.
 pub(super) fn read(path: &Path) -> Result<BenchResult, Stop> {
     if path.is_dir() {
         let read = Journal::read(path).map_err(stop)?;
@@ -75,16 +75,16 @@ pub(super) fn read(path: &Path) -> Result<BenchResult, Stop> {
     BenchResult::from_json(&text, &path.display().to_string()).map_err(stop)
 }
 
-/// A result of which no name has a line end or acts on a terminal.
+/// Removes line ends and control characters from all names of a result.
 pub(super) fn in_lines(result: &BenchResult) -> Result<BenchResult, Stop> {
     sanitize::strings(result).map_err(not_written)
 }
 
 fn not_written(error: serde_json::Error) -> Stop {
-    Stop::new(format!("could not write the result for people: {error}"))
+    Stop::new(format!("could not write the report: {error}"))
 }
 
-/// A result in a form.
+/// Formats a result.
 pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> Result<String, Stop> {
     Ok(match format {
         ReportFormat::Text => text(&in_lines(result)?),
@@ -95,7 +95,7 @@ pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> Result<Stri
     })
 }
 
-/// Writes every form into the directory of a run.
+/// Writes every format into a run's directory.
 pub(super) fn write_all(result: &BenchResult, directory: &Path) -> Result<(), Stop> {
     for (name, format) in [
         (RESULT, ReportFormat::Json),

@@ -1,4 +1,4 @@
-//! A user's request, as it is stored with a run, and the plan that it means.
+//! A user's request, as stored with a run, and its plan.
 
 use std::path::{Path, PathBuf};
 
@@ -6,19 +6,21 @@ use serde::{Deserialize, Serialize};
 use vmdisk::facts::HostIndex;
 use vmdisk::model::Bytes;
 use vmdisk::{Facts, Target};
-use vmdisk_bench_runner::engines::{KernelSource, Workplace};
-use vmdisk_bench_runner::{EngineKind, Limits, Plan, Storage, Wishes, plan_proposals, read_plan};
+use vmdisk_bench_runner::engines::{KernelSource, Workspace};
+use vmdisk_bench_runner::{
+    EngineKind, Limits, Plan, PlanOptions, Storage, plan_proposals, read_plan,
+};
 
 use super::args::HowArgs;
 use super::stop::stop;
 use super::{check, environment, presets, proposals};
 use crate::stop::{Stop, plain};
 
-/// A user's request, from which the plan can be made again.
+/// A user's request, from which the plan can be rebuilt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) subject: Subject,
-    /// Where images are made, unless a configuration says otherwise.
+    /// Directory for images, unless a configuration sets its own.
     pub(super) directory: PathBuf,
     directories: Vec<PathBuf>,
     size_bytes: Option<u64>,
@@ -28,7 +30,7 @@ pub(super) struct Request {
     group: Option<String>,
     kernel: Option<PathBuf>,
     modules: Option<PathBuf>,
-    /// Whether fio is left out of guests; runs of before did not say.
+    /// True if guests use our generator even if fio is installed; unset in old runs.
     #[serde(default)]
     has_own_generator: bool,
 }
@@ -48,7 +50,7 @@ pub(super) enum Subject {
 }
 
 impl Request {
-    /// The request of the arguments.
+    /// Builds the request from the arguments.
     pub(super) fn new(subject: Subject, how: &HowArgs) -> Result<Self, Stop> {
         let absolute = |path: &Path| {
             std::path::absolute(path).map_err(|error| Stop::file("find", path, plain(&error)))
@@ -64,11 +66,7 @@ impl Request {
         };
         for directory in directories.iter().chain([&directory]) {
             if !directory.is_dir() {
-                return Err(Stop::file(
-                    "make images in",
-                    directory,
-                    "it is not a directory",
-                ));
+                return Err(Stop::file("create images in", directory, "not a directory"));
             }
         }
         Ok(Request {
@@ -86,8 +84,8 @@ impl Request {
         })
     }
 
-    /// Where storage is made, and what guests boot.
-    pub(super) fn workplace(&self) -> Result<Workplace, Stop> {
+    /// Returns the workspace for storage and guests.
+    pub(super) fn workspace(&self) -> Result<Workspace, Stop> {
         let kernel = match (&self.kernel, &self.modules) {
             (None, _) => KernelSource::Host,
             (Some(image), Some(modules)) => KernelSource::Files {
@@ -97,21 +95,21 @@ impl Request {
             (Some(folder), None) if folder.is_dir() => KernelSource::Package(folder.clone()),
             (Some(image), None) => {
                 return Err(Stop::new(format!(
-                    "{} is an image, and its drivers are elsewhere",
+                    "`--kernel {}` is an image without modules",
                     image.display()
                 ))
-                .help("name the folder of its modules with --modules"));
+                .help("use `--modules` with the directory of its modules"));
             }
         };
-        let workplace = Workplace::new(&self.directory).with_kernel(kernel);
+        let workspace = Workspace::new(&self.directory).with_kernel(kernel);
         Ok(if self.has_own_generator {
-            workplace.with_own_generator()
+            workspace.with_own_generator()
         } else {
-            workplace
+            workspace
         })
     }
 
-    /// Every directory that images are made in.
+    /// Returns every directory for images.
     pub(super) fn all_directories(&self) -> Vec<PathBuf> {
         if self.directories.is_empty() {
             vec![self.directory.clone()]
@@ -120,7 +118,7 @@ impl Request {
         }
     }
 
-    /// Every directory that this plan makes images in: the directories of the request, and the ones that it names itself.
+    /// Returns every directory for images of a plan: the request's, and those in its configurations.
     pub(super) fn directories_of(&self, plan: &Plan) -> Vec<PathBuf> {
         let mut directories = self.all_directories();
         for configuration in &plan.configurations {
@@ -136,12 +134,12 @@ impl Request {
         directories
     }
 
-    /// The plan that it means on this host, with the linter's word on each configuration.
+    /// Builds the plan on this host, with the linter's findings on each configuration.
     pub(super) fn plan(&self, facts: &Facts) -> Result<Plan, Stop> {
         let host = HostIndex::new(facts);
         let target = Target::default().or(Target::from_facts(facts));
-        let wishes = Wishes {
-            // One directory is where images are made, and no factor.
+        let options = PlanOptions {
+            // A single directory is not a factor.
             directories: self.directories.clone(),
             size: self.size_bytes.map(Bytes),
             seconds: self.seconds,
@@ -155,22 +153,22 @@ impl Request {
         };
         let mut plan = match &self.subject {
             Subject::Preset(name) => {
-                read_plan(presets::text_of(name), name, &wishes).map_err(stop)?
+                read_plan(presets::text_of(name), name, &options).map_err(stop)?
             }
-            Subject::Plan(called, text) => read_plan(text, called, &wishes).map_err(stop)?,
+            Subject::Plan(called, text) => read_plan(text, called, &options).map_err(stop)?,
             Subject::Guest(called, text) => {
                 let document = vmdisk::read(text)
                     .map_err(|error| Stop::new(format!("could not read {called}: {error}")))?;
                 let found = proposals::of_guest(&document, Some(&host), &target);
-                let mut plan = plan_proposals(&found.pairs, &wishes);
+                let mut plan = plan_proposals(&found.pairs, &options);
                 plan.left_out.extend(found.left_out);
                 plan
             }
             Subject::Rule(name) => {
                 let rule = vmdisk::rules::find(name)
-                    .ok_or_else(|| Stop::new(format!("the rule {name} does not exist any more")))?;
+                    .ok_or_else(|| Stop::new(format!("the rule `{name}` was removed")))?;
                 let found = proposals::of_rule(rule)?;
-                let mut plan = plan_proposals(&found.pairs, &wishes);
+                let mut plan = plan_proposals(&found.pairs, &options);
                 plan.name = format!("verify {name}");
                 plan.question = rule.summary().to_owned();
                 plan
@@ -186,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_of_before_there_was_a_choice_of_generator_is_understood() {
+    fn a_request_without_a_choice_of_generator_is_parsed() {
         let text = r#"{
             "subject": {"preset": "cache-modes"}, "directory": "/", "directories": [], "size_bytes": null,
             "seconds": 0.5, "engine": null, "device": null, "group": null, "kernel": null, "modules": null

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use vmdisk::Facts;
-use vmdisk_bench_runner::engines::{self, Workplace};
+use vmdisk_bench_runner::engines::{self, Workspace};
 use vmdisk_bench_runner::report::{bytes, duration};
 use vmdisk_bench_runner::{
-    Cancel, Ended, Engine, EngineKind, Entry, Error, Estimate, FEWEST_ROUNDS, Header, Journal,
-    Machine, Plan, Repetition, Runner, SCHEMA_VERSION, SLOWEST, Settings, Surroundings, estimate,
-    taken,
+    Cancel, Ended, Engine, EngineKind, Entry, Error, Estimate, Header, HostMonitor, Journal,
+    MIN_ROUNDS, MachineMonitor, Plan, Repetition, Runner, SCHEMA_VERSION, SLOWEST, Settings,
+    estimate, taken,
 };
 
 use super::args::{HowArgs, LINT, ResumeArgs, RunArgs, VerifyArgs};
@@ -27,7 +27,7 @@ use crate::render::message::Message;
 use crate::sanitize;
 use crate::stop::{Stop, plain};
 
-/// Measures a preset, a plan or what the linter would change about a guest.
+/// Measures a preset, a plan or the linter's proposals for a guest.
 pub(super) fn run(args: &RunArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let text_of = |path: &Path| {
         let text = std::fs::read_to_string(path)
@@ -44,12 +44,12 @@ pub(super) fn run(args: &RunArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
             Subject::Guest(called, text)
         }
         (None, Some(preset), _) => Subject::Preset(preset.to_owned()),
-        (None, None, _) => return Err(Stop::new("neither a preset nor a plan was named")),
+        (None, None, _) => return Err(Stop::new("no preset or plan was given")),
     };
     begin(subject, &args.how, io, colors)
 }
 
-/// Measures what a rule says of speed.
+/// Measures a rule's claim about speed.
 pub(super) fn verify(args: &VerifyArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     begin(Subject::Rule(args.rule.clone()), &args.how, io, colors)
 }
@@ -59,8 +59,8 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
     recovery::recover(&request.all_directories(), io);
     let (facts, mut plan) = plan_here(&request)?;
     let directories = request.directories_of(&plan);
-    let workplace = request.workplace()?;
-    let (mut engines, versions) = engines_of(&mut plan, &workplace);
+    let workspace = request.workspace()?;
+    let (mut engines, versions) = engines_of(&mut plan, &workspace);
     let settings = settings(how);
     let estimate = estimate(&plan, &settings, &engines);
     let accepted = acceptable(&plan, &estimate, how);
@@ -85,10 +85,10 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
     warn_of_few_rounds(how, io, colors);
     for directory in environment::slow_to_delete(&facts, &directories) {
         let mut message = Message::warning(format!(
-            "{} is on ext4 mounted with discard, where taking an image away can take minutes, also after Ctrl-C",
+            "{} is on ext4 mounted with discard, where removing an image can take minutes, even after Ctrl-C",
             directory.display()
         ));
-        message.help = Some("name a directory elsewhere with --directory".to_owned());
+        message.help = Some("use `--directory` with a directory on another file system".to_owned());
         io.say(&message.render(colors.stderr));
     }
     let words = in_words(&plan, &settings, &estimate);
@@ -109,13 +109,13 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
         versions,
         request: serde_json::to_value(&request).unwrap_or_default(),
     };
-    // Before anything is written; the run looks again.
-    let disturbances = Machine::new().noise(true).disturbances();
+    // Before anything is written; the run checks again.
+    let disturbances = HostMonitor::new().noise(true).disturbances();
     if !disturbances.is_empty() && !how.noisy {
         return Err(stop(Error::NotQuiet { disturbances }));
     }
     let cancel = handle_signals()?;
-    workplace.check(&plan.configurations).map_err(stop)?;
+    workspace.check(&plan.configurations).map_err(stop)?;
     let mut journal = Journal::create(&directory, &header).map_err(stop)?;
     let facts_file = directory.join("facts.json");
     std::fs::write(&facts_file, facts_text)
@@ -132,7 +132,7 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
     )
 }
 
-/// Goes on with a run that was stopped.
+/// Resumes a stopped run.
 pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Result<Exit, Stop> {
     let cancel = handle_signals()?;
     let (mut journal, past) = Journal::resume(&args.directory).map_err(stop)?;
@@ -140,25 +140,23 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
         .map_err(|error| Stop::new(format!("the stored request cannot be parsed: {error}")))?;
     recovery::recover(&request.all_directories(), io);
     let (_, mut plan) = plan_here(&request)?;
-    let workplace = request.workplace()?;
-    let (mut engines, versions) = engines_of(&mut plan, &workplace);
+    let workspace = request.workspace()?;
+    let (mut engines, versions) = engines_of(&mut plan, &workspace);
     if plan.record().hash() != past.header.plan_hash {
         return Err(Stop::new(
-            "the plan is another one on this host now, and samples of both must not be mixed",
+            "the plan has changed on this host since the run began, so it cannot be resumed",
         )
-        .help(
-            "begin a new run; this one's samples are kept, and `vmdisk bench report` shows them",
-        ));
+        .help("start a new run; `vmdisk bench report` shows the samples of this one"));
     }
     if versions != past.header.versions {
         return Err(Stop::new(
-            "other versions of the programs are installed now than when the run began",
+            "the installed programs have other versions than when the run began",
         )
-        .help("begin a new run; `vmdisk bench compare` holds the two against each other"));
+        .help("start a new run; `vmdisk bench compare` compares the two"));
     }
     let mut settings = past.header.settings.clone();
     settings.accepts_noise |= args.noisy;
-    // A resumed run has the whole budget again.
+    // A resumed run gets the whole budget again.
     settings.time_budget_seconds += taken(&past.entries).as_secs_f64();
     measure(
         &plan,
@@ -172,7 +170,7 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
     )
 }
 
-/// The plan that a request means on this host, and what is known of the host.
+/// Returns the plan of a request on this host, and the host's facts.
 fn plan_here(request: &Request) -> Result<(Facts, Plan), Stop> {
     let facts = environment::ask(&request.all_directories());
     let plan = request.plan(&facts)?;
@@ -180,7 +178,7 @@ fn plan_here(request: &Request) -> Result<(Facts, Plan), Stop> {
     if directories == request.all_directories() {
         return Ok((facts, plan));
     }
-    // It names directories that the facts do not cover yet.
+    // The plan names directories that the facts do not cover yet.
     let facts = environment::ask(&directories);
     let plan = request.plan(&facts)?;
     Ok((facts, plan))
@@ -191,8 +189,8 @@ fn handle_signals() -> Result<Cancel, Stop> {
         .map_err(|error| Stop::new(format!("could not handle signals: {}", plain(&error))))
 }
 
-/// Runs, and writes the reports.
-#[expect(clippy::too_many_arguments, reason = "they are what a run consists of")]
+/// Runs the plan and writes the reports.
+#[expect(clippy::too_many_arguments, reason = "they are the parts of a run")]
 fn measure(
     plan: &Plan,
     settings: &Settings,
@@ -203,16 +201,16 @@ fn measure(
     directory: &Path,
     io: &mut Io<'_>,
 ) -> Result<Exit, Stop> {
-    let mut machine = Machine::after(taken(past));
+    let mut machine = HostMonitor::after(taken(past));
     let mut progress = Progress::new(io, plan);
     let runner = Runner {
         plan,
         settings,
         engines,
-        surroundings: &mut machine,
+        machine: &mut machine,
         log: journal,
         cancel,
-        observe: &mut |event| progress.tell(&event),
+        observe: &mut |event| progress.show(&event),
     };
     let ended = runner.run(past);
     progress.end();
@@ -220,7 +218,7 @@ fn measure(
     let result = read(directory)?;
     if result.samples.is_empty() {
         ended.map_err(stop)?;
-        return Err(Stop::new("nothing was measured"));
+        return Err(Stop::new("no sample was measured"));
     }
     write_all(&result, directory)?;
     deliver(io, None, &in_form(&result, args::ReportFormat::Text)?)?;
@@ -230,13 +228,11 @@ fn measure(
         directory.join(RESULT).display()
     ));
     match ended.map_err(stop)? {
-        Ended::Stopped => Err(
-            Stop::new("stopped on request; what was measured is kept").help(format!(
-                "resume it with `vmdisk bench resume {}`",
-                directory.display()
-            )),
-        ),
-        Ended::NothingLeft => Err(Stop::new("nothing was left that could be compared")),
+        Ended::Stopped => Err(Stop::new("cancelled; the samples are kept").help(format!(
+            "resume it with `vmdisk bench resume {}`",
+            directory.display()
+        ))),
+        Ended::NothingLeft => Err(Stop::new("no remaining cells can be compared")),
         Ended::Precise | Ended::AllRounds | Ended::TimeBudget => Ok(Exit::Clean),
     }
 }
@@ -244,8 +240,8 @@ fn measure(
 /// Programs and their versions, by engine.
 type Versions = BTreeMap<EngineKind, BTreeMap<String, String>>;
 
-/// The engines that a plan needs, and their programs; cells of unavailable engines are left out.
-fn engines_of(plan: &mut Plan, workplace: &Workplace) -> (Vec<Box<dyn Engine>>, Versions) {
+/// Creates the engines that a plan needs, with their programs; cells of unavailable engines are left out.
+fn engines_of(plan: &mut Plan, workspace: &Workspace) -> (Vec<Box<dyn Engine>>, Versions) {
     let mut found: Vec<Box<dyn Engine>> = Vec::new();
     let mut versions = BTreeMap::new();
     let mut missing: BTreeMap<EngineKind, String> = BTreeMap::new();
@@ -253,8 +249,8 @@ fn engines_of(plan: &mut Plan, workplace: &Workplace) -> (Vec<Box<dyn Engine>>, 
         if !plan.cells.iter().any(|cell| cell.engine == kind) {
             continue;
         }
-        let Some(mut engine) = engines::engine(kind, workplace) else {
-            missing.insert(kind, format!("the engine {kind} measures nothing here"));
+        let Some(mut engine) = engines::engine(kind, workspace) else {
+            missing.insert(kind, format!("the engine {kind} is not available"));
             continue;
         };
         match engine.versions() {
@@ -298,7 +294,7 @@ fn settings(how: &HowArgs) -> Settings {
     }
 }
 
-/// The directory for samples and reports, by default named after the plan and the time.
+/// Returns the directory for samples and reports, by default named after the plan and the time.
 fn output_directory(how: &HowArgs, plan: &Plan) -> PathBuf {
     match &how.output {
         Some(output) => output.clone(),
@@ -310,7 +306,7 @@ fn output_directory(how: &HowArgs, plan: &Plan) -> PathBuf {
     }
 }
 
-/// Refuses a run that could answer nothing, would overwrite something or does not fit its budgets.
+/// Refuses a run that cannot answer its question, would overwrite files or exceeds its budgets.
 fn acceptable(plan: &Plan, estimate: &Estimate, how: &HowArgs) -> Result<(), Stop> {
     if plan.cells.iter().all(|cell| cell.baseline.is_none()) {
         let names: Vec<&str> = plan
@@ -334,29 +330,29 @@ fn acceptable(plan: &Plan, estimate: &Estimate, how: &HowArgs) -> Result<(), Sto
 fn within_budgets(estimate: &Estimate, how: &HowArgs) -> Result<(), Stop> {
     if estimate.bytes > how.space_budget.0 {
         return Err(Stop::new(format!(
-            "its images take {} at once, and {} are allowed",
+            "the images need {} at once, but `--space-budget` allows {}",
             bytes(estimate.bytes),
             bytes(how.space_budget.0)
         ))
-        .help("make the disks smaller with --size, or allow more with --space-budget"));
+        .help("use `--size` for smaller disks, or raise `--space-budget`"));
     }
     let least = estimate.least.as_secs_f64();
     if least > how.time_budget {
         return Err(Stop::new(format!(
-            "{} rounds take about {}, and {} are allowed",
+            "{} rounds take about {}, but `--time-budget` allows {}",
             how.rounds,
             duration(least),
             duration(how.time_budget)
         ))
-        .help("make samples shorter with --seconds, or allow more with --time-budget"));
+        .help("use `--seconds` for shorter samples, or raise `--time-budget`"));
     }
     Ok(())
 }
 
 fn warn_of_few_rounds(how: &HowArgs, io: &mut Io<'_>, colors: Colors) {
-    if how.rounds < FEWEST_ROUNDS && how.precision.is_none() {
+    if how.rounds < MIN_ROUNDS && how.precision.is_none() {
         let message = Message::warning(format!(
-            "{} rounds can show nothing: it takes {FEWEST_ROUNDS} for a difference to be more than chance",
+            "{} rounds cannot show a difference; use at least {MIN_ROUNDS}",
             how.rounds
         ));
         io.say(&message.render(colors.stderr));
@@ -383,7 +379,7 @@ fn in_words(plan: &Plan, settings: &Settings, estimate: &Estimate) -> String {
     )
 }
 
-/// What would be measured.
+/// Describes the plan without running it.
 fn dry_run(plan: &Plan, settings: &Settings, estimate: &Estimate) -> String {
     let mut text = format!(
         "{}\n{}\n",
@@ -391,7 +387,7 @@ fn dry_run(plan: &Plan, settings: &Settings, estimate: &Estimate) -> String {
         in_words(plan, settings, estimate)
     );
     text.push_str(&format!(
-        "each round about {}, after about {} to make the images\n\nconfigurations:\n",
+        "about {} per round, after about {} to create the images\n\nconfigurations:\n",
         duration(estimate.round.as_secs_f64()),
         duration(estimate.preparation.as_secs_f64())
     ));

@@ -1,18 +1,18 @@
-//! Errors of the runner, with what to do about them.
+//! Errors of the runner, with help.
 
 use vmdisk_bench_runner::Error;
 
 use crate::stop::Stop;
 
-/// An error of the runner, with what to do about it where that is known.
+/// Converts an error of the runner, with help if available.
 pub(super) fn stop(error: Error) -> Stop {
     let help = match &error {
         Error::NotQuiet { .. } => {
-            Some("wait until it is, or measure with --noisy, which marks the result")
+            Some("wait until it is quiet, or use `--noisy`, which marks the result")
         }
-        Error::Incomparable { .. } => Some(
-            "measure both in one run, or change one thing at a time; the first thing listed may be what you study",
-        ),
+        Error::Incomparable { .. } => {
+            Some("measure both in one run, or change one thing at a time")
+        }
         Error::Cancelled
         | Error::Missing { .. }
         | Error::Refused { .. }

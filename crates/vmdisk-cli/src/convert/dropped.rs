@@ -29,7 +29,7 @@ impl Dropped<'_> {
         let message = if is_grave {
             Message {
                 help: Some(
-                    "say it in a way that can be carried over, or convert the guest without this disk"
+                    "write it in a form that can be carried over, or leave the disk out with `--without DISK`"
                         .to_owned(),
                 ),
                 ..Message::error(format!("{owner}: {what} cannot be carried over"))

@@ -8,16 +8,16 @@ use vmdisk_collect::{RECORDING, Request, collect};
 
 use crate::args::{CollectArgs, FactsFormat};
 use crate::clock;
+use crate::color::Colors;
 use crate::exit::Exit;
+use crate::facts::named;
 use crate::io::Io;
-use crate::lint::inputs::{Input, Origin};
-use crate::lint::read;
 use crate::output::deliver;
+use crate::render::message::Message;
 use crate::stop::{Stop, plain};
-use crate::wanted::Wanted;
 
 /// Runs the command.
-pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let CollectArgs {
         paths,
         domains,
@@ -30,23 +30,20 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     } = args;
     let mut request = Request::new(clock::now());
     let is_live = root == Path::new("/");
+    let mut domains = domains.clone();
     for path in paths {
-        request.paths.push(absolute(path, is_live)?);
+        if is_live && named::is_configuration(path) {
+            domains.push(path.clone());
+        } else {
+            request.paths.push(absolute(path, is_live)?);
+        }
     }
-    let mut named = Wanted::default();
-    for file in domains {
-        let input = Input {
-            file: file.clone(),
-            origin: Origin::Named,
-        };
-        let bytes = read::file(file).map_err(Stop::from)?;
-        let document = read::document(&input, &bytes).map_err(Stop::from)?;
-        named.add(document.domain());
-    }
+    let asked = request.paths.clone();
+    let wanted = named::wanted(&domains, io)?;
     request
         .paths
-        .extend(named.paths.into_iter().map(PathBuf::from));
-    request.chains = named.chains.into_iter().map(PathBuf::from).collect();
+        .extend(wanted.paths.into_iter().map(PathBuf::from));
+    request.chains = wanted.chains.into_iter().map(PathBuf::from).collect();
     if !is_live {
         must_be_a_directory("collect facts below", root)?;
         request.root = absolute(root, true)?;
@@ -60,9 +57,8 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         must_be_a_directory("try direct I/O in", directory)?;
         request.probe_direct_io = Some(absolute(directory, true)?);
     }
-    if !groups.is_empty() {
-        request.groups = groups.iter().copied().collect();
-    }
+    // The others say nothing without what the core finds.
+    request.groups.extend(groups);
     if let Some(directory) = record {
         make_empty(directory)?;
         request.record = Some(absolute(directory, true)?);
@@ -76,7 +72,27 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         FactsFormat::Yaml => facts.to_yaml(),
     };
     deliver(io, output.as_deref(), &text)?;
-    Ok(Exit::Clean)
+    let missing: Vec<&PathBuf> = asked
+        .iter()
+        .filter(|path| is_missing(&facts, path))
+        .collect();
+    for path in &missing {
+        let message = format!("{} does not exist", path.display());
+        io.say(&Message::warning(message).render(colors.stderr));
+    }
+    Ok(match missing.as_slice() {
+        [] => Exit::Clean,
+        [..] => Exit::Findings,
+    })
+}
+
+/// True if the facts say that there is nothing at a path that was named.
+fn is_missing(facts: &Facts, path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    facts
+        .files
+        .iter()
+        .any(|file| file.path == path && file.is_missing())
 }
 
 /// The path from the root on. Below a recorded root there is no directory that a relative one could

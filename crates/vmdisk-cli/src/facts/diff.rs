@@ -22,6 +22,17 @@ use crate::stop::Stop;
 /// What differs between any two collections and says nothing.
 const PASSING: &[&str] = &["collected_at", "collector.version", "host.boot"];
 
+/// Values that change while nobody changes the host, by the last key of their path.
+const VOLATILE: &[&str] = &[
+    "aio_nr",
+    "alloc",
+    "available_bytes",
+    "data_percent",
+    "free",
+    "free_bytes",
+    "metadata_percent",
+];
+
 /// What came of comparing two facts files; `vmdisk facts diff --format json` prints it.
 ///
 /// Within version 1 keys are added, never removed, renamed or given another meaning.
@@ -34,7 +45,7 @@ struct Difference {
     old: String,
     /// The facts after, as the file was given.
     new: String,
-    /// What differs, by the path of the value; what differs between any two collections is left out.
+    /// What differs, by the path of the value; what changes while nobody changes the host is left out.
     changes: Vec<Change>,
     /// Findings that only the new facts give, by the order of the domains.
     new_findings: Vec<Finding>,
@@ -109,6 +120,7 @@ pub(super) fn run(args: &DiffArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         new: new_file,
         domains,
         format,
+        volatile,
     } = args;
     let old = read_facts(old_file, io, colors)?;
     let new = read_facts(new_file, io, colors)?;
@@ -116,7 +128,7 @@ pub(super) fn run(args: &DiffArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         schema_version: SCHEMA_VERSION,
         old: old_file.display().to_string(),
         new: new_file.display().to_string(),
-        changes: changes(flat(&old), flat(&new)),
+        changes: changes(flat(&old, *volatile), flat(&new, *volatile)),
         new_findings: Vec::new(),
         gone_findings: Vec::new(),
     };
@@ -212,7 +224,7 @@ fn findings(domain: &str, document: &Document, facts: &Facts) -> BTreeSet<Findin
 }
 
 /// Every value by the keys that lead to it; what is known under a local id is named by what it is.
-fn flat(facts: &Facts) -> BTreeMap<String, String> {
+fn flat(facts: &Facts, shows_volatile: bool) -> BTreeMap<String, String> {
     let tree: Value =
         serde_json::from_str(&facts.to_json()).expect("what was just written is JSON");
     let mut ids = BTreeMap::new();
@@ -231,7 +243,16 @@ fn flat(facts: &Facts) -> BTreeMap<String, String> {
     }
     let mut found = BTreeMap::new();
     walk(&tree, String::new(), "", &ids, &mut found);
-    found.retain(|path, _| !PASSING.contains(&path.as_str()));
+    found.retain(|path, _| {
+        // A value that is known to be unknown has keys below its own.
+        let is_volatile = || {
+            path.split('.')
+                .rev()
+                .take(2)
+                .any(|key| VOLATILE.contains(&key))
+        };
+        !PASSING.contains(&path.as_str()) && (shows_volatile || !is_volatile())
+    });
     found
 }
 

@@ -3,6 +3,7 @@
 mod check;
 mod collect;
 pub(crate) mod diff;
+mod named;
 mod redact;
 mod show;
 
@@ -15,8 +16,8 @@ use crate::stop::Stop;
 /// Runs the command.
 pub(crate) fn run(args: &FactsArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     match &args.command {
-        None => collect::run(&args.collect, io),
-        Some(FactsCommand::Collect(args)) => collect::run(args, io),
+        None => collect::run(&args.collect, io, colors),
+        Some(FactsCommand::Collect(args)) => collect::run(args, io, colors),
         Some(FactsCommand::Show(args)) => show::run(args, io, colors),
         Some(FactsCommand::Diff(args)) => diff::run(args, io, colors),
         Some(FactsCommand::Redact(args)) => redact::run(args, io, colors),

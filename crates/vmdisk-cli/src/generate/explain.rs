@@ -1,30 +1,106 @@
-//! Why everything was chosen, a line for each option.
+//! Why everything was chosen: a line for each option, or JSON.
 
 use std::fmt::Write;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use vmdisk::plan::{Choice, ChoiceSource, Plan};
 
 use crate::sanitize::line;
 
-/// The choices of a plan: `vda: cache=none because … (fact)`.
-pub(super) fn choices(plan: &Plan) -> String {
-    let mut out = String::new();
-    // By disk, the guest first; within each in the order of the decisions.
+/// The choices of a plan; `vmdisk generate --explain=json` prints it.
+///
+/// Within version 1 keys are added, never removed, renamed or given another meaning.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "vmdisk generate --explain, version 1", rename = "Explanation")]
+struct Explanation {
+    /// Version of this shape: another first number is another shape.
+    schema_version: &'static str,
+    /// Every option that was asked for or chosen, the guest's first.
+    choices: Vec<Explained>,
+}
+
+/// One option.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Explained {
+    /// Target of the disk; null for the guest.
+    disk: Option<String>,
+    /// The option, as a spec calls it.
+    option: &'static str,
+    /// Its value, as a spec writes it; `unset` if it is left to QEMU.
+    value: String,
+    /// The reason.
+    reason: String,
+    /// The rule that would report another value, if one would.
+    rule: Option<&'static str>,
+    /// The basis of the choice: `asked`, `fact` or `default`.
+    source: &'static str,
+}
+
+/// Version of the shape.
+const SCHEMA_VERSION: &str = "1.0";
+
+/// The JSON Schema of the explanation.
+pub(crate) fn schema() -> schemars::Schema {
+    schemars::schema_for!(Explanation)
+}
+
+/// The choices by disk, the guest first; within each in the order of the decisions.
+fn sorted(plan: &Plan) -> impl Iterator<Item = (Option<&str>, &Choice)> {
     let mut choices: Vec<&Choice> = plan.choices.iter().collect();
     choices.sort_by_key(|choice| choice.at.disk());
-    for choice in choices {
+    choices.into_iter().map(|choice| {
+        let disk = choice
+            .at
+            .disk()
+            .and_then(|index| plan.domain.disks.get(index));
+        (disk.map(|disk| disk.name()), choice)
+    })
+}
+
+/// The choices for programs.
+pub(super) fn json(plan: &Plan) -> String {
+    let explained = |(disk, choice): (Option<&str>, &Choice)| {
         let Choice {
-            at,
+            at: _, // The name of the disk says it.
             option,
             value,
             reason,
             rule,
             source,
         } = choice;
-        let what = match at.disk().and_then(|index| plan.domain.disks.get(index)) {
-            Some(disk) => line(disk.name()),
-            None => "guest".into(),
-        };
+        Explained {
+            disk: disk.map(str::to_owned),
+            option,
+            value: value.clone(),
+            reason: reason.clone(),
+            rule: *rule,
+            source: source.word(),
+        }
+    };
+    let explanation = Explanation {
+        schema_version: SCHEMA_VERSION,
+        choices: sorted(plan).map(explained).collect(),
+    };
+    let mut text =
+        serde_json::to_string_pretty(&explanation).expect("it holds only text and lists");
+    text.push('\n');
+    text
+}
+
+/// The choices of a plan: `vda: cache=none because … (fact)`.
+pub(super) fn choices(plan: &Plan) -> String {
+    let mut out = String::new();
+    for (disk, choice) in sorted(plan) {
+        let Choice {
+            at: _, // The name of the disk says it.
+            option,
+            value,
+            reason,
+            rule,
+            source,
+        } = choice;
+        let what = disk.map_or("guest".into(), line);
         let _ = write!(out, "{what}: {option}={}: {}", line(value), line(reason));
         let source = match source {
             // The reason says so.

@@ -1,13 +1,18 @@
 //! `vmdisk generate`.
 
-mod explain;
+mod attach;
+mod check;
+pub(crate) mod explain;
+mod into;
 pub(crate) mod spec;
 pub(crate) mod write;
 
-use vmdisk::plan::{Spec, plan, script};
+use std::path::Path;
+
+use vmdisk::plan::{Plan, Spec, plan};
 use vmdisk::{Facts, Target};
 
-use crate::args::GenerateArgs;
+use crate::args::{ExplainFormat, GenerateArgs, GenerateForm};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::host::Host;
@@ -15,6 +20,9 @@ use crate::io::Io;
 use crate::output::deliver;
 use crate::stop::Stop;
 use crate::wanted::Wanted;
+use check::Check;
+use spec::Asked;
+use write::Written;
 
 /// Runs the command.
 pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
@@ -27,23 +35,67 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     let target = known.target();
     let nothing = Facts::default();
     let facts = known.facts().unwrap_or(&nothing);
-    let plan = plan(&asked.spec, facts, &target)
-        .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
-    let written = match write::guest(&plan, target.clone(), args.to, args.qemu_format)? {
-        Some(written) => written,
-        None => write::Written {
-            text: script(&plan) + &write::daemons_as_comments(&plan.domain, target)?,
-            warnings: Vec::new(),
-        },
+    let check = Check {
+        args,
+        facts: known.facts(),
+        target: &target,
+    };
+    let (plan, written) = match &args.into {
+        Some(path) => added(path, &asked, facts, &check)?,
+        None => new(&asked, facts, &check)?,
     };
     deliver(io, args.output.as_deref(), &written.text)?;
     for warning in &written.warnings {
         io.say(&format!("{}\n", warning.render(colors.stderr)));
     }
-    if args.explain {
-        io.say(&explain::choices(&plan));
+    if args.to == GenerateForm::DiskXml {
+        io.say(&attach::requirements(&plan.domain)?);
+    }
+    match args.explain {
+        None => {}
+        Some(ExplainFormat::Text) => io.say(&explain::choices(&plan)),
+        Some(ExplainFormat::Json) => io.say(&explain::json(&plan)),
     }
     Ok(Exit::Clean)
+}
+
+/// Disks for a domain that exists, in its text.
+fn added(
+    path: &Path,
+    asked: &Asked<'_>,
+    facts: &Facts,
+    check: &Check<'_>,
+) -> Result<(Plan, Written), Stop> {
+    let is_script = check.args.to == GenerateForm::Script;
+    if !is_script && check.args.to != GenerateForm::LibvirtXml {
+        return Err(Stop::new("--into returns the whole domain as libvirt XML")
+            .help("use --to libvirt-xml, or --to script for the storage of the disks"));
+    }
+    let existing = into::Existing::read(path)?;
+    let plan = existing.plan(asked, facts, check)?;
+    let mut written = existing.add(&plan, check)?;
+    if is_script {
+        written.text = write::script(&plan, check.target)?;
+    }
+    Ok((plan, written))
+}
+
+/// A new guest.
+fn new(asked: &Asked<'_>, facts: &Facts, check: &Check<'_>) -> Result<(Plan, Written), Stop> {
+    let Check { args, target, .. } = check;
+    let plan = plan(&asked.spec, facts, target)
+        .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
+    let mut warnings = check.plan(&plan)?;
+    let mut written = match write::guest(&plan, (*target).clone(), args.to, args.qemu_format)? {
+        Some(written) => written,
+        None => Written {
+            text: write::script(&plan, target)?,
+            warnings: Vec::new(),
+        },
+    };
+    warnings.append(&mut written.warnings);
+    written.warnings = warnings;
+    Ok((plan, written))
 }
 
 /// What the disks will be on: what a plan names that knows nothing of the host.

@@ -90,8 +90,14 @@ pub(crate) fn command_line(
     Ok(written(text, &line.left_out))
 }
 
+/// The script that makes the storage of a plan.
+pub(super) fn script(plan: &Plan, target: &Target) -> Result<String, Stop> {
+    let daemons = daemons_as_comments(&plan.domain, target.clone())?;
+    Ok(vmdisk::plan::script(plan) + &daemons)
+}
+
 /// The daemons that serve disks of a guest, for people who read a script that does not start them.
-pub(crate) fn daemons_as_comments(domain: &Domain, target: Target) -> Result<String, Stop> {
+fn daemons_as_comments(domain: &Domain, target: Target) -> Result<String, Stop> {
     let is_served = |disk: &Disk| match &disk.backend.source {
         BackendSource::VhostUser(socket) => socket.served.is_some(),
         BackendSource::Image(_) | BackendSource::Empty => false,
@@ -120,7 +126,7 @@ pub(crate) fn daemons_as_comments(domain: &Domain, target: Target) -> Result<Str
 }
 
 /// What keeps a guest from being written.
-fn refused(problems: WriteProblems) -> Stop {
+pub(super) fn refused(problems: WriteProblems) -> Stop {
     Stop(problems.0.iter().map(|one| problem(one, true)).collect())
 }
 

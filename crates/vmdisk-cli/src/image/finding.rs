@@ -231,7 +231,7 @@ fn of_data(image: &Image, link: &Link, data: &DataFile, findings: &mut Vec<Findi
                 ImageFileError::Missing => "data-file-missing",
                 ImageFileError::WrongKind(_)
                 | ImageFileError::Refused(_)
-                | ImageFileError::Late(_) => "data-file-unreadable",
+                | ImageFileError::Timeout(_) => "data-file-unreadable",
             };
             let message = format!("the data file {name} could not be looked at: {error}");
             findings.push(

@@ -11,7 +11,7 @@ use vmdisk::image::{BackingReference, FileRole, Header, ImageFormat, Name};
 use vmdisk_collect::{FileIdentity, ImageFile, ImageFileError, read_image};
 
 /// How long to wait for one file: a hung network mount must not hang the command.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An image and what it stands on.
 pub(crate) struct Image {
@@ -49,24 +49,24 @@ pub(crate) struct DataFile {
 
 /// Looks at files, until one does not answer.
 struct Looker {
-    is_late: bool,
+    has_timed_out: bool,
     seen: HashMap<FileIdentity, (Option<u64>, Option<u64>)>,
 }
 
 impl Looker {
     fn read(&mut self, path: &Path) -> Result<ImageFile, ImageFileError> {
-        if self.is_late {
+        if self.has_timed_out {
             return Err(ImageFileError::Refused(
                 "not looked at, because another file did not answer".to_owned(),
             ));
         }
-        let read = read_image(path, PATIENCE);
+        let read = read_image(path, TIMEOUT);
         match &read {
             Ok(file) => {
                 self.seen
                     .insert(file.identity, (file.length, file.allocated));
             }
-            Err(error) => self.is_late = matches!(error, ImageFileError::Late(_)),
+            Err(error) => self.has_timed_out = matches!(error, ImageFileError::Timeout(_)),
         }
         read
     }
@@ -75,7 +75,7 @@ impl Looker {
 /// Looks at an image, and at the files it names if `is_followed`.
 pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileError> {
     let mut looker = Looker {
-        is_late: false,
+        has_timed_out: false,
         seen: HashMap::new(),
     };
     let file = looker.read(path)?;
@@ -185,7 +185,7 @@ fn follow(looker: &mut Looker, reference: &Reference<'_>) -> Resolved<FileIdenti
         Err(
             error @ (ImageFileError::WrongKind(_)
             | ImageFileError::Refused(_)
-            | ImageFileError::Late(_)),
+            | ImageFileError::Timeout(_)),
         ) => Resolved::Unreadable {
             reason: error.to_string(),
         },

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use vmdisk::rules::NotChecked;
-use vmdisk::{Confidence, Diagnostic, Document, FailedFix, LintReport, Place, Severity};
+use vmdisk::rules::{Missing, NotChecked};
+use vmdisk::{
+    Applicability, Confidence, Diagnostic, Document, FailedFix, LintReport, Place, Severity,
+};
 use vmdisk_source::LineIndex;
 
 use crate::render::message::Message;
@@ -34,12 +36,72 @@ pub(crate) struct Report {
     pub(crate) findings: Vec<Diagnostic>,
     /// Findings that do not count.
     pub(crate) allowed: Vec<Diagnostic>,
-    /// What could not be checked, as far as the output tells it.
+    /// What could not be checked, if the output names every place.
     pub(crate) not_checked: Vec<Unchecked>,
     /// Titles of what `--fix` mended.
     pub(crate) mended: Vec<String>,
     /// Fixes that were undone.
     pub(crate) failed_fixes: Vec<FailedFix>,
+    /// The numbers of findings that were counted already, and are no longer here.
+    pub(crate) counted: Tally,
+}
+
+/// The numbers of a report. They stay when its findings have been printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Findings that count, the least severity first.
+    by_severity: [usize; 3],
+    pub(crate) allowed: usize,
+    /// Findings with a fix that `--fix` applies.
+    pub(crate) fixable: usize,
+    /// Findings with a fix that only `--unsafe-fixes` applies.
+    pub(crate) fixable_unsafely: usize,
+    /// Rules that could not look at something.
+    pub(crate) not_checked: Vec<&'static str>,
+    /// The reasons for that.
+    pub(crate) reasons: Vec<Cow<'static, str>>,
+}
+
+impl Tally {
+    /// True if a rule could not look. Of a guest that another program runs, there is nothing to look at.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.reasons.iter().any(|why| *why != Missing::NOT_QEMU)
+    }
+
+    /// Counts the lists of a report.
+    fn add(&mut self, findings: &[Diagnostic], allowed: &[Diagnostic]) {
+        for finding in findings {
+            self.by_severity[finding.severity as usize] += 1;
+            match finding.fix.as_ref().map(|fix| fix.applicability) {
+                Some(Applicability::Safe) => self.fixable += 1,
+                Some(Applicability::Unsafe) => self.fixable_unsafely += 1,
+                None => {}
+            }
+        }
+        self.allowed += allowed.len();
+    }
+
+    /// Notes that a rule could not look at something. Places come rule by rule.
+    fn add_missed(&mut self, rule: &'static str, why: Cow<'static, str>) {
+        if self.not_checked.last() != Some(&rule) {
+            self.not_checked.push(rule);
+        }
+        if !self.reasons.contains(&why) {
+            self.reasons.push(why);
+        }
+    }
+
+    /// The number of findings of a severity.
+    pub(crate) const fn of(&self, severity: Severity) -> usize {
+        self.by_severity[severity as usize]
+    }
+
+    /// True if there is a finding at or above a severity.
+    pub(crate) fn has_at_least(&self, severity: Severity) -> bool {
+        self.by_severity[severity as usize..]
+            .iter()
+            .any(|count| *count > 0)
+    }
 }
 
 /// Something that a rule could not look at.
@@ -72,35 +134,26 @@ impl Report {
             not_checked: Vec::new(),
             mended: Vec::new(),
             failed_fixes: Vec::new(),
+            counted: Tally::default(),
         }
     }
 
-    /// The report of a document; `tells_places` if the output tells every place that was not checked.
+    /// The report of a document; `tells_places` if the output names every place that was not checked.
     pub(crate) fn new(document: Document, report: LintReport, tells_places: bool) -> Self {
         let LintReport {
             diagnostics,
             allowed,
-            mut not_checked,
+            not_checked,
         } = report;
-        if !tells_places {
-            one_for_each_reason(&mut not_checked);
-        }
-        let mut unchecked: Vec<Unchecked> = not_checked
-            .into_iter()
-            .map(|missed| Unchecked {
-                rule: missed.rule.name,
-                disk: missed.at.disk().map(|index| {
-                    let disk = document.domain().disks.get(index);
-                    (index, disk.and_then(|disk| disk.frontend.target.clone()))
-                }),
-                field: document.breadcrumb(missed.at),
-                what: missed.missing.what,
-                why: missed.missing.why,
-                hosts: missed.hosts,
-            })
-            .collect();
-        unchecked.sort();
-        unchecked.dedup();
+        let mut counted = Tally::default();
+        let unchecked = if tells_places {
+            unchecked(&document, not_checked)
+        } else {
+            for missed in not_checked {
+                counted.add_missed(missed.rule.name, missed.missing.why);
+            }
+            Vec::new()
+        };
         let domain = document.domain().name.clone();
         let disks = document.domain().disks.len();
         let is_quoted = !diagnostics.is_empty() || !allowed.is_empty();
@@ -119,11 +172,26 @@ impl Report {
             not_checked: unchecked,
             mended: Vec::new(),
             failed_fixes: Vec::new(),
+            counted,
         }
     }
 
-    /// Lets go of the text, once nothing is going to be quoted from it.
-    pub(crate) fn drop_text(&mut self) {
+    /// The numbers of the report.
+    pub(crate) fn tally(&self) -> Tally {
+        let mut tally = self.counted.clone();
+        tally.add(&self.findings, &self.allowed);
+        for missed in &self.not_checked {
+            tally.add_missed(missed.rule, missed.why.clone());
+        }
+        tally
+    }
+
+    /// Counts the findings and lets go of them and of the text, once they have been printed.
+    pub(crate) fn drop_findings(&mut self) {
+        self.counted.add(&self.findings, &self.allowed);
+        self.counted.not_checked.shrink_to_fit();
+        self.findings = Vec::new();
+        self.allowed = Vec::new();
         self.text = String::new();
         self.lines = LineIndex::new("");
     }
@@ -136,21 +204,25 @@ impl Report {
     }
 }
 
-/// Leaves one place for each rule and reason.
-fn one_for_each_reason(not_checked: &mut Vec<NotChecked>) {
-    let mut seen: Vec<(&'static str, Cow<'static, str>)> = Vec::new();
-    not_checked.retain(|missed| {
-        // Places come rule by rule, so the reason is nearly always the last one.
-        let is_known = seen
-            .iter()
-            .rev()
-            .take_while(|(rule, _)| *rule == missed.rule.name)
-            .any(|(_, why)| *why == missed.missing.why);
-        if !is_known {
-            seen.push((missed.rule.name, missed.missing.why.clone()));
-        }
-        !is_known
-    });
+/// What could not be checked, with the names of its places.
+fn unchecked(document: &Document, not_checked: Vec<NotChecked>) -> Vec<Unchecked> {
+    let mut unchecked: Vec<Unchecked> = not_checked
+        .into_iter()
+        .map(|missed| Unchecked {
+            rule: missed.rule.name,
+            disk: missed.at.disk().map(|index| {
+                let disk = document.domain().disks.get(index);
+                (index, disk.and_then(|disk| disk.frontend.target.clone()))
+            }),
+            field: document.breadcrumb(missed.at),
+            what: missed.missing.what,
+            why: missed.missing.why,
+            hosts: missed.hosts,
+        })
+        .collect();
+    unchecked.sort();
+    unchecked.dedup();
+    unchecked
 }
 
 /// The note that tells an assumption from an observation.

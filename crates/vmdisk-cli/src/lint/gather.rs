@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::lint::checked::Checked;
-use crate::lint::inputs::{Directory, Inputs, Origin};
+use crate::lint::inputs::{Inputs, Origin, Search};
 use crate::lint::mode::Mode;
 use crate::lint::output::Output;
 use crate::lint::results::{Done, Results};
@@ -24,7 +24,7 @@ pub(crate) fn gather(
         diffs: String::new(),
         fixed: None,
     };
-    let mut holds_ours = vec![false; inputs.directories.len()];
+    let mut holds_ours = vec![false; inputs.searches.len()];
     let named = named_by_others(mode, &done);
     for (input, one) in inputs.files.iter().zip(done) {
         let Some(one) = one else { continue };
@@ -40,8 +40,8 @@ pub(crate) fn gather(
         results.all.push(one.checked);
         results.all.extend(one.named);
     }
-    for (directory, holds_ours) in inputs.directories.iter().zip(holds_ours) {
-        for mut checked in complaints(directory, holds_ours) {
+    for (search, holds_ours) in inputs.searches.iter().zip(holds_ours) {
+        for mut checked in complaints(search, holds_ours) {
             results.rendered.push_str(&output.render(&mut checked));
             results.all.push(checked);
         }
@@ -62,8 +62,8 @@ fn named_by_others(mode: Mode, done: &[Option<Done>]) -> BTreeSet<String> {
     }
 }
 
-/// What is to be said about a directory itself.
-fn complaints(directory: &Directory, holds_ours: bool) -> Vec<Checked> {
+/// Messages about a directory or pattern itself.
+pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<Checked> {
     let complain = |path: &Path, message: String, help: Option<&str>| Checked {
         path: path.display().to_string(),
         uri: uri::of_path(path),
@@ -75,15 +75,20 @@ fn complaints(directory: &Directory, holds_ours: bool) -> Vec<Checked> {
             })
         })),
     };
-    let mut all: Vec<Checked> = directory
+    let mut all: Vec<Checked> = search
         .trouble
         .iter()
         .map(|(path, why)| complain(path, format!("could not be read: {why}"), None))
         .collect();
-    if !holds_ours && all.is_empty() {
+    if !holds_ours && all.is_empty() && !search.may_be_empty {
+        let what = if search.path.is_dir() {
+            "no .xml file below this directory holds a domain or a disk"
+        } else {
+            "no file of this pattern holds a domain or a disk"
+        };
         all.push(complain(
-            &directory.path,
-            "no .xml file below this directory holds a domain or a disk".to_owned(),
+            &search.path,
+            what.to_owned(),
             Some("name a file to have it read whatever it is called and whatever .gitignore says"),
         ));
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::lint::walk;
+use crate::pattern;
 use crate::render::uri;
 
 /// Where the bytes of an input come from.
@@ -11,8 +12,8 @@ use crate::render::uri;
 pub(crate) enum Origin {
     /// A file that was named.
     Named,
-    /// A file in a directory, by the number of the directory: it counts only if it holds a domain, a
-    /// disk or a command line.
+    /// A file in a directory or matching a pattern, by the number of its search: it counts only if it
+    /// holds a domain, a disk or a command line.
     Found(usize),
     /// Standard input.
     Stdin,
@@ -38,24 +39,27 @@ impl Input {
     }
 }
 
-/// A directory that was named, and what its walk could not do.
+/// A directory or pattern that was named, and what the search could not do.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct Search {
+    /// The directory or pattern.
     pub(crate) path: PathBuf,
+    /// True for files that were named, and of which foreign ones are skipped: none of them need be ours.
+    pub(crate) may_be_empty: bool,
     pub(crate) trouble: Vec<(PathBuf, String)>,
 }
 
 /// Everything to check.
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
-    /// Files in the order of the arguments, those of a directory sorted by path; each once.
+    /// Files in the order of the arguments, those of a search sorted by path; each once.
     pub(crate) files: Vec<Input>,
-    /// Directories that were walked.
-    pub(crate) directories: Vec<Directory>,
+    /// Directories that were walked, and patterns.
+    pub(crate) searches: Vec<Search>,
 }
 
-/// Finds the inputs that the arguments name.
-pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>) -> Inputs {
+/// Finds the inputs that the arguments name; with `skips_foreign` a named file counts only if it is ours.
+pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: bool) -> Inputs {
     let mut inputs = Inputs::default();
     let mut seen: HashSet<PathBuf> = HashSet::new();
     for path in paths {
@@ -67,33 +71,55 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>) -> Inputs {
                     origin: Origin::Stdin,
                 });
             }
-        } else if path.is_dir() {
-            let number = inputs.directories.len();
-            let found = walk::guest_files(path);
-            for file in found.files {
-                let file = tidy(&file);
-                if seen.insert(file.clone()) {
-                    inputs.files.push(Input {
-                        file,
-                        origin: Origin::Found(number),
-                    });
-                }
+            continue;
+        }
+        let found = search(path, skips_foreign);
+        let number = inputs.searches.len();
+        let origin = match found {
+            Some(_) => Origin::Found(number),
+            None => Origin::Named,
+        };
+        let files = match found {
+            Some((files, search)) => {
+                inputs.searches.push(search);
+                files
             }
-            inputs.directories.push(Directory {
-                path: path.clone(),
-                trouble: found.trouble,
-            });
-        } else {
-            let file = tidy(path);
+            None => vec![path.clone()],
+        };
+        for file in files {
+            let file = tidy(&file);
             if seen.insert(file.clone()) {
-                inputs.files.push(Input {
-                    file,
-                    origin: Origin::Named,
-                });
+                let origin = origin.clone();
+                inputs.files.push(Input { file, origin });
             }
         }
     }
     inputs
+}
+
+/// The files that a directory or pattern stands for; nothing for the name of a file.
+fn search(path: &Path, skips_foreign: bool) -> Option<(Vec<PathBuf>, Search)> {
+    let mut search = Search {
+        path: path.to_owned(),
+        may_be_empty: false,
+        trouble: Vec::new(),
+    };
+    let files = if path.is_dir() {
+        let found = walk::guest_files(path);
+        search.trouble = found.trouble;
+        found.files
+    } else if pattern::is_pattern(path) {
+        pattern::matching(path).unwrap_or_else(|why| {
+            search.trouble.push((path.to_owned(), why));
+            Vec::new()
+        })
+    } else if skips_foreign {
+        search.may_be_empty = true;
+        vec![path.to_owned()]
+    } else {
+        return None;
+    };
+    Some((files, search))
 }
 
 /// The path without `./` in front, so that `.` and no directory give the same names.
@@ -111,7 +137,7 @@ mod tests {
     #[test]
     fn each_file_is_checked_once_however_it_was_named() {
         let paths = ["b.xml", "./a.xml", "-", "a.xml", "-"].map(PathBuf::from);
-        let inputs = find(&paths, Some(Path::new("piped.xml")));
+        let inputs = find(&paths, Some(Path::new("piped.xml")), false);
         let names: Vec<String> = inputs.files.iter().map(Input::path).collect();
         assert_eq!(names, ["b.xml", "a.xml", "piped.xml"]);
     }

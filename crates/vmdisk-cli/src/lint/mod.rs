@@ -4,7 +4,7 @@ pub(crate) mod checked;
 pub(crate) mod classes;
 pub(crate) mod config_files;
 mod diff;
-mod gather;
+pub(crate) mod gather;
 pub(crate) mod inputs;
 mod mode;
 mod output;
@@ -18,11 +18,13 @@ mod walk;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use vmdisk::{FixScope, Fleet, LintOptions};
+use vmdisk::{Facts, FixScope, Fleet, LintOptions};
 
-use crate::args::LintArgs;
+use crate::age;
+use crate::args::{LintArgs, LintFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::host::Host;
@@ -30,7 +32,7 @@ use crate::hosts::{self, Hosts};
 use crate::io::Io;
 use crate::stop::{Stop, plain};
 use crate::wanted::Wanted;
-use checked::Checked;
+use checked::{Checked, Report, Tally};
 use classes::Classes;
 use gather::gather;
 use inputs::{Inputs, Origin};
@@ -56,7 +58,11 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         Some(_) => Host::without_facts(&args.host, args.try_qemu.as_deref())?,
         None => Host::prepare(&args.host, args.try_qemu.as_deref(), io, colors)?,
     };
-    let inputs = inputs::find(&args.paths, args.stdin_filename.as_deref());
+    let inputs = inputs::find(
+        &args.paths,
+        args.stdin_filename.as_deref(),
+        args.skip_foreign,
+    );
     let mut read_before = read_stdin(&inputs, io)?;
     let has_stdin = !read_before.is_empty();
     if args.host.live {
@@ -94,11 +100,72 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         .map(|hosts| Classes::new(hosts, &results.all));
     let exit = exit(args, mode, &results);
     output.deliver(args, mode, &results, classes.as_ref(), exit, io)?;
-    Ok(exit)
+    say_unchecked(args, &results, io);
+    let dated = dated(&files, &host, hosts.as_ref());
+    Ok(exit.max(judge_age(args, &dated, io, colors)))
+}
+
+/// The facts that were read from files, with the paths of these.
+fn dated<'a>(
+    files: &[PathBuf],
+    host: &'a Host,
+    hosts: Option<&'a Hosts>,
+) -> Vec<(String, &'a Facts)> {
+    match (hosts, files, host.facts()) {
+        (Some(hosts), ..) => {
+            let known = hosts.known.iter();
+            known.map(|host| (host.path.clone(), &host.facts)).collect()
+        }
+        (None, [path], Some(facts)) => vec![(path.display().to_string(), facts)],
+        (None, ..) => Vec::new(),
+    }
+}
+
+/// Reports old facts.
+fn judge_age(args: &LintArgs, dated: &[(String, &Facts)], io: &mut Io<'_>, colors: Colors) -> Exit {
+    let dated = dated.iter().map(|(path, facts)| (path.as_str(), *facts));
+    let Some(max_age) = args.max_facts_age else {
+        let is_for_people = matches!(args.format, LintFormat::Full | LintFormat::Concise);
+        if is_for_people && !args.quiet {
+            io.say(&age::summary(dated));
+        }
+        return Exit::Clean;
+    };
+    let warnings = age::warnings(dated, max_age);
+    for warning in &warnings {
+        io.say(&warning.render(colors.stderr));
+    }
+    match warnings.as_slice() {
+        [] => Exit::Clean,
+        [..] => Exit::Findings,
+    }
+}
+
+/// Says why `--fail-on-unchecked` fails the run.
+fn say_unchecked(args: &LintArgs, results: &Results, io: &mut Io<'_>) {
+    if !args.fail_on_unchecked {
+        return;
+    }
+    let reports = results
+        .all
+        .iter()
+        .filter_map(|one| one.outcome.as_ref().ok());
+    let incomplete = reports.map(Report::tally).filter(Tally::is_incomplete);
+    let rules: BTreeSet<&str> = incomplete.flat_map(|tally| tally.not_checked).collect();
+    if !rules.is_empty() {
+        let number = rules.len();
+        let plural = if number == 1 { "" } else { "s" };
+        io.say(&format!(
+            "{number} rule{plural} not checked, which fails the run (--fail-on-unchecked); -v lists why\n"
+        ));
+    }
 }
 
 /// Reads standard input where it is among the inputs, by their numbers.
-fn read_stdin(inputs: &Inputs, io: &mut Io<'_>) -> Result<BTreeMap<usize, Vec<u8>>, Stop> {
+pub(crate) fn read_stdin(
+    inputs: &Inputs,
+    io: &mut Io<'_>,
+) -> Result<BTreeMap<usize, Vec<u8>>, Stop> {
     let mut read_before = BTreeMap::new();
     for (number, input) in inputs.files.iter().enumerate() {
         if input.origin == Origin::Stdin {
@@ -140,8 +207,8 @@ fn threads(args: &LintArgs) -> usize {
     }
 }
 
-/// What the documents name on the host, for `--live`. What was read for that is kept.
-fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> Wanted {
+/// What the documents name on the host. What was read for that is kept.
+pub(crate) fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> Wanted {
     let mut wanted = Wanted::default();
     let mut on_volumes = Vec::new();
     for (number, input) in inputs.files.iter().enumerate() {
@@ -178,7 +245,9 @@ fn exit(args: &LintArgs, mode: Mode, results: &Results) -> Exit {
     let found = |checked: &Checked| match (&checked.outcome, mode) {
         (Err(_), _) => Exit::CouldNot,
         (Ok(report), Mode::Report | Mode::Fix(_)) => {
-            if report.at_least(args.fail_on).next().is_some() {
+            let tally = report.tally();
+            let is_unchecked = args.fail_on_unchecked && tally.is_incomplete();
+            if is_unchecked || tally.has_at_least(args.fail_on) {
                 Exit::Findings
             } else {
                 Exit::Clean

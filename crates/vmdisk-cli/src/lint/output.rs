@@ -1,6 +1,6 @@
 //! The output of a run: a text for each input as soon as it is done, or one of all inputs together.
 
-use std::borrow::Cow;
+use std::io::{self, Write};
 
 use vmdisk::{FailedFix, Severity};
 
@@ -12,7 +12,7 @@ use crate::lint::checked::Checked;
 use crate::lint::classes::Classes;
 use crate::lint::mode::Mode;
 use crate::lint::results::Results;
-use crate::output::deliver;
+use crate::output::{deliver, deliver_with};
 use crate::render::message::{Message, MessagePlace};
 use crate::render::summary::{self, Summary};
 use crate::render::{View, concise, github, human, json, sarif};
@@ -77,14 +77,14 @@ impl Output {
         self.is_of_all_together || self.view.verbose
     }
 
-    /// The text of an input, if each has its own; no later text quotes the input then.
+    /// The text of an input, if each has its own. Its findings are only counted after that.
     pub(crate) fn render(&self, checked: &mut Checked) -> String {
         if self.is_of_all_together {
             return String::new();
         }
         let text = self.text_of(checked, &self.view);
         if let Ok(report) = &mut checked.outcome {
-            report.drop_text();
+            report.drop_findings();
         }
         text
     }
@@ -100,30 +100,29 @@ impl Output {
         }
     }
 
-    /// What was found in all inputs.
-    fn report<'r>(
+    /// Writes what was found in all inputs.
+    fn write_report(
         &self,
-        results: &'r Results,
+        out: &mut dyn Write,
+        results: &Results,
         summary: &Summary,
         classes: Option<&Classes<'_>>,
         exit: Exit,
-    ) -> Cow<'r, str> {
-        if !self.is_of_all_together {
-            return Cow::Borrowed(&results.rendered);
-        }
+    ) -> io::Result<()> {
         let all = &results.all;
-        Cow::Owned(match self.format {
-            LintFormat::Json => json::v1::report(all, summary, classes),
-            LintFormat::Sarif => sarif::log(all, exit, classes),
+        match self.format {
+            _ if !self.is_of_all_together => out.write_all(results.rendered.as_bytes()),
+            LintFormat::Json => json::v1::write(out, all, summary, classes),
+            LintFormat::Sarif => sarif::write(out, all, exit, classes),
             LintFormat::Full | LintFormat::Concise | LintFormat::Github => {
                 let view = View {
                     classes,
                     ..self.view
                 };
-                let texts = all.iter().map(|checked| self.text_of(checked, &view));
-                texts.collect()
+                let mut texts = all.iter().map(|checked| self.text_of(checked, &view));
+                texts.try_for_each(|text| out.write_all(text.as_bytes()))
             }
-        })
+        }
     }
 
     /// Writes the data where it belongs, and messages and the summary to standard error.
@@ -137,20 +136,17 @@ impl Output {
         io: &mut Io<'_>,
     ) -> Result<(), Stop> {
         let summary = Summary::of(&results.all);
-        let data = match mode {
-            Mode::Diff(_) => Cow::Borrowed(results.diffs.as_str()),
-            Mode::Report | Mode::Fix(_) => self.report(results, &summary, classes, exit),
+        let write = |out: &mut dyn Write| match mode {
+            Mode::Diff(_) => out.write_all(results.diffs.as_bytes()),
+            Mode::Report | Mode::Fix(_) => self.write_report(out, results, &summary, classes, exit),
         };
+        if let Some(text) = &results.fixed {
+            deliver(io, None, text)?;
+        }
         match (&results.fixed, &args.output) {
-            (Some(text), Some(path)) => {
-                deliver(io, None, text)?;
-                deliver(io, Some(path), &data)?;
-            }
-            (Some(text), None) => {
-                deliver(io, None, text)?;
-                io.say(&data);
-            }
-            (None, path) => deliver(io, path.as_deref(), &data)?,
+            // Standard output belongs to the fixed text.
+            (Some(_), None) => io.say_with(write),
+            (_, path) => deliver_with(io, path.as_deref(), write)?,
         }
         for checked in &results.all {
             self.say_messages(checked, io);

@@ -84,7 +84,7 @@ pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<
     })
 }
 
-/// True if the bytes of a file found in a directory hold a domain, a disk or a command line, or look
+/// True if the bytes of a file found in a directory hold a domain, a disk, a command line or a spec, or look
 /// as if they were meant to: a file that is broken before its first element must not pass for one
 /// without disks.
 pub(crate) fn is_ours(path: &Path, bytes: &[u8]) -> bool {
@@ -92,10 +92,14 @@ pub(crate) fn is_ours(path: &Path, bytes: &[u8]) -> bool {
         Some(text) => text.into(),
         None => String::from_utf8_lossy(bytes),
     };
-    let is_xml = path
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
-    if !is_xml {
+    let has_extension = |name: &str| {
+        path.extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case(name))
+    };
+    if has_extension("yaml") || has_extension("yml") {
+        return vmdisk::is_spec(&text);
+    }
+    if !has_extension("xml") {
         return vmdisk::is_command_line(&text);
     }
     match vmdisk::sniff(&text) {
@@ -169,6 +173,22 @@ mod tests {
         ));
         assert!(!is_ours(path, b"--verbose input.c"));
         assert!(!is_ours(path, b"<domain/>"));
+    }
+
+    #[test]
+    fn a_found_yaml_file_is_ours_if_it_is_a_spec() {
+        for (text, ours) in [
+            ("version: 1\ndisks: [\n", true),
+            ("# web1\ndisks:\n- raw: {path: /a}\nguest: {}\n", true),
+            ("services:\n  web1:\n    disks: []\nversion: '3'\n", false),
+            ("<domain/>", false),
+        ] {
+            assert_eq!(
+                is_ours(Path::new("a.yaml"), text.as_bytes()),
+                ours,
+                "{text}"
+            );
+        }
     }
 
     #[test]

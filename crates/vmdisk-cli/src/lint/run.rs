@@ -118,6 +118,9 @@ fn check(
     if document.has_volumes() {
         document.locate_volumes((job.storage)());
     }
+    if let Some(planned) = job.options.planned(&document) {
+        document = planned;
+    }
     let parts = Parts::of(input, &document);
     let scope = match job.mode {
         Mode::Report => {

@@ -15,7 +15,7 @@ use crate::qemu;
 use crate::stop::{Stop, plain};
 
 /// Longest wait for a start; an idle machine needs a tenth of a second.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often a QEMU is started again without what it refused.
 const MOST_STARTS: usize = 50;
@@ -74,8 +74,8 @@ impl Tester {
                     tried.said.extend(warnings.map(|(said, _)| said));
                     break;
                 }
-                Err(QmpError::Ended { status, said }) => {
-                    let understood: Vec<_> = said
+                Err(QmpError::Ended { status, stderr }) => {
+                    let understood: Vec<_> = stderr
                         .lines()
                         .filter_map(|line| trial.understand(line))
                         .collect();
@@ -138,7 +138,7 @@ impl Tester {
         let begun = Instant::now();
         while !Path::new(&daemon.socket).exists() {
             let is_over = !matches!(process.0.try_wait(), Ok(None));
-            if is_over || begun.elapsed() > PATIENCE {
+            if is_over || begun.elapsed() > TIMEOUT {
                 return Err(format!(
                     "the {} that stands for a daemon of the guest does not serve",
                     StorageDaemon::PROGRAM
@@ -151,7 +151,7 @@ impl Tester {
 
     fn start(&self, trial: &Trial, without: &[usize]) -> Result<String, QmpError> {
         let launch = Launch::paused(&self.program).args(trial.words(without));
-        let qemu = launch.patience(PATIENCE).start()?;
+        let qemu = launch.timeout(TIMEOUT).start()?;
         Ok(qemu.end())
     }
 

@@ -1,4 +1,4 @@
-//! The `.xml`, `.args`, `.cmdline` and `.cfg` files below a directory.
+//! The files below a directory that may hold a guest, by the ends of their names.
 
 use std::collections::HashSet;
 use std::fs;
@@ -16,7 +16,7 @@ pub(crate) struct Found {
 }
 
 /// Ends of the names of files that may hold a guest.
-const EXTENSIONS: [&str; 4] = ["xml", "args", "cmdline", "cfg"];
+const EXTENSIONS: [&str; 6] = ["xml", "args", "cmdline", "cfg", "yaml", "yml"];
 
 /// All files below `directory` with such names that `.gitignore` does not exclude; hidden ones
 /// are left out, and so are links to anything but a regular file below `directory`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use vmdisk::{Applicability, Severity};
+use vmdisk::Severity;
 
 use crate::lint::checked::{Checked, Unchecked};
 use crate::lint::classes::Classes;
@@ -39,25 +39,15 @@ impl Summary {
             };
             summary.fixed += report.mended.len();
             summary.failed_fixes += report.failed_fixes.len();
-            summary.allowed += report.allowed.len();
-            for finding in &report.findings {
-                match finding.severity {
-                    Severity::Error => summary.errors += 1,
-                    Severity::Warning => summary.warnings += 1,
-                    Severity::Advice => summary.advice += 1,
-                }
-                match finding.fix.as_ref().map(|fix| fix.applicability) {
-                    Some(Applicability::Safe) => summary.fixable += 1,
-                    Some(Applicability::Unsafe) => summary.fixable_unsafely += 1,
-                    None => {}
-                }
-            }
-            for missed in &report.not_checked {
-                summary.rules_not_checked.insert(missed.rule);
-                if !summary.reasons.contains(&missed.why) {
-                    summary.reasons.insert(missed.why.clone());
-                }
-            }
+            let tally = report.tally();
+            summary.errors += tally.of(Severity::Error);
+            summary.warnings += tally.of(Severity::Warning);
+            summary.advice += tally.of(Severity::Advice);
+            summary.allowed += tally.allowed;
+            summary.fixable += tally.fixable;
+            summary.fixable_unsafely += tally.fixable_unsafely;
+            summary.rules_not_checked.extend(tally.not_checked);
+            summary.reasons.extend(tally.reasons);
         }
         summary
     }
@@ -72,6 +62,9 @@ impl Summary {
 
     /// The summary for people.
     pub(crate) fn text(&self) -> String {
+        if self.inputs == 0 {
+            return "no file to check\n".to_owned();
+        }
         let mut out = String::new();
         let counts = [
             (self.errors, "error", "errors"),

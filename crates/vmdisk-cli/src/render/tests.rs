@@ -9,7 +9,7 @@ use vmdisk::{
 };
 
 use crate::exit::Exit;
-use crate::lint::checked::{Checked, Report, Unchecked};
+use crate::lint::checked::{Checked, Report, Tally, Unchecked};
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::render::summary::Summary;
 use crate::render::{View, concise, github, human, json, sarif, summary};
@@ -188,6 +188,7 @@ fn sample() -> Vec<Checked> {
             title: "`vda` throws away the guest's flushes".to_owned(),
             why: FixFailure::StillReported,
         }],
+        counted: Tally::default(),
     };
     let broken = "<domain>\n  <devices>\n</domain>\n";
     let end = broken.rfind("</domain>").unwrap();
@@ -219,6 +220,12 @@ fn sample() -> Vec<Checked> {
 }
 
 /// All textual parts of the sample in one format.
+fn written(write: impl crate::contents::Contents) -> String {
+    let mut out = Vec::new();
+    write(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
 fn text(of: fn(&str, &Report, &View<'_>) -> String, view: View<'_>) -> String {
     sample()
         .iter()
@@ -297,12 +304,13 @@ fn for_github() {
 #[test]
 fn for_programs() {
     let all = sample();
-    insta::assert_snapshot!(json::v1::report(&all, &Summary::of(&all), None));
+    let report = written(|out| json::v1::write(out, &all, &Summary::of(&all), None));
+    insta::assert_snapshot!(report);
 }
 
 #[test]
 fn for_code_scanning() {
-    let log = sarif::log(&sample(), Exit::CouldNot, None);
+    let log = written(|out| sarif::write(out, &sample(), Exit::CouldNot, None));
     // The page of the rule is the rule's business.
     let mut log: serde_json::Value = serde_json::from_str(&log).unwrap();
     let rule = &mut log["runs"][0]["tool"]["driver"]["rules"][0];

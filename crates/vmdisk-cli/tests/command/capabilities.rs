@@ -171,7 +171,7 @@ fn what_is_no_qemu_is_refused_with_a_reason() {
             "recorded in version 9 of the format; this vmdisk reads version 2",
         ),
         ("other.json", "not what a QEMU was recorded as"),
-        ("empty", "does not start"),
+        ("empty", "could not start"),
         (".", "is a directory"),
         ("no-such-program", "there is no program no-such-program"),
         ("./no-such-program", "no such file"),

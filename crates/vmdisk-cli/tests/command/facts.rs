@@ -202,6 +202,24 @@ fn facts_are_shown_to_people() {
 }
 
 #[test]
+fn the_kernel_is_shown_without_empty_brackets() {
+    let kernel = |kernel: &str| {
+        let text = format!(r#"{{"schema_version":"1.0","kernel":{{{kernel}}}}}"#);
+        let place = Place::with(&[("host.json", &text)]);
+        let run = place.run(&["facts", "show", "host.json"]);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+        let line = run.stdout.lines().find(|line| line.starts_with("kernel"));
+        line.unwrap_or_default()["kernel".len()..].trim().to_owned()
+    };
+    assert_eq!(
+        kernel(r#""version":[6,1,99],"vendor":"debian""#),
+        "6.1.99 (debian)"
+    );
+    assert_eq!(kernel(r#""version":[6,18,44],"vendor":null"#), "6.18.44");
+    assert_eq!(kernel(""), "not collected");
+}
+
+#[test]
 fn redacted_facts_fit_the_configuration_redacted_with_the_same_salt() {
     let place = Place::with(&[
         ("host.json", &host(false, false)),
@@ -288,4 +306,186 @@ fn a_difference_for_programs_is_what_its_published_schema_says() {
     assert_eq!(difference["gone_findings"], serde_json::json!([]));
     let same = place.run(&["facts", "diff", "old.json", "old.json", "--format", "json"]);
     assert_eq!(same.code, 0, "{same:?}");
+}
+
+/// A guest on two images below a directory.
+fn guest(directory: &std::path::Path, names: [&str; 2]) -> String {
+    let disk = |name: &str, target: &str| {
+        let path = directory.join(name);
+        CLEAN
+            .replace("/srv/web1.qcow2", path.to_str().unwrap())
+            .replace("vda", target)
+    };
+    let disks = [disk(names[0], "vda"), disk(names[1], "vdb")].concat();
+    format!("<domain type='kvm'><name>a</name><devices>{disks}</devices></domain>")
+}
+
+#[test]
+fn guests_are_named_by_files_directories_patterns_and_expanded_patterns() {
+    let place = Place::with(&[
+        ("img/1", "1"),
+        ("img/2", "2"),
+        ("img/3", "3"),
+        ("img/4", "4"),
+    ]);
+    let images = place.path("img");
+    place.write("vms/a.xml", guest(&images, ["1", "2"]).as_bytes());
+    place.write("vms/b.xml", guest(&images, ["3", "4"]).as_bytes());
+    place.write("vms/network.xml", b"<network/>");
+    let paths = |run: &Run| -> Vec<String> {
+        let files = &facts(run)["files"];
+        let path = |file: &Value| file["path"].as_str().unwrap().to_owned();
+        files.as_array().unwrap().iter().map(path).collect()
+    };
+    let all: Vec<String> = ["1", "2", "3", "4"]
+        .map(|name| images.join(name).display().to_string())
+        .into();
+    for arguments in [
+        &["--for", "vms/a.xml", "--for", "vms/b.xml"][..],
+        &["--for", "vms"],
+        &["--for", "vms/*.xml"],
+        &["--for", "**/*.xml"],
+        // What a shell makes of `--for vms/[ab].xml`.
+        &["--for", "vms/a.xml", "vms/b.xml"],
+        &["vms/a.xml", "vms/b.xml"],
+    ] {
+        let run = place.run(&[&["facts"], arguments].concat());
+        assert_eq!(paths(&run), all, "{arguments:?}");
+    }
+    let piped = place.run_with_input(&["facts", "--for", "-"], place.read("vms/a.xml").as_bytes());
+    assert_eq!(paths(&piped), all[..2]);
+    let one = place.run(&["facts", "vms/a.xml", "img/4"]);
+    assert_eq!(
+        paths(&one),
+        [all[0].clone(), all[1].clone(), all[3].clone()]
+    );
+    for arguments in [
+        &["facts", "--for", "img"][..],
+        &["facts", "--for", "vms/*.yaml"],
+        &["facts", "--for", "vms/network.xml"],
+    ] {
+        let run = place.run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+    }
+}
+
+#[test]
+fn a_path_that_does_not_exist_is_reported_beside_the_facts() {
+    let place = Place::with(&[("image", "x")]);
+    let missing = place.path("imgae").display().to_string();
+    let run = place.run(&["facts", "image", "imgae"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(
+        run.stderr
+            .contains(&format!("warning: {missing} does not exist")),
+        "{run:?}"
+    );
+    let facts: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(facts["files"][1]["present"], false);
+}
+
+#[test]
+fn a_group_adds_to_the_core() {
+    let place = Place::with(&[]);
+    let facts = facts(&place.run(&["facts", "--group", "zfs"]));
+    let groups = facts["collector"]["groups"].to_string();
+    assert!(facts["kernel"]["release"].is_string(), "{groups}");
+}
+
+#[test]
+fn values_that_change_by_themselves_are_no_difference() {
+    let host = |free: u64, kernel: &str| {
+        format!(
+            r#"{{"schema_version": "1.0", "kernel": {{"release": "{kernel}"}}, "memory": {{"available_bytes": {free}}},
+                "limits": {{"aio_nr": {free}, "aio_max_nr": 65536}}, "mounts": [{{"id": "m1", "point": "/", "fs": "f1"}}],
+                "filesystems": [{{"id": "f1", "kind": "ext4", "free_bytes": {free}}}]}}"#
+        )
+    };
+    let place = Place::with(&[
+        ("old.json", &host(1, "6.1")),
+        ("new.json", &host(2, "6.1")),
+        ("other.json", &host(2, "6.6")),
+    ]);
+    let same = place.run(&["facts", "diff", "old.json", "new.json"]);
+    assert_eq!((same.code, same.stdout.as_str()), (0, ""), "{same:?}");
+    let other = place.run(&["facts", "diff", "old.json", "other.json"]);
+    assert_eq!(other.stdout, "~ kernel.release: 6.1 → 6.6\n");
+    let all = place.run(&["facts", "diff", "old.json", "new.json", "--volatile"]);
+    assert_eq!((all.code, all.stdout.lines().count()), (1, 3), "{all:?}");
+}
+
+#[test]
+fn old_facts_are_reported_by_lint() {
+    let place = Place::with(&[("a.xml", CLEAN), ("old.json", &host(false, true))]);
+    place.write(
+        "new.json",
+        host(false, true)
+            .replace("2020-01-01", "2026-11-20")
+            .as_bytes(),
+    );
+    place.write("none.json", br#"{"schema_version": "1.0"}"#);
+    let lint = |arguments: &[&str]| place.run(&[&["lint", "a.xml"], arguments].concat());
+    let old = lint(&["--facts", "old.json"]);
+    assert_eq!(old.code, 0, "{old:?}");
+    assert!(
+        old.stderr
+            .contains("the facts in old.json are 2517 days old"),
+        "{old:?}"
+    );
+    assert_eq!(lint(&["--facts", "old.json", "-q"]).stderr, "");
+    assert!(!lint(&["--facts", "new.json"]).stderr.contains("days old"));
+    let several = lint(&["--facts", "new.json", "--facts", "old.json"]);
+    assert!(
+        several.stderr.contains("old.json are 2517 days"),
+        "{several:?}"
+    );
+    for (file, code) in [("new.json", 0), ("old.json", 1), ("none.json", 1)] {
+        for format in ["full", "json"] {
+            let run = lint(&[
+                "--facts",
+                file,
+                "--max-facts-age",
+                "30d",
+                "-q",
+                "--format",
+                format,
+            ]);
+            assert_eq!(run.code, code, "{file}: {run:?}");
+            assert_eq!(run.stderr.contains("warning: "), code == 1, "{run:?}");
+        }
+    }
+    assert_eq!(
+        lint(&["--max-facts-age", "30d"]).code,
+        2,
+        "there are no facts"
+    );
+}
+
+#[test]
+fn a_run_fails_if_a_rule_could_not_be_checked_and_that_is_asked_for() {
+    let place = Place::with(&[
+        ("a.xml", CLEAN),
+        ("none.json", r#"{"schema_version": "1.0"}"#),
+    ]);
+    place.write(
+        "nothing.xml",
+        b"<domain type='kvm'><name>a</name><devices/></domain>",
+    );
+    for (file, facts) in [("a.xml", &[][..]), ("a.xml", &["--facts", "none.json"])] {
+        let arguments = [&["lint", file, "-q"], facts].concat();
+        let run = place.run(&arguments);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+        let run = place.run(&[&arguments[..], &["--fail-on-unchecked"]].concat());
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(
+            run.stderr.contains("not checked, which fails the run"),
+            "{run:?}"
+        );
+    }
+    let fixture =
+        |name: &str| format!("{}/../../fixtures/clean/{name}", env!("CARGO_MANIFEST_DIR"));
+    let covered = fixture("raw-on-lvm-with-virtio-scsi.xml");
+    let facts = fixture("raw-on-lvm-with-virtio-scsi.facts.json");
+    let run = place.run(&["lint", &covered, "--facts", &facts, "--fail-on-unchecked"]);
+    assert_eq!(run.code, 0, "{run:?}");
 }

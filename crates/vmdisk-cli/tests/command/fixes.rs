@@ -109,6 +109,40 @@ fn mode_and_link_survive_a_fix() {
 }
 
 #[test]
+fn a_killed_fix_leaves_the_file_whole_and_the_next_one_cleans_up() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let traced = vmdisk_testing::run("strace", &["-f", "-o", "/dev/null", "true"]);
+    if vmdisk_testing::needed(traced).is_none() {
+        return;
+    }
+    let place = Place::with(&[("a.xml", UNSAFE)]);
+    let files = || -> Vec<String> {
+        let entries = std::fs::read_dir(place.path("")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    // The new text is written and not yet renamed.
+    let killed = Command::new("strace")
+        .args(["-f", "-o", "/dev/null", "-e", "trace=fsync"])
+        .args(["-e", "inject=fsync:signal=KILL"])
+        .args([env!("CARGO_BIN_EXE_vmdisk"), "lint", "--fix", "a.xml"])
+        .current_dir(place.path(""))
+        .output()
+        .unwrap();
+    assert_eq!(killed.status.signal(), Some(9), "{killed:?}");
+    assert_eq!(place.read("a.xml"), UNSAFE);
+    let left = files();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left[0].starts_with(".vmdisk-"), "{left:?}");
+
+    place.run(&["lint", "--fix", "a.xml"]);
+    assert_eq!(place.read("a.xml"), CLEAN);
+    assert_eq!(files(), ["a.xml"]);
+}
+
+#[test]
 fn a_report_goes_to_a_file_and_replaces_it_whole() {
     let place = Place::with(&[("a.xml", UNSAFE), ("out.json", "old")]);
     let run = place.run(&["lint", "a.xml", "--format", "json", "--output", "out.json"]);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Place, UNSAFE, sarif_schema};
+use crate::{CLEAN, Place, UNSAFE, sarif_schema};
 
 /// A place with a finding, an allowed finding, a fix and an input that cannot be read.
 fn mixed() -> Place {
@@ -99,6 +99,25 @@ fn sarif_is_what_the_standard_says() {
             run["tool"]["driver"]["rules"][index]["id"],
             result["ruleId"]
         );
+    }
+}
+
+#[test]
+fn sarif_counts_unchecked_places_in_singular_and_plural() {
+    let text = CLEAN.replace("web1", "web2").replace("vda", "vdb");
+    let both =
+        format!("<domain type='kvm'><name>w</name><devices>{CLEAN}{text}</devices></domain>");
+    for (text, places) in [(CLEAN, "1 place:"), (&both, "2 places:")] {
+        let run = Place::with(&[("a.xml", text)]).run(&["lint", "a.xml", "--format", "sarif"]);
+        let log: Value = serde_json::from_str(&run.stdout).unwrap();
+        let notifications = log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+            .as_array()
+            .unwrap();
+        let of_rule =
+            |notification: &&Value| notification["associatedRule"]["id"] == "backing-missing";
+        let found = notifications.iter().find(of_rule).unwrap();
+        let message = found["message"]["text"].as_str().unwrap();
+        assert!(message.contains(places), "{message}");
     }
 }
 

@@ -149,3 +149,270 @@ fn a_path_never_becomes_syntax() {
         "{blockdevs}"
     );
 }
+
+fn refused(run: &Run, word: &str) {
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+    assert!(run.stderr.contains(word), "{word}: {run:?}");
+}
+
+#[test]
+fn what_the_target_cannot_take_is_refused_in_every_form_that_says_it() {
+    let place = Place::with(&[]);
+    let nvme = "raw:/srv/a.img,size=1G,bus=nvme,serial=x";
+    let uring = "raw:/srv/a.img,size=1G,cache=none,io=io_uring";
+    for (disk, target, forms) in [
+        (
+            nvme,
+            "libvirt=9.0,qemu=7.2",
+            &["libvirt-xml", "disk-xml"][..],
+        ),
+        (
+            uring,
+            "qemu=4.2,libvirt=6.0",
+            &["libvirt-xml", "disk-xml", "qemu", "blockdev-json", "script"],
+        ),
+    ] {
+        for form in forms {
+            let arguments = ["generate", "--disk", disk, "--target", target, "--to", form];
+            let run = place.run(&arguments);
+            assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{form}: {run:?}");
+        }
+        let arguments = ["generate", "--disk", disk, "--target", target];
+        let run = place.run(&arguments);
+        refused(&run, "[unsupported-by-target]");
+        let ignored = [&arguments[..], &["--ignore", "unsupported-by-target"]].concat();
+        assert_eq!(place.run(&ignored).code, 0);
+    }
+    let five: Vec<String> = (1..=5)
+        .map(|n| format!("--disk=raw:/srv/{n}.img,bus=ide"))
+        .collect();
+    let five: Vec<&str> = five.iter().map(String::as_str).collect();
+    let run = place.run(&[&["generate"], &five[..]].concat());
+    refused(&run, "bus ide has room for 4 drives");
+}
+
+#[test]
+fn facts_of_this_host_refuse_a_missing_image_and_not_one_that_is_to_be_made() {
+    let place = Place::with(&[]);
+    let image = place.path("a.img").display().to_string();
+    let new = format!("raw:{image},size=1M");
+    let old = format!("raw:{image}");
+    for form in ["libvirt-xml", "disk-xml", "script", "qemu"] {
+        let run = place.run(&["generate", "--disk", &new, "--live", "--to", form]);
+        assert_eq!(run.code, 0, "{form}: {run:?}");
+        let run = place.run(&["generate", "--disk", &old, "--live", "--to", form]);
+        refused(&run, "[source-missing]");
+    }
+}
+
+#[test]
+fn a_disk_alone_comes_with_what_its_domain_must_have() {
+    let place = Place::with(&[]);
+    let scsi = place.run(&[
+        "generate",
+        "--disk",
+        "raw:/srv/a.img,size=1G,bus=virtio-scsi,iothread=1",
+        "--to",
+        "disk-xml",
+    ]);
+    assert_eq!(scsi.code, 0, "{scsi:?}");
+    for needed in [
+        "<controller type='scsi' index='0' model='virtio-scsi'>",
+        "<iothreads>1</iothreads>",
+        "must not have a disk called sda yet",
+    ] {
+        assert!(scsi.stderr.contains(needed), "{needed}: {scsi:?}");
+    }
+    let served = place.run(&[
+        "generate",
+        "--disk",
+        "vhost-user-blk:/run/v.sock",
+        "--to",
+        "disk-xml",
+    ]);
+    assert!(
+        served.stderr.contains("<access mode='shared'/>"),
+        "{served:?}"
+    );
+}
+
+#[test]
+fn memory_without_a_unit_is_mebibytes_or_refused() {
+    let xml = text(generate(&["--memory", "2048"]));
+    assert!(
+        xml.contains("<memory unit='GiB'>2</memory>") || xml.contains(">2097152<"),
+        "{xml}"
+    );
+    let place = Place::with(&[(
+        "spec.yaml",
+        "version: 1\nguest: {memory: 2048}\ndisks: [{raw: {path: /srv/a.img}}]\n",
+    )]);
+    refused(&place.run(&["generate", "spec.yaml"]), "2048M");
+}
+
+#[test]
+fn reasons_for_programs_are_what_their_published_schema_says() {
+    let run = generate(&["--explain=json"]);
+    assert_eq!(run.stdout, generate(&[]).stdout);
+    let reasons: Value = serde_json::from_str(&run.stderr).unwrap();
+    let schema = Place::with(&[]).run(&["schema", "explain"]).stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert!(
+        jsonschema::validator_for(&schema)
+            .unwrap()
+            .is_valid(&reasons)
+    );
+    let choices = reasons["choices"].as_array().unwrap();
+    let cache = choices
+        .iter()
+        .find(|choice| choice["option"] == "cache")
+        .unwrap();
+    assert_eq!(cache["disk"], "vda");
+    assert_eq!(
+        generate(&["--explain"]).stderr,
+        generate(&["--explain=text"]).stderr
+    );
+}
+
+/// A domain as people keep it, with things that are not about disks.
+const DOMAIN: &str = "<?xml version='1.0'?>
+<!-- ours -->
+<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+\t<name>web1</name>
+\t<memory unit='GiB'>2</memory>
+\t<vcpu>2</vcpu>
+\t<iothreads>2</iothreads>
+\t<os><type arch=\"x86_64\" machine='pc-q35-7.2'>hvm</type></os>
+\t<devices>
+\t\t<emulator>/usr/bin/qemu-system-x86_64</emulator>
+\t\t<disk type='file' device='disk'>
+\t\t\t<driver name='qemu' type='raw' cache='none' iothread='1'/>
+\t\t\t<source file='/srv/old.img'/>
+\t\t\t<target dev='vda' bus='virtio'/>
+\t\t</disk>  <!-- the system -->
+\t\t<disk type='file' device='disk'>
+\t\t\t<driver name='qemu' type='raw'/>
+\t\t\t<source file='/srv/sda.img'/>
+\t\t\t<target dev='sda' bus='scsi'/>
+\t\t</disk>
+\t\t<controller type='scsi' index='0' model='virtio-scsi'/>
+\t\t<interface type='user'/>
+\t</devices>
+\t<qemu:commandline><qemu:arg value='-S'/></qemu:commandline>
+</domain>
+";
+
+#[test]
+fn disks_are_added_to_a_domain_around_what_it_has_and_nothing_else_changes() {
+    let place = Place::with(&[
+        ("web1.xml", DOMAIN),
+        ("crlf.xml", &DOMAIN.replace('\n', "\r\n")),
+    ]);
+    let disks = [
+        "--disk",
+        "raw:/srv/b.img,size=1G,iothread=auto",
+        "--disk",
+        "raw:/srv/c.img,size=1G,bus=virtio-scsi",
+        "--disk",
+        "raw:/srv/d.img,size=1G,bus=virtio-scsi,queues=2",
+        "--disk",
+        "raw:/srv/e.img,size=1G,bus=sata",
+    ];
+    for file in ["web1.xml", "crlf.xml"] {
+        let run = place.run(&[&["generate", "--into", file], &disks[..]].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        let warnings = run.stderr.matches("warning: ").count();
+        assert!(
+            warnings == 1 && run.stderr.contains("[bus-emulated]"),
+            "{run:?}"
+        );
+        let (before, after) = (place.read(file), run.stdout);
+        // Every line is there, in its order, and the lines between are whole elements that are new.
+        let mut new = Vec::new();
+        let mut rest = before.split_inclusive('\n').peekable();
+        for line in after.split_inclusive('\n') {
+            match rest.peek() {
+                Some(old) if *old == line => {
+                    rest.next();
+                }
+                _ => new.push(line),
+            }
+        }
+        assert_eq!(rest.next(), None, "{after}");
+        let new = new.concat();
+        for expected in [
+            "iothread='2'",
+            "<target dev='vdb' bus='virtio'/>",
+            "<target dev='sdb' bus='scsi'/>",
+            "<address type='drive' controller='0' bus='0' target='0' unit='1'/>",
+            "<controller type='scsi' index='1' model='virtio-scsi'>",
+            "<address type='drive' controller='1' bus='0' target='0' unit='0'/>",
+            "<target dev='sdd' bus='sata'/>",
+        ] {
+            assert!(new.contains(expected), "{expected}: {new}");
+        }
+        assert!(new.lines().all(|line| line.starts_with("\t\t")), "{new}");
+        assert_eq!(after.contains('\r'), file == "crlf.xml");
+        let is_uniform = after.matches('\n').count() == after.matches("\r\n").count();
+        assert_eq!(is_uniform, file == "crlf.xml", "{after:?}");
+        let lint = place.run_with_input(&["lint", "-", "--fail-on", "error"], after.as_bytes());
+        assert_eq!(lint.code, 0, "{lint:?}");
+    }
+}
+
+#[test]
+fn a_domain_that_cannot_take_the_disks_is_refused() {
+    let place = Place::with(&[
+        ("web1.xml", DOMAIN),
+        ("disk.xml", crate::CLEAN),
+        (
+            "spec.yaml",
+            "version: 1\nguest: {name: other}\ndisks: [{raw: {path: /srv/a.img}}]\n",
+        ),
+    ]);
+    let new = "raw:/srv/b.img,size=1G";
+    for (arguments, word) in [
+        (
+            &[
+                "--into",
+                "web1.xml",
+                "--disk",
+                "raw:/srv/b.img,size=1G,target=vda",
+            ][..],
+            "has a disk `vda`",
+        ),
+        (
+            &[
+                "--into",
+                "web1.xml",
+                "--disk",
+                "raw:/srv/b.img,size=1G,iothread=3",
+            ],
+            "no iothread 3",
+        ),
+        (
+            &["--into", "web1.xml", "--disk", "raw:/srv/old.img"],
+            "error: ",
+        ),
+        (
+            &["--into", "web1.xml", "--disk", new, "--to", "qemu"],
+            "--into returns",
+        ),
+        (
+            &["--into", "web1.xml", "--disk", new, "--name", "x"],
+            "cannot be used with",
+        ),
+        (
+            &["--into", "disk.xml", "--disk", new],
+            "expected a libvirt domain",
+        ),
+        (&["--into", "none.xml", "--disk", new], "no such file"),
+        (&["--into", "web1.xml", "spec.yaml"], "remove `guest`"),
+    ] {
+        refused(&place.run(&[&["generate"], arguments].concat()), word);
+    }
+    let script = place.run(&[
+        "generate", "--into", "web1.xml", "--disk", new, "--to", "script",
+    ]);
+    assert!(text(script).contains("qemu-img create"));
+}

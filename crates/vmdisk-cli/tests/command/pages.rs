@@ -23,7 +23,10 @@ fn every_rule_is_listed_and_explained() {
             "{name}"
         );
     }
-    let page = Place::with(&[]).run(&["explain", "cache-unsafe"]);
+    let text = Place::with(&[]).run(&["explain", "cache-unsafe"]);
+    assert!(text.stdout.starts_with("CACHE-UNSAFE\n"), "{text:?}");
+    assert!(!text.stdout.contains("```"), "{text:?}");
+    let page = Place::with(&[]).run(&["explain", "cache-unsafe", "--format", "markdown"]);
     assert!(page.stdout.starts_with("# cache-unsafe\n"), "{page:?}");
     let data = json(&["explain", "cache-unsafe", "--format", "json"]);
     assert_eq!(data["name"], "cache-unsafe");

@@ -1,27 +1,27 @@
-//! What is wrong with a header, each with the place of the field that says so.
+//! Defects of a header, each with the offset of the field that shows it.
 
 mod kind;
 
 pub use kind::DefectKind;
 
-/// One thing wrong with an image's header.
+/// One defect of an image's header.
 ///
 /// ```
 /// use vmdisk_image::{DefectKind, Effect, Header, probe};
 ///
 /// let mut image: &[u8] = b"QFI\xfb\x00\x00\x00\x09";
-/// let Header::Qcow2(header) = probe(&mut image).unwrap() else { panic!("the signature is qcow2's") };
+/// let Header::Qcow2(header) = probe(&mut image).unwrap() else { panic!("the signature is that of qcow2") };
 /// let defect = &header.defects[0];
 /// assert_eq!(defect.kind, DefectKind::UnsupportedVersion { found: 9 });
 /// assert_eq!(defect.effect(), Effect::Refused);
-/// assert_eq!(defect.to_string(), "version 9 is not one that QEMU opens (at byte 4)");
+/// assert_eq!(defect.to_string(), "version 9 is not supported by QEMU (at byte 4)");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} (at byte {offset})")]
 pub struct Defect {
-    /// Where in the image the field stands that shows it, in bytes from its beginning.
+    /// The offset of the field that shows it, in bytes from the beginning of the image.
     pub offset: u64,
-    /// What is wrong.
+    /// The kind of defect.
     pub kind: DefectKind,
 }
 
@@ -44,29 +44,29 @@ impl Defect {
         }
     }
 
-    /// What QEMU makes of it.
+    /// Returns the effect in QEMU.
     #[must_use]
     pub fn effect(&self) -> Effect {
         self.kind.effect()
     }
 }
 
-/// What follows from a defect when QEMU opens the image with the format's own driver.
+/// The effect of a defect when QEMU opens the image with the driver of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
-    /// QEMU opens the image; something is odd, out of the format's rules, or not known here.
+    /// QEMU opens the image; something is unusual, against the specification, or unknown here.
     Noted,
-    /// QEMU opens the image for reading only.
+    /// QEMU opens the image read-only.
     ReadOnly,
-    /// QEMU opens the image, and what the guest reads is not what was written: QEMU reads zeros beyond the end of a
-    /// file and trusts tables that overlap.
+    /// QEMU opens the image, but the guest does not read the data that was written: QEMU reads zeroes after the end of a
+    /// file, and trusts overlapping tables.
     Damaged,
     /// QEMU does not open the image.
     Refused,
 }
 
 impl DefectKind {
-    /// What QEMU makes of it; measured against `qemu-img info` by this crate's tests where it is installed.
+    /// Returns the effect in QEMU; this crate's tests compare it with `qemu-img info` if that is installed.
     #[must_use]
     pub fn effect(&self) -> Effect {
         match self {

@@ -1,15 +1,15 @@
-//! What QEMU asks of a LUKS version 1 header, by `crypto/block-luks.c`.
+//! QEMU's checks of a LUKS version 1 header, from `crypto/block-luks.c`.
 
 use super::{KeySlot, Luks1Header, SLOT_DISABLED, SLOT_ENABLED};
 use crate::bytes::{be32, slice};
 use crate::defect::{Defect, DefectKind};
 
-/// The sectors of 512 bytes that the header takes, and the unit in which key material is laid out.
+/// The size of the header in sectors of 512 bytes, and the alignment of key material.
 const HEADER_SECTORS: u64 = 8;
-/// The only number of anti-forensic stripes there is.
+/// The only supported number of anti-forensic stripes.
 const STRIPES: u32 = 4000;
 
-/// The ciphers QEMU knows, and the key sizes of each in bytes.
+/// The ciphers that QEMU supports, with their key sizes in bytes.
 const CIPHERS: [(&[u8], &[u32]); 5] = [
     (b"aes", &[16, 24, 32]),
     (b"cast5", &[16]),
@@ -18,10 +18,10 @@ const CIPHERS: [(&[u8], &[u32]); 5] = [
     // Since QEMU 9.0.
     (b"sm4", &[16]),
 ];
-/// The modes QEMU knows, and the ways to get a sector's initialisation vector.
+/// The cipher modes that QEMU supports, and the methods for a sector's initialization vector.
 const MODES: [&[u8]; 4] = [b"ecb", b"cbc", b"xts", b"ctr"];
 const VECTORS: [&[u8]; 3] = [b"plain", b"plain64", b"essiv"];
-/// The hashes QEMU knows.
+/// The hashes that QEMU supports.
 const HASHES: [&[u8]; 8] = [
     b"md5",
     b"sha1",
@@ -105,7 +105,7 @@ fn names(header: &Luks1Header, head: &[u8], found: &mut impl FnMut(u64, DefectKi
             },
         );
     }
-    // XTS takes two keys.
+    // XTS needs two keys.
     let key_bytes = if mode == b"xts" {
         header.key_bytes / 2
     } else {
@@ -125,7 +125,7 @@ fn names(header: &Luks1Header, head: &[u8], found: &mut impl FnMut(u64, DefectKi
         Some((_, sizes)) if !sizes.contains(&key_bytes) => {
             let (field, expected) = (
                 "volume key's length in bytes",
-                "which the cipher does not take",
+                "which the cipher does not support",
             );
             found(
                 108,
@@ -201,7 +201,7 @@ fn slots(header: &Luks1Header, found: &mut impl FnMut(u64, DefectKind)) {
                 },
             );
         }
-        // Divided, because the number of stripes can be anything.
+        // Divided to avoid an overflow, because the number of stripes is arbitrary.
         if end > header.payload_offset / 512 {
             found(
                 at + 40,

@@ -1,7 +1,7 @@
 //! The headers of LUKS, versions 1 and 2.
 //!
-//! Version 1 is QEMU's `luks` driver and the kernel's; version 2 is the kernel's only, so that QEMU takes such an image
-//! for raw. Fields are big endian.
+//! Version 1 is supported by QEMU's `luks` driver and the kernel; version 2 only by the kernel, so QEMU probes it
+//! as raw. Fields are big endian.
 
 mod check;
 
@@ -12,7 +12,7 @@ use crate::name::Name;
 pub(crate) const MAGIC: &[u8] = b"LUKS\xba\xbe";
 
 const V1_LENGTH: usize = 592;
-/// The binary part of a version 2 header; its description follows as JSON and is not read here.
+/// Size of the binary part of a version 2 header; the JSON part after it is not read.
 const V2_LENGTH: usize = 4096;
 const KEY_SLOTS: usize = 8;
 const SLOTS_OFFSET: usize = 208;
@@ -20,44 +20,44 @@ const KEY_SLOT_BYTES: usize = 48;
 const SLOT_ENABLED: u32 = 0x00ac_71f3;
 const SLOT_DISABLED: u32 = 0x0000_dead;
 
-/// What a LUKS version 1 header says; nothing secret is in it.
+/// A LUKS version 1 header; it contains no secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Luks1Header {
-    /// The cipher, as `aes`.
+    /// The cipher, for example `aes`.
     pub cipher: Name,
-    /// Its mode, as `xts-plain64`.
+    /// Its mode, for example `xts-plain64`.
     pub mode: Name,
-    /// The hash of key derivation, as `sha256`.
+    /// The hash for key derivation, for example `sha256`.
     pub hash: Name,
-    /// The length of the volume key in bytes; for XTS that is two keys.
+    /// The length of the volume key in bytes; XTS uses two keys.
     pub key_bytes: u32,
-    /// Where the encrypted disk begins, in bytes.
+    /// The offset of the encrypted disk, in bytes.
     pub payload_offset: u64,
-    /// The volume's identity, as text.
+    /// The volume's UUID, as text.
     pub uuid: Name,
-    /// The eight places for a key.
+    /// The eight key slots.
     pub key_slots: [KeySlot; KEY_SLOTS],
-    /// The length of the image, where known.
+    /// The length of the image, if known.
     image_length: Option<u64>,
-    /// What is wrong, in the order it was found.
+    /// The defects, in the order of detection.
     pub defects: Vec<Defect>,
 }
 
-/// A place for the volume key, encrypted with a key of someone who may open the volume.
+/// A key slot: the volume key, encrypted with the key of one user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct KeySlot {
-    /// Whether it is in use, as the field stands; see [`KeySlot::is_active`].
+    /// The state, unchanged; see [`KeySlot::is_active`].
     pub state: u32,
-    /// How many rounds of key derivation it takes.
+    /// The number of iterations for key derivation.
     pub iterations: u32,
-    /// Where its key material begins, in sectors of 512 bytes.
+    /// The first sector of its key material, in sectors of 512 bytes.
     pub first_sector: u32,
-    /// Into how many stripes the key material is split.
+    /// The number of stripes of the key material.
     pub stripes: u32,
 }
 
 impl KeySlot {
-    /// Whether it holds a key.
+    /// Returns true if the slot holds a key.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.state == SLOT_ENABLED
@@ -65,7 +65,7 @@ impl KeySlot {
 }
 
 impl Luks1Header {
-    /// The disk's size as the guest sees it, in bytes: all that follows the payload offset.
+    /// Returns the disk's size as the guest sees it, in bytes: everything after the payload offset.
     #[must_use]
     pub fn virtual_size(&self) -> Option<u64> {
         self.image_length
@@ -73,22 +73,22 @@ impl Luks1Header {
     }
 }
 
-/// What the binary part of a LUKS version 2 header says.
+/// The binary part of a LUKS version 2 header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Luks2Header {
-    /// The size of the header with its description, in bytes.
+    /// The size of the header with its JSON part, in bytes.
     pub header_size: u64,
-    /// Counts the header's updates.
+    /// The number of updates of the header.
     pub sequence: u64,
-    /// A label its owner gave.
+    /// The label.
     pub label: Name,
     /// A second label, for udev.
     pub subsystem: Name,
-    /// The hash that guards the header, as `sha256`.
+    /// The hash of the header's checksum, for example `sha256`.
     pub checksum_algorithm: Name,
-    /// The volume's identity, as text.
+    /// The volume's UUID, as text.
     pub uuid: Name,
-    /// What is wrong, in the order it was found.
+    /// The defects, in the order of detection.
     pub defects: Vec<Defect>,
 }
 
@@ -98,7 +98,7 @@ pub(crate) enum Luks {
     Two(Luks2Header),
 }
 
-/// Reads a header that begins with [`MAGIC`]; `None` where its version is neither 1 nor 2.
+/// Reads a header that begins with [`MAGIC`]; `None` if the version is neither 1 nor 2.
 pub(crate) fn read(head: &[u8], image_length: Option<u64>) -> Option<Luks> {
     match be16(head, MAGIC.len())? {
         1 => Some(Luks::One(read_one(head, image_length))),

@@ -1,4 +1,4 @@
-//! What QEMU asks of a qcow2 header, and what the specification asks beyond that.
+//! Checks of a qcow2 header: QEMU's, and further ones of the specification.
 
 use super::{BackingPlace, Qcow2Compression, Qcow2Encryption, Qcow2Header, V3_LENGTH};
 use crate::defect::{Defect, DefectKind};
@@ -11,12 +11,12 @@ const MAX_L1_BYTES: u64 = 32 << 20;
 const MAX_REFCOUNT_TABLE_BYTES: u64 = 8 << 20;
 /// QEMU's `QCOW_MAX_SNAPSHOTS`.
 const MAX_SNAPSHOTS: u64 = 65536;
-/// The shortest entry of the snapshot table, without its names and extra data.
+/// The minimum size of a snapshot table entry, without its names and extra data.
 const SNAPSHOT_ENTRY_BYTES: u64 = 40;
-/// A reference to a cluster is 8 bytes in the L1 and in the reference count table.
+/// Size of an entry of the L1 table and the reference count table.
 const ENTRY_BYTES: u64 = 8;
 
-/// A table by the places of its fields, for [`table`].
+/// A table and the offsets of its fields, for [`table`].
 struct Checked {
     name: &'static str,
     field: u64,
@@ -25,7 +25,7 @@ struct Checked {
     maximum: u64,
 }
 
-/// Judges the fixed fields.
+/// Checks the fixed fields.
 pub(super) fn fields(header: &mut Qcow2Header, image_length: Option<u64>) {
     let mut defects = Vec::new();
     let mut found = |offset, kind| defects.push(Defect::at(offset, kind));
@@ -79,7 +79,7 @@ pub(super) fn fields(header: &mut Qcow2Header, image_length: Option<u64>) {
         found(88, DefectKind::RawDataFileMissing);
     }
     match header.cluster_size() {
-        // Without a cluster size nothing can be said of the tables.
+        // Without a valid cluster size the tables cannot be checked.
         None => found(
             20,
             DefectKind::ClusterBits {
@@ -87,31 +87,36 @@ pub(super) fn fields(header: &mut Qcow2Header, image_length: Option<u64>) {
             },
         ),
         Some(cluster_size) => {
-            let minimum = if header.version == 2 {
-                super::V2_LENGTH
-            } else {
-                V3_LENGTH
-            };
-            if header.header_length < minimum || u64::from(header.header_length) > cluster_size {
-                let kind = DefectKind::HeaderLength {
-                    found: header.header_length,
-                    minimum,
-                    maximum: cluster_size,
-                };
-                found(100, kind);
-            }
-            if header.incompatible.extended_l2() && header.cluster_bits < 14 {
-                found(
-                    20,
-                    DefectKind::ClusterTooSmallForExtendedL2 {
-                        bits: header.cluster_bits,
-                    },
-                );
-            }
+            lengths(header, cluster_size, &mut found);
             tables(header, cluster_size, image_length, &mut found);
         }
     }
     header.defects.append(&mut defects);
+}
+
+/// Checks the fields that depend on the cluster size.
+fn lengths(header: &Qcow2Header, cluster_size: u64, found: &mut impl FnMut(u64, DefectKind)) {
+    let minimum = if header.version == 2 {
+        super::V2_LENGTH
+    } else {
+        V3_LENGTH
+    };
+    if header.header_length < minimum || u64::from(header.header_length) > cluster_size {
+        let kind = DefectKind::HeaderLength {
+            found: header.header_length,
+            minimum,
+            maximum: cluster_size,
+        };
+        found(100, kind);
+    }
+    if header.incompatible.extended_l2() && header.cluster_bits < 14 {
+        found(
+            20,
+            DefectKind::ClusterTooSmallForExtendedL2 {
+                bits: header.cluster_bits,
+            },
+        );
+    }
 }
 
 fn tables(
@@ -157,7 +162,7 @@ fn tables(
     let Some(needed) = header.l1_entries_needed() else {
         return;
     };
-    // QEMU holds the number of L1 entries in a C int.
+    // QEMU stores the number of L1 entries in a C int.
     if needed > i32::MAX as u64 {
         found(
             24,
@@ -211,7 +216,7 @@ fn table(
             },
         );
     }
-    // QEMU counts offsets in signed 64 bits.
+    // QEMU uses signed 64-bit offsets.
     let end = u128::from(offset) + u128::from(bytes);
     if end > i64::MAX as u128 {
         found(
@@ -242,7 +247,7 @@ fn table(
     }
 }
 
-/// Judges where the backing file name is said to be.
+/// Checks the location of the backing file name.
 pub(super) fn backing_place(header: &mut Qcow2Header, place: BackingPlace, cluster_size: u64) {
     if place.offset == 0 {
         return;
@@ -271,7 +276,7 @@ pub(super) fn backing_place(header: &mut Qcow2Header, place: BackingPlace, clust
     }
 }
 
-/// Judges what the fields and the extensions say together.
+/// Checks the fields against the extensions.
 pub(super) fn extensions(header: &mut Qcow2Header) {
     let mut defects = Vec::new();
     let mut found = |offset, kind| defects.push(Defect::at(offset, kind));

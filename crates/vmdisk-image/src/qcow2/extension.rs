@@ -1,4 +1,4 @@
-//! The header extensions of qcow2: the list, and the five whose meaning is known.
+//! The header extensions of qcow2: the list, and the five known extensions.
 
 use super::{Qcow2Encryption, Qcow2Header, opened_name};
 use crate::bytes::{be32, be64, slice, until_nul};
@@ -6,43 +6,43 @@ use crate::defect::{Defect, DefectKind};
 use crate::name::Name;
 use crate::read::{FetchError, ReadAt, Window};
 
-/// Ends the list.
+/// The type of the last extension.
 const END: u32 = 0;
-/// How many extensions are listed. QEMU writes at most six; a cluster of 2 MiB has room for 262144 empty ones.
+/// Maximum number of extensions read. QEMU writes at most six; a cluster of 2 MiB could hold 262144 empty ones.
 const MAX_EXTENSIONS: usize = 64;
-/// QEMU's buffer for the backing format's name is 16 bytes with its NUL.
+/// QEMU's buffer for the name of the backing format has 16 bytes, including the NUL.
 const MAX_BACKING_FORMAT: u32 = 15;
-/// A path's bound in Linux (`PATH_MAX`) bounds the data file's name, for which neither QEMU nor the specification has one.
+/// Maximum length of the data file's name; QEMU and the specification have no limit, so Linux's `PATH_MAX` is used.
 const MAX_DATA_FILE: u32 = 4096;
-/// One entry of the feature name table: class, bit, 46 bytes of name.
+/// Size of an entry of the feature name table: class, bit, and a name of 46 bytes.
 const FEATURE_NAME_BYTES: usize = 48;
-/// Names for all 64 bits of all three classes.
+/// Size of a table with names for all 64 bits of all three classes.
 const MAX_FEATURE_TABLE: u32 = 3 * 64 * 48;
 
-/// A header extension as it stands in the list.
+/// A header extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Extension {
     /// Its type.
     pub id: u32,
     /// The length of its data in bytes, without padding.
     pub length: u32,
-    /// Where its data begins in the image.
+    /// The offset of its data in the image.
     pub offset: u64,
 }
 
 impl Extension {
-    /// The backing file's format, as text.
+    /// The format of the backing file, as text.
     pub const BACKING_FORMAT: u32 = 0xe279_2aca;
-    /// The external data file's name, as text.
+    /// The name of the external data file, as text.
     pub const DATA_FILE: u32 = 0x4441_5441;
     /// Names for feature bits.
     pub const FEATURE_NAMES: u32 = 0x6803_f857;
-    /// Where the LUKS header is.
+    /// The location of the LUKS header.
     pub const ENCRYPTION_HEADER: u32 = 0x0537_be77;
     /// Persistent dirty bitmaps.
     pub const BITMAPS: u32 = 0x2385_2875;
 
-    /// Whether this crate reads what is in it.
+    /// Returns true if this crate reads its data.
     #[must_use]
     pub fn is_known(&self) -> bool {
         matches!(
@@ -56,18 +56,18 @@ impl Extension {
     }
 }
 
-/// Which feature bitmap a bit is in.
+/// The bitmap of a feature bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FeatureClass {
-    /// Must be known to open the image.
+    /// A program must support it to open the image.
     Incompatible,
-    /// May be ignored.
+    /// A program may ignore it.
     Compatible,
-    /// To be cleared by a writer who does not know it.
+    /// A program must clear it before writing if it does not support it.
     Autoclear,
 }
 
-/// A name the image has for a feature bit, so that programs older than the feature can say what they lack.
+/// The name of a feature bit in the image, for messages of programs that do not support it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FeatureName {
     /// The bitmap.
@@ -78,10 +78,10 @@ pub struct FeatureName {
     pub name: Name,
 }
 
-/// Where the LUKS header of an encrypted image is.
+/// The location of the LUKS header of an encrypted image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EncryptionHeader {
-    /// Where it begins, in bytes from the beginning of the image; a multiple of the cluster size.
+    /// Its offset in the image, in bytes; a multiple of the cluster size.
     pub offset: u64,
     /// Its length in bytes.
     pub length: u64,
@@ -90,15 +90,15 @@ pub struct EncryptionHeader {
 /// The persistent dirty bitmaps of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bitmaps {
-    /// How many there are.
+    /// Their number.
     pub count: u32,
-    /// The size of their directory in bytes.
+    /// The size of the directory in bytes.
     pub directory_size: u64,
-    /// Where their directory begins.
+    /// The offset of the directory.
     pub directory_offset: u64,
 }
 
-/// Reads the extensions from the end of the header's fields up to `end`.
+/// Reads the extensions between the end of the header's fields and `end`.
 pub(super) fn read_all<R: ReadAt + ?Sized>(
     header: &mut Qcow2Header,
     window: &mut Window<'_, R>,
@@ -106,7 +106,7 @@ pub(super) fn read_all<R: ReadAt + ?Sized>(
 ) {
     let mut offset = u64::from(header.header_length);
     if header.version >= 3 && header.header_length < super::V3_LENGTH {
-        // The fields would be read as extensions.
+        // The header's fields would be read as extensions.
         return;
     }
     while offset < end {
@@ -119,7 +119,7 @@ pub(super) fn read_all<R: ReadAt + ?Sized>(
                 return;
             }
         };
-        // QEMU reads zeros beyond the end of a file, which end the list.
+        // QEMU reads zeroes after the end of a file, which end the list.
         let (id, length) = (be32(&bytes, 0).unwrap_or(END), be32(&bytes, 4).unwrap_or(0));
         let data = offset + 8;
         if data > end || u64::from(length) > end - data {
@@ -181,7 +181,7 @@ fn read_one<R: ReadAt + ?Sized>(
     match id {
         Extension::BACKING_FORMAT => {
             if length > MAX_BACKING_FORMAT {
-                header.defects.push(wrong("and QEMU takes at most 15"));
+                header.defects.push(wrong("but QEMU supports at most 15"));
                 return Ok(());
             }
             let bytes = window.fetch(offset, length as usize)?;
@@ -212,7 +212,7 @@ fn read_one<R: ReadAt + ?Sized>(
                 ));
             }
             if length != 16 {
-                header.defects.push(wrong("and has to be 16"));
+                header.defects.push(wrong("expected 16"));
                 return Ok(());
             }
             let bytes = window.fetch(offset, 16)?;
@@ -220,13 +220,13 @@ fn read_one<R: ReadAt + ?Sized>(
         }
         Extension::BITMAPS => {
             if length != 24 {
-                header.defects.push(wrong("and has to be 24"));
+                header.defects.push(wrong("expected 24"));
                 return Ok(());
             }
             let bytes = window.fetch(offset, 24)?;
             read_bitmaps(header, offset, &bytes);
         }
-        // Kept in the list; what QEMU does not know it carries along, too.
+        // Unknown extensions stay in the list; QEMU preserves them, too.
         _ => {}
     }
     Ok(())
@@ -279,7 +279,7 @@ fn read_encryption_header(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {
 
 /// QEMU's `QCOW2_MAX_BITMAPS`.
 const MAX_BITMAPS: u32 = 65535;
-/// QEMU's `QCOW2_MAX_BITMAP_DIRECTORY_SIZE`: 1024 bytes of each bitmap.
+/// QEMU's `QCOW2_MAX_BITMAP_DIRECTORY_SIZE`: 1024 bytes per bitmap.
 const MAX_BITMAP_DIRECTORY: u64 = 65535 * 1024;
 
 fn read_bitmaps(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {
@@ -294,7 +294,7 @@ fn read_bitmaps(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {
         directory_offset,
     });
     if !header.autoclear.bitmaps() {
-        // QEMU looks no further either.
+        // QEMU stops here too.
         header
             .defects
             .push(Defect::at(88, DefectKind::BitmapsInconsistent));

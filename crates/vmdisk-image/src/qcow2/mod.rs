@@ -1,7 +1,7 @@
 //! The header of qcow2, versions 2 and 3.
 //!
-//! The layout is QEMU's `docs/interop/qcow2`; what is refused, and with which bounds, is `block/qcow2.c` of QEMU 7.2 to
-//! 10.0. Fields beyond the end of a short file count as zero, as QEMU reads them.
+//! The layout follows QEMU's `docs/interop/qcow2`; refusals and limits follow `block/qcow2.c` of QEMU 7.2 to
+//! 10.0. Fields after the end of a short file are zero, as in QEMU.
 
 mod check;
 mod derived;
@@ -20,16 +20,16 @@ use crate::reference::BackingReference;
 /// `QFI` and 0xfb: the signature of qcow (version 1) and qcow2 (versions 2 and 3).
 pub(crate) const MAGIC: &[u8] = b"QFI\xfb";
 
-/// The length of a version 2 header, which has no field to say so.
+/// The length of a version 2 header, which has no length field.
 const V2_LENGTH: u32 = 72;
-/// The shortest header of version 3: all fields up to and with the header length.
+/// The shortest header of version 3, up to the header length field.
 const V3_LENGTH: u32 = 104;
-/// With the compression type and its padding, the longest header whose fields all have a known meaning.
+/// The longest header with known fields, including the compression type and its padding.
 const KNOWN_LENGTH: usize = 112;
-/// QEMU's and the specification's bound on a backing file name.
+/// Maximum length of a backing file name in QEMU and the specification.
 const MAX_BACKING_NAME: u32 = 1023;
 
-/// What a qcow2 header says, and what is wrong with it.
+/// A qcow2 header and its defects.
 ///
 /// ```
 /// use vmdisk_image::{Header, Qcow2Encryption, probe};
@@ -54,69 +54,69 @@ const MAX_BACKING_NAME: u32 = 1023;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Qcow2Header {
-    /// 2 (`compat=0.10`) or 3 (`compat=1.1`, the default since QEMU 1.7); anything else is a defect.
+    /// 2 (`compat=0.10`) or 3 (`compat=1.1`, the default since QEMU 1.7); any other value is a defect.
     pub version: u32,
-    /// The disk's size as the guest sees it, in bytes, as the field stands.
+    /// The disk's size as the guest sees it, in bytes, unchanged.
     pub virtual_size: u64,
-    /// The cluster size as a power of two, as the field stands; see [`Qcow2Header::cluster_size`].
+    /// The cluster size as a power of two, unchanged; see [`Qcow2Header::cluster_size`].
     pub cluster_bits: u32,
-    /// How guest data is encrypted.
+    /// The encryption of guest data.
     pub encryption: Qcow2Encryption,
-    /// The active L1 table: where it begins and how many entries of 8 bytes it has.
+    /// The active L1 table: its offset, and its number of entries of 8 bytes.
     pub l1_table: Table,
-    /// The reference count table: where it begins and how many clusters it takes.
+    /// The reference count table: its offset, and its number of clusters.
     pub refcount_table: Table,
-    /// The width of a reference count, as a power of two in bits; 4 (16 bits) unless chosen otherwise.
+    /// The width of a reference count in bits, as a power of two; 4 (16 bits) by default.
     pub refcount_order: u32,
-    /// The internal snapshots: where their table begins and how many there are.
+    /// The internal snapshots: the offset of their table, and their number.
     pub snapshots: Table,
-    /// Features that must be known to open the image; none in version 2.
+    /// Features that a program must support to open the image; none in version 2.
     pub incompatible: IncompatibleFeatures,
-    /// Features that may be ignored; none in version 2.
+    /// Features that a program may ignore; none in version 2.
     pub compatible: CompatibleFeatures,
-    /// Features that a writer who does not know them clears; none in version 2.
+    /// Features that a program must clear before writing if it does not support them; none in version 2.
     pub autoclear: AutoclearFeatures,
-    /// The length of the header's fields in bytes: 72 in version 2, and in version 3 what the header says.
+    /// The length of the header's fields in bytes: 72 in version 2, and a field in version 3.
     pub header_length: u32,
-    /// How compressed clusters are compressed.
+    /// The compression of compressed clusters.
     pub compression: Qcow2Compression,
-    /// The backing file as QEMU would open it, up to a NUL; `None` without one or with an empty name.
+    /// The backing file as QEMU would open it, up to a NUL; `None` if there is none or the name is empty.
     pub backing_file: Option<BackingReference>,
-    /// The backing file's recorded format. QEMU probes a backing file without one; libvirt (6.0) refuses it.
+    /// The recorded format of the backing file. Without one QEMU probes; libvirt (6.0) refuses the image.
     pub backing_format: Option<Name>,
-    /// The external data file's recorded name; used only with [`IncompatibleFeatures::external_data_file`].
+    /// The recorded name of the external data file; used only with [`IncompatibleFeatures::external_data_file`].
     pub data_file: Option<BackingReference>,
-    /// Names the image has for feature bits, known or not.
+    /// Names of feature bits in the image, including unknown bits.
     pub feature_names: Vec<FeatureName>,
-    /// Where the LUKS header of an encrypted image is.
+    /// The location of the LUKS header of an encrypted image.
     pub encryption_header: Option<EncryptionHeader>,
-    /// Persistent bitmaps; whether they can be trusted says [`AutoclearFeatures::bitmaps`].
+    /// Persistent bitmaps; [`AutoclearFeatures::bitmaps`] is set if they are valid.
     pub bitmaps: Option<Bitmaps>,
-    /// All header extensions in order, known ones too, each with its length.
+    /// All header extensions in order, including known ones, with their lengths.
     pub extensions: Vec<Extension>,
-    /// What is wrong, in the order it was found.
+    /// The defects, in the order of detection.
     pub defects: Vec<Defect>,
 }
 
-/// A table the header points to.
+/// A table of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Table {
-    /// Where it begins, in bytes from the beginning of the image.
+    /// Its offset in the image, in bytes.
     pub offset: u64,
-    /// How many entries it has, or clusters for the reference count table.
+    /// The number of entries, or of clusters for the reference count table.
     pub entries: u32,
 }
 
-/// How a qcow2 image's guest data is encrypted.
+/// The encryption of a qcow2 image's guest data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Qcow2Encryption {
-    /// Not at all.
+    /// No encryption.
     None,
-    /// AES-CBC with a password as key: broken, refused by QEMU's system emulators since 2.8.
+    /// AES-CBC with the password as key: insecure, refused by QEMU's system emulators since 2.8.
     Aes,
-    /// LUKS version 1, its header within the image (QEMU 2.10).
+    /// LUKS version 1, with the header inside the image (QEMU 2.10).
     Luks,
-    /// A method without a known meaning.
+    /// An unknown method.
     Unknown(u32),
 }
 
@@ -131,14 +131,14 @@ impl Qcow2Encryption {
     }
 }
 
-/// How compressed clusters are compressed; guests never write compressed clusters.
+/// The compression of compressed clusters; guests never write compressed clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Qcow2Compression {
-    /// Deflate, the only one before QEMU 5.1.
+    /// Deflate, the only method before QEMU 5.1.
     Zlib,
-    /// Zstandard (QEMU 5.1, where it was built with it).
+    /// Zstandard (QEMU 5.1, optional in the build).
     Zstd,
-    /// A type without a known meaning.
+    /// An unknown type.
     Unknown(u8),
 }
 
@@ -152,7 +152,7 @@ impl Qcow2Compression {
     }
 }
 
-/// Reads the header of an image that begins with [`MAGIC`] and is not version 1.
+/// Reads the header of an image that begins with [`MAGIC`] and has another version than 1.
 pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> Qcow2Header {
     let mut header = read_fields(window.head());
     let have = window.head().len().min(KNOWN_LENGTH) as u64;
@@ -177,7 +177,7 @@ pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> Qcow2Heade
                 found: header.version,
             },
         ));
-        // The fields of an unknown version may mean anything; none of them is judged.
+        // The fields of an unknown version are not checked.
         return header;
     }
     let place = BackingPlace::from_fields(window.head());
@@ -196,7 +196,7 @@ pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> Qcow2Heade
     header
 }
 
-/// Where the header says the backing file name is.
+/// The location of the backing file name in the header.
 #[derive(Clone, Copy)]
 struct BackingPlace {
     offset: u64,
@@ -211,7 +211,7 @@ impl BackingPlace {
         }
     }
 
-    /// The longest name that is allowed there.
+    /// Returns the maximum length of a name at this location.
     fn room(self, cluster_size: u64) -> u64 {
         cluster_size
             .saturating_sub(self.offset)
@@ -220,7 +220,7 @@ impl BackingPlace {
 }
 
 fn read_fields(head: &[u8]) -> Qcow2Header {
-    // A copy padded with zeros, so that every field has a value however short the image is.
+    // Pad with zeroes, so that every field has a value in a short image.
     let mut fields = [0; KNOWN_LENGTH];
     let have = head.len().min(KNOWN_LENGTH);
     fields[..have].copy_from_slice(&head[..have]);
@@ -285,7 +285,7 @@ fn read_backing_name<R: ReadAt + ?Sized>(
             .push(Defect::at(16, DefectKind::BackingNameEmpty));
         return;
     }
-    // A name that is too long is still worth showing as far as the format allows it.
+    // Read a name that is too long up to the limit, for messages.
     let length = u64::from(place.length).min(place.room(cluster_size)) as usize;
     match window.fetch(place.offset, length) {
         Ok(bytes) => {
@@ -311,7 +311,7 @@ fn read_backing_name<R: ReadAt + ?Sized>(
     }
 }
 
-/// The name as a C string, as QEMU opens it, with a defect where that leaves something out.
+/// Returns the name up to the first NUL, as QEMU opens it; the rest is a defect.
 fn opened_name(
     defects: &mut Vec<Defect>,
     offset: u64,

@@ -1,4 +1,4 @@
-//! Images without an image format's header: what a guest, or nobody, put on them.
+//! Images without a format header: guesses at their contents.
 
 mod partition;
 mod signature;
@@ -9,9 +9,9 @@ pub use signature::{MdMetadata, Signature, SignatureKind};
 use crate::defect::Defect;
 use crate::read::{RAW_READ, ReadAt, Window};
 
-/// What an image without a format header looks like.
+/// A guess at the contents of an image without a format header.
 ///
-/// All of it is a guess: a raw image is whatever the guest writes, and only its owner knows what that is.
+/// It cannot be certain: a raw image contains what the guest writes.
 ///
 /// ```
 /// use vmdisk_image::{Header, SignatureKind, probe};
@@ -24,23 +24,23 @@ use crate::read::{RAW_READ, ReadAt, Window};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawGuess {
-    /// Whether there is anything at all in the bytes that were looked at.
+    /// The kind of data in the inspected bytes.
     pub content: RawContent,
-    /// How many bytes from the beginning were looked at, at most [`RAW_READ`].
+    /// The number of inspected bytes from the beginning, at most [`RAW_READ`].
     pub looked_at: u64,
-    /// The length of the image, where known: the size of the disk.
+    /// The length of the image, if known: the size of the disk.
     pub length: Option<u64>,
-    /// A partition table.
+    /// The partition table.
     pub partition_table: Option<PartitionTable>,
-    /// File systems, volume manager and RAID members, archives: whatever has a signature, in the order of its offset.
-    /// More than one is possible: old signatures stay where nothing overwrote them.
+    /// Signatures of file systems, volume manager and RAID members, and archives, by offset. There may be several: old
+    /// signatures stay until they are overwritten.
     pub signatures: Vec<Signature>,
-    /// What could not be read on the way.
+    /// Failures to read parts of the image.
     pub defects: Vec<Defect>,
 }
 
 impl RawGuess {
-    /// The first file system found, swap space not counted.
+    /// Returns the first file system, except swap space.
     #[must_use]
     pub fn file_system(&self) -> Option<SignatureKind> {
         self.signatures
@@ -49,7 +49,7 @@ impl RawGuess {
             .find(|kind| kind.is_file_system())
     }
 
-    /// Whether the disk is an LVM2 physical volume.
+    /// Returns true if the disk is an LVM2 physical volume.
     #[must_use]
     pub fn is_lvm2(&self) -> bool {
         self.signatures
@@ -57,7 +57,7 @@ impl RawGuess {
             .any(|signature| signature.kind == SignatureKind::Lvm2)
     }
 
-    /// Whether the disk is a member of a Linux software RAID.
+    /// Returns true if the disk is a member of a Linux software RAID.
     #[must_use]
     pub fn is_md(&self) -> bool {
         self.signatures
@@ -66,14 +66,14 @@ impl RawGuess {
     }
 }
 
-/// Whether the looked-at beginning of a raw image holds anything.
+/// The kind of data in the inspected beginning of a raw image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RawContent {
-    /// The image has no bytes.
+    /// The image is empty.
     Empty,
-    /// All bytes looked at are zero.
+    /// All inspected bytes are zero.
     Zero,
-    /// There is something.
+    /// Some bytes are not zero.
     Data,
 }
 

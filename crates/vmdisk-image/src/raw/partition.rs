@@ -3,34 +3,34 @@
 use super::signature::{Signature, SignatureKind};
 use crate::bytes::{has, le32};
 
-/// The type of the one partition of a protective MBR, which guards a GPT.
+/// The partition type of a protective MBR, which protects a GPT.
 const PROTECTIVE: u8 = 0xee;
 
 /// The partition table of a raw image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartitionTable {
-    /// A master boot record with the used ones of its four entries.
+    /// A master boot record.
     Mbr {
-        /// The used entries, in order.
+        /// The used entries of the four, in order.
         partitions: Vec<MbrPartition>,
     },
     /// A GUID partition table.
     Gpt {
-        /// The logical sector size the table was made for, 512 or 4096: a disk shown with another does not show it.
+        /// The logical sector size of the table, 512 or 4096; a disk with another sector size does not show the table.
         sector_size: u32,
     },
-    /// A master boot record that guards a GPT which is not there.
+    /// A protective MBR without a GPT.
     ProtectiveMbrOnly,
 }
 
 /// A used entry of a master boot record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MbrPartition {
-    /// The type, as 0x83 for Linux.
+    /// The type, for example 0x83 for Linux.
     pub kind: u8,
-    /// Whether it is marked to boot from.
+    /// True if it is marked as bootable.
     pub bootable: bool,
-    /// Where it begins, in sectors.
+    /// The first sector.
     pub first_sector: u32,
     /// Its size in sectors.
     pub sectors: u32,
@@ -49,7 +49,7 @@ pub(super) fn read(head: &[u8], signatures: &[Signature]) -> Option<PartitionTab
     }
     let mut partitions = Vec::new();
     for entry in head[446..510].chunks_exact(16) {
-        // A file system's boot sector has the same last two bytes, and code where the entries are.
+        // The boot sector of a file system has the same last two bytes, but code in the place of the entries.
         if !matches!(entry[0], 0 | 0x80) {
             return None;
         }
@@ -69,7 +69,7 @@ pub(super) fn read(head: &[u8], signatures: &[Signature]) -> Option<PartitionTab
     {
         return Some(PartitionTable::ProtectiveMbrOnly);
     }
-    // No entry in use: a fresh table, or the boot sector of a file system that fills the disk.
+    // Without used entries: a new table, or the boot sector of a file system on the whole disk.
     let boot_sector = signatures.iter().any(|signature| {
         matches!(
             signature.kind,

@@ -1,26 +1,26 @@
 //! Signatures of file systems, volume managers, RAID members and archives.
 //!
-//! The places are those that util-linux' libblkid looks at; each is a fact of the format.
+//! The offsets are those that util-linux' libblkid checks; each is part of the format.
 
 use crate::bytes::{be32, has, le32};
 use crate::defect::Defect;
 use crate::read::{ReadAt, Window};
 
-/// Something that has a signature, and where the signature stands.
+/// A signature and its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature {
-    /// What it is.
+    /// The kind of contents.
     pub kind: SignatureKind,
-    /// Where the signature stands, in bytes from the beginning of the image.
+    /// The offset of the signature, in bytes from the beginning of the image.
     pub offset: u64,
 }
 
-/// What has a signature.
+/// The kind of contents with a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SignatureKind {
     /// ext2, ext3 or ext4.
     Ext {
-        /// 2, 3 or 4 by the features in use: 3 has a journal, 4 what ext3 does not know.
+        /// 2, 3 or 4, by the features in use: 3 has a journal, 4 has features unknown to ext3.
         version: u8,
     },
     /// XFS.
@@ -35,9 +35,9 @@ pub enum SignatureKind {
     ReiserFs,
     /// JFS.
     Jfs,
-    /// GFS2, for clusters.
+    /// GFS2, a cluster file system.
     Gfs2,
-    /// OCFS2, for clusters.
+    /// OCFS2, a cluster file system.
     Ocfs2,
     /// FAT12, FAT16 or FAT32.
     Fat,
@@ -53,9 +53,9 @@ pub enum SignatureKind {
     HfsPlus,
     /// APFS.
     Apfs,
-    /// UFS2, FreeBSD's.
+    /// UFS2, the file system of FreeBSD.
     Ufs2,
-    /// ISO 9660: an installation medium or other optical image.
+    /// ISO 9660: an installation medium or another optical image.
     Iso9660,
     /// UDF.
     Udf,
@@ -65,33 +65,33 @@ pub enum SignatureKind {
     Erofs,
     /// Swap space.
     Swap {
-        /// The page size it was made for, in bytes.
+        /// Its page size in bytes.
         page_size: u32,
     },
     /// An LVM2 physical volume.
     Lvm2,
     /// A member of a Linux software RAID.
     Md {
-        /// Its metadata, which decides on where it is.
+        /// Its metadata version, which determines the offset.
         metadata: MdMetadata,
     },
     /// A bcache device.
     Bcache,
     /// A Ceph BlueStore device.
     BlueStore,
-    /// A gzip archive: an image that is still compressed.
+    /// A gzip archive: a compressed image.
     Gzip,
-    /// An xz archive: an image that is still compressed.
+    /// An xz archive: a compressed image.
     Xz,
-    /// A zstd archive: an image that is still compressed.
+    /// A zstd archive: a compressed image.
     Zstd,
-    /// A bzip2 archive: an image that is still compressed.
+    /// A bzip2 archive: a compressed image.
     Bzip2,
-    /// A tar archive, as an OVA is.
+    /// A tar archive, for example an OVA.
     Tar,
 }
 
-/// The metadata formats of Linux software RAID.
+/// The metadata versions of Linux software RAID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MdMetadata {
     /// 0.90: in the last 128 KiB.
@@ -105,7 +105,7 @@ pub enum MdMetadata {
 }
 
 impl SignatureKind {
-    /// Whether it holds files; swap, members and archives do not.
+    /// Returns true for file systems, but not for swap, members and archives.
     #[must_use]
     pub fn is_file_system(self) -> bool {
         match self {
@@ -143,7 +143,7 @@ impl SignatureKind {
         }
     }
 
-    /// Whether it is an archive that has to be unpacked before it is an image.
+    /// Returns true for an archive that must be unpacked to get an image.
     #[must_use]
     pub fn is_archive(self) -> bool {
         matches!(
@@ -204,7 +204,7 @@ impl std::fmt::Display for MdMetadata {
     }
 }
 
-/// Signatures that are nothing but bytes at a place.
+/// Signatures that are fixed bytes at an offset.
 const FIXED: &[(SignatureKind, usize, &[u8])] = &[
     (SignatureKind::Xfs, 0, b"XFSB"),
     (SignatureKind::Squashfs, 0, b"hsqs"),
@@ -243,11 +243,11 @@ const FIXED: &[(SignatureKind, usize, &[u8])] = &[
     (SignatureKind::Ufs2, 0x1_055c, &[0x19, 0x01, 0x54, 0x19]),
 ];
 
-/// What `md` writes: of 0.90 in the byte order of the machine, of 1.x little endian.
+/// The signature of `md`: in version 0.90 in the machine's byte order, in 1.x little endian.
 const MD_MAGIC: u32 = 0xa92b_4efc;
 const EXT_MAGIC: &[u8] = &[0x53, 0xef];
 
-/// Everything with a signature in the beginning of an image.
+/// Finds all signatures in the beginning of an image.
 pub(super) fn in_head(head: &[u8]) -> Vec<Signature> {
     let mut found = Vec::new();
     let mut add = |kind, offset: usize| {
@@ -296,7 +296,7 @@ pub(super) fn in_head(head: &[u8]) -> Vec<Signature> {
             );
         }
     }
-    // The volume recognition sequence of UDF: descriptors of 2 KiB behind the first 32 KiB.
+    // The volume recognition sequence of UDF: descriptors of 2 KiB after the first 32 KiB.
     let mut volume_descriptors = (0..16).map(|index| 0x8001 + index * 2048);
     if let Some(offset) = volume_descriptors
         .find(|offset| has(head, *offset, b"NSR02") || has(head, *offset, b"NSR03"))
@@ -307,7 +307,7 @@ pub(super) fn in_head(head: &[u8]) -> Vec<Signature> {
     found
 }
 
-/// A boot sector with one of FAT's texts and a sector size that exists.
+/// Recognizes a boot sector with one of FAT's texts and a valid sector size.
 fn is_fat(head: &[u8]) -> bool {
     let text = has(head, 54, b"FAT12   ")
         || has(head, 54, b"FAT16   ")
@@ -320,7 +320,7 @@ fn is_fat(head: &[u8]) -> bool {
 fn ext_version(head: &[u8]) -> u8 {
     let word = |at: usize| le32(head, 0x400 + at).unwrap_or(0);
     let (compatible, incompatible, read_only) = (word(0x5c), word(0x60), word(0x64));
-    // All that ext3 knows: file types, recovery, a separate journal, meta block groups; sparse superblocks, large files.
+    // All features of ext3: file types, recovery, a separate journal, meta block groups; sparse superblocks, large files.
     let beyond_ext3 = incompatible & !0x1e != 0 || read_only & !0b111 != 0;
     match (beyond_ext3, compatible & 4 != 0) {
         (true, _) => 4,
@@ -333,7 +333,7 @@ fn is_md_1(superblock: &[u8]) -> bool {
     le32(superblock, 0) == Some(MD_MAGIC) && le32(superblock, 4) == Some(1)
 }
 
-/// Signatures at the end of an image of known length: md metadata 1.0 and 0.90.
+/// Finds signatures at the end of an image of known length: md metadata 1.0 and 0.90.
 pub(super) fn at_end<R: ReadAt + ?Sized>(
     window: &mut Window<'_, R>,
     found: &mut Vec<Signature>,
@@ -343,7 +343,7 @@ pub(super) fn at_end<R: ReadAt + ?Sized>(
         return;
     };
     let sectors = length / 512;
-    // 1.0: at least 8 KiB from the end, at a multiple of 4 KiB. 0.90: in the last whole 64 KiB.
+    // 1.0: at least 8 KiB before the end, at a multiple of 4 KiB. 0.90: in the last complete 64 KiB.
     let places = [
         (
             MdMetadata::V1_0,
@@ -352,7 +352,7 @@ pub(super) fn at_end<R: ReadAt + ?Sized>(
         (MdMetadata::V0_90, (length & !0xffff).checked_sub(0x1_0000)),
     ];
     for (metadata, place) in places {
-        // What begins the image was looked at.
+        // The beginning of the image has already been checked.
         let Some(offset) = place.filter(|offset| *offset > 4096) else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! The descriptor of a VMDK: lines of `key=value` and lines that name extents.
+//! The descriptor of a VMDK: lines `key=value`, and lines with extents.
 
 use super::{VmdkHeader, VmdkKind};
 use crate::bytes::until_nul;
@@ -6,22 +6,22 @@ use crate::defect::DefectKind;
 use crate::name::Name;
 use crate::reference::BackingReference;
 
-/// A part of the disk, and the file that holds it.
+/// A part of the disk, with its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VmdkExtent {
-    /// `RW`, `RDONLY` or `NOACCESS`; QEMU takes `RW` only and leaves out others.
+    /// `RW`, `RDONLY` or `NOACCESS`; QEMU uses only `RW` extents.
     pub access: Name,
     /// Its size in sectors of 512 bytes.
     pub sectors: u64,
     /// `FLAT`, `SPARSE`, `ZERO`, `VMFS`, …
     pub kind: Name,
-    /// The file, by its name relative to the descriptor.
+    /// The file, relative to the descriptor.
     pub file: Option<BackingReference>,
-    /// Where the extent begins in its file, in sectors of 512 bytes.
+    /// The offset of the extent in its file, in sectors of 512 bytes.
     pub offset: u64,
 }
 
-/// The types of image QEMU opens by their descriptor.
+/// The image types that QEMU opens by descriptor.
 const OPENED: [&[u8]; 6] = [
     b"monolithicFlat",
     b"vmfs",
@@ -31,11 +31,11 @@ const OPENED: [&[u8]; 6] = [
     b"twoGbMaxExtentFlat",
 ];
 
-/// The types of extent QEMU opens.
+/// The extent types that QEMU opens.
 const OPENED_EXTENTS: [&[u8]; 5] = [b"FLAT", b"SPARSE", b"VMFS", b"VMFSSPARSE", b"SESPARSE"];
 
 impl VmdkExtent {
-    /// Whether QEMU makes it a part of the disk; it leaves out others without a word.
+    /// Returns true if QEMU includes the extent in the disk; it silently ignores others.
     #[must_use]
     pub fn is_opened(&self) -> bool {
         self.access.as_bytes() == b"RW"
@@ -45,7 +45,7 @@ impl VmdkExtent {
     }
 }
 
-/// The disk's size in bytes by the extents that QEMU opens.
+/// Returns the disk's size in bytes, by the extents that QEMU opens.
 pub(super) fn sum_of_extents(extents: &[VmdkExtent]) -> Option<u64> {
     extents
         .iter()
@@ -54,10 +54,10 @@ pub(super) fn sum_of_extents(extents: &[VmdkExtent]) -> Option<u64> {
         .checked_mul(512)
 }
 
-/// What only matters where the descriptor is the image.
+/// Problems that matter only if the descriptor is the image.
 #[derive(Default)]
 pub(super) struct Doubts {
-    /// Where the lines are that QEMU stumbles over, and why.
+    /// The offsets of invalid lines, with the reason.
     lines: Vec<(u64, &'static str)>,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn read(header: &mut VmdkHeader, offset: u64, bytes: &[u8]) -> Doubts
     doubts
 }
 
-/// Judges an image that its descriptor alone holds together.
+/// Checks an image that consists of a descriptor.
 pub(super) fn check_image(header: &mut VmdkHeader, offset: u64, doubts: Doubts) {
     match &header.create_type {
         None => header.found(
@@ -93,7 +93,7 @@ pub(super) fn check_image(header: &mut VmdkHeader, offset: u64, doubts: Doubts) 
         header.found(
             offset,
             DefectKind::Descriptor {
-                problem: "has no extent that QEMU opens",
+                problem: "has no extent that QEMU supports",
             },
         );
     }
@@ -102,7 +102,7 @@ pub(super) fn check_image(header: &mut VmdkHeader, offset: u64, doubts: Doubts) 
     }
 }
 
-/// Reads a line; what QEMU stumbles over comes back as a clause.
+/// Parses a line; returns a problem as a clause.
 fn read_line(header: &mut VmdkHeader, line: &[u8]) -> Result<(), &'static str> {
     if line.is_empty() || line.starts_with(b"#") {
         return Ok(());
@@ -110,7 +110,7 @@ fn read_line(header: &mut VmdkHeader, line: &[u8]) -> Result<(), &'static str> {
     if let Some((extent, rest)) = extent(line) {
         let offset = word(rest).map(|(offset, _)| number(offset));
         let in_order = match (extent.kind.as_bytes(), offset) {
-            // Left out, whatever else is on the line.
+            // QEMU ignores the extent, whatever else is on the line.
             _ if extent.access.as_bytes() != b"RW" || extent.file.is_none() => true,
             (b"FLAT", offset) => offset.flatten().is_some(),
             (_, offset) => offset.flatten().is_none(),
@@ -119,7 +119,7 @@ fn read_line(header: &mut VmdkHeader, line: &[u8]) -> Result<(), &'static str> {
         return if in_order {
             Ok(())
         } else {
-            Err("has an extent whose offset is missing or too much")
+            Err("has an extent with a missing or unexpected offset")
         };
     }
     let Some(equals) = line.iter().position(|byte| *byte == b'=') else {
@@ -138,14 +138,14 @@ fn read_line(header: &mut VmdkHeader, line: &[u8]) -> Result<(), &'static str> {
             return header
                 .content_id
                 .map(|_| ())
-                .ok_or("has a CID that is no number");
+                .ok_or("has a CID that is not a number");
         }
         b"parentCID" => {
             header.parent_content_id = hexadecimal(text);
             return header
                 .parent_content_id
                 .map(|_| ())
-                .ok_or("has a parentCID that is no number");
+                .ok_or("has a parentCID that is not a number");
         }
         b"createType" => {
             header.create_type = Some(Name::from(text));
@@ -158,15 +158,15 @@ fn read_line(header: &mut VmdkHeader, line: &[u8]) -> Result<(), &'static str> {
         b"parentFileNameHint" if !text.is_empty() => {
             header.parent = Some(BackingReference::from_bytes(text))
         }
-        // The rest describes geometry and VMware's own affairs.
+        // Other lines contain the geometry and VMware's own settings.
         _ => {}
     }
     Ok(())
 }
 
-/// `RW 204800 FLAT "disk-flat.vmdk" 0`: access, sectors, type, and for most types a file and an offset.
+/// Parses `RW 204800 FLAT "disk-flat.vmdk" 0`: access, sectors, type, and for most types a file and an offset.
 ///
-/// With the extent comes what follows the file's name.
+/// Also returns the rest of the line after the file name.
 fn extent(line: &[u8]) -> Option<(VmdkExtent, &[u8])> {
     let (access, rest) = word(line)?;
     if !matches!(access, b"RW" | b"RDONLY" | b"NOACCESS") {
@@ -214,7 +214,7 @@ fn number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The digits a number begins with, as C's `scanf` reads it.
+/// Parses leading hexadecimal digits, like C's `scanf`.
 fn hexadecimal(text: &[u8]) -> Option<u32> {
     let digits = text
         .iter()

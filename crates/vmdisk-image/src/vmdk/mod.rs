@@ -1,6 +1,6 @@
-//! The headers of VMDK: sparse extents, and the descriptor that holds an image together.
+//! The headers of VMDK: sparse extents, and the descriptor of an image.
 //!
-//! The layout is VMware's *Virtual Disk Format* specification; what is opened is what `block/vmdk.c` of QEMU opens.
+//! The layout follows VMware's *Virtual Disk Format* specification, the checks follow `block/vmdk.c` of QEMU.
 //! Binary fields are little endian.
 
 mod descriptor;
@@ -19,53 +19,53 @@ pub(crate) const MAGIC_SPARSE: &[u8] = b"KDMV";
 /// An ESX Server sparse extent.
 pub(crate) const MAGIC_COWD: &[u8] = b"COWD";
 
-/// A sector holds each of the binary headers.
+/// Size of the binary headers: one sector.
 const HEADER_LENGTH: usize = 512;
-/// How much of a descriptor is read: QEMU writes at most 20 sectors, and an extent's line takes about 50 bytes, so that
-/// this holds an image of a thousand extents.
+/// Maximum size of a descriptor: QEMU writes at most 20 sectors, and an extent's line takes about 50 bytes, so
+/// a descriptor of this size has a thousand extents.
 const MAX_DESCRIPTOR: usize = 64 * 1024;
-/// Says that the grain directory is at the end, and a footer with it.
+/// The offset of a grain directory at the end of the image, which then has a footer.
 const AT_END: u64 = u64::MAX;
-/// QEMU's bounds: 1 GiB in a grain, 512 entries in a grain table, 512 Mi entries in the grain directory.
+/// QEMU's limits: 1 GiB per grain, 512 entries per grain table, 512 Mi entries in the grain directory.
 const MAX_GRAIN_SECTORS: u64 = 0x20_0000;
 const MAX_TABLE_ENTRIES: u32 = 512;
 const MAX_DIRECTORY_ENTRIES: u64 = 512 << 20;
 
-/// What a VMDK says.
+/// The header of a VMDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VmdkHeader {
-    /// What the file begins with.
+    /// The kind of file.
     pub kind: VmdkKind,
-    /// The version of the binary header, or of the descriptor where there is none.
+    /// The version of the binary header, or of a descriptor without one.
     pub version: u32,
     /// The disk's size as the guest sees it, in bytes: the capacity, or the sum of the extents.
     pub virtual_size: Option<u64>,
     /// The size of a grain in bytes, the unit of allocation.
     pub grain_size: Option<u64>,
-    /// Whether grains are compressed, which makes the image one for transport.
+    /// True if grains are compressed, as in images for transport.
     pub compressed: bool,
     /// The `createType` of the descriptor.
     pub create_type: Option<Name>,
-    /// The content's identity, which changes with every writer.
+    /// The content's id, which changes with every writer.
     pub content_id: Option<u32>,
-    /// The parent's identity when the image was made; `0xffffffff` without a parent.
+    /// The parent's content id when the image was created; `0xffffffff` without a parent.
     pub parent_content_id: Option<u32>,
     /// The parent as QEMU would open it: `parentFileNameHint`.
     pub parent: Option<BackingReference>,
-    /// The files that hold the data, as far as the descriptor names them.
+    /// The data files in the descriptor.
     pub extents: Vec<VmdkExtent>,
-    /// What is wrong, in the order it was found.
+    /// The defects, in the order of detection.
     pub defects: Vec<Defect>,
 }
 
-/// What a VMDK file begins with.
+/// The kind of a VMDK file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VmdkKind {
-    /// `KDMV`: a hosted sparse extent, usually with a descriptor in it.
+    /// `KDMV`: a hosted sparse extent, usually with an embedded descriptor.
     Sparse,
     /// `COWD`: an ESX Server sparse extent.
     Cowd,
-    /// Text: a descriptor alone, whose data is in other files.
+    /// Text: a descriptor whose data is in other files.
     Descriptor,
 }
 
@@ -86,7 +86,7 @@ impl VmdkHeader {
         }
     }
 
-    /// The extents whose files QEMU opens: none where a sparse file holds the disk itself, whatever its descriptor says.
+    /// Returns the extents whose files QEMU opens: none if a sparse file holds the disk, whatever its descriptor contains.
     #[must_use]
     pub fn opened_extents(&self) -> &[VmdkExtent] {
         if self.kind == VmdkKind::Descriptor || self.grain_size.is_none() {
@@ -101,9 +101,9 @@ impl VmdkHeader {
     }
 }
 
-/// Whether `head` is what QEMU takes for a descriptor: comments and blank lines, then a line `version=1`, 2 or 3.
+/// Returns true if QEMU considers `head` a descriptor: comments and blank lines, then a line `version=1`, 2 or 3.
 pub(crate) fn is_descriptor(head: &[u8]) -> bool {
-    // QEMU's probe sees no more than this.
+    // QEMU's probe is limited to this length.
     let head = &head[..head.len().min(HEADER_LENGTH)];
     for line in head.split_inclusive(|byte| *byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else {
@@ -129,7 +129,7 @@ pub(crate) fn is_descriptor(head: &[u8]) -> bool {
     false
 }
 
-/// Reads an image that begins with one of the signatures or is a descriptor.
+/// Reads an image that begins with a signature or is a descriptor.
 pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader {
     if has(window.head(), 0, MAGIC_SPARSE) {
         read_sparse(window)
@@ -188,7 +188,7 @@ fn read_sparse<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader {
         );
         let doubts = read_descriptor(&mut header, window, offset, length);
         if long(&fields, 12) == 0 {
-            // Without capacity, QEMU takes the descriptor for the whole image.
+            // Without a capacity, QEMU treats the descriptor as the whole image.
             descriptor::check_image(&mut header, offset, doubts);
             header.version = le32(&fields, 4).unwrap_or(0);
             header.virtual_size = descriptor::sum_of_extents(&header.extents);
@@ -256,14 +256,14 @@ fn le16_is(fields: &[u8], at: usize, value: u16) -> bool {
     crate::bytes::le16(fields, at) == Some(value)
 }
 
-/// The footer takes the header's place where the grain directory was not known when the header was written.
+/// Reads the footer, which replaces the header if the grain directory was not known when the header was written.
 fn read_footer<R: ReadAt + ?Sized>(
     header: &mut VmdkHeader,
     window: &mut Window<'_, R>,
     fields: &mut [u8; HEADER_LENGTH],
 ) {
     let part = "footer";
-    // Before the end: the footer, and the sector that marks the end of the stream.
+    // The end of the image: the footer, and the sector that marks the end of the stream.
     let Some(offset) = window
         .image_length()
         .and_then(|length| length.checked_sub(1024))

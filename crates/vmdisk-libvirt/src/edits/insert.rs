@@ -7,7 +7,7 @@ use vmdisk_source::{Edit, Span};
 use super::outline::{Outline, Outlines};
 use super::slot::{Leaf, Step};
 use crate::vocabulary::ElementSpec;
-use crate::xml_char::{escape_attribute, escape_text};
+use crate::xml::character::{escape_attribute, escape_text};
 
 /// An element that is to be made.
 struct New {
@@ -214,7 +214,7 @@ impl Parent {
 
 /// What stands between the last line end and `at`, with that line end; nothing if it is not only
 /// white space, or at the start of the text.
-fn separator(text: &str, at: usize) -> &str {
+pub(super) fn separator(text: &str, at: usize) -> &str {
     let before = text[..at].trim_end_matches([' ', '\t']);
     match before.strip_suffix('\n') {
         Some(line) => {
@@ -226,7 +226,7 @@ fn separator(text: &str, at: usize) -> &str {
 }
 
 /// Past the comments that stand behind `at` on the same line: they belong to what is before them.
-fn behind_comments(text: &str, mut at: usize) -> usize {
+pub(super) fn behind_comments(text: &str, mut at: usize) -> usize {
     loop {
         let rest = &text[at..];
         let comment = rest.trim_start_matches([' ', '\t']);

@@ -1,16 +1,19 @@
 //! Fixes: from a change of the model to edits of the text that change nothing else.
 
+mod devices;
 mod insert;
 mod outline;
-mod slot;
+pub(crate) mod slot;
 
 use vmdisk_fields::Label;
 use vmdisk_model::{Change, DiskField, DomainField, FieldPath, ImageField};
 use vmdisk_source::{Edit, Place, Span};
 
+use crate::speller::{is_flag, text_of};
 use crate::vocabulary::{SOURCE_TYPES, source_of};
-use crate::xml_char::{escape_attribute, escape_text, is_xml_char};
+use crate::xml::character::{escape_attribute, escape_text, is_xml_char};
 use crate::{Document, RootKind};
+pub use devices::{CannotAdd, add_devices};
 use insert::Insertions;
 use outline::Outline;
 pub(crate) use outline::Outlines;
@@ -47,8 +50,8 @@ pub enum CannotEdit {
 /// where it stands; a missing attribute is added to its element, and a missing element among its
 /// siblings in libvirt's order, with their indentation. Nothing else changes.
 ///
-/// Values are in libvirt's spelling; for an element that says all by being there (`readonly`,
-/// `shareable`, `transient`, `hugepages`), `yes` and `no`.
+/// An element that says all by being there (`readonly`, `shareable`, `transient`, `hugepages`) is added for
+/// [`FieldValue::Set`](vmdisk_model::FieldValue::Set) and for `yes`, and removed for `no`.
 ///
 /// ```
 /// use vmdisk_libvirt::{edits, read};
@@ -93,7 +96,7 @@ pub fn edits_of_all(
     };
     for change in changes {
         match change {
-            Change::Set { at, value } => editor.set(*at, value)?,
+            Change::Set { at, value } => editor.set(*at, &text_of(*at, value))?,
             Change::Remove { at } => editor.remove(*at)?,
         }
     }
@@ -109,17 +112,6 @@ struct Editor<'t> {
     document: &'t Document,
     edits: Vec<Edit>,
     insertions: Insertions,
-}
-
-/// True for elements that say all by being there.
-fn is_flag(at: FieldPath) -> bool {
-    matches!(
-        at,
-        FieldPath::Disk(
-            _,
-            DiskField::ReadOnly | DiskField::Shareable | DiskField::Transient
-        ) | FieldPath::Domain(DomainField::HugePages)
-    )
 }
 
 /// True for what is one element for each of several, of which the map has the first.
@@ -141,7 +133,7 @@ impl<'t> Editor<'t> {
 
     fn slot(&self, at: FieldPath) -> Result<(Slot, Span), CannotEdit> {
         let missing = || CannotEdit::NoPlace(at);
-        let (root, spec) = slot::root_of(at, self.document).ok_or_else(missing)?;
+        let (root, spec) = slot::root_of(at, &self.document.domain).ok_or_else(missing)?;
         let element = element_span(self.place(root).ok_or_else(missing)?);
         let source_type = attribute_of(self.text, element.start, "type").unwrap_or("file");
         let slot = slot_of(at, spec, source_type).ok_or_else(missing)?;
@@ -244,7 +236,7 @@ impl<'t> Editor<'t> {
         };
         let name_in = |word| source_of(word).attributes.first().map(|known| known.name);
         let (old, new) = (name_in(before)?, name_in(value)?);
-        let tag = crate::tag::scan_tag(self.text, source.span.start)?;
+        let tag = crate::xml::tag::scan_tag(self.text, source.span.start)?;
         let named = |name: &str| {
             let attributes = tag.attributes.iter();
             attributes
@@ -349,7 +341,7 @@ fn element_span(place: &Place) -> Span {
 
 /// The raw value of an attribute in the start tag at `start`.
 fn attribute_of<'t>(text: &'t str, start: usize, name: &str) -> Option<&'t str> {
-    let tag = crate::tag::scan_tag(text, start)?;
+    let tag = crate::xml::tag::scan_tag(text, start)?;
     let attribute = tag
         .attributes
         .iter()

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use quick_xml::{Reader, events::Event};
 use vmdisk_source::Span;
 
-use crate::tag::{Tag, TagScanner, scan_tag};
+use crate::xml::tag::{Tag, TagScanner, scan_tag};
 
 /// One element and its direct children.
 pub(super) struct Outline<'t> {

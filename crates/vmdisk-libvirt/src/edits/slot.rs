@@ -1,11 +1,10 @@
 //! Where in the tables a field of the model stands.
 
 use vmdisk_model::{
-    ControllerField, ControllerType, DiskField, DomainField, FieldPath, ImageField, IoThreadField,
-    LimitField,
+    ControllerField, ControllerType, DiskField, Domain, DomainField, FieldPath, ImageField,
+    IoThreadField, LimitField,
 };
 
-use crate::Document;
 use crate::vocabulary::{
     AttributeSpec, BACKING_STORE, CONTROLLER, DISK, DOMAIN, ElementSpec, Field, IOTHREAD, Pick,
     SCSI_CONTROLLER, THROTTLE_GROUP, source_of,
@@ -13,18 +12,18 @@ use crate::vocabulary::{
 
 /// One element on the way from a disk to a field of it.
 #[derive(Clone, Copy)]
-pub(super) struct Step {
+pub(crate) struct Step {
     /// The element.
-    pub(super) element: &'static ElementSpec,
+    pub(crate) element: &'static ElementSpec,
     /// Its place among its siblings in libvirt's order.
-    pub(super) order: usize,
+    pub(crate) order: usize,
     /// The element around it.
-    pub(super) parent: &'static ElementSpec,
+    pub(crate) parent: &'static ElementSpec,
 }
 
 /// What a field is in the end.
 #[derive(Clone, Copy)]
-pub(super) enum Leaf {
+pub(crate) enum Leaf {
     /// An attribute of the last element.
     Attribute(&'static AttributeSpec),
     /// The last element itself.
@@ -32,16 +31,13 @@ pub(super) enum Leaf {
 }
 
 /// The way to a field.
-pub(super) struct Slot {
-    pub(super) steps: Vec<Step>,
-    pub(super) leaf: Leaf,
+pub(crate) struct Slot {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) leaf: Leaf,
 }
 
 /// The element that a field is looked for in, with its table.
-pub(super) fn root_of(
-    at: FieldPath,
-    document: &Document,
-) -> Option<(FieldPath, &'static ElementSpec)> {
+pub(crate) fn root_of(at: FieldPath, domain: &Domain) -> Option<(FieldPath, &'static ElementSpec)> {
     Some(match at {
         FieldPath::Domain(_) => (FieldPath::Domain(DomainField::Domain), &DOMAIN),
         FieldPath::Disk(nth, _) | FieldPath::Image(nth, 0, _) | FieldPath::Iotune(nth, _) => {
@@ -52,7 +48,7 @@ pub(super) fn root_of(
             &BACKING_STORE,
         ),
         FieldPath::Controller(nth, _) => {
-            let controller = document.domain.controllers.get(nth)?;
+            let controller = domain.controllers.get(nth)?;
             let spec = match controller.controller_type {
                 ControllerType::Scsi => &SCSI_CONTROLLER,
                 ControllerType::Sata
@@ -90,7 +86,7 @@ fn field_of(at: FieldPath) -> Field {
 }
 
 /// The way from `root` to a field; `None` if the table does not have it.
-pub(super) fn slot_of(
+pub(crate) fn slot_of(
     at: FieldPath,
     root: &'static ElementSpec,
     source_type: &str,

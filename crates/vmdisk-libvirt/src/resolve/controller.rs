@@ -38,8 +38,19 @@ fn number(resolved: &mut Resolved) {
     }
     let mut next: HashMap<ControllerType, u32> = HashMap::new();
     for nth in 0..resolved.domain.controllers.len() {
+        let companion = index_of_companion(&resolved.domain.controllers, nth);
         let controller = &mut resolved.domain.controllers[nth];
         if controller.index.is_some() {
+            continue;
+        }
+        if let Some(index) = companion {
+            controller.index = Some(index);
+            let at = FieldPath::Controller(nth, ControllerField::Index);
+            resolved.decide(
+                at,
+                index,
+                "it is a companion of the USB controller before it",
+            );
             continue;
         }
         let taken = taken.entry(controller.controller_type).or_default();
@@ -53,6 +64,26 @@ fn number(resolved: &mut Resolved) {
         let at = FieldPath::Controller(nth, ControllerField::Index);
         resolved.decide(at, index, "the smallest number that is free");
     }
+}
+
+/// The index that a part of an ICH9 USB 2 controller shares with the part before it, if that has none of its model yet
+/// (`virDomainDefAssignControllerIndexes`).
+fn index_of_companion(controllers: &[Controller], nth: usize) -> Option<u32> {
+    let is_part = |controller: &Controller| {
+        let model = controller.other_model.as_deref().unwrap_or_default();
+        controller.controller_type == ControllerType::Usb && model.starts_with("ich9-")
+    };
+    let before = controllers
+        .get(nth.checked_sub(1)?)
+        .filter(|it| is_part(it))?;
+    let own = &controllers[nth];
+    let is_twin = |other: &Controller| {
+        other.controller_type == ControllerType::Usb
+            && other.index == before.index
+            && other.other_model == own.other_model
+    };
+    let is_free = is_part(own) && !controllers.iter().any(is_twin);
+    before.index.filter(|_| is_free)
 }
 
 fn add(

@@ -17,7 +17,7 @@ pub(super) const OLD: &str = "auth";
 /// Reads an `<auth>`.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    parent: &mut Element<'_, '_>,
+    parent: &mut Element<'_>,
     depth: usize,
     kept: &mut KeptInside,
 ) -> Option<Authentication> {
@@ -32,7 +32,7 @@ pub(crate) fn read(
 /// Reads the `<auth>` of a disk that stands outside its source.
 pub(super) fn read_in_old_place(
     reader: &mut Reader<'_>,
-    disk: &mut Element<'_, '_>,
+    disk: &mut Element<'_>,
     image: &mut Image,
     kept: &mut KeptInside,
 ) {

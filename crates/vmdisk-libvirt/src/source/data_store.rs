@@ -1,7 +1,7 @@
 //! `<dataStore>`: the file in which a qcow2 image has its data.
 
 use vmdisk_model::{Format, Image, Protocol};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
@@ -19,7 +19,7 @@ const fn depth_of_data(depth: usize) -> usize {
 /// Reads a data store. It is no image of the chain, so that nothing in it is noted as one.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    source: &mut Element<'_, '_>,
+    source: &mut Element<'_>,
     depth: usize,
     kept: &mut KeptInside,
 ) -> Option<Box<Image>> {
@@ -28,10 +28,10 @@ pub(super) fn read(
         if source
             .children
             .iter()
-            .any(|child| child.name == "dataStore")
+            .any(|child| child.name() == "dataStore")
         {
             let message = "a data store cannot have one of its own".to_owned();
-            reader.problem(ProblemKind::InvalidValue, source.at, source.tag, message);
+            reader.problem(&INVALID_VALUE, source.at, source.tag, message);
         }
         return None;
     }
@@ -46,7 +46,7 @@ pub(super) fn read(
             let message =
                 format!("the data store has no source: `<source {attribute}=…>` is missing");
             let (at, tag) = (element.at, element.tag);
-            reader.problem(ProblemKind::MissingValue, at, tag, message);
+            reader.problem(&MISSING_VALUE, at, tag, message);
             Image::new(None, Protocol::Other(source_type))
         });
         element.take_text("type");

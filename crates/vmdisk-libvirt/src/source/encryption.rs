@@ -4,7 +4,7 @@ use vmdisk_model::{
     Encryption, EncryptionCipher, EncryptionEngine, EncryptionFormat, EncryptionVector, Image,
     ImageField,
 };
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use super::secret;
 use crate::element::Element;
@@ -24,7 +24,7 @@ pub(super) const OLD: &str = "encryption";
 /// Reads an `<encryption>`.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    parent: &mut Element<'_, '_>,
+    parent: &mut Element<'_>,
     depth: usize,
     kept: &mut KeptInside,
 ) -> Option<Encryption> {
@@ -38,7 +38,7 @@ pub(crate) fn read(
                 "a secret of type `{}` encrypts nothing, expected `passphrase`",
                 secret_type.unwrap_or_default()
             );
-            reader.problem(ProblemKind::InvalidValue, element.at, element.tag, message);
+            reader.problem(&INVALID_VALUE, element.at, element.tag, message);
         }
     }
     let format = element.take("format", EncryptionFormat::from_wire);
@@ -65,7 +65,7 @@ pub(crate) fn read(
     });
     if ivgen.is_some() && cipher.is_none() {
         let message = "`<ivgen>` has no `<cipher>` beside it".to_owned();
-        reader.problem(ProblemKind::MissingValue, element.at, element.tag, message);
+        reader.problem(&MISSING_VALUE, element.at, element.tag, message);
     }
     kept.note(KeptAt::deep(AT, depth), reader.close(element));
     Some(Encryption {
@@ -80,7 +80,7 @@ pub(crate) fn read(
 /// Reads the `<encryption>` of a disk that stands outside its source.
 pub(super) fn read_in_old_place(
     reader: &mut Reader<'_>,
-    disk: &mut Element<'_, '_>,
+    disk: &mut Element<'_>,
     image: &mut Image,
     kept: &mut KeptInside,
 ) {

@@ -15,7 +15,8 @@ use vmdisk_model::{
     Backend, BackendSource, Device, DevicePath, Disk, DiskField, FieldPath, Image, ImageField,
     Protocol, StartupPolicy,
 };
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::Severity;
+use vmdisk_rule::reading::{DUPLICATE_VALUE, MISSING_VALUE};
 
 use crate::backing_store;
 use crate::element::Element;
@@ -26,9 +27,9 @@ use crate::writer::Writer;
 const AT: &str = "source";
 
 /// Reads what a disk opens; the format is read with the driver element.
-pub(crate) fn read<'t>(
-    reader: &mut Reader<'t>,
-    element: &mut Element<'t, '_>,
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    element: &mut Element<'_>,
     disk: &mut Disk,
     kept: &mut KeptInside,
 ) {
@@ -53,7 +54,7 @@ pub(crate) fn read<'t>(
     }
 }
 
-fn report_missing(reader: &mut Reader<'_>, disk: &Element<'_, '_>, device: Device) {
+fn report_missing(reader: &mut Reader<'_>, disk: &Element<'_>, device: Device) {
     let may_be_empty = match device {
         Device::Cdrom | Device::Floppy => true,
         Device::Disk | Device::Lun => false,
@@ -65,7 +66,7 @@ fn report_missing(reader: &mut Reader<'_>, disk: &Element<'_, '_>, device: Devic
         let span = reader.map.place(at).map_or(disk.tag, |place| place.span);
         let attribute = main_attribute(source_type);
         let message = format!("the disk has no source: `<source {attribute}=…>` is missing");
-        reader.problem(ProblemKind::MissingValue, at, span, message);
+        reader.problem(&MISSING_VALUE, at, span, message);
     }
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn main_attribute(source_type: &str) -> &'static str {
 /// The caller takes the `type` of the parent if it gets something.
 pub(crate) fn read_image(
     reader: &mut Reader<'_>,
-    parent: &mut Element<'_, '_>,
+    parent: &mut Element<'_>,
     depth: usize,
     startup_policy: &mut Option<StartupPolicy>,
     kept: &mut KeptInside,
@@ -154,24 +155,21 @@ pub(crate) fn read_image(
 /// Whether what belongs into the source stands in the disk alone; in both places it is reported.
 fn is_in_old_place(
     reader: &mut Reader<'_>,
-    disk: &Element<'_, '_>,
+    disk: &Element<'_>,
     name: &str,
     field: ImageField,
     is_in_source: bool,
 ) -> bool {
-    let Some(child) = disk.children.iter().find(|child| child.name == name) else {
+    let Some(child) = disk.children.iter().find(|child| child.name() == name) else {
         return false;
     };
     if is_in_source {
         let at = FieldPath::Image(disk.whose.index, 0, field);
         let message =
             format!("`<{name}>` stands in the disk and in its source; libvirt takes only one");
-        reader.problem(
-            ProblemKind::DuplicateRefused,
-            at,
-            child.node.range().into(),
-            message,
-        );
+        reader
+            .problem(&DUPLICATE_VALUE, at, child.node.span(), message)
+            .severity = Severity::Error;
     }
     !is_in_source
 }
@@ -287,7 +285,7 @@ pub(crate) fn write_image<'k>(
 /// Reads one attribute of an inner element, such as `<config file='…'/>`.
 fn read_attribute<T>(
     reader: &mut Reader<'_>,
-    source: &mut Element<'_, '_>,
+    source: &mut Element<'_>,
     (at, attribute): (KeptAt, &str),
     kept: &mut KeptInside,
     parse: impl FnOnce(&str) -> Option<T>,

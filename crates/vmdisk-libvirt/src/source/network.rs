@@ -3,8 +3,7 @@
 use vmdisk_model::{
     Bytes, Cookie, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport,
 };
-
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use super::{read_attribute, text, write_attribute};
 use crate::element::Element;
@@ -48,7 +47,7 @@ const fn leaves(depth: usize) -> Leaves {
 /// Reads storage on a network; `None` if its protocol is not known.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    source: &mut Element<'_, '_>,
+    source: &mut Element<'_>,
     depth: usize,
     kept: &mut KeptInside,
 ) -> Option<NetworkSource> {
@@ -56,7 +55,7 @@ pub(super) fn read(
     let mut network = NetworkSource::new(protocol, source.take_text("name"), Vec::new());
     if network.name.is_none() && protocol != NetworkProtocol::Nbd {
         let message = format!("`name` is missing: what is it called on the {protocol} server?");
-        reader.problem(ProblemKind::MissingValue, source.at, source.tag, message);
+        reader.problem(&MISSING_VALUE, source.at, source.tag, message);
     }
     network.query = source.take_text("query");
     network.tls = source.take("tls", switch_from_yes_no);
@@ -105,28 +104,28 @@ pub(super) fn read(
 }
 
 /// Reports a server that cannot be reached as it is written.
-fn check_host(reader: &mut Reader<'_>, element: &Element<'_, '_>, host: &NetworkHost) {
-    let (kind, message) = match host.transport.unwrap_or(NetworkTransport::Tcp) {
+fn check_host(reader: &mut Reader<'_>, element: &Element<'_>, host: &NetworkHost) {
+    let (rule, message) = match host.transport.unwrap_or(NetworkTransport::Tcp) {
         NetworkTransport::Unix if host.socket.is_none() => {
             let message = "`socket` is missing: which UNIX socket is the server behind?";
-            (ProblemKind::MissingValue, message)
+            (&MISSING_VALUE, message)
         }
         NetworkTransport::Tcp | NetworkTransport::Rdma if host.socket.is_some() => {
             let message = "a server with a `socket` has the transport `unix`";
-            (ProblemKind::InvalidValue, message)
+            (&INVALID_VALUE, message)
         }
         NetworkTransport::Tcp | NetworkTransport::Rdma if host.name.is_none() => {
             let message = "`name` of `<host>` is missing";
-            (ProblemKind::MissingValue, message)
+            (&MISSING_VALUE, message)
         }
         NetworkTransport::Unix | NetworkTransport::Tcp | NetworkTransport::Rdma => return,
     };
-    reader.problem(kind, element.at, element.tag, message.to_owned());
+    reader.problem(rule, element.at, element.tag, message.to_owned());
 }
 
 fn read_cookies(
     reader: &mut Reader<'_>,
-    source: &mut Element<'_, '_>,
+    source: &mut Element<'_>,
     depth: usize,
     kept: &mut KeptInside,
 ) -> Vec<Cookie> {
@@ -136,7 +135,7 @@ fn read_cookies(
     let mut element = reader.open_child(source, node, source.whose);
     let mut cookies = Vec::new();
     for node in element.children("cookie") {
-        if crate::tree::attribute(node, "name").is_none() {
+        if node.attribute("name").is_none() {
             element.give_back(node);
             continue;
         }
@@ -158,25 +157,25 @@ fn read_cookies(
 }
 
 /// Reports a cookie with characters that libvirt does not take (`virStorageSourceNetCookieValidate`).
-fn check_cookie(reader: &mut Reader<'_>, element: &Element<'_, '_>, cookie: &Cookie) {
+fn check_cookie(reader: &mut Reader<'_>, element: &Element<'_>, cookie: &Cookie) {
     let is_in = |forbidden: &str, text: &str| {
         text.chars()
             .any(|character| character.is_control() || forbidden.contains(character))
     };
     let name = &cookie.name;
-    let (kind, message) = if is_in("()<>@,;:\\\"/[]?={} ", name) {
+    let (rule, message) = if is_in("()<>@,;:\\\"/[]?={} ", name) {
         let message = format!("`{name}` has characters that the name of a cookie cannot have");
-        (ProblemKind::InvalidValue, message)
+        (&INVALID_VALUE, message)
     } else if cookie.value.is_empty() {
         let message = format!("the cookie `{name}` has no value");
-        (ProblemKind::MissingValue, message)
+        (&MISSING_VALUE, message)
     } else if is_in(" \",;\\", unquoted(&cookie.value)) {
         let message = format!("the cookie `{name}` has characters that no value can have");
-        (ProblemKind::InvalidValue, message)
+        (&INVALID_VALUE, message)
     } else {
         return;
     };
-    reader.problem(kind, element.at, element.tag, message);
+    reader.problem(rule, element.at, element.tag, message);
 }
 
 /// A value without the quotes around it, in which libvirt takes one.
@@ -189,7 +188,7 @@ fn unquoted(value: &str) -> &str {
 
 fn read_identity(
     reader: &mut Reader<'_>,
-    source: &mut Element<'_, '_>,
+    source: &mut Element<'_>,
     protocol: NetworkProtocol,
     depth: usize,
     kept: &mut KeptInside,
@@ -206,12 +205,12 @@ fn read_identity(
     if protocol == NetworkProtocol::Ssh {
         if identity.username.is_none() {
             let message = "`username` of `<identity>` is missing: who logs in?".to_owned();
-            reader.problem(ProblemKind::MissingValue, element.at, element.tag, message);
+            reader.problem(&MISSING_VALUE, element.at, element.tag, message);
         }
         if identity.keyfile.is_none() && identity.agent_socket.is_none() {
             let message =
                 "`keyfile` or `agentsock` of `<identity>` is missing: with which key?".to_owned();
-            reader.problem(ProblemKind::MissingValue, element.at, element.tag, message);
+            reader.problem(&MISSING_VALUE, element.at, element.tag, message);
         }
     }
     kept.note(KeptAt::deep(IDENTITY, depth), reader.close(element));

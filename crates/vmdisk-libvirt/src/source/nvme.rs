@@ -1,7 +1,7 @@
 //! `<source type='pci' namespace='…'>`: an NVMe controller of the host.
 
 use vmdisk_model::{NvmeSource, PciAddress};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
@@ -15,11 +15,14 @@ const ADDRESS: &str = "source/address";
 /// Reads a controller; `None` if it is not said which, or which of its namespaces.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    source: &mut Element<'_, '_>,
+    source: &mut Element<'_>,
     depth: usize,
     kept: &mut KeptInside,
 ) -> Option<NvmeSource> {
-    let has_address = source.children.iter().any(|child| child.name == "address");
+    let has_address = source
+        .children
+        .iter()
+        .any(|child| child.name() == "address");
     let namespace = source.peek("namespace").and_then(any_base);
     let missing = match (namespace, has_address) {
         (Some(_), true) => None,
@@ -29,7 +32,7 @@ pub(super) fn read(
     if let Some(missing) = missing {
         let message = format!("{missing} of the NVMe controller is missing");
         let (at, tag) = (source.at, source.tag);
-        reader.problem(ProblemKind::MissingValue, at, tag, message);
+        reader.problem(&MISSING_VALUE, at, tag, message);
         return None;
     }
     let namespace = u64::from(source.take("namespace", any_base)?);

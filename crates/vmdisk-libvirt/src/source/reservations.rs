@@ -14,7 +14,7 @@ const SOCKET: &str = "source/reservations/source";
 /// Reads a `<reservations>`.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    source: &mut Element<'_, '_>,
+    source: &mut Element<'_>,
     depth: usize,
     kept: &mut KeptInside,
 ) -> Option<Reservations> {

@@ -10,14 +10,14 @@ use crate::writer::Writer;
 /// Reads the secrets in an element; one that refers to nothing is kept as it was written.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    parent: &mut Element<'_, '_>,
+    parent: &mut Element<'_>,
     (path, depth): (&'static str, usize),
     most: usize,
     kept: &mut KeptInside,
 ) -> Vec<Secret> {
     let mut secrets = Vec::new();
     for node in parent.children("secret") {
-        let has = |name| crate::tree::attribute(node, name).is_some();
+        let has = |name| node.attribute(name).is_some();
         if secrets.len() == most || !(has("uuid") || has("usage")) {
             parent.give_back(node);
             continue;

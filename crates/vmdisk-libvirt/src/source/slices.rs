@@ -14,7 +14,7 @@ const SLICE: &str = "source/slices/slice";
 /// Reads the first slice of type `storage`, which is the only one that libvirt looks at.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    source: &mut Element<'_, '_>,
+    source: &mut Element<'_>,
     depth: usize,
     kept: &mut KeptInside,
 ) -> Option<Slice> {
@@ -22,8 +22,8 @@ pub(super) fn read(
     let mut element = reader.open_child(source, node, source.whose);
     let mut slice = None;
     for node in element.children("slice") {
-        let number = |name| crate::tree::attribute(node, name).and_then(unsigned64);
-        let is_storage = crate::tree::attribute(node, "type") == Some("storage");
+        let number = |name| node.attribute(name).and_then(unsigned64);
+        let is_storage = node.attribute("type") == Some("storage");
         let (Some(offset), Some(size), true, None) =
             (number("offset"), number("size"), is_storage, slice)
         else {

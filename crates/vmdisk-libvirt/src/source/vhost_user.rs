@@ -1,24 +1,23 @@
 //! `<source type='unix'>`: the socket of a `VhostUserBackend`.
 
-use roxmltree::Node;
 use vmdisk_model::{StartupPolicy, VhostUserSocket};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::INVALID_VALUE;
 
 use super::AT;
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
-use crate::tree;
 use crate::value::unsigned32;
 use crate::vocabulary::{switch_from_yes_no, switch_to_yes_no};
 use crate::writer::Writer;
+use crate::xml::Node;
 
 const RECONNECT: KeptAt = KeptAt::path("source/reconnect");
 
 /// Reads the socket of a disk that is served by a daemon.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    disk: &mut Element<'_, '_>,
+    disk: &mut Element<'_>,
     startup_policy: &mut Option<StartupPolicy>,
     kept: &mut KeptInside,
 ) -> Option<VhostUserSocket> {
@@ -37,29 +36,25 @@ pub(super) fn read(
         kept.note(RECONNECT, reader.close(reconnect));
     }
     kept.note(KeptAt::path(AT), reader.close(source));
-    refuse_images(reader, disk, node);
+    refuse_images(reader, disk, node.node);
     socket
 }
 
 /// Reports what only images have, wherever libvirt looks for it: what a daemon serves has none of it.
-fn refuse_images(reader: &mut Reader<'_>, disk: &Element<'_, '_>, source: Node<'_, '_>) {
-    let text = reader.text;
+fn refuse_images(reader: &mut Reader<'_>, disk: &Element<'_>, source: Node<'_>) {
     for (name, is_read_in_source) in [
         ("backingStore", false),
         ("encryption", true),
         ("auth", true),
     ] {
-        let in_source = source
-            .children()
-            .filter(|child| is_read_in_source && child.is_element())
-            .find(|child| tree::name(text, *child) == name);
-        let in_disk = disk.children.iter().find(|child| child.name == name);
+        let in_source = source.child(name).filter(|_| is_read_in_source);
+        let in_disk = disk.children.iter().find(|child| child.name() == name);
         let Some(node) = in_source.or(in_disk.map(|child| child.node)) else {
             continue;
         };
         let message = format!("a disk that a vhost-user daemon serves has no `<{name}>`");
-        let span = node.range().into();
-        reader.problem(ProblemKind::InvalidValue, disk.at, span, message);
+        let span = node.span();
+        reader.problem(&INVALID_VALUE, disk.at, span, message);
     }
 }
 

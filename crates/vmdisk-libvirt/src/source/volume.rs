@@ -1,7 +1,7 @@
 //! `<source pool='…' volume='…'>`: a volume of a storage pool.
 
 use vmdisk_model::{VolumeMode, VolumeSource};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
 use crate::reader::Reader;
@@ -13,7 +13,7 @@ pub(super) struct Told;
 /// Reads a volume; `None` if nothing names one.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    source: &mut Element<'_, '_>,
+    source: &mut Element<'_>,
 ) -> Result<Option<VolumeSource>, Told> {
     let is_named = |name| source.peek(name).is_some_and(|text| !text.is_empty());
     match (is_named("pool"), is_named("volume")) {
@@ -30,7 +30,7 @@ pub(super) fn read(
             let missing = if has_pool { "volume" } else { "pool" };
             let message = format!("`{missing}` is missing: a volume is named with its pool");
             let (at, tag) = (source.at, source.tag);
-            reader.problem(ProblemKind::MissingValue, at, tag, message);
+            reader.problem(&MISSING_VALUE, at, tag, message);
             Err(Told)
         }
     }

@@ -6,8 +6,9 @@ use vmdisk_model::{
     Qcow2Preallocation,
 };
 
+use super::choice::Chosen;
 use super::host::Direct;
-use super::planner::{Chosen, Planner};
+use super::planner::Planner;
 use crate::spec::{DiskSpec, IoThreadSpec, Spec};
 
 impl Planner<'_> {

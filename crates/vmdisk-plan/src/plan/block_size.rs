@@ -5,8 +5,9 @@ use vmdisk_model::{
     Architecture, BackendSource, Bytes, Device, DiskField, HostStorage, Image, TargetBus,
 };
 
+use super::choice::Chosen;
 use super::host::Direct;
-use super::planner::{Chosen, Planner};
+use super::planner::Planner;
 use crate::spec::DiskSpec;
 
 /// Sector sizes of the storage below a disk.

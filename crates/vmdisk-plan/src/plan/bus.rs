@@ -9,9 +9,10 @@ use vmdisk_model::{
     MachineType, ScsiControllerModel, TargetBus,
 };
 
-use super::ChoiceSource;
-use super::planner::{Chosen, Planner};
-use crate::spec::{BackendSpec, BusSpec, DeviceAccess, DiskSpec, MediaSpec};
+use super::choice::{ChoiceSource, Chosen};
+use super::existing::ControllerKey;
+use super::planner::Planner;
+use crate::spec::{BackendSpec, BusSpec, DeviceAccess, DiskSpec, MediaSpec, SpecPath};
 
 /// The bus of the model.
 pub(super) const fn target_bus(bus: BusSpec) -> TargetBus {
@@ -36,7 +37,8 @@ pub(crate) fn is_lun(disk: &DiskSpec) -> bool {
         | BackendSpec::Qcow2(_)
         | BackendSpec::Lvm(_)
         | BackendSpec::LvmThin(_)
-        | BackendSpec::VhostUserBlk(_) => false,
+        | BackendSpec::VhostUserBlk(_)
+        | BackendSpec::Empty(_) => false,
     }
 }
 
@@ -56,9 +58,6 @@ fn target_name(bus: TargetBus, nth: usize) -> String {
     bus.target_prefix().chars().chain(letters).collect()
 }
 
-/// Why one SCSI controller cannot serve for another disk: its event loops and its queues are its own.
-type ControllerKey = (Vec<u32>, Option<u32>);
-
 impl Planner<'_> {
     /// Makes a disk for each of the spec, with its bus and its name.
     pub(crate) fn name_disks(&mut self) {
@@ -68,6 +67,11 @@ impl Planner<'_> {
             .iter()
             .filter_map(|disk| disk.target.clone())
             .collect();
+        for name in self.existing.targets() {
+            if !taken.insert(name.to_owned()) {
+                self.refuse_target(name);
+            }
+        }
         let mut next: BTreeMap<&'static str, usize> = BTreeMap::new();
         for (index, disk) in spec.disks.iter().enumerate() {
             let bus = self.decide_disk(index, DiskField::TargetBus, "bus", disk.bus, |planner| {
@@ -91,11 +95,45 @@ impl Planner<'_> {
                     }
                 },
             );
+            self.refuse_beyond_room(index, bus);
             let mut frontend = Frontend::new(target.unwrap_or_default(), bus);
             frontend.device = self.plan_device(index, disk);
             // `plan_storage` puts the source there.
             let source = Image::file(String::new(), Format::Raw);
             self.domain.disks.push(Disk::new(frontend, source));
+        }
+    }
+
+    /// Refuses a disk for which the only controller of its bus has no place left.
+    fn refuse_beyond_room(&mut self, index: usize, bus: TargetBus) {
+        let (room, help) = match bus {
+            TargetBus::Ide => (4, "use `bus: sata` or `bus: virtio`"),
+            TargetBus::Fdc => (2, "a machine has one floppy controller"),
+            TargetBus::Virtio
+            | TargetBus::Scsi
+            | TargetBus::Sata
+            | TargetBus::Usb
+            | TargetBus::Nvme
+            | TargetBus::Sd
+            | TargetBus::Xen
+            | TargetBus::Uml => return,
+        };
+        let is_there = |disk: &&Disk| disk.frontend.bus == Some(bus);
+        let disks = self.existing.disks().iter().chain(&self.domain.disks);
+        let before = disks.filter(is_there).count();
+        if before >= room {
+            let message = format!("bus {bus} has room for {room} drives");
+            self.refuse(SpecPath::disk(index).key("bus"), message).help = Some(help.to_owned());
+        }
+    }
+
+    /// Refuses the disk that asks for the name of a disk of the guest.
+    fn refuse_target(&mut self, name: &str) {
+        let mut disks = self.spec.disks.iter();
+        if let Some(index) = disks.position(|disk| disk.target.as_deref() == Some(name)) {
+            let message = format!("the guest has a disk `{name}`");
+            self.refuse(SpecPath::disk(index).key("target"), message)
+                .help = Some("leave `target` out to get the next free name".to_owned());
         }
     }
 
@@ -141,9 +179,17 @@ impl Planner<'_> {
             }
             members.push(index);
         }
-        for (number, key) in order.into_iter().enumerate() {
+        let mut number = self.existing.next_scsi_controller();
+        for key in order {
             let members = groups.remove(&key).unwrap_or_default();
-            self.add_scsi_controller(number as u32, key, &members);
+            if let Some(controller) = self.existing.scsi_controller(&key) {
+                let used = self.existing.units_of(controller);
+                self.place_on_scsi(controller, &used, &members);
+                continue;
+            }
+            self.add_scsi_controller(number, key, &members);
+            self.place_on_scsi(number, &BTreeSet::new(), &members);
+            number += 1;
         }
     }
 
@@ -178,22 +224,26 @@ impl Planner<'_> {
                     .collect();
             }
         }
-        for (nth, index) in members.iter().enumerate() {
+        self.domain.controllers.push(controller);
+    }
+
+    /// Gives disks the free units of a SCSI controller.
+    fn place_on_scsi(&mut self, controller: u32, used: &BTreeSet<u32>, members: &[usize]) {
+        // A narrow bus keeps unit 7 for itself, and so does libvirt on every one.
+        let units = (0..).filter(|unit| *unit != 7 && !used.contains(unit));
+        for (unit, index) in units.zip(members) {
             let frontend = &mut self.domain.disks[*index].frontend;
             // On SCSI both belong to the controller.
             frontend.iothread = None;
             frontend.iothread_mapping.clear();
             frontend.queues = None;
-            // A narrow bus keeps unit 7 for itself, and so does libvirt on every one.
-            let unit = if nth >= 7 { nth + 1 } else { nth } as u32;
             frontend.address = Some(Address::Drive(DriveAddress {
-                controller: number,
+                controller,
                 bus: 0,
                 target: 0,
                 unit,
             }));
         }
-        self.domain.controllers.push(controller);
     }
 }
 

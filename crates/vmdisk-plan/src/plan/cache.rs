@@ -4,16 +4,17 @@ use vmdisk_model::{
     AioMode, BackendSource, Backing, CacheMode, DiskField, HostStorage, Image, Protocol,
 };
 
+use super::choice::Chosen;
 use super::host::Direct;
 use super::network;
-use super::planner::{Chosen, Planner};
+use super::planner::Planner;
 use crate::spec::DiskSpec;
 
 impl Planner<'_> {
     /// Decides the cache mode of a disk.
     pub(crate) fn plan_cache(&mut self, index: usize, spec: &DiskSpec) {
         let BackendSource::Image(image) = &self.domain.disks[index].backend.source else {
-            // What a VhostUserBackend caches is its own affair.
+            // The daemon of a vhost-user disk decides what it caches.
             return;
         };
         let image = image.clone();

@@ -7,8 +7,9 @@ use vmdisk_model::{
 };
 
 use super::aio::is_allocated;
+use super::choice::Chosen;
 use super::network;
-use super::planner::{Chosen, Planner};
+use super::planner::Planner;
 use crate::spec::{BackendSpec, DiskSpec};
 
 impl<'a> Planner<'a> {
@@ -122,7 +123,8 @@ impl<'a> Planner<'a> {
             | BackendSpec::Qcow2(_)
             | BackendSpec::Device(_)
             | BackendSpec::VhostUserBlk(_)
-            | BackendSpec::Network(_) => None,
+            | BackendSpec::Network(_)
+            | BackendSpec::Empty(_) => None,
         })
     }
 }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk_facts::{Capability, Fact};
+use vmdisk_facts::{Capability, Component, Fact};
 use vmdisk_model::{
     BackendSource, Device, DiskField, DomainField, FieldPath, IoThread, IoThreadId, IoThreadQueues,
     TargetBus,
 };
 
-use super::planner::{Chosen, Planner};
+use super::choice::Chosen;
+use super::planner::Planner;
 use crate::spec::{IoThreadCount, IoThreadSpec, SpecPath};
 
 /// What one disk wants of event loops.
@@ -31,9 +32,13 @@ pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
     let wishes: Vec<Wish> = (0..planner.spec.disks.len())
         .map(|index| wish(planner, index, count))
         .collect();
-    let most = most_threads(planner, count, &wishes);
     // How many disks each iothread serves; asked-for ones count first, so that the others avoid them.
-    let mut load: BTreeMap<u32, usize> = (1..=most).map(|id| (id, 0)).collect();
+    let mut load: BTreeMap<u32, usize> = planner.existing.iothreads();
+    let has_own = !load.is_empty();
+    if !has_own {
+        let most = most_threads(planner, count, &wishes);
+        load.extend((1..=most).map(|id| (id, 0)));
+    }
     for (index, wish) in wishes.iter().enumerate() {
         let Wish::These(ids) = wish else { continue };
         for id in ids {
@@ -41,6 +46,11 @@ pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
                 && *id > count
             {
                 let message = format!("the guest has {count} iothreads, and {id} is none of them");
+                planner.refuse(SpecPath::disk(index).key("iothread"), message);
+                continue;
+            }
+            if has_own && !load.contains_key(id) {
+                let message = format!("the guest has no iothread {id}");
                 planner.refuse(SpecPath::disk(index).key("iothread"), message);
                 continue;
             }
@@ -66,7 +76,9 @@ pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
             }
         }
     }
-    declare(planner, count, load);
+    if !has_own {
+        declare(planner, count, load);
+    }
 }
 
 fn is_virtio(planner: &Planner<'_>, index: usize) -> bool {
@@ -165,9 +177,15 @@ fn assign(planner: &mut Planner<'_>, index: usize, ids: &[u32]) {
     for capability in needed {
         if !planner.host.may(capability) {
             let row = capability.row();
+            let component = match row.component {
+                Component::Qemu => "QEMU",
+                Component::Libvirt => "libvirt",
+                Component::Kernel => "Linux",
+                Component::Machine => "machine type",
+            };
             let message = format!(
-                "one disk on several iothreads needs {:?} {}, and the target is older",
-                row.component, row.since
+                "one disk on several iothreads requires {} {}, and the target is older",
+                component, row.since
             );
             planner.refuse(at.clone(), message).help = Some("write one number".to_owned());
         }

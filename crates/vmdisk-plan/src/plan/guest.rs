@@ -6,7 +6,8 @@ use vmdisk_model::{
     MemoryAccess, MemorySource,
 };
 
-use super::planner::{Chosen, Planner};
+use super::choice::{ChoiceSource, Chosen};
+use super::planner::Planner;
 use crate::spec::{BusSpec, GuestSpec, GuestType, HugePagesSpec, MediaSpec, SpecPath};
 
 const fn at(field: DomainField) -> FieldPath {
@@ -159,6 +160,10 @@ pub(crate) fn plan_memory(planner: &mut Planner<'_>) {
     if let Some(asked) = asked {
         plan_huge_pages(planner, asked);
     }
+    if planner.existing.is_there() {
+        // Its memory is its own affair.
+        return;
+    }
     let needs_sharing = planner
         .domain
         .disks
@@ -226,7 +231,7 @@ fn plan_huge_pages(planner: &mut Planner<'_>, asked: HugePagesSpec) {
     };
     planner.decide(at(DomainField::HugePages), "hugepages", None, |_| {
         let mut chosen = Chosen::by_fact(shown, reason);
-        chosen.source = super::ChoiceSource::Asked;
+        chosen.source = ChoiceSource::Asked;
         Some(chosen.instead_of("hugepages-insufficient"))
     });
     planner.domain.memory_backing.huge_pages = Some(HugePages {

@@ -2,7 +2,8 @@
 
 use vmdisk_model::{CacheMode, Discard, FieldPath, Format, Image, ImageField, NetworkProtocol};
 
-use super::planner::{Chosen, Planner};
+use super::choice::Chosen;
+use super::planner::Planner;
 use crate::spec::{BackendSpec, DiskSpec, MediaSpec, NetworkSpec, SpecPath};
 
 impl Planner<'_> {

@@ -7,52 +7,19 @@ use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_model::{BackendSource, Disk, DiskField, Domain, FieldPath, Scope, VhostUserSocket};
 
 use super::aio::asked_native_threads;
+use super::choice::{Choice, ChoiceSource, Chosen, Plan, PlanError, RULES};
+use super::existing::Existing;
 use super::host::Host;
-use super::{Choice, ChoiceSource, Plan, PlanError, event_loop, guest};
+use super::nocow::Nocow;
+use super::{event_loop, guest};
 use crate::spec::{DiskSpec, MediaSpec, Spec, SpecPath};
 use crate::steps::Step;
-
-/// A value, and why it is taken.
-pub(crate) struct Chosen<T> {
-    /// The value; `None` leaves the option to QEMU on purpose.
-    pub(crate) value: Option<T>,
-    /// Why.
-    pub(crate) reason: String,
-    /// The rule that would report another value.
-    pub(crate) rule: Option<&'static str>,
-    /// What it rests on.
-    pub(crate) source: ChoiceSource,
-}
-
-impl<T> Chosen<T> {
-    /// A value that facts or the target decide.
-    pub(crate) fn by_fact(value: T, reason: impl Into<String>) -> Self {
-        Chosen {
-            value: Some(value),
-            reason: reason.into(),
-            rule: None,
-            source: ChoiceSource::Fact,
-        }
-    }
-
-    /// A value that does no harm where nothing is known.
-    pub(crate) fn by_default(value: T, reason: impl Into<String>) -> Self {
-        Chosen {
-            source: ChoiceSource::Default,
-            ..Chosen::by_fact(value, reason)
-        }
-    }
-
-    /// The same, with the rule that would report another value.
-    pub(crate) fn instead_of(mut self, rule: &'static str) -> Self {
-        self.rule = Some(rule);
-        self
-    }
-}
 
 /// The state of planning.
 pub(crate) struct Planner<'a> {
     pub(crate) spec: &'a Spec,
+    /// The guest that the disks are added to, if it exists.
+    pub(crate) existing: Existing<'a>,
     pub(crate) host: Host<'a>,
     pub(crate) domain: Domain,
     choices: Vec<Choice>,
@@ -62,14 +29,25 @@ pub(crate) struct Planner<'a> {
     steps: Vec<Step>,
     /// Threads that may run disks with native AIO so far; each disk may have an event loop of its own.
     pub(crate) native_threads: u64,
+    /// What was decided about copy-on-write of each disk's file, until it is noted.
+    pub(super) nocow: Vec<Option<Nocow>>,
+    /// For each disk, true if its file is made without copy-on-write.
+    pub(crate) nocow_files: Vec<bool>,
     /// The disk that firmware boots from if none has a place in the boot order.
     pub(crate) first_disk: Option<usize>,
 }
 
 impl<'a> Planner<'a> {
-    pub(crate) fn new(spec: &'a Spec, facts: &'a Facts, target: &Target) -> Self {
+    pub(super) fn new(
+        spec: &'a Spec,
+        into: Option<&'a Domain>,
+        facts: &'a Facts,
+        target: &Target,
+        nocow: Vec<Option<Nocow>>,
+    ) -> Self {
         Planner {
             spec,
+            existing: Existing::new(into),
             host: Host::new(HostIndex::new(facts), target.clone()),
             domain: Domain {
                 scope: Scope::WholeGuest,
@@ -81,7 +59,12 @@ impl<'a> Planner<'a> {
             groundwork_known: BTreeSet::new(),
             steps: Vec::new(),
             native_threads: asked_native_threads(spec),
-            first_disk: first_disk(spec),
+            nocow_files: vec![false; nocow.len()],
+            nocow,
+            first_disk: match into {
+                Some(_) => None,
+                None => first_disk(spec),
+            },
         }
     }
 
@@ -102,6 +85,7 @@ impl<'a> Planner<'a> {
         self.plan_steps();
         let Planner {
             spec: _,
+            existing: _,
             host: _,
             domain,
             choices,
@@ -110,6 +94,8 @@ impl<'a> Planner<'a> {
             groundwork_known: _,
             steps,
             native_threads: _,
+            nocow: _,
+            nocow_files: _,
             first_disk: _,
         } = self;
         if !errors.is_empty() {
@@ -194,7 +180,7 @@ impl<'a> Planner<'a> {
             rule,
             source,
         } = chosen;
-        debug_assert!(rule.is_none_or(|rule| super::RULES.contains(&rule)));
+        debug_assert!(rule.is_none_or(|rule| RULES.contains(&rule)));
         self.choices.push(Choice {
             at,
             option,
@@ -241,12 +227,12 @@ impl<'a> Planner<'a> {
         &mut self.errors[index]
     }
 
-    /// Adds steps that come before those of all disks, each command once.
-    pub(crate) fn add_groundwork(&mut self, steps: Vec<Step>) {
-        for step in steps {
-            if self.groundwork_known.insert(step.argv.clone()) {
-                self.groundwork.push(step);
-            }
+    /// Adds a step that comes before those of all disks, each command once.
+    pub(crate) fn add_groundwork(&mut self, step: Option<Step>) {
+        if let Some(step) = step
+            && self.groundwork_known.insert(step.argv.clone())
+        {
+            self.groundwork.push(step);
         }
     }
 

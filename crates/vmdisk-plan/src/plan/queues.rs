@@ -5,7 +5,8 @@ use vmdisk_model::{
     BackendSource, Bytes, ControllerField, Creation, DiskField, FieldPath, Format, Image, TargetBus,
 };
 
-use super::planner::{Chosen, Planner};
+use super::choice::Chosen;
+use super::planner::Planner;
 use crate::spec::DiskSpec;
 
 /// Memory that QEMU takes for the tables of a qcow2 image at most, if nothing else is said (QEMU 3.1).

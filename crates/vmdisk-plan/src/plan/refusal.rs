@@ -7,7 +7,8 @@ use vmdisk_model::{
 };
 
 use super::bus::{is_lun, target_bus};
-use super::planner::{Chosen, Planner};
+use super::choice::Chosen;
+use super::planner::Planner;
 use crate::spec::{BackendSpec, BusSpec, DiskSpec, MediaSpec, SpecPath};
 
 impl Planner<'_> {
@@ -95,6 +96,10 @@ impl Planner<'_> {
     fn refuse_for_media(&mut self, at: &SpecPath, spec: &DiskSpec) {
         let bus = spec.bus;
         let media = spec.media.unwrap_or(MediaSpec::Disk);
+        if media == MediaSpec::Disk && matches!(spec.backend, BackendSpec::Empty(_)) {
+            self.refuse(at.key("empty"), "only a CD or floppy drive can be empty")
+                .help = Some("write `media: cdrom` or `media: floppy`".to_owned());
+        }
         let (fits, help) = match media {
             MediaSpec::Disk => (
                 bus != Some(BusSpec::Fdc),

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_facts::{Fact, FsKind};
 use vmdisk_model::{
-    AioMode, BackendSource, Backing, Bytes, CacheMode, Creation, DiskField, FieldPath, Format,
-    Image, ImageField, LogicalVolumeName, Preallocation, Qcow2Creation, Qcow2Preallocation, Switch,
-    ThinCreation, VhostUserSocket,
+    BackendSource, Backing, Bytes, Creation, DiskField, FieldPath, Format, Image, ImageField,
+    LogicalVolumeName, Preallocation, Qcow2Creation, Qcow2Preallocation, Switch, ThinCreation,
+    VhostUserSocket,
 };
 
-use super::planner::{Chosen, Planner};
+use super::choice::Chosen;
+use super::planner::Planner;
 use crate::spec::{
     BackendSpec, BackingSpec, DeviceSpec, DiskSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec,
     VhostUserBlkSpec,
@@ -32,8 +32,10 @@ impl Planner<'_> {
             BackendSpec::Device(DeviceSpec { path, access: _ }) => Image::host_device(path).into(),
             BackendSpec::VhostUserBlk(socket) => self.vhost_user(index, socket).into(),
             BackendSpec::Network(network) => self.network_image(index, network).into(),
+            BackendSpec::Empty(_) => BackendSource::Empty,
         };
         self.disk(index).backend.source = source;
+        self.note_nocow(index);
     }
 
     fn raw_file(&mut self, index: usize, raw: &RawSpec) -> Image {
@@ -174,71 +176,13 @@ impl Planner<'_> {
         socket
     }
 
-    /// Decides whether the directory of a new file loses copy-on-write before the file is made.
-    fn plan_nocow(&mut self, index: usize, spec: &DiskSpec) -> bool {
-        let (path, asked) = match &spec.backend {
-            BackendSpec::Raw(raw) => (raw.path.as_str(), raw.nocow),
-            BackendSpec::Qcow2(qcow2) => (qcow2.path.as_str(), qcow2.nocow),
-            BackendSpec::Lvm(_)
-            | BackendSpec::LvmThin(_)
-            | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_)
-            | BackendSpec::Network(_) => return false,
-        };
-        if !spec.backend.is_made() {
-            return false;
+    /// Notes what was decided about copy-on-write of a new file.
+    fn note_nocow(&mut self, index: usize) {
+        if let Some(nocow) = self.nocow[index].take() {
+            let at = FieldPath::Image(index, 0, ImageField::Path);
+            self.nocow_files[index] = nocow.is_set;
+            self.decide(at, "nocow", None, |_| Some(nocow.chosen));
         }
-        let at = FieldPath::Image(index, 0, ImageField::Path);
-        let facts = &self.host.index;
-        let filesystem = facts.filesystem_of(path).known();
-        let Some(filesystem) = filesystem else {
-            self.note_asked(at, "nocow", asked);
-            return asked == Some(true);
-        };
-        if filesystem.kind != FsKind::Btrfs {
-            self.decide(at, "nocow", None, |_| {
-                let reason = format!("{} has no such flag", filesystem.kind);
-                asked.map(|_| Chosen::by_fact(false, reason))
-            });
-            return false;
-        }
-        let is_mounted_so = facts
-            .mount_of(path)
-            .and_then(|mount| mount.has_option("nodatacow"));
-        if facts.nocow(path) == Fact::Known(true) || is_mounted_so == Fact::Known(true) {
-            self.decide(at, "nocow", None, |_| {
-                Some(Chosen::by_fact(
-                    true,
-                    "new files there are written in place already",
-                ))
-            });
-            return false;
-        }
-        let profiles = filesystem
-            .btrfs
-            .as_ref()
-            .and_then(|btrfs| btrfs.data_profile.as_ref())
-            .known();
-        let has_one_copy = profiles.is_some_and(|profiles| {
-            let is_single = |profile: &String| profile == "single" || profile == "raid0";
-            !profiles.is_empty() && profiles.iter().all(is_single)
-        });
-        let wants_direct = matches!(spec.cache, Some(CacheMode::None | CacheMode::Directsync))
-            || spec.io == Some(AioMode::Native);
-        let chosen = self.decide(at, "nocow", asked, |_| {
-            Some(if has_one_copy {
-                let reason = "copy-on-write takes an image to pieces (2 became 8541 in a trial), and with \
-                    one copy of the data a checksum could tell damage but not mend it";
-                Chosen::by_fact(true, reason).instead_of("btrfs-cow-image")
-            } else if wants_direct {
-                let reason = "direct writes were asked for, and btrfs does none to files with checksums";
-                Chosen::by_fact(true, reason).instead_of("btrfs-dio-buffered")
-            } else {
-                let reason = "the data profile keeps copies that checksums can mend, which is worth more than speed";
-                Chosen::by_fact(false, reason)
-            })
-        });
-        chosen == Some(true)
     }
 
     /// Writes down the steps that make the storage of all disks.
@@ -260,18 +204,18 @@ impl Planner<'_> {
                 | BackendSpec::Lvm(_)
                 | BackendSpec::Device(_)
                 | BackendSpec::VhostUserBlk(_)
-                | BackendSpec::Network(_) => None,
+                | BackendSpec::Network(_)
+                | BackendSpec::Empty(_) => None,
             })
             .collect();
-        for (index, disk) in spec.disks.iter().enumerate() {
-            let is_nocow_set = self.plan_nocow(index, disk);
+        for index in 0..spec.disks.len() {
             let BackendSource::Image(image) = &self.domain.disks[index].backend.source else {
                 continue;
             };
             let storage = Storage {
                 disk: index,
                 image,
-                is_nocow_set,
+                is_nocow_set: self.nocow_files[index],
                 new_pools: &new_pools,
             };
             let groundwork = storage.groundwork();

@@ -1,11 +1,17 @@
 //! What a disk is made of: the backend of a spec.
 
+use vmdisk_document::Value;
 use vmdisk_model::{Bytes, Format, LogicalVolumeName, Preallocation, Qcow2Preallocation};
 
 use super::network::NetworkSpec;
-use super::node::Node;
 use super::section::{GroupSchema, Keys, Noted, Slot, SpecValue, list_of, section};
 use super::value::spec_words;
+
+section! {
+    /// A drive without a medium.
+    pub struct EmptySpec {
+    }
+}
 
 section! {
     /// A raw file: the bytes are the disk.
@@ -180,7 +186,7 @@ macro_rules! backends {
                 }
             }
 
-            fn written(&self) -> Node {
+            fn written(&self) -> Value {
                 match self { $( BackendSpec::$variant(backend) => backend.write(), )+ }
             }
 
@@ -207,6 +213,8 @@ backends! {
     VhostUserBlk(VhostUserBlkSpec) = "vhost-user-blk",
     /// A disk behind a server, to which QEMU speaks itself.
     Network(NetworkSpec) = "network",
+    /// A CD or floppy drive without a medium.
+    Empty(EmptySpec) = "empty",
 }
 
 impl BackendSpec {
@@ -219,7 +227,8 @@ impl BackendSpec {
             | BackendSpec::Lvm(_)
             | BackendSpec::LvmThin(_)
             | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_) => false,
+            | BackendSpec::VhostUserBlk(_)
+            | BackendSpec::Empty(_) => false,
         }
     }
 
@@ -232,7 +241,8 @@ impl BackendSpec {
             | BackendSpec::Lvm(_)
             | BackendSpec::LvmThin(_)
             | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_) => None,
+            | BackendSpec::VhostUserBlk(_)
+            | BackendSpec::Empty(_) => None,
         }
     }
 }
@@ -287,7 +297,7 @@ impl Slot for BackendSpec {
         }
     }
 
-    fn put(&self, _: &'static str, map: &mut Vec<(String, Node)>) {
+    fn put(&self, _: &'static str, map: &mut Vec<(String, Value)>) {
         map.push((self.kind().to_owned(), self.written()));
     }
 

@@ -93,7 +93,7 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
         );
     }
     if let Some(machine) = machine {
-        let is_fit = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let is_fit = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
         faults.refuse_unless(
             machine.chars().all(is_fit),
             at.key("machine"),
@@ -105,8 +105,11 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
         at.key("vcpus"),
         "a guest has a vCPU at least",
     );
-    let no_memory = *memory == Some(Bytes(0));
-    faults.refuse_unless(!no_memory, at.key("memory"), "a guest has some memory");
+    if let Some(memory) = memory.filter(|memory| memory.0 < Bytes::MIB) {
+        let message =
+            format!("{memory} of memory start no guest; write a unit, such as 2048M or 2G");
+        faults.refuse_unless(false, at.key("memory"), message);
+    }
     if let Some(IoThreadCount::Number(count)) = iothreads {
         let message = format!("{count} iothreads are more than any host has use for");
         faults.refuse_unless(*count <= 1024, at.key("iothreads"), message);
@@ -388,6 +391,8 @@ fn storage_of(backend: &BackendSpec) -> String {
         BackendSpec::Device(device) => device.path.clone(),
         BackendSpec::VhostUserBlk(socket) => socket.socket.clone(),
         BackendSpec::Network(network) => network.storage(),
+        // No path, and shared by all.
+        BackendSpec::Empty(_) => String::new(),
     }
 }
 
@@ -397,6 +402,7 @@ fn may_share(first: &DiskSpec, second: &DiskSpec) -> bool {
         disk.readonly == Some(true)
             || disk.media == Some(MediaSpec::Cdrom)
             || disk.backend.only_read_because().is_some()
+            || matches!(disk.backend, BackendSpec::Empty(_))
     };
     let shares = |disk: &DiskSpec| disk.shareable == Some(true);
     !first.backend.is_made()
@@ -412,9 +418,10 @@ impl BackendSpec {
             BackendSpec::Qcow2(qcow2) => qcow2.size.is_some() || qcow2.backing.is_some(),
             BackendSpec::Lvm(lvm) => lvm.size.is_some(),
             BackendSpec::LvmThin(thin) => thin.size.is_some(),
-            BackendSpec::Device(_) | BackendSpec::VhostUserBlk(_) | BackendSpec::Network(_) => {
-                false
-            }
+            BackendSpec::Device(_)
+            | BackendSpec::VhostUserBlk(_)
+            | BackendSpec::Network(_)
+            | BackendSpec::Empty(_) => false,
         }
     }
 }

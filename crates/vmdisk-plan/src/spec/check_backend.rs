@@ -44,6 +44,7 @@ pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut F
             }
         }
         BackendSpec::Network(network) => check_network(network, at, faults),
+        BackendSpec::Empty(_) => {}
     }
 }
 

@@ -1,6 +1,7 @@
 //! One disk of a spec.
 
 use schemars::{Schema, json_schema};
+use vmdisk_document::Value;
 use vmdisk_model::{
     AioMode, Bytes, CacheMode, DetectZeroes, Device, Discard, DiskField, ErrorPolicy,
     ReadErrorPolicy,
@@ -8,7 +9,7 @@ use vmdisk_model::{
 
 use super::backend::BackendSpec;
 use super::iotune::IotuneSpec;
-use super::node::Node;
+use super::node::describe;
 use super::section::{Reader, SpecValue, list_of, section};
 use super::value::spec_words;
 
@@ -112,8 +113,8 @@ vmdisk_model::fields! {
 }
 
 /// What a key in the wrong place, or from another tool, was meant to say.
-fn explain_unknown_key(key: &str, value: &Node) -> Option<String> {
-    if let Node::Map(_) = value {
+fn explain_unknown_key(key: &str, value: &Value) -> Option<String> {
+    if let Value::Map(_) = value {
         return None;
     }
     if key == "format" || key == "type" {
@@ -225,10 +226,10 @@ pub enum IoThreadSpec {
 }
 
 impl SpecValue for IoThreadSpec {
-    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         match node {
-            Node::Text(word) if word == "auto" => Some(IoThreadSpec::Auto),
-            Node::List(items) => {
+            Value::Text(word) if word == "auto" => Some(IoThreadSpec::Auto),
+            Value::List(items) => {
                 if items.is_empty() {
                     reader.refuse("the list of iothreads is empty");
                     return None;
@@ -236,36 +237,35 @@ impl SpecValue for IoThreadSpec {
                 let mut numbers = Vec::with_capacity(items.len());
                 for (at, item) in items.into_iter().enumerate() {
                     let below = reader.at().index(at);
-                    numbers.push(reader.inside(below, |reader| u32::read(item, reader)));
+                    numbers.push(reader.inside(below, |reader| u32::read(item.value, reader)));
                 }
                 numbers
                     .into_iter()
                     .collect::<Option<_>>()
                     .map(IoThreadSpec::Several)
             }
-            Node::Text(text) if !text.bytes().all(|byte| byte.is_ascii_digit()) => {
-                let found = Node::Text(text).describe();
+            Value::Text(text) if !text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                let found = describe(&Value::Text(text));
                 reader.refuse(format!(
                     "expected a number, a list of numbers or `auto`, found {found}"
                 ));
                 None
             }
-            Node::Integer(_)
-            | Node::Text(_)
-            | Node::Null
-            | Node::Bool(_)
-            | Node::OtherNumber
-            | Node::Map(_) => u32::read(node, reader).map(IoThreadSpec::Number),
+            Value::Unsigned(_)
+            | Value::Text(_)
+            | Value::Null
+            | Value::Bool(_)
+            | Value::Signed(_)
+            | Value::Float(_)
+            | Value::Map(_) => u32::read(node, reader).map(IoThreadSpec::Number),
         }
     }
 
-    fn write(&self) -> Node {
+    fn write(&self) -> Value {
         match self {
-            IoThreadSpec::Auto => Node::Text("auto".to_owned()),
+            IoThreadSpec::Auto => Value::Text("auto".to_owned()),
             IoThreadSpec::Number(number) => number.write(),
-            IoThreadSpec::Several(numbers) => {
-                Node::List(numbers.iter().map(SpecValue::write).collect())
-            }
+            IoThreadSpec::Several(numbers) => Value::list(numbers.iter().map(SpecValue::write)),
         }
     }
 

@@ -1,9 +1,9 @@
 //! The machine around the disks of a spec.
 
 use schemars::{Schema, json_schema};
+use vmdisk_document::Value;
 use vmdisk_model::{Architecture, Bytes, DomainType};
 
-use super::node::Node;
 use super::section::{Reader, SpecValue, section};
 use super::value::spec_words;
 
@@ -61,22 +61,23 @@ pub enum IoThreadCount {
 }
 
 impl SpecValue for IoThreadCount {
-    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         match &node {
-            Node::Text(word) if word == "auto" => Some(IoThreadCount::Auto),
-            Node::Text(_)
-            | Node::Null
-            | Node::Bool(_)
-            | Node::Integer(_)
-            | Node::OtherNumber
-            | Node::List(_)
-            | Node::Map(_) => u32::read(node, reader).map(IoThreadCount::Number),
+            Value::Text(word) if word == "auto" => Some(IoThreadCount::Auto),
+            Value::Text(_)
+            | Value::Null
+            | Value::Bool(_)
+            | Value::Unsigned(_)
+            | Value::Signed(_)
+            | Value::Float(_)
+            | Value::List(_)
+            | Value::Map(_) => u32::read(node, reader).map(IoThreadCount::Number),
         }
     }
 
-    fn write(&self) -> Node {
+    fn write(&self) -> Value {
         match self {
-            IoThreadCount::Auto => Node::Text("auto".to_owned()),
+            IoThreadCount::Auto => Value::Text("auto".to_owned()),
             IoThreadCount::Number(number) => number.write(),
         }
     }
@@ -98,14 +99,17 @@ pub enum HugePagesSpec {
 }
 
 impl SpecValue for HugePagesSpec {
-    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         const SWITCHES: [&str; 6] = ["true", "on", "yes", "false", "off", "no"];
         let is_switch = match &node {
-            Node::Bool(_) => true,
-            Node::Text(text) => SWITCHES.contains(&text.as_str()),
-            Node::Null | Node::Integer(_) | Node::OtherNumber | Node::List(_) | Node::Map(_) => {
-                false
-            }
+            Value::Bool(_) => true,
+            Value::Text(text) => SWITCHES.contains(&text.as_str()),
+            Value::Null
+            | Value::Unsigned(_)
+            | Value::Signed(_)
+            | Value::Float(_)
+            | Value::List(_)
+            | Value::Map(_) => false,
         };
         if is_switch {
             let is_on = bool::read(node, reader)?;
@@ -118,10 +122,10 @@ impl SpecValue for HugePagesSpec {
         Bytes::read(node, reader).map(HugePagesSpec::Size)
     }
 
-    fn write(&self) -> Node {
+    fn write(&self) -> Value {
         match self {
-            HugePagesSpec::No => Node::Bool(false),
-            HugePagesSpec::DefaultSize => Node::Bool(true),
+            HugePagesSpec::No => Value::Bool(false),
+            HugePagesSpec::DefaultSize => Value::Bool(true),
             HugePagesSpec::Size(size) => size.write(),
         }
     }

@@ -9,7 +9,6 @@ mod disk;
 mod error;
 mod guest;
 mod iotune;
-mod locate;
 mod network;
 mod network_address;
 mod node;
@@ -25,10 +24,12 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use vmdisk_document::{Value, read_yaml};
+use vmdisk_source::{LineIndex, Position};
 
 pub use backend::{
-    BackendSpec, BackingSpec, DeviceAccess, DeviceSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec,
-    VhostUserBlkSpec,
+    BackendSpec, BackingSpec, DeviceAccess, DeviceSpec, EmptySpec, LvmSpec, LvmThinSpec, Qcow2Spec,
+    RawSpec, VhostUserBlkSpec,
 };
 pub use disk::{BusSpec, DiskSpec, IoThreadSpec, MediaSpec};
 pub use error::{SpecError, SpecPlace};
@@ -40,16 +41,16 @@ pub use network::{
 pub use of_domain::NotCarried;
 pub use path::{SpecPath, SpecSegment};
 
-pub(crate) use value::size_text;
+pub(crate) use value::{Word, size_text};
 
-use node::{Node, NodeSeed};
+use node::{describe, one_line};
 use section::{Keys, Reader, Slot, SpecValue, section};
 
 /// Largest spec that is read, in bytes.
 pub const MAX_SPEC_BYTES: usize = 1024 * 1024;
 
-/// How much text is read again to find the places of faults; the rest is told without line and column.
-const MOST_READ_AGAIN: usize = 16 * MAX_SPEC_BYTES;
+/// Most values in one spec: some thousand disks, and an end to aliases that multiply.
+pub(crate) const MAX_VALUES: usize = 200_000;
 
 section! {
     /// A spec: disks to be, or disks that exist, and the machine around them.
@@ -72,18 +73,18 @@ pub enum SpecVersion {
 }
 
 impl SpecValue for SpecVersion {
-    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
-        if node == Node::Integer(1) {
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
+        if node == Value::Unsigned(1) {
             return Some(SpecVersion::V1);
         }
-        let message = format!("expected version 1, found {}", node.describe());
+        let message = format!("expected version 1, found {}", describe(&node));
         reader.refuse(message).help = Some("this vmdisk knows `version: 1`".to_owned());
         None
     }
 
-    fn write(&self) -> Node {
+    fn write(&self) -> Value {
         match self {
-            SpecVersion::V1 => Node::Integer(1),
+            SpecVersion::V1 => Value::Unsigned(1),
         }
     }
 
@@ -100,24 +101,25 @@ impl Slot for Vec<DiskSpec> {
     fn take(keys: &mut Keys<'_>, declared: &'static str) -> Option<Self> {
         let below = keys.reader.at().key(declared);
         match keys.take(declared) {
-            Some(Node::List(items)) => keys.reader.inside(below, |reader| {
+            Some(Value::List(items)) => keys.reader.inside(below, |reader| {
                 let mut disks = Vec::with_capacity(items.len());
-                let mut is_complete = true;
                 for (index, item) in items.into_iter().enumerate() {
                     let at = reader.at().index(index);
-                    match reader.inside(at, |reader| DiskSpec::read(item, reader)) {
-                        Some(disk) => disks.push(disk),
-                        None => is_complete = false,
+                    if let Some(disk) =
+                        reader.inside(at, |reader| DiskSpec::read(item.value, reader))
+                    {
+                        reader.disks.push(index);
+                        disks.push(disk);
                     }
                 }
-                is_complete.then_some(disks)
+                Some(disks)
             }),
-            None | Some(Node::Null) => {
+            None | Some(Value::Null) => {
                 keys.reader.refuse("`disks` is missing");
                 None
             }
             Some(other) => {
-                let message = format!("expected a list of disks, found {}", other.describe());
+                let message = format!("expected a list of disks, found {}", describe(&other));
                 let help = "begin each disk with `- `".to_owned();
                 keys.reader
                     .inside(below, |reader| reader.refuse(message).help = Some(help));
@@ -126,9 +128,9 @@ impl Slot for Vec<DiskSpec> {
         }
     }
 
-    fn put(&self, declared: &'static str, map: &mut Vec<(String, Node)>) {
-        let disks = self.iter().map(SpecValue::write).collect();
-        map.push((declared.to_owned(), Node::List(disks)));
+    fn put(&self, declared: &'static str, map: &mut Vec<(String, Value)>) {
+        let disks = Value::list(self.iter().map(SpecValue::write));
+        map.push((declared.to_owned(), disks));
     }
 
     fn describe(declared: &'static str, description: &str, group: &mut section::GroupSchema) {
@@ -158,8 +160,7 @@ impl Spec {
     /// Reads a spec from YAML, of which JSON is a part.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each with its path and, as far as the YAML reader tells,
-    /// with line and column. A text larger than [`MAX_SPEC_BYTES`] is refused unread.
+    /// Everything that is wrong with it, each with its path, line and column. A text larger than [`MAX_SPEC_BYTES`] is refused unread.
     pub fn from_yaml(text: &str) -> Result<Self, Vec<SpecError>> {
         if text.len() > MAX_SPEC_BYTES {
             let message = format!(
@@ -168,42 +169,31 @@ impl Spec {
             );
             return Err(vec![SpecError::value(SpecPath::default(), message)]);
         }
-        if let Some((line, column)) = vmdisk_facts::yaml::overworked(text) {
-            let mut fault = SpecError::value(SpecPath::default(), "too many brackets");
-            fault.place = Some(SpecPlace { line, column });
-            return Err(vec![fault]);
-        }
-        let node = NodeSeed::read(serde_yaml::Deserializer::from_str(text)).map_err(|error| {
-            let mut fault = SpecError::value(SpecPath::default(), without_place(&error));
-            // A few errors of the YAML reader are about the whole text.
-            let beginning = SpecPlace { line: 1, column: 1 };
-            fault.place = locate::place_of(&error).or(Some(beginning));
+        let document = read_yaml(text, MAX_VALUES).map_err(|error| {
+            let mut fault = SpecError::value(SpecPath::default(), one_line(&error.message));
+            fault.place = Some(place_at(&LineIndex::new(text), text, error.span.start));
             vec![fault]
         })?;
-        Spec::from_node(node).map_err(|mut errors| {
-            let places = MOST_READ_AGAIN / text.len().max(1);
-            for error in errors.iter_mut().take(places) {
-                error.place = locate::locate(text, &error.at, error.is_about_key);
+        Spec::from_value(document.root.value.clone()).map_err(|mut errors| {
+            let lines = LineIndex::new(text);
+            for error in &mut errors {
+                let span = error.at.span_in(&document.root, error.is_about_key);
+                error.place = Some(place_at(&lines, text, span.start));
             }
-            // In the order of the text, as a person mends it; what has no place comes last.
-            errors.sort_by_key(|error| (error.place.is_none(), error.place));
+            // In the order of the text, as a person mends it.
+            errors.sort_by_key(|error| error.place);
             errors
         })
     }
 
-    fn from_node(node: Node) -> Result<Self, Vec<SpecError>> {
-        let mut reader = Reader::new(Vec::new());
-        let spec = Spec::read(node, &mut reader);
-        match spec {
-            Some(spec) if reader.errors.is_empty() => {
-                let errors = spec.check();
-                if errors.is_empty() {
-                    Ok(spec)
-                } else {
-                    Err(errors)
-                }
-            }
-            Some(_) | None => Err(reader.errors),
+    fn from_value(value: Value) -> Result<Self, Vec<SpecError>> {
+        let Reading { spec, errors, .. } = Reading::of(value);
+        let spec = spec.filter(|_| errors.is_empty()).ok_or(errors)?;
+        let errors = spec.check();
+        if errors.is_empty() {
+            Ok(spec)
+        } else {
+            Err(errors)
         }
     }
 
@@ -211,13 +201,14 @@ impl Spec {
     ///
     /// Errors of planning name values of the spec; with this they can be shown in its text.
     pub fn place_in_yaml(text: &str, at: &SpecPath) -> Option<SpecPlace> {
-        locate::locate(text, at, false)
+        let document = read_yaml(text, MAX_VALUES).ok()?;
+        let span = at.span_in(&document.root, false);
+        Some(place_at(&LineIndex::new(text), text, span.start))
     }
 
     /// Writes the spec as YAML; reading it gives the same spec.
     pub fn to_yaml(&self) -> String {
-        serde_yaml::to_string(&self.write())
-            .expect("nodes are plain values with text keys, which YAML can express")
+        self.write().to_yaml()
     }
 
     /// The JSON Schema of specs.
@@ -234,14 +225,33 @@ impl Spec {
     }
 }
 
-/// The message of the YAML reader without the place, which is told beside it.
-fn without_place(error: &serde_yaml::Error) -> String {
-    let message = error.to_string();
-    let message = match message.find(" at line ") {
-        Some(end) => &message[..end],
-        None => &message,
-    };
-    node::one_line(message.trim_end_matches('.'))
+fn place_at(lines: &LineIndex, text: &str, offset: usize) -> SpecPlace {
+    let Position { line, column } = lines.position(text, offset);
+    SpecPlace { line, column }
+}
+
+/// What could be read of a spec.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    /// The spec, without the disks and options that have mistakes; `None` if nothing is left of it.
+    pub(crate) spec: Option<Spec>,
+    /// Numbers of its disks in the list of the text.
+    pub(crate) numbers: Vec<usize>,
+    /// The mistakes.
+    pub(crate) errors: Vec<SpecError>,
+}
+
+impl Reading {
+    /// Reads the values of a spec; what fits together is not checked.
+    pub(crate) fn of(value: Value) -> Self {
+        let mut reader = Reader::new(Vec::new());
+        let spec = Spec::read(value, &mut reader);
+        Reading {
+            spec,
+            numbers: reader.disks,
+            errors: reader.errors,
+        }
+    }
 }
 
 impl Serialize for Spec {
@@ -252,8 +262,8 @@ impl Serialize for Spec {
 
 impl<'de> Deserialize<'de> for Spec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let node = NodeSeed::read(deserializer)?;
-        Spec::from_node(node).map_err(|errors| {
+        let value = Value::deserialize(deserializer)?;
+        Spec::from_value(value).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(SpecError::to_string).collect();
             serde::de::Error::custom(lines.join("\n"))
         })

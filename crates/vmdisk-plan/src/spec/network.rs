@@ -1,13 +1,14 @@
 //! A disk behind a server: the `network` backend of a spec, and the same in the model.
 
 use schemars::{Schema, json_schema};
+use vmdisk_document::Value;
 use vmdisk_model::{
     Authentication, Bytes, Format, Image, NetworkHost, NetworkIdentity, NetworkProtocol,
     NetworkSource, Protocol, Secret, SecretReference, Switch,
 };
 
 use super::backend::DeviceAccess;
-use super::node::{Node, shortened};
+use super::node::{describe, shortened};
 use super::section::{Reader, SpecValue, section};
 use super::value::{Word, word_value};
 
@@ -144,12 +145,16 @@ word_value!(NetworkProtocol);
 
 impl SpecValue for Vec<NetworkHostSpec> {
     /// One text is a list of one.
-    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         let items = match node {
-            Node::List(items) => items,
-            Node::Text(_) | Node::Map(_) => vec![node],
-            Node::Null | Node::Bool(_) | Node::Integer(_) | Node::OtherNumber => {
-                let message = format!("expected a list of servers, found {}", node.describe());
+            Value::List(items) => items,
+            Value::Text(_) | Value::Map(_) => vec![node.into()],
+            Value::Null
+            | Value::Bool(_)
+            | Value::Unsigned(_)
+            | Value::Signed(_)
+            | Value::Float(_) => {
+                let message = format!("expected a list of servers, found {}", describe(&node));
                 reader.refuse(message).help = Some("write `[NAME:PORT]`".to_owned());
                 return None;
             }
@@ -161,13 +166,13 @@ impl SpecValue for Vec<NetworkHostSpec> {
         let mut hosts = Vec::with_capacity(items.len());
         for (nth, item) in items.into_iter().enumerate() {
             let below = reader.at().index(nth);
-            hosts.push(reader.inside(below, |reader| read_host(item, reader)));
+            hosts.push(reader.inside(below, |reader| read_host(item.value, reader)));
         }
         hosts.into_iter().collect()
     }
 
-    fn write(&self) -> Node {
-        Node::List(self.iter().map(SpecValue::write).collect())
+    fn write(&self) -> Value {
+        Value::list(self.iter().map(SpecValue::write))
     }
 
     fn schema() -> Schema {
@@ -184,8 +189,8 @@ impl SpecValue for Vec<NetworkHostSpec> {
 }
 
 /// Reads a server: its keys, or `NAME`, `NAME:PORT`, `[ADDRESS]:PORT` or the path of a socket.
-fn read_host(node: Node, reader: &mut Reader) -> Option<NetworkHostSpec> {
-    let Node::Text(text) = &node else {
+fn read_host(node: Value, reader: &mut Reader) -> Option<NetworkHostSpec> {
+    let Value::Text(text) = &node else {
         return NetworkHostSpec::read(node, reader);
     };
     if text.starts_with('/') {
@@ -212,10 +217,10 @@ fn read_host(node: Node, reader: &mut Reader) -> Option<NetworkHostSpec> {
         },
     };
     let port = match port {
-        Some(port) => Some(u32::read(Node::Text(port.to_owned()), reader)?),
+        Some(port) => Some(u32::read(Value::Text(port.to_owned()), reader)?),
         None => None,
     };
-    let name = String::read(Node::Text(name.to_owned()), reader)?;
+    let name = String::read(Value::Text(name.to_owned()), reader)?;
     Some(NetworkHostSpec {
         name: Some(name),
         port,

@@ -10,9 +10,9 @@ use vmdisk_model::{
 
 use super::of_network::network_of;
 use super::{
-    BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, GuestSpec, GuestType,
-    HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec, MediaSpec, Qcow2Spec, RawSpec, Spec,
-    VhostUserBlkSpec,
+    BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, EmptySpec, GuestSpec,
+    GuestType, HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec, MediaSpec, Qcow2Spec,
+    RawSpec, Spec, VhostUserBlkSpec,
 };
 
 /// Something of a guest that no spec says.
@@ -255,6 +255,7 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
     let device = frontend.effective_device();
     let backend_spec = backend_of(nth, disk, report)?;
     let is_served = matches!(backend_spec, BackendSpec::VhostUserBlk(_));
+    let is_empty = matches!(backend_spec, BackendSpec::Empty(_));
     let is_networked = matches!(backend_spec, BackendSpec::Network(_));
     let bus = match (frontend.effective_bus(), domain.frontend_kind(disk)) {
         (TargetBus::Virtio, _) => BusSpec::Virtio,
@@ -288,7 +289,9 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
         let what = "`io`, which acts on files and devices only,";
         report.leave(at(DiskField::Aio), what, false);
     }
-    if is_served {
+    if is_empty {
+        spec.cache = backend.cache;
+    } else if is_served {
         spec.cache = None;
     } else {
         // What nobody wrote is what a plan would choose otherwise.
@@ -386,8 +389,14 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
             return Some(spec.into());
         }
         BackendSource::Empty => {
+            if matches!(
+                disk.frontend.effective_device(),
+                Device::Cdrom | Device::Floppy
+            ) {
+                return Some(EmptySpec {}.into());
+            }
             let at = FieldPath::Disk(nth, DiskField::Source);
-            report.leave(at, "a drive without a medium", true);
+            report.leave(at, "a disk without a source", true);
             return None;
         }
     };

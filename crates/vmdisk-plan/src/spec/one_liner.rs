@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use vmdisk_document::Value;
 use vmdisk_model::NetworkProtocol;
 
 use super::network_address::{self, Fault, Said};
-use super::node::{Node, shortened};
+use super::node::shortened;
 use super::section::{Reader, SpecValue, list_of};
 use super::suggest::nearest;
 use super::value::Word;
@@ -66,7 +67,7 @@ impl DiskSpec {
         };
         let mut reader = Reader::new(BackendSpec::keys_of(kind));
         reader.errors = tree.errors;
-        let disk = DiskSpec::read(tree.root.into_node(), &mut reader);
+        let disk = DiskSpec::read(tree.root.into_value(), &mut reader);
         let mut errors = reader.errors;
         if let Some(disk) = disk {
             if errors.is_empty() {
@@ -108,9 +109,9 @@ enum Branch {
 }
 
 impl Branch {
-    fn into_node(self) -> Node {
+    fn into_value(self) -> Value {
         match self {
-            Branch::Leaf(text) => Node::Text(text),
+            Branch::Leaf(text) => Value::Text(text),
             Branch::Inner(entries) => {
                 let is_list = !entries.is_empty()
                     && entries
@@ -118,18 +119,12 @@ impl Branch {
                         .enumerate()
                         .all(|(at, (key, _))| *key == at.to_string());
                 if is_list {
-                    return Node::List(
-                        entries
-                            .into_iter()
-                            .map(|(_, below)| below.into_node())
-                            .collect(),
-                    );
+                    return Value::list(entries.into_iter().map(|(_, below)| below.into_value()));
                 }
-                Node::Map(
+                Value::map(
                     entries
                         .into_iter()
-                        .map(|(key, below)| (key, below.into_node()))
-                        .collect(),
+                        .map(|(key, below)| (key, below.into_value())),
                 )
             }
         }

@@ -3,9 +3,10 @@
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value as Json};
 
-use super::node::{Node, shortened};
+use super::node::{describe, shortened};
 use super::suggest::nearest;
 use super::{SpecError, SpecPath};
+use vmdisk_document::{Member, Value};
 
 /// Most errors that are told at once.
 const MOST_ERRORS: usize = 100;
@@ -17,6 +18,8 @@ pub(crate) struct Reader {
     /// Keys that may stand beside those at the top: in a one-liner, those of the backend.
     beside: Vec<&'static str>,
     at: SpecPath,
+    /// Numbers of the disks that could be read.
+    pub(crate) disks: Vec<usize>,
 }
 
 impl Reader {
@@ -26,6 +29,7 @@ impl Reader {
             errors: Vec::new(),
             beside,
             at: SpecPath::default(),
+            disks: Vec::new(),
         }
     }
 
@@ -66,10 +70,10 @@ impl Reader {
 /// A value that a key of a spec can have.
 pub(crate) trait SpecValue: Sized {
     /// Reads it; `None` after an error was noted.
-    fn read(node: Node, reader: &mut Reader) -> Option<Self>;
+    fn read(node: Value, reader: &mut Reader) -> Option<Self>;
 
     /// Writes it.
-    fn write(&self) -> Node;
+    fn write(&self) -> Value;
 
     /// Its JSON Schema.
     fn schema() -> Schema;
@@ -77,35 +81,36 @@ pub(crate) trait SpecValue: Sized {
 
 /// The keys of one group that nobody has read yet.
 pub(crate) struct Keys<'a> {
-    entries: Vec<(String, Option<Node>)>,
+    entries: Vec<(String, Option<Value>)>,
     pub(crate) reader: &'a mut Reader,
 }
 
 impl<'a> Keys<'a> {
     /// The keys of a group; `None` after an error was noted that it is no group.
-    pub(crate) fn new(node: Node, reader: &'a mut Reader, known: &[&str]) -> Option<Self> {
+    pub(crate) fn new(node: Value, reader: &'a mut Reader, known: &[&str]) -> Option<Self> {
         match node {
-            Node::Map(map) => {
-                let mut entries: Vec<(String, Option<Node>)> = Vec::with_capacity(map.len());
+            Value::Map(map) => {
+                let mut entries: Vec<(String, Option<Value>)> = Vec::with_capacity(map.len());
                 let mut seen = std::collections::BTreeSet::new();
-                for (key, value) in map {
+                for Member { key, node, .. } in map {
                     if !seen.insert(key.clone()) {
                         let at = reader.at().key(key.as_str());
                         let message = format!("`{}` is written twice", shortened(&key));
                         reader.refuse_as(SpecError::key(at, message));
                         continue;
                     }
-                    entries.push((key, Some(value)));
+                    entries.push((key, Some(node.value)));
                 }
                 Some(Keys { entries, reader })
             }
-            Node::Null
-            | Node::Bool(_)
-            | Node::Integer(_)
-            | Node::OtherNumber
-            | Node::Text(_)
-            | Node::List(_) => {
-                let message = format!("expected a group of keys, found {}", node.describe());
+            Value::Null
+            | Value::Bool(_)
+            | Value::Unsigned(_)
+            | Value::Signed(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::List(_) => {
+                let message = format!("expected a group of keys, found {}", describe(&node));
                 let help = format!("its keys are {}", list_of(known));
                 reader.refuse(message).help = Some(help);
                 None
@@ -114,7 +119,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Takes the value of a key, if it was written.
-    pub(crate) fn take(&mut self, key: &str) -> Option<Node> {
+    pub(crate) fn take(&mut self, key: &str) -> Option<Value> {
         self.entries
             .iter_mut()
             .find(|(name, value)| name == key && value.is_some())
@@ -132,7 +137,7 @@ impl<'a> Keys<'a> {
     pub(crate) fn read<T: SpecValue>(&mut self, key: &str) -> Result<Option<T>, Noted> {
         match self.take(key) {
             // `key:` with nothing behind it is an option that was left open.
-            None | Some(Node::Null) => Ok(None),
+            None | Some(Value::Null) => Ok(None),
             Some(node) => {
                 let below = self.reader.at().key(key);
                 self.reader
@@ -147,7 +152,7 @@ impl<'a> Keys<'a> {
     pub(crate) fn refuse_rest(
         self,
         known: &[&str],
-        explain: impl Fn(&str, &Node) -> Option<String>,
+        explain: impl Fn(&str, &Value) -> Option<String>,
     ) {
         let Keys { entries, reader } = self;
         let mut known = known.to_vec();
@@ -190,11 +195,11 @@ pub(crate) trait Slot: Sized {
     /// The keys that it takes, given the one it is declared with.
     fn keys(declared: &'static str) -> Vec<&'static str>;
 
-    /// Takes it from the keys; `None` after an error was noted.
+    /// Takes it from the keys; `None` if an error was noted and the group makes no sense without the value.
     fn take(keys: &mut Keys<'_>, declared: &'static str) -> Option<Self>;
 
     /// Adds what was written to a map.
-    fn put(&self, declared: &'static str, map: &mut Vec<(String, Node)>);
+    fn put(&self, declared: &'static str, map: &mut Vec<(String, Value)>);
 
     /// Adds its schema to that of the group.
     fn describe(declared: &'static str, description: &str, group: &mut GroupSchema);
@@ -218,7 +223,7 @@ impl<T: SpecValue> Slot for T {
         }
     }
 
-    fn put(&self, declared: &'static str, map: &mut Vec<(String, Node)>) {
+    fn put(&self, declared: &'static str, map: &mut Vec<(String, Value)>) {
         map.push((declared.to_owned(), self.write()));
     }
 
@@ -234,10 +239,11 @@ impl<T: SpecValue> Slot for Option<T> {
     }
 
     fn take(keys: &mut Keys<'_>, declared: &'static str) -> Option<Self> {
-        keys.read(declared).ok()
+        // The error is noted, and the rest can be read without the value.
+        Some(keys.read(declared).unwrap_or_default())
     }
 
-    fn put(&self, declared: &'static str, map: &mut Vec<(String, Node)>) {
+    fn put(&self, declared: &'static str, map: &mut Vec<(String, Value)>) {
         if let Some(value) = self {
             map.push((declared.to_owned(), value.write()));
         }
@@ -302,7 +308,7 @@ macro_rules! section {
         $(#[doc = $doc:literal])+
         $(#[derive($derive:ident)])?
         pub struct $name:ident {
-            $( $(#[doc = $field_doc:literal])+ $field:ident: $type:ty = $key:literal, )+
+            $( $(#[doc = $field_doc:literal])+ $field:ident: $type:ty = $key:literal, )*
         }
         $(unknown keys: $explain:path;)?
     ) => {
@@ -310,41 +316,45 @@ macro_rules! section {
         #[derive(Clone, Debug, PartialEq, Eq)]
         $(#[derive($derive)])?
         pub struct $name {
-            $( $(#[doc = $field_doc])+ pub $field: $type, )+
+            $( $(#[doc = $field_doc])+ pub $field: $type, )*
         }
 
         impl $name {
             /// Every key, in the order in which it is written.
             pub(crate) fn keys() -> Vec<&'static str> {
+                #[allow(unused_mut, reason = "a group may have no keys")]
                 let mut keys = Vec::new();
-                $( keys.extend(<$type as $crate::spec::section::Slot>::keys($key)); )+
+                $( keys.extend(<$type as $crate::spec::section::Slot>::keys($key)); )*
                 keys
             }
         }
 
         impl $crate::spec::section::SpecValue for $name {
             fn read(
-                node: $crate::spec::node::Node,
+                node: vmdisk_document::Value,
                 reader: &mut $crate::spec::section::Reader,
             ) -> Option<Self> {
                 let known = Self::keys();
+                #[allow(unused_mut, reason = "a group may have no keys")]
                 let mut keys = $crate::spec::section::Keys::new(node, reader, &known)?;
-                $( let $field = <$type as $crate::spec::section::Slot>::take(&mut keys, $key); )+
+                $( let $field = <$type as $crate::spec::section::Slot>::take(&mut keys, $key); )*
                 #[allow(unused_mut, unused_assignments, reason = "only some groups know better")]
-                let mut explain: fn(&str, &$crate::spec::node::Node) -> Option<String> = |_, _| None;
+                let mut explain: fn(&str, &vmdisk_document::Value) -> Option<String> = |_, _| None;
                 $( explain = $explain; )?
                 keys.refuse_rest(&known, explain);
-                Some($name { $( $field: $field?, )+ })
+                Some($name { $( $field: $field?, )* })
             }
 
-            fn write(&self) -> $crate::spec::node::Node {
-                let $name { $( $field, )+ } = self;
-                let mut map = Vec::new();
-                $( $crate::spec::section::Slot::put($field, $key, &mut map); )+
-                $crate::spec::node::Node::Map(map)
+            fn write(&self) -> vmdisk_document::Value {
+                let $name { $( $field, )* } = self;
+                #[allow(unused_mut, reason = "a group may have no keys")]
+                let mut map: Vec<(String, vmdisk_document::Value)> = Vec::new();
+                $( $crate::spec::section::Slot::put($field, $key, &mut map); )*
+                vmdisk_document::Value::map(map)
             }
 
             fn schema() -> schemars::Schema {
+                #[allow(unused_mut, reason = "a group may have no keys")]
                 let mut group = $crate::spec::section::GroupSchema::default();
                 $(
                     <$type as $crate::spec::section::Slot>::describe(
@@ -352,7 +362,7 @@ macro_rules! section {
                         concat!($($field_doc),+),
                         &mut group,
                     );
-                )+
+                )*
                 let mut schema = group.finish();
                 schema.insert("description".into(), concat!($($doc),+).trim().into());
                 schema

@@ -1,42 +1,43 @@
 //! The plain values of a spec: text, numbers, switches, sizes and words.
 
 use schemars::{Schema, json_schema};
+use vmdisk_document::Value;
 use vmdisk_model::{
     AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Format,
     Preallocation, Qcow2Preallocation, ReadErrorPolicy,
 };
 
-use super::node::Node;
+use super::node::describe;
 use super::section::{Reader, SpecValue, list_of};
 use super::suggest::nearest;
 
 impl SpecValue for String {
-    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         match node {
-            Node::Text(text) if text.contains('\0') => {
+            Value::Text(text) if text.contains('\0') => {
                 reader.refuse("a zero byte ends every path and name on the host");
                 None
             }
-            Node::Text(text) if text.is_empty() => {
+            Value::Text(text) if text.is_empty() => {
                 reader.refuse("expected text, found none");
                 None
             }
-            Node::Text(text) => Some(text),
+            Value::Text(text) => Some(text),
             // What YAML takes for a number or a truth value has lost its spelling.
-            Node::Bool(_) | Node::Integer(_) | Node::OtherNumber => {
-                let message = format!("expected text, found {}", node.describe());
+            Value::Bool(_) | Value::Unsigned(_) | Value::Signed(_) | Value::Float(_) => {
+                let message = format!("expected text, found {}", describe(&node));
                 reader.refuse(message).help = Some("put it in quotes".to_owned());
                 None
             }
-            Node::Null | Node::List(_) | Node::Map(_) => {
-                reader.refuse(format!("expected text, found {}", node.describe()));
+            Value::Null | Value::List(_) | Value::Map(_) => {
+                reader.refuse(format!("expected text, found {}", describe(&node)));
                 None
             }
         }
     }
 
-    fn write(&self) -> Node {
-        Node::Text(self.clone())
+    fn write(&self) -> Value {
+        Value::Text(self.clone())
     }
 
     fn schema() -> Schema {
@@ -45,26 +46,27 @@ impl SpecValue for String {
 }
 
 impl SpecValue for bool {
-    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         match &node {
-            Node::Bool(value) => Some(*value),
-            Node::Text(text) if ["true", "on", "yes"].contains(&text.as_str()) => Some(true),
-            Node::Text(text) if ["false", "off", "no"].contains(&text.as_str()) => Some(false),
-            Node::Text(_)
-            | Node::Null
-            | Node::Integer(_)
-            | Node::OtherNumber
-            | Node::List(_)
-            | Node::Map(_) => {
-                let message = format!("expected `true` or `false`, found {}", node.describe());
+            Value::Bool(value) => Some(*value),
+            Value::Text(text) if ["true", "on", "yes"].contains(&text.as_str()) => Some(true),
+            Value::Text(text) if ["false", "off", "no"].contains(&text.as_str()) => Some(false),
+            Value::Text(_)
+            | Value::Null
+            | Value::Unsigned(_)
+            | Value::Signed(_)
+            | Value::Float(_)
+            | Value::List(_)
+            | Value::Map(_) => {
+                let message = format!("expected `true` or `false`, found {}", describe(&node));
                 reader.refuse(message);
                 None
             }
         }
     }
 
-    fn write(&self) -> Node {
-        Node::Bool(*self)
+    fn write(&self) -> Value {
+        Value::Bool(*self)
     }
 
     fn schema() -> Schema {
@@ -75,34 +77,35 @@ impl SpecValue for bool {
 }
 
 /// A whole number as written, also in quotes or in a one-liner.
-fn whole_number(node: &Node) -> Option<u64> {
+fn whole_number(node: &Value) -> Option<u64> {
     match node {
-        Node::Integer(value) => Some(*value),
+        Value::Unsigned(value) => Some(*value),
         // `parse` alone would let a sign through.
-        Node::Text(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
-        Node::Text(_)
-        | Node::Null
-        | Node::Bool(_)
-        | Node::OtherNumber
-        | Node::List(_)
-        | Node::Map(_) => None,
+        Value::Text(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+        Value::Text(_)
+        | Value::Null
+        | Value::Bool(_)
+        | Value::Signed(_)
+        | Value::Float(_)
+        | Value::List(_)
+        | Value::Map(_) => None,
     }
 }
 
 impl SpecValue for u64 {
-    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         let value = whole_number(&node);
         if value.is_none() {
             reader.refuse(format!(
                 "expected a whole number, found {}",
-                node.describe()
+                describe(&node)
             ));
         }
         value
     }
 
-    fn write(&self) -> Node {
-        Node::Integer(*self)
+    fn write(&self) -> Value {
+        Value::Unsigned(*self)
     }
 
     fn schema() -> Schema {
@@ -113,7 +116,7 @@ impl SpecValue for u64 {
 }
 
 impl SpecValue for u32 {
-    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         let value = u64::read(node, reader)?;
         if u32::try_from(value).is_err() {
             reader.refuse(format!("{value} is more than {}", u32::MAX));
@@ -121,8 +124,8 @@ impl SpecValue for u32 {
         u32::try_from(value).ok()
     }
 
-    fn write(&self) -> Node {
-        Node::Integer((*self).into())
+    fn write(&self) -> Value {
+        Value::Unsigned((*self).into())
     }
 
     fn schema() -> Schema {
@@ -136,26 +139,31 @@ impl SpecValue for u32 {
 }
 
 impl SpecValue for Bytes {
-    fn read(node: Node, reader: &mut Reader) -> Option<Self> {
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         match &node {
-            Node::Integer(bytes) => Some(Bytes(*bytes)),
-            Node::Text(text) => match Bytes::parse(text) {
+            Value::Unsigned(bytes) => Some(Bytes(*bytes)),
+            Value::Text(text) => match Bytes::parse(text) {
                 Ok(bytes) => Some(bytes),
                 Err(error) => {
-                    reader.refuse(format!("{} is no size: {error}", node.describe()));
+                    reader.refuse(format!("{} is no size: {error}", describe(&node)));
                     None
                 }
             },
-            Node::Null | Node::Bool(_) | Node::OtherNumber | Node::List(_) | Node::Map(_) => {
-                let message = format!("expected a size such as 40G, found {}", node.describe());
+            Value::Null
+            | Value::Bool(_)
+            | Value::Signed(_)
+            | Value::Float(_)
+            | Value::List(_)
+            | Value::Map(_) => {
+                let message = format!("expected a size such as 40G, found {}", describe(&node));
                 reader.refuse(message);
                 None
             }
         }
     }
 
-    fn write(&self) -> Node {
-        Node::Text(size_text(*self))
+    fn write(&self) -> Value {
+        Value::Text(size_text(*self))
     }
 
     fn schema() -> Schema {
@@ -192,20 +200,25 @@ pub(crate) trait Word: Copy + 'static {
 }
 
 /// Reads a word.
-pub(crate) fn read_word<T: Word>(node: &Node, reader: &mut Reader) -> Option<T> {
+pub(crate) fn read_word<T: Word>(node: &Value, reader: &mut Reader) -> Option<T> {
     let written = match node {
-        Node::Text(text) => text.as_str(),
+        Value::Text(text) => text.as_str(),
         // `off` and `on` are words of several options, and truth values to some YAML tools.
-        Node::Bool(false) => "off",
-        Node::Bool(true) => "on",
-        Node::Null | Node::Integer(_) | Node::OtherNumber | Node::List(_) | Node::Map(_) => "",
+        Value::Bool(false) => "off",
+        Value::Bool(true) => "on",
+        Value::Null
+        | Value::Unsigned(_)
+        | Value::Signed(_)
+        | Value::Float(_)
+        | Value::List(_)
+        | Value::Map(_) => "",
     };
     let value = T::from_word(written);
     if value.is_none() {
         let help = nearest(written, T::ALL_WORDS).map(|meant| format!("did you mean `{meant}`?"));
         let expected = list_of(T::ALL_WORDS);
         reader
-            .refuse(format!("expected {expected}, found {}", node.describe()))
+            .refuse(format!("expected {expected}, found {}", describe(node)))
             .help = help;
     }
     value
@@ -216,15 +229,15 @@ macro_rules! word_value {
     ($type:ty) => {
         impl $crate::spec::section::SpecValue for $type {
             fn read(
-                node: $crate::spec::node::Node,
+                node: vmdisk_document::Value,
                 reader: &mut $crate::spec::section::Reader,
             ) -> Option<Self> {
                 $crate::spec::value::read_word(&node, reader)
             }
 
-            fn write(&self) -> $crate::spec::node::Node {
+            fn write(&self) -> vmdisk_document::Value {
                 let word = $crate::spec::value::Word::word(*self);
-                $crate::spec::node::Node::Text(word.to_owned())
+                vmdisk_document::Value::Text(word.to_owned())
             }
 
             fn schema() -> schemars::Schema {

@@ -6,7 +6,7 @@ use vmdisk_model::{
     Bytes, Creation, Format, Image, LogicalVolumeName, Protocol, Qcow2Creation, ThinCreation,
 };
 
-use super::{Condition, Step};
+use super::{Condition, NOCOW, Step};
 use crate::spec::size_text;
 
 /// What is known of the storage of one disk beyond the model.
@@ -16,23 +16,19 @@ pub(crate) struct Storage<'a> {
     pub(crate) disk: usize,
     /// Its image, with how it is made.
     pub(crate) image: &'a Image,
-    /// True if its directory loses copy-on-write first.
+    /// True if its file is made without copy-on-write.
     pub(crate) is_nocow_set: bool,
     /// Pools that steps of this plan make.
     pub(crate) new_pools: &'a BTreeSet<LogicalVolumeName>,
 }
 
 impl Storage<'_> {
-    /// Steps that must come before those of any disk: directories and pools.
-    pub(crate) fn groundwork(&self) -> Vec<Step> {
-        let mut steps = Vec::new();
-        if let (true, Some(path)) = (self.is_nocow_set, self.image.host_path()) {
-            steps.extend(self.nocow_directory(directory_of(path)));
+    /// The step that must come before those of any disk: making a pool.
+    pub(crate) fn groundwork(&self) -> Option<Step> {
+        match &self.image.creation {
+            Some(Creation::ThinVolume(thin)) => self.thin_pool(thin),
+            _ => None,
         }
-        if let Some(Creation::ThinVolume(thin)) = &self.image.creation {
-            steps.extend(self.thin_pool(thin));
-        }
-        steps
     }
 
     /// Steps that make the image or volume itself.
@@ -43,7 +39,7 @@ impl Storage<'_> {
                 preallocation,
             } => {
                 let mode = preallocation.map(|mode| format!("preallocation={mode}"));
-                let options = Vec::from_iter(mode);
+                let options = mode.into_iter().chain(self.nocow()).collect();
                 let argv = qemu_img(Format::Raw, options, None, self.path(), Some(*size));
                 Some(self.image_file(argv, format!("a raw file of {size}"), None))
             }
@@ -70,37 +66,25 @@ impl Storage<'_> {
             why,
             notes: Vec::new(),
             conditions: Vec::new(),
-            skip_if: None,
         }
     }
 
-    /// Makes a directory whose new files are not copied on write.
-    fn nocow_directory(&self, directory: &str) -> [Step; 2] {
-        let mut make = self.step(
-            words(&["mkdir", "-m", "0711", "--", directory]),
-            "the directory has to be there before the image, because only a new file inherits its flags"
-                .to_owned(),
-        );
-        make.conditions = vec![Condition::DirectoryAt(directory_of(directory).to_owned())];
-        make.skip_if = Some(Condition::DirectoryAt(directory.to_owned()));
-        let mut set = self.step(
-            words(&["chattr", "+C", "--", directory]),
-            "btrfs copies on write, which takes a disk image to pieces; new files in this directory are written in place"
-                .to_owned(),
-        );
-        set.notes = vec![
-            "the price: btrfs keeps no checksum of files made here from now on, and compresses none".to_owned(),
-        ];
-        [make, set]
+    /// The option of `qemu-img` that sets the flag on the new file; it changes no directory.
+    fn nocow(&self) -> Option<String> {
+        self.is_nocow_set.then(|| NOCOW.to_owned())
     }
 
     fn image_file(&self, argv: Vec<String>, what: String, below: Option<&str>) -> Step {
         let path = self.path();
         let mut step = self.step(argv, what);
         step.conditions.push(Condition::NothingAt(path.to_owned()));
-        if !self.is_nocow_set {
-            let directory = directory_of(path).to_owned();
-            step.conditions.push(Condition::DirectoryAt(directory));
+        let directory = directory_of(path).to_owned();
+        step.conditions.push(Condition::DirectoryAt(directory));
+        if self.is_nocow_set {
+            step.notes = vec![
+                "nocow=on: btrfs writes the file in place, and neither checksums nor compresses it"
+                    .to_owned(),
+            ];
         }
         if let Some(below) = below {
             step.conditions
@@ -124,6 +108,7 @@ impl Storage<'_> {
             cluster_size.map(|size| format!("cluster_size={}", size.0)),
             extended_l2.map(|on| format!("extended_l2={}", switch(on))),
             lazy_refcounts.map(|on| format!("lazy_refcounts={}", switch(on))),
+            self.nocow(),
         ]
         .into_iter()
         .flatten()

@@ -10,6 +10,9 @@ pub use script::script;
 
 pub(crate) use create::{Storage, backing_image};
 
+/// The option of `qemu-img create` that turns copy-on-write off.
+const NOCOW: &str = "nocow=on";
+
 /// One command that makes something, and what must hold before it.
 ///
 /// A program that runs steps itself hands `argv` to the operating system as it stands, without a
@@ -27,8 +30,15 @@ pub struct Step {
     pub notes: Vec<String>,
     /// What must hold before any step is run.
     pub conditions: Vec<Condition>,
-    /// If this holds, there is nothing to do.
-    pub skip_if: Option<Condition>,
+}
+
+impl Step {
+    /// True if it makes a file that btrfs writes in place.
+    pub(crate) fn sets_nocow(&self) -> bool {
+        let mut options = self.argv.iter().skip_while(|word| *word != "-o");
+        let options = options.nth(1);
+        options.is_some_and(|options| options.split(',').any(|option| option == NOCOW))
+    }
 }
 
 /// Something that holds on the host, or does not.

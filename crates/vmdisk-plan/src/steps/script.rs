@@ -77,7 +77,6 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
             why,
             notes,
             conditions: _,
-            skip_if,
         } = step;
         let name = plan.domain.disks.get(*disk).map_or("", |disk| disk.name());
         writeln!(
@@ -91,11 +90,7 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
             writeln!(out, "#    {}", comment(note))?;
         }
         let command: Vec<String> = argv.iter().map(|word| quote(word)).collect();
-        let command = command.join(" ");
-        match skip_if {
-            Some(condition) => writeln!(out, "{} || {command}", test(condition))?,
-            None => writeln!(out, "{command}")?,
-        }
+        writeln!(out, "{}", command.join(" "))?;
     }
     Ok(())
 }
@@ -112,7 +107,7 @@ fn programs(steps: &[Step]) -> Vec<&str> {
         if let Some(program) = step.argv.first() {
             need(program);
         }
-        for condition in step.conditions.iter().chain(&step.skip_if) {
+        for condition in &step.conditions {
             match condition {
                 Condition::VolumeGroup(_) => need("vgs"),
                 Condition::NoVolume(_) | Condition::Volume(_) => need("lvs"),

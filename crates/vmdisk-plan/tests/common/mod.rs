@@ -563,7 +563,8 @@ pub(crate) fn open_spec() -> impl Strategy<Value = Spec> {
                 BackendSpec::Raw(_)
                 | BackendSpec::Qcow2(_)
                 | BackendSpec::Lvm(_)
-                | BackendSpec::LvmThin(_) => false,
+                | BackendSpec::LvmThin(_)
+                | BackendSpec::Empty(_) => false,
                 BackendSpec::Network(network) => network.access == Some(DeviceAccess::Lun),
             };
             // QEMU only reads such a disk, and ATA has no disks that only read.

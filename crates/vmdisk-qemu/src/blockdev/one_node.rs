@@ -1,9 +1,10 @@
 //! Switches that hold at one node of an image and not at the other.
 
 use vmdisk_model::{Discard, DiskField, FieldPath, Switch};
-use vmdisk_source::{Edit, ProblemKind};
+use vmdisk_source::Edit;
 
 use super::read::{Chain, NodeReader};
+use crate::rules::{direct_on_one_node, discard_on_one_node, read_only_on_one_node};
 use crate::slots::Slots;
 
 impl NodeReader<'_, '_> {
@@ -36,7 +37,7 @@ impl NodeReader<'_, '_> {
                 });
             let problem = self
                 .notes
-                .problem(ProblemKind::DiscardOnOneNode, at, span, message);
+                .problem(&discard_on_one_node::RULE, at, span, message);
             problem.help = Some(format!("write discard=unmap on {file_node} too"));
             problem.fix.extend(fix);
         }
@@ -47,7 +48,7 @@ impl NodeReader<'_, '_> {
             );
             let problem = self
                 .notes
-                .problem(ProblemKind::DirectOnOneNode, at, span, message);
+                .problem(&direct_on_one_node::RULE, at, span, message);
             problem.help = Some(format!("write cache.direct=on on {file_node} too"));
         }
         let is_on = |switch: Option<Switch>| switch == Some(Switch::On);
@@ -58,7 +59,7 @@ impl NodeReader<'_, '_> {
             );
             let problem = self
                 .notes
-                .problem(ProblemKind::ReadOnlyOnOneNode, at, span, message);
+                .problem(&read_only_on_one_node::RULE, at, span, message);
             problem.help = Some(format!("write read-only=on on {file_node} too"));
         }
     }

@@ -4,7 +4,7 @@ use vmdisk_model::{
     Backend, BackendSource, Backing, Bytes, DetectZeroes, Discard, DiskField, Encryption,
     EncryptionFormat, FieldPath, Format, Image, ImageField, Protocol, Slice, Switch,
 };
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use super::nodes::Nodes;
 use crate::index::{Index, NodeAt};
@@ -125,7 +125,12 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         node: &NodeAt<'a>,
         key: &'static str,
     ) -> Option<NodeAt<'a>> {
-        if node.view.has_within(key) {
+        // Beside the name of a file, `file.locking` and its like are settings of that file.
+        let is_named = key == "file"
+            && self.index.is_drive(node.option)
+            && node.view.prefix.is_empty()
+            && node.view.peek(key).is_some();
+        if node.view.has_within(key) && !is_named {
             return Some(NodeAt {
                 option: node.option,
                 view: node.view.inside(key),
@@ -143,7 +148,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             let at = FieldPath::Disk(nth, DiskField::Source);
             let message = format!("no node is called `{name}`");
             self.notes
-                .problem(ProblemKind::MissingValue, at, property.span, message)
+                .problem(&MISSING_VALUE, at, property.span, message)
                 .help = Some("write its -blockdev in front of this one".to_owned());
             return None;
         };
@@ -236,9 +241,12 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                 "discard",
                 "cache.direct",
                 "cache.no-flush",
-                "detect-zeroes",
             ] {
                 node.view.get(key);
+            }
+            let zeroes = node.view.peek("detect-zeroes");
+            if let Some(zeroes) = zeroes.filter(|it| it.value.as_str() == "off") {
+                zeroes.is_used.set(true);
             }
             let Some(child) = self.child(nth, node, "file") else {
                 return false;
@@ -313,12 +321,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             if depth > self.index.options().len() || depth > crate::names::DEEPEST {
                 let at = FieldPath::Disk(chain.nth, DiskField::Source);
                 let span = self.index.span(node.option);
-                self.notes.problem(
-                    ProblemKind::InvalidValue,
-                    at,
-                    span,
-                    "the backing images have no end",
-                );
+                self.notes
+                    .problem(&INVALID_VALUE, at, span, "the backing images have no end");
                 below = Below::Unspecified;
                 break;
             }
@@ -442,8 +446,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let text = driver.value.as_str();
         if format.is_none() && !is_open(text) {
             let message = format!("format `{text}` is not known");
-            self.notes
-                .problem(ProblemKind::InvalidValue, at, driver.span, message);
+            self.notes.problem(&INVALID_VALUE, at, driver.span, message);
         }
     }
 
@@ -459,6 +462,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let (key, encryption_format) = match format {
             Some(Format::Luks) => ("key-secret", EncryptionFormat::Luks),
             Some(Format::Qcow2 | Format::Qcow) => {
+                if node.view.peek("encrypt.key-secret").is_none() {
+                    return (format, None);
+                }
                 let format = match node.view.text("encrypt.format") {
                     Some("luks") => EncryptionFormat::Luks,
                     Some(_) => EncryptionFormat::Qcow,

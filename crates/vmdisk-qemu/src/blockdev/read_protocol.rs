@@ -4,7 +4,7 @@ use vmdisk_model::{
     AioMode, Backend, DevicePath, DiskField, FieldPath, Image, ImageField, NetworkProtocol,
     NvmeSource, PciAddress, Protocol, Switch,
 };
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::MISSING_VALUE;
 
 use super::read::{Chain, NodeReader, NodeSwitches, slice_of};
 use crate::index::NodeAt;
@@ -178,14 +178,23 @@ impl<'a> NodeReader<'_, 'a> {
             }
         }
         // What every reader and writer of disks has, and QEMU's own default.
-        for key in ["detect-zeroes", "locking"] {
-            if node
-                .view
-                .peek(key)
-                .is_some_and(|it| key != "locking" || it.value.as_str() == "auto")
-            {
-                node.view.get(key);
-            }
+        if node
+            .view
+            .peek("locking")
+            .is_some_and(|it| it.value.as_str() == "auto")
+        {
+            node.view.get("locking");
+        }
+        // The image below its format has what the image has.
+        let zeroes = node.view.peek("detect-zeroes");
+        let of_image = backend
+            .detect_zeroes
+            .map(|mode| mode.as_wire())
+            .unwrap_or("off");
+        if let Some(zeroes) =
+            zeroes.filter(|it| it.value.as_str() == of_image || it.value.as_str() == "off")
+        {
+            zeroes.is_used.set(true);
         }
         let path_at = FieldPath::Image(nth, depth, ImageField::Path);
         if let Some((property, _)) = path {
@@ -200,7 +209,7 @@ impl<'a> NodeReader<'_, 'a> {
             let span = self.index.span(node.option);
             let message = "the node does not say which file it opens";
             self.notes
-                .problem(ProblemKind::MissingValue, path_at, span, message)
+                .problem(&MISSING_VALUE, path_at, span, message)
                 .help = Some("write filename".to_owned());
             return image;
         }
@@ -255,6 +264,7 @@ impl<'a> NodeReader<'_, 'a> {
                     return other();
                 };
                 for key in ["floppy", "rw"] {
+                    // The kind of its disk says whether it is a floppy.
                     let is_default = view.peek(key).is_some_and(|it| {
                         key == "floppy" || switch_of(it.value.as_str()) == Some(Switch::Off)
                     });

@@ -32,6 +32,8 @@ pub(crate) struct Buses<'a> {
     bridges: HashMap<&'a str, &'a Properties>,
     /// Numbers of further PCI buses, by the id of their port or bridge.
     pci: HashMap<&'a str, u32>,
+    /// Bridges behind other bridges, by id: libvirt makes none of them, so that places on them are not carried over.
+    deeper: HashSet<&'a str>,
     /// Places on SCSI controllers that are taken: controller, channel, target, unit.
     scsi: HashSet<(u32, u32, u32, u32)>,
     /// Where to look for the next free target of a controller.
@@ -53,6 +55,7 @@ impl<'a> Buses<'a> {
             serials: HashMap::new(),
             bridges: HashMap::new(),
             pci: HashMap::new(),
+            deeper: HashSet::new(),
             scsi: HashSet::new(),
             next_target: HashMap::new(),
             next_unit: HashMap::new(),
@@ -67,9 +70,14 @@ impl<'a> Buses<'a> {
             } else if is_port_or_bridge(driver) {
                 let own = id
                     .strip_prefix("pci.")
-                    .and_then(|number| number.parse().ok());
+                    .and_then(|number| number.parse().ok())
+                    .filter(|number| *number > 0);
                 let next = u32::try_from(buses.pci.len()).unwrap_or_default() + 1;
-                buses.pci.insert(id, own.unwrap_or(next));
+                if is_on_root(properties) {
+                    buses.pci.insert(id, own.unwrap_or(next));
+                } else {
+                    buses.deeper.insert(id);
+                }
             }
         }
         buses
@@ -102,8 +110,11 @@ impl<'a> Buses<'a> {
         own: Option<u32>,
         properties: &'a Properties,
     ) -> u32 {
-        let master = properties.text("masterbus");
+        let master = properties.value("masterbus");
         let master = master.and_then(|bus| self.controllers.get(device_of(bus)));
+        if master.is_some() {
+            properties.get("masterbus");
+        }
         let master = master.map(|(_, index)| *index);
         let index = master.or(own).unwrap_or_else(|| self.next_index(kind));
         self.indexes.insert((kind, index));
@@ -144,15 +155,17 @@ impl<'a> Buses<'a> {
             notes.record(at, property);
             return channel(property.value.as_str()).map(Address::Ccw);
         }
-        let bus = properties.get("bus");
-        let addr = properties.get("addr");
-        let is_multifunction = properties.get("multifunction");
+        let bus = properties.peek("bus");
+        let addr = properties.peek("addr");
+        let is_multifunction = properties.peek("multifunction");
         if let Some(property) = addr.or(bus) {
             notes.record(at, property);
         }
         let name = bus.map(|bus| bus.value.as_str());
         let port = name.and_then(|name| self.pci.get(name)).copied();
+        let is_deeper = name.is_some_and(|name| self.deeper.contains(name));
         let number = match (port, name) {
+            (None, Some(_)) if is_deeper => return None,
             (Some(number), _) => number,
             (None, Some("pcie.0" | "pci.0") | None) => 0,
             (None, Some(other)) => other.strip_prefix("pci.")?.parse().ok()?,
@@ -168,8 +181,16 @@ impl<'a> Buses<'a> {
                 (part(slot)?, part(function)?)
             }
             // A port has one slot.
+            None if port.is_none() && number == 0 => {
+                // The root bus, on any slot.
+                properties.get("bus");
+                return None;
+            }
             None => port.map(|_| (0, 0))?,
         };
+        for key in ["bus", "addr", "multifunction"] {
+            properties.get(key);
+        }
         Some(Address::Pci(PciAddress {
             domain: 0,
             bus: number,
@@ -234,9 +255,6 @@ impl<'a> Buses<'a> {
                 let id = properties.peek("id").map(|id| id.value.as_str());
                 let found = id.and_then(|id| self.controllers.get(id));
                 let controller = found.map_or(0, |(_, index)| *index);
-                for key in ["bus", "addr"] {
-                    properties.get(key);
-                }
                 Some(DriveAddress {
                     controller,
                     ..DriveAddress::default()
@@ -331,7 +349,10 @@ impl<'a> Buses<'a> {
 
     /// A place on an IDE or AHCI controller.
     fn ide_place(&mut self, properties: &'a Properties) -> (TargetBus, Option<DriveAddress>) {
-        let unit = number(properties.get("unit"));
+        let unit = number(properties.peek("unit"));
+        if unit == Some(0) {
+            properties.get("unit");
+        }
         let Some(name) = properties.peek("bus").map(|bus| bus.value.as_str()) else {
             let (kind, bus) = self.default_ide();
             let units = if kind == ControllerType::Ide { 2 } else { 1 };
@@ -354,6 +375,11 @@ impl<'a> Buses<'a> {
                     ..place
                 }),
             ),
+            // IDE has two buses, and AHCI more. The older PC has no AHCI of its own.
+            None if port > 1 && !matches!(self.board, Board::I440fx) => {
+                let place = self.next_place(ControllerType::Sata, Some((0, 0, port)), 1);
+                (TargetBus::Sata, Some(place))
+            }
             Some(_) | None => match self.default_ide().0 {
                 ControllerType::Sata => {
                     let place = self.next_place(ControllerType::Sata, Some((0, 0, port)), 1);
@@ -364,6 +390,7 @@ impl<'a> Buses<'a> {
                 | ControllerType::Fdc
                 | ControllerType::Usb
                 | ControllerType::Nvme => {
+                    properties.get("unit");
                     let unit = unit.unwrap_or(0);
                     let place = self.next_place(ControllerType::Ide, Some((0, port, unit)), 2);
                     (TargetBus::Ide, Some(place))
@@ -420,11 +447,16 @@ impl<'a> Buses<'a> {
     }
 }
 
+/// True for a port or bridge that sits on the root bus.
+fn is_on_root(properties: &Properties) -> bool {
+    matches!(properties.value("bus"), None | Some("pcie.0" | "pci.0"))
+}
+
 /// True for ports and bridges, which make PCI buses.
 pub(crate) fn is_port_or_bridge(driver: &str) -> bool {
     matches!(
         driver,
-        "pcie-root-port" | "pcie-pci-bridge" | "pci-bridge" | "ioh3420"
+        "pcie-root-port" | "pcie-pci-bridge" | "pci-bridge" | "ioh3420" | "i82801b11-bridge"
     )
 }
 

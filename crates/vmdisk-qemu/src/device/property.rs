@@ -123,6 +123,10 @@ impl Writer<'_> {
             self.check_queues(device);
         }
         self.check_passed_through(device, frontend.rawio, frontend.sgio);
+        if device.disk.backend.startup_policy.is_some() {
+            let message = "QEMU refuses to start without the source, whatever `startupPolicy` says";
+            self.leave_out(device.at(DiskField::StartupPolicy), message);
+        }
         if frontend.tray == Some(Tray::Open) {
             let message = "QEMU starts with every tray closed; it is opened over QMP";
             self.leave_out(device.at(DiskField::Tray), message);

@@ -7,7 +7,7 @@ use vmdisk_model::{
     BackendSource, Device, Disk, DiskField, FieldKind, FieldPath, Fields, Frontend, Geometry,
     GeometryTranslation, Switch, VhostUserSocket,
 };
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use super::buses::Buses;
 use super::driver::{DiskDriver, disk_driver};
@@ -166,9 +166,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             let message = format!("no node and no -drive is called `{name}`");
             let near = self.notes.nearest(name, self.index.drive_names());
             let span = drive.span;
-            let problem = self
-                .notes
-                .problem(ProblemKind::MissingValue, at, span, message);
+            let problem = self.notes.problem(&MISSING_VALUE, at, span, message);
             problem.help = Some(match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "write its -blockdev".to_owned(),
@@ -218,12 +216,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                 let span = chardev.map_or(self.index.span(option), |chardev| chardev.span);
                 let message = "vhost-user-blk has no -chardev";
                 self.notes
-                    .problem(
-                        ProblemKind::MissingValue,
-                        at(DiskField::SocketPath),
-                        span,
-                        message,
-                    )
+                    .problem(&MISSING_VALUE, at(DiskField::SocketPath), span, message)
                     .help = Some("write -chardev socket,id=…,path=… for it".to_owned());
             }
         }
@@ -300,12 +293,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                 let message = "`write-cache` takes \"on\", \"off\" or \"auto\", and no boolean";
                 let span = property.span;
                 self.notes
-                    .problem(
-                        ProblemKind::InvalidValue,
-                        at(DiskField::Cache),
-                        span,
-                        message,
-                    )
+                    .problem(&INVALID_VALUE, at(DiskField::Cache), span, message)
                     .help = Some("write \"on\" or \"off\" between quotes".to_owned());
             }
             self.notes.switch(at(DiskField::Cache), property)

@@ -149,9 +149,14 @@ impl<'a> ControllerReader<'_, 'a, '_> {
         notes.own(option, at(ControllerField::Controller));
         notes.slots_mut().controller.insert(nth, option);
         notes.record_option(at(ControllerField::Controller), option);
-        for key in ["id", "serial", "p3", "streams"] {
-            // The serial number is that of the disks.
-            properties.get(key);
+        properties.get("id");
+        if kind == ControllerType::Nvme {
+            // That of its disks.
+            properties.get("serial");
+        }
+        // libvirt has as many ports of USB 3 as of USB 2.
+        if properties.value("p2") == properties.value("p3") {
+            properties.get("p3");
         }
         let alias = properties
             .peek("id")

@@ -14,6 +14,13 @@ const MANAGED: &str = "pr-helper0";
 /// Where `qemu-pr-helper` listens if nobody says otherwise.
 const DEFAULT_SOCKET: &str = "/run/qemu-pr-helper.sock";
 
+/// Properties of the certificates as they are written for every guest.
+const TLS_DEFAULTS: [(&str, &[&str]); 3] = [
+    ("dir", &["/etc/pki/libvirt-nbd"]),
+    ("endpoint", &["client"]),
+    ("verify-peer", &["on", "yes", "true"]),
+];
+
 impl Writer<'_> {
     /// Writes the object through which persistent reservations are made; hands back its id.
     pub(crate) fn reservations(&mut self, layer: &Layer<'_>) -> Option<String> {
@@ -83,7 +90,7 @@ pub(crate) fn read_reservations(
 ) -> Reservations {
     let option = index.object(id);
     let socket = option
-        .and_then(|option| index.properties(option)?.value("path"))
+        .and_then(|option| index.properties(option)?.text("path"))
         .map(str::to_owned);
     if let (Some(option), Some(_)) = (option, &socket) {
         notes.read_object(option);
@@ -105,5 +112,16 @@ pub(crate) fn read_reservations(
 pub(crate) fn read_tls(id: &str, index: &Index<'_>, notes: &mut Notes<'_>) {
     if let Some(option) = index.object(id) {
         notes.read_object(option);
+        // What is written for every guest; another folder or verification is reported as dropped.
+        let properties = index.properties(option);
+        for (key, written) in TLS_DEFAULTS {
+            if let Some(properties) = properties
+                && properties
+                    .value(key)
+                    .is_some_and(|value| written.contains(&value))
+            {
+                properties.get(key);
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Reads iothreads, and which queues run in which.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use vmdisk_model::{
     DefaultIoThread, DomainField, FieldPath, IoThread, IoThreadField, IoThreadId, IoThreadQueues,
@@ -44,6 +44,16 @@ impl<'a> IoThreadIds<'a> {
         self.taken.insert(number);
         self.numbers.insert(id, IoThreadId(number));
         IoThreadId(number)
+    }
+}
+
+impl IoThreadIds<'_> {
+    /// The ids by their numbers.
+    pub(crate) fn names(&self) -> BTreeMap<IoThreadId, String> {
+        let names = self.numbers.iter();
+        names
+            .map(|(id, number)| (*number, (*id).to_owned()))
+            .collect()
     }
 }
 

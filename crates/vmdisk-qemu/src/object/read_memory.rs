@@ -19,13 +19,16 @@ pub(crate) fn memory_of_machine<'a>(index: &Index<'a>) -> Option<&'a Property> {
 pub(crate) fn read_memory_backing(index: &Index<'_>, notes: &mut Notes<'_>) -> MemoryBacking {
     let mut backing = MemoryBacking::default();
     if let Some(name) = memory_of_machine(index) {
+        // One that is written, and the last that counts.
+        name.is_used
+            .set(index.object(name.value.as_str()).is_some());
         if let Some(access) = read_memory_object(index, name, &mut backing, notes) {
             backing.access = access;
         }
         return backing;
     }
     for (_, numa) in index.of_name("numa") {
-        if let Some(name) = numa.peek("memdev")
+        if let Some(name) = numa.get("memdev")
             && let Some(access) = read_memory_object(index, name, &mut backing, notes)
         {
             backing.cell_access.push(access);
@@ -44,13 +47,15 @@ fn read_memory_object(
     let option = index.object(name.value.as_str())?;
     let properties = index.properties(option)?;
     let at = FieldPath::Domain;
+    notes.slots_mut().memory.push(option);
     notes.record_option(at(DomainField::MemoryBacking), option);
-    let kind = properties.peek("qom-type")?;
+    let kind = properties.get("qom-type")?;
+    properties.get("size");
     let path = properties.value("mem-path");
-    let has_huge_pages = is_on(properties.peek("hugetlb"))
+    let has_huge_pages = is_on(properties.get("hugetlb"))
         || path.is_some_and(|path| path.contains("hugepages") || path.contains("hugetlbfs"));
     if has_huge_pages {
-        let size = properties.value("hugetlbsize");
+        let size = properties.text("hugetlbsize");
         let size = size.and_then(|size| size_of(size, 1));
         let sizes = backing.huge_pages.get_or_insert_with(HugePages::default);
         if let Some(size) = size.filter(|size| !sizes.page_sizes.contains(size)) {
@@ -63,7 +68,7 @@ fn read_memory_object(
         _ => {}
     }
     notes.record(at(DomainField::MemorySource), kind);
-    let share = properties.peek("share");
+    let share = properties.get("share");
     if let Some(share) = share {
         notes.record(at(DomainField::MemoryAccess), share);
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use vmdisk_model::{DiskField, FieldPath, Iotune, LimitField};
-use vmdisk_source::ProblemKind;
+use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::index::Index;
 use crate::notes::Notes;
@@ -114,7 +114,7 @@ pub(crate) fn read_throttle_group(
 fn report_missing(id: &str, written: &Property, at: FieldPath, notes: &mut Notes<'_>) {
     let message = format!("no throttle group is called `{id}`");
     notes
-        .problem(ProblemKind::MissingValue, at, written.span, message)
+        .problem(&MISSING_VALUE, at, written.span, message)
         .help = Some("write its -object throttle-group".to_owned());
 }
 

@@ -63,6 +63,13 @@ impl Writer<'_> {
                 object.push("format", "base64");
             }
             self.object(object, at);
+        } else {
+            self.leave_out(
+                at,
+                format!(
+                    "libvirt hands over the secret `{id}` itself: without libvirt, give it with -object secret,id={id},file={path},format=base64"
+                ),
+            );
         }
         id
     }
@@ -145,12 +152,12 @@ pub(crate) fn read_secret(id: &str, index: &Index<'_>, notes: &mut Notes<'_>) ->
 
 /// The file of a secret, or libvirt's number in its name.
 fn reference_of(object: &Properties) -> Option<SecretReference> {
-    let path = object.value("file")?;
+    let path = object.text("file")?;
     // Encrypted with another secret, the file is not the secret.
     if object.peek("keyid").is_some() {
         return None;
     }
-    let is_base64 = object.value("format") == Some("base64");
+    let is_base64 = object.text("format") == Some("base64");
     let uuid = path
         .strip_prefix(LIBVIRT_SECRETS)
         .and_then(|name| name.strip_suffix(".base64"))

@@ -80,7 +80,13 @@ pub fn sniff(text: &str) -> bool {
 /// True if the word names a QEMU that runs whole machines.
 pub(crate) fn is_program(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
-    name.starts_with("qemu-system-") || matches!(name, "qemu-kvm" | "kvm")
+    name.starts_with("qemu-system-") || is_kvm(word)
+}
+
+/// True if the word names a QEMU that turns KVM on by itself.
+pub(crate) fn is_kvm(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    matches!(name, "qemu-kvm" | "kvm")
 }
 
 /// The instruction set that a program emulates, if its name says so.

@@ -133,9 +133,18 @@ fn implied_key(name: &str) -> Option<Option<&'static str>> {
         "smp" => Some("cpus"),
         "name" => Some("guest"),
         "uuid" => Some("uuid"),
-        "add-fd" | "drive" | "global" => None,
+        "add-fd" | "drive" | "global" | "set" => None,
         _ => return None,
     })
+}
+
+/// The name of a word that somebody else fills in before QEMU sees it, such as `"$@"`; it may be anything.
+pub(crate) const UNKNOWN_WORD: &str = "$";
+
+/// True for a word that stands for others: what a shell would expand, or an ellipsis.
+fn is_unknown_word(text: &str) -> bool {
+    let is_expansion = text.starts_with(['$', '`']) && !text.contains(['/', '.']);
+    is_expansion || text.starts_with("$(") || matches!(text, "..." | "[...]" | "…" | "[…]")
 }
 
 /// Options whose value is a file name and nothing else.
@@ -196,11 +205,12 @@ pub(crate) fn options(
             continue;
         }
         let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
+            let is_unknown = is_unknown_word(text);
             options.push(WrittenOption {
-                name: String::new(),
+                name: if is_unknown { UNKNOWN_WORD } else { "" }.to_owned(),
                 span: word.whole(),
-                properties: Some(pairs::file_name(word)),
-                text: None,
+                properties: (!is_unknown).then(|| pairs::file_name(word)),
+                text: is_unknown.then(|| text.to_owned()),
             })?;
             continue;
         };

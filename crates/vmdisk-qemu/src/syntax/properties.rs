@@ -80,6 +80,17 @@ impl Properties {
         }
     }
 
+    /// Sets a value, in place of one with the same key.
+    pub(crate) fn set(&mut self, property: Property) {
+        match self.index.get(&property.key) {
+            Some(nth) => self.list[*nth] = property,
+            None => {
+                self.index.insert(property.key.clone(), self.list.len());
+                self.list.push(property);
+            }
+        }
+    }
+
     /// The number of values.
     pub(crate) const fn len(&self) -> usize {
         self.list.len()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_qemu::{read, write};
-use vmdisk_source::{Problem, ProblemKind};
+use vmdisk_rule::{Context, Outcome, TakenBy};
 
 use crate::normal;
 use crate::support::*;
@@ -138,17 +138,20 @@ fn libvirts_guests_come_back_from_a_command_line() {
         };
         let document = read(&line.to_shell()).unwrap_or_else(|failure| panic!("{name}: {failure}"));
         // A secret that only libvirt knows is still to be given, and libvirt has slices that no QEMU takes.
-        let others = document.problems.iter().filter(|problem| {
+        let context = Context {
+            taken_by: TakenBy::Qemu,
+            ..Context::new(&document.domain, &options.target)
+        };
+        let mut outcome = Outcome::default();
+        outcome.add_problems(&context, &document.problems);
+        vmdisk_qemu::check(&document, &context, &mut outcome);
+        outcome.findings.retain(|finding| {
             !matches!(
-                problem.kind,
-                ProblemKind::SecretMissing | ProblemKind::WindowUnaligned
+                finding.rule.name,
+                "encryption-secret-missing" | "slice-unaligned"
             )
         });
-        assert_eq!(
-            others.collect::<Vec<_>>(),
-            Vec::<&Problem<_>>::new(),
-            "{name}"
-        );
+        assert_eq!(outcome.findings, [], "{name}");
         assert!(
             normal::shares_memory(&document.domain, &xml.domain),
             "{name}"

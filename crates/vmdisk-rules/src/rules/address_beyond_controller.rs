@@ -1,11 +1,10 @@
 //! `address-beyond-controller`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{
     Address, Disk, DiskField, Domain, DriveAddress, FieldPath, ScsiControllerModel, TargetBus,
 };
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// The address of a disk names a controller, a bus or a target that its kind of bus does not have.
@@ -54,7 +53,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("target must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -70,12 +69,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, DiskField::Address),
-                format!(
-                    "the address of `{}` is at none of its places: {what}",
-                    disk.name()
+                phrase!(
+                    "the address of {disk} does not exist: {what}",
+                    disk = DiskName(index),
+                    what
                 ),
             )
-            .label("there is no such place")
+            .label("no such place")
             .note("libvirt refuses the guest for it")
             .help(help);
     }
@@ -95,26 +95,26 @@ fn beyond(
         unit: _,
     } = *place;
     let is_beyond = match bus {
-        TargetBus::Scsi if channel != 0 => ("a SCSI controller has one bus", "write bus='0'"),
+        TargetBus::Scsi if channel != 0 => ("a SCSI controller has one bus", "use `bus='0'`"),
         TargetBus::Scsi if target != 0 && is_lsilogic(domain, disk) => (
             "an LSI controller has one target",
-            "write target='0', or <controller type='scsi' model='virtio-scsi'/>",
+            "use `target='0'`, or `<controller type='scsi' model='virtio-scsi'/>`",
         ),
         TargetBus::Ide if controller != 0 => (
             "there is one IDE controller, with two buses of two units",
-            "write controller='0', or put the disk on another bus",
+            "use `controller='0'`, or move the disk to another bus",
         ),
-        TargetBus::Ide if target != 0 => ("IDE has no targets", "write target='0'"),
+        TargetBus::Ide if target != 0 => ("IDE has no targets", "use `target='0'`"),
         TargetBus::Fdc if controller != 0 => (
             "there is one floppy controller, with two units",
-            "write controller='0'",
+            "use `controller='0'`",
         ),
-        TargetBus::Fdc if target != 0 => ("floppy drives have no targets", "write target='0'"),
+        TargetBus::Fdc if target != 0 => ("floppy drives have no targets", "use `target='0'`"),
         TargetBus::Sata if channel != 0 => (
             "a SATA controller has one bus, with six units",
-            "write bus='0', and another unit",
+            "use `bus='0'` and another unit",
         ),
-        TargetBus::Sata if target != 0 => ("SATA has no targets", "write target='0'"),
+        TargetBus::Sata if target != 0 => ("SATA has no targets", "use `target='0'`"),
         TargetBus::Scsi
         | TargetBus::Ide
         | TargetBus::Fdc

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use vmdisk_fields::{DiskName, Piece, phrase};
 use vmdisk_model::{Address, ControllerField, DiskField, FieldPath, PciAddress};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// Two devices are at one PCI address, or at one port of a USB controller.
@@ -75,7 +74,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("Duplicate USB address bus … port …", "src/conf/domain_addr.c, virDomainUSBAddressReserve"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -117,7 +116,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     });
     let of_disks = context.disks().map(|(index, disk)| {
         let at = FieldPath::Disk(index, DiskField::Address);
-        (at, disk.frontend.address.as_ref(), Some(disk.name()))
+        (at, disk.frontend.address.as_ref(), Some(index))
     });
     let mut taken: HashMap<Place<'_>, FieldPath> = HashMap::new();
     for (at, address, disk) in of_controllers.chain(of_disks) {
@@ -132,12 +131,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
             taken.insert(place, at);
             continue;
         };
-        let whose = disk.map_or_else(|| "a controller".to_owned(), |disk| format!("`{disk}`"));
+        let owner = disk.map_or(Piece::from("a controller"), |index| DiskName(index).into());
         report
-            .finding(at, format!("the {what} of {whose} is another device's"))
-            .label("this place is taken")
-            .related(*first, "by the device that has it here")
+            .finding(
+                at,
+                phrase!("the {what} of {owner} is already in use", what, owner),
+            )
+            .label("already in use")
+            .related(*first, "used by this device")
             .note("libvirt refuses the guest for it")
-            .help("leave <address> out, and libvirt finds a free one");
+            .help(phrase!(
+                "remove {address}; libvirt assigns a free one",
+                address = at
+            ));
     }
 }

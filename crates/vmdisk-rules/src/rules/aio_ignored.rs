@@ -1,9 +1,8 @@
 //! `aio-ignored`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{Change, DiskField, FieldPath, Protocol};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// The I/O engine is set on a source that libvirt does not hand it to.
@@ -58,7 +57,7 @@ declare_rule! {
             Evidence::Source("libvirt src/qemu/qemu_block.c, qemuBlockStorageSourceGetFileProps: `aio` is written there alone"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -71,14 +70,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!(
-                    "`{}` asks for io='{aio}', and {source} has no such engine",
-                    disk.name()
+                phrase!(
+                    "{disk} sets {aio}, which libvirt does not pass to QEMU for {source}",
+                    disk = DiskName(index),
+                    aio = setting(at, aio),
+                    source,
                 ),
             )
-            .label("libvirt leaves it out of QEMU's command line")
-            .help("leave it out; QEMU's driver for that source does its own I/O")
-            .fix(Fix::safe([Change::remove(at)]));
+            .label("has no effect")
+            .note("QEMU's driver for that source does its own I/O")
+            .remedy(Fix::safe([Change::remove(at)]));
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{AioMode, Disk, DiskField, Domain, FieldPath, IoThreadId};
+use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::io_uring::is_opened_by_path;
-use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Group, Report, Severity, iothreads};
+use crate::iothreads;
 
 declare_rule! {
     /// The disks need more slots for Linux AIO than the host has.
@@ -83,7 +84,7 @@ declare_rule! {
             Evidence::Source("Linux Documentation/admin-guide/sysctl/fs.rst, aio-nr and aio-max-nr: 65536"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -101,11 +102,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut first = None;
     for (index, disk, image) in context.images() {
         if disk.backend.aio == Some(AioMode::Native) && is_opened_by_path(image) {
-            first.get_or_insert((index, disk));
+            first.get_or_insert(index);
             threads.extend(threads_of(context.domain, disk));
         }
     }
-    let Some((index, disk)) = first else {
+    let Some(index) = first else {
         return;
     };
     let at = FieldPath::Disk(index, DiskField::Aio);
@@ -124,17 +125,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
     if needed <= most {
         return;
     }
-    let title = format!(
-        "the disks with io='native' need {needed} slots for Linux AIO, and the host has {most}"
+    let title = phrase!(
+        "the disks with {native} need {needed} slots for Linux AIO, but the host has {most}",
+        native = setting(at, AioMode::Native),
+        needed,
+        most,
     );
     let s = if threads.len() == 1 { "" } else { "s" };
     let finding = report.finding(at, title);
     finding
-        .label(format!("`{}` is the first of them", disk.name()))
+        .label(phrase!("{disk} is the first of them", disk = DiskName(index)))
         .note(format!("{} thread{s} with {SLOTS} slots each", threads.len()))
-        .help(format!(
-            "raise fs.aio-max-nr on the host to {} or more, put the disks into fewer iothreads, or write io='io_uring'",
-            needed.max(most.saturating_mul(2))
+        .help(phrase!(
+            "raise `fs.aio-max-nr` on the host to {slots} or more, use fewer iothreads for the disks, or use {io_uring}",
+            slots = needed.max(most.saturating_mul(2)),
+            io_uring = setting(at, AioMode::IoUring),
         ));
     let (severity, confidence) = match context.target.qemu {
         Some(qemu) if qemu >= FALLING_BACK => (Severity::Warning, Confidence::Certain),

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use vmdisk_fields::{DiskName, Piece, phrase, quoted};
 use vmdisk_model::{ControllerField, DiskField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// Two devices have the same alias.
@@ -68,7 +67,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("non unique alias detected: …", "src/conf/domain_validate.c, virDomainDeviceDefValidateAliasesIterator"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -82,26 +81,37 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let controllers = context.domain.controllers.iter().enumerate();
     let of_controllers = controllers.map(|(nth, controller)| {
         let at = FieldPath::Controller(nth, ControllerField::Alias);
-        (at, controller.alias.as_deref(), "a controller")
+        (at, controller.alias.as_deref(), Piece::from("a controller"))
     });
     let of_disks = context.disks().map(|(index, disk)| {
         let at = FieldPath::Disk(index, DiskField::Alias);
-        (at, disk.frontend.alias.as_deref(), disk.name())
+        (at, disk.frontend.alias.as_deref(), DiskName(index).into())
     });
-    let mut first: HashMap<&str, (FieldPath, &str)> = HashMap::new();
-    for (at, alias, whose) in of_controllers.chain(of_disks) {
+    let mut first: HashMap<&str, (FieldPath, Piece)> = HashMap::new();
+    for (at, alias, owner) in of_controllers.chain(of_disks) {
         let Some(alias) = alias.filter(|alias| is_kept(alias)) else {
             continue;
         };
         let Some((other, of)) = first.get(alias) else {
-            first.insert(alias, (at, whose));
+            first.insert(alias, (at, owner));
             continue;
         };
         report
-            .finding(at, format!("`{whose}` has the alias `{alias}` of `{of}`"))
-            .label("this alias is taken")
-            .related(*other, "it has it")
+            .finding(
+                at,
+                phrase!(
+                    "{owner} has the alias {alias} of {other}",
+                    owner,
+                    alias = quoted(alias.to_owned()),
+                    other = of.clone()
+                ),
+            )
+            .label("already in use")
+            .related(*other, "used here")
             .note("libvirt refuses the guest for it")
-            .help("write another name behind `ua-`, or leave <alias> out");
+            .help(phrase!(
+                "use another name after `ua-`, or remove {alias}",
+                alias = at
+            ));
     }
 }

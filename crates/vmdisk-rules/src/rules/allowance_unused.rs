@@ -1,8 +1,6 @@
 //! `allowance-unused`
 
-use super::reported_with_the_allowances;
-use crate::rule::declare_rule;
-use crate::{Evidence, Group, Severity};
+use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
 declare_rule! {
     /// An allowance allows nothing.
@@ -41,6 +39,6 @@ declare_rule! {
         is_about_text: true,
         evidence: &[Evidence::Source("the allowance itself")],
         supersedes: &[],
-        check: reported_with_the_allowances,
+        check: Allowances,
     }
 }

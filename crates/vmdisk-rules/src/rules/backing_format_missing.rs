@@ -1,10 +1,10 @@
 //! `backing-format-missing`
 
 use vmdisk_facts::Fact;
+use vmdisk_fields::{phrase, quoted};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
 
 use crate::chain::chains;
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// An image does not record the format of its backing file.
@@ -76,7 +76,7 @@ declare_rule! {
             Evidence::Cve("CVE-2008-2004"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -111,23 +111,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let name = chain.name_of(number);
             let finding = report.finding(
                 chain.at,
-                format!(
-                    "{name} does not record the format of its backing file {}",
-                    backing.path
+                phrase!(
+                    "{name} does not record the format of its backing file {path}",
+                    name,
+                    path = quoted(backing.path.clone()),
                 ),
             );
             finding
-                .label("its header leads there")
-                .help(format!(
-                    "record the format the backing file was made as: qemu-img rebase -u -f qcow2 -F FORMAT -b {} {}",
-                    backing.path, layer.path
+                .label("its header names the backing file")
+                .help(phrase!(
+                    "record the format that the backing file was created with: {command}",
+                    command = quoted(format!(
+                        "qemu-img rebase -u -f qcow2 -F FORMAT -b {} {}",
+                        backing.path, layer.path
+                    )),
                 ));
             if goes_on && context.taken_by == TakenBy::Libvirt {
-                finding.note("the backing file stands on another one, so libvirt says `was not specified in the image metadata`, and the guest does not start");
+                finding.note("the backing file has a backing file too, so libvirt says `was not specified in the image metadata`, and the guest does not start");
             } else {
                 finding
                     .severity(Severity::Warning)
-                    .note("what opens it goes by the first bytes of the backing file, which a guest may have written");
+                    .note("the format is probed from the first bytes of the backing file, which a guest may have written");
             }
         }
         if let Some(missing) = chain.unknown() {

@@ -1,8 +1,9 @@
 //! `backing-missing`
 
+use vmdisk_fields::{phrase, quoted};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+
 use crate::chain::{End, chains};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
 
 declare_rule! {
     /// An image's header names a backing file that is not there.
@@ -60,7 +61,7 @@ declare_rule! {
             Evidence::refused_by_libvirt_at_start("Cannot access backing file", "src/storage_file/storage_source.c, virStorageSourceReportBrokenChain"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -76,17 +77,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 chain.at,
-                format!("the chain of `{}` ends at a file that does not exist: {path}", chain.disk.name()),
+                phrase!(
+                    "the chain of {disk} ends at a file that does not exist: {path}",
+                    disk = chain.disk_name(),
+                    path = quoted(path.clone()),
+                ),
             )
-            .label("its header leads there")
-            .note(format!("{above} names it as its backing file"))
+            .label("its header names that file")
+            .note(phrase!("{above} names it as its backing file", above = quoted(above.to_owned())))
             .note(context.for_taker(
                 "libvirt says `Cannot access backing file`, and the guest does not start",
                 "QEMU says `Could not open backing file`, and does not start",
             ))
-            .help(format!(
-                "put the file back, or tell the image where it is now: qemu-img rebase -u -F FORMAT -b PATH {above}; \
-                 if it has been made since, collect the facts again"
+            .help(phrase!(
+                "restore the file, or record its new path with {command}; collect the facts again if it was created since",
+                command = quoted(format!("qemu-img rebase -u -F FORMAT -b PATH {above}")),
             ));
     }
 }

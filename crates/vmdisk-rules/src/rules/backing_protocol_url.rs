@@ -1,10 +1,10 @@
 //! `backing-protocol-url`
 
 use vmdisk_facts::NamedFile;
+use vmdisk_fields::{phrase, quoted};
+use vmdisk_rule::{Context, Evidence, Group, Policy, Report, Severity, declare_rule};
 
 use crate::chain::{End, chains};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Policy, Report, Severity};
 
 declare_rule! {
     /// An image's header leads QEMU to another place than a file on the host.
@@ -94,7 +94,7 @@ declare_rule! {
             Evidence::Cve("CVE-2024-32498"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -122,12 +122,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 chain.at,
-                format!("{} leads to {leads}", chain.name_of(last)),
+                phrase!("{image} names {leads} as its backing file", image = chain.name_of(last), leads),
             )
             .severity(severity)
-            .label("its header leads there")
-            .note(format!("{above} names {} as its backing file", recorded.path))
-            .note("whoever made the image decides what the host opens")
-            .help("if that is what is meant, write it as <backingStore>, which then counts instead of the header; otherwise do not open the image");
+            .label("its header names that backing file")
+            .note(phrase!(
+                "{above} records {recorded}",
+                above = quoted(above.to_owned()),
+                recorded = quoted(recorded.path.clone()),
+            ))
+            .note("whoever created the image decides what the host opens")
+            .help(phrase!(
+                "if it is intended, write the backing image into the configuration ({backing}), which then overrides the header; otherwise do not open the image",
+                backing = chain.below(last),
+            ));
     }
 }

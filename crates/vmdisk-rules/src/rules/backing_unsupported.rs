@@ -1,9 +1,8 @@
 //! `backing-unsupported`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{Backing, FieldPath, ImageField};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// An image is written below one whose format has no room for a backing file.
@@ -52,12 +51,12 @@ declare_rule! {
             Evidence::refused_by_libvirt_at_start("storage format '…' does not support backing store", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetFormatProps"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, top) in context.images() {
+    for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let (Some(format), Backing::Image(_)) = (image.format, &image.backing) else {
                 continue;
@@ -65,21 +64,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if format.has_backing() {
                 continue;
             }
+            let below = FieldPath::Image(index, depth + 1, ImageField::Image);
             report
                 .finding(
                     FieldPath::Image(index, depth, ImageField::Format),
-                    format!(
-                        "`{}` has an image below one of the format {format}, which has no room for it",
-                        disk.name()
+                    phrase!(
+                        "{disk} has a backing image below an image of the format {format}, which does not support one",
+                        disk = DiskName(index),
+                        format = format.as_wire(),
                     ),
                 )
-                .label("nothing can be below it")
-                .related(
-                    FieldPath::Image(index, depth + 1, ImageField::Image),
-                    "what is written below",
-                )
+                .label("does not support a backing image")
+                .related(below, "the backing image")
                 .note("libvirt takes the guest, and does not start it")
-                .help("take <backingStore> away, or write the format that the image has");
+                .help(phrase!("remove {backing}, or use the format that the image has", backing = below));
         }
     }
 }

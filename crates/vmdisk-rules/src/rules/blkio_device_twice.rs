@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{DomainField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// The share of one device is set twice.
@@ -59,7 +58,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("duplicate blkio device path '…'", "src/conf/domain_validate.c, virDomainDefTunablesValidate"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -78,9 +77,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Domain(DomainField::Blkiotune),
-                format!("the share of `{path}` is set twice"),
+                phrase!(
+                    "the share of {path} is set twice",
+                    path = quoted(path.to_owned())
+                ),
             )
-            .label("one <device> for each path")
+            .label("each path may have one `<device>`")
             .note("libvirt refuses the guest for it")
             .help("keep one of them");
     }

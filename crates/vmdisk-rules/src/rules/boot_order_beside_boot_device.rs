@@ -1,9 +1,8 @@
 //! `boot-order-beside-boot-device`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, DomainField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// Disks have an order to boot in, and the guest has another.
@@ -60,7 +59,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("per-device boot elements cannot be used together with os/boot elements", "src/conf/domain_postparse.c, virDomainDefBootOrderPostParse"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -71,22 +70,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let first = context
         .disks()
         .find(|(_, disk)| disk.frontend.boot_order.is_some());
-    let Some((index, disk)) = first else {
+    let Some((index, _)) = first else {
         return;
     };
     report
         .finding(
             FieldPath::Disk(index, DiskField::BootOrder),
-            format!(
-                "`{}` has a place in the boot order, and the guest has boot devices of its own",
-                disk.name()
+            phrase!(
+                "{disk} has a boot order, but the guest sets boot devices too",
+                disk = DiskName(index)
             ),
         )
-        .label("one order on the devices")
+        .label("an order on the devices")
         .related(
             FieldPath::Domain(DomainField::BootDevices),
             "another order here",
         )
         .note("libvirt refuses the guest for it")
-        .help("leave <boot dev='…'/> out of <os>");
+        .help("remove `<boot dev='…'/>` from `<os>`");
 }

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// Two disks have one place in the boot order.
@@ -79,7 +78,7 @@ declare_rule! {
             Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDefBootOrderPostParse: boot order used for more than one device"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -93,20 +92,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
             first.insert(order, index);
             continue;
         };
-        let other_name = context.domain.disks[other].name();
         report
             .finding(
                 FieldPath::Disk(index, DiskField::BootOrder),
-                format!(
-                    "`{}` and `{other_name}` are both {order} in the boot order",
-                    disk.name()
+                phrase!(
+                    "{disk} and {other} have the same boot order {order}",
+                    disk = DiskName(index),
+                    other = DiskName(other),
+                    order,
                 ),
             )
-            .label("given away")
+            .label("already in use")
             .related(
                 FieldPath::Disk(other, DiskField::BootOrder),
-                "given to this disk",
+                "used by this disk",
             )
-            .help("give each disk a number of its own");
+            .help("give each disk its own number");
     }
 }

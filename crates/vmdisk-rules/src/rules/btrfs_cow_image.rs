@@ -1,10 +1,9 @@
 //! `btrfs-cow-image`
 
 use vmdisk_facts::{Btrfs, Fact, FsKind, HostIndex};
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{Bytes, Disk, FieldPath, Format, HostStorage, Image, ImageField};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A disk's image lies on btrfs with copy-on-write.
@@ -99,7 +98,7 @@ declare_rule! {
             Evidence::Source("libvirt NEWS 6.6.0: NOCOW on directories of new storage pools"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -118,9 +117,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(found) = found else { continue };
         let finding = report.finding(
             at,
-            format!(
-                "the image of `{}` is copied on write by btrfs, which takes it to pieces",
-                disk.name()
+            phrase!(
+                "the image of {disk} is copy-on-write on btrfs and fragments",
+                disk = DiskName(index)
             ),
         );
         if found.may_mend {
@@ -129,21 +128,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
         finding
             .label("on btrfs, NOCOW is off")
             .note(match found.pieces {
-                Some(Pieces { count, are_all: true }) => format!("{path} is in {count} pieces now"),
-                Some(Pieces { count, are_all: false }) => {
-                    format!("{path} is in more than {count} pieces now")
+                Some(Pieces { count, are_all: true }) => {
+                    format!("`{path}` has {count} extents now")
                 }
-                None => "6000 random writes left a file of 64 MiB in 8541 pieces instead of 2".to_owned(),
+                Some(Pieces { count, are_all: false }) => {
+                    format!("`{path}` has more than {count} extents now")
+                }
+                None => "after 6000 random writes, a file of 64 MiB had 8541 extents instead of 2".to_owned(),
             })
             .note(
-                "the other side: NOCOW gives up checksums, compression and repair from a mirror for this image, \
-                 and a snapshot turns copy-on-write on again",
+                "the trade-off: with NOCOW the image has no checksums, no compression and no repair from a mirror, \
+                 and a snapshot enables copy-on-write again",
             )
             .help(if found.exists {
-                "with the guest off, copy the image with cp (not mv) into an empty directory with chattr +C; \
-                 on the image itself chattr +C does nothing"
+                "shut the guest down and copy the image with `cp` (not `mv`) into an empty directory with `chattr +C`; \
+                 on the image itself `chattr +C` has no effect"
             } else {
-                "set chattr +C on the directory before the image is created in it"
+                "run `chattr +C` on the directory before the image is created in it"
             });
     }
 }

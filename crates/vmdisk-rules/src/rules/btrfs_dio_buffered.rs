@@ -1,11 +1,12 @@
 //! `btrfs-dio-buffered`
 
 use vmdisk_facts::{Buffered, Verdict};
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::host::{self, WrittenDirectly};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, remedy};
+use crate::remedy;
 
 declare_rule! {
     /// A disk asks for `O_DIRECT` on a btrfs that writes through its page cache instead, and waits.
@@ -111,7 +112,7 @@ declare_rule! {
             Evidence::Source("Linux commits 968f19c5b1b7 (checksums) and 7c2830f00c3e (redundant data profiles)"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -127,7 +128,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let (figures, elsewhere) = match direct.verdict {
             Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums) => (
                 "measured: 13 thousand random writes a second, 59 thousand in a NOCOW file of the same file system",
-                "copy the image with cp into a directory with chattr +C if its checksums can be spared",
+                "copy the image with cp into a directory with chattr +C if it needs no checksums",
             ),
             Verdict::AcceptedButBuffered(Buffered::BtrfsRedundant) => (
                 "measured: 22 thousand random writes a second, 59 thousand with one copy of the data",
@@ -146,13 +147,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
             | Verdict::DirectUnstableChecksums
             | Verdict::DirectUnstableMirrors => continue,
         };
-        let (words, changes) = remedy::without_direct(index, disk);
+        let (buffered, changes) = remedy::without_direct(index, disk);
         let finding = report.finding(
             at,
-            format!(
-                "`{}` asks for O_DIRECT ({}), which btrfs answers with buffered writes that it waits for",
-                disk.name(),
-                remedy::how_direct_is_asked(disk),
+            phrase!(
+                "{disk} uses O_DIRECT ({asked}), but btrfs writes through the page cache and waits for each write",
+                disk = DiskName(index),
+                asked = remedy::how_direct_is_asked(index, disk),
             ),
         );
         finding
@@ -162,8 +163,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .confidence(host::confidence(&direct));
         match changes {
             Some(changes) => finding
-                .help(format!(
-                    "{elsewhere}, or write {words}, which waits only when the guest flushes and uses host memory"
+                .help(phrase!(
+                    "{elsewhere}, or use {buffered}, which waits only when the guest flushes and uses host memory",
+                    elsewhere,
+                    buffered,
                 ))
                 .fix(Fix::needs_consent(changes)),
             None => finding.help(elsewhere),

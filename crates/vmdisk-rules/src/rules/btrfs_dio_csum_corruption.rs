@@ -1,11 +1,12 @@
 //! `btrfs-dio-csum-corruption`
 
 use vmdisk_facts::{Fact, Verdict};
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::host::{self, WrittenDirectly};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, remedy};
+use crate::remedy;
 
 declare_rule! {
     /// A disk asks for `O_DIRECT` on a btrfs that then stores wrong checksums.
@@ -109,7 +110,7 @@ declare_rule! {
             Evidence::Source("xfstests generic/761, which tests for it"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -135,21 +136,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Fact::Known(filesystem) => filesystem.kind.to_string(),
             Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => "the file system".to_owned(),
         };
-        let (words, changes) = remedy::without_direct(index, disk);
+        let (buffered, changes) = remedy::without_direct(index, disk);
         let finding = report.finding(
             at,
-            format!(
-                "`{}` asks for O_DIRECT ({}), which {filesystem} on {} answers with wrong checksums",
-                disk.name(),
-                remedy::how_direct_is_asked(disk),
-                host::kernel(facts),
+            phrase!(
+                "{disk} uses O_DIRECT ({asked}), for which {filesystem} on {kernel} stores wrong checksums",
+                disk = DiskName(index),
+                asked = remedy::how_direct_is_asked(index, disk),
+                filesystem,
+                kernel = host::kernel(facts),
             ),
         );
         finding
             .label("hands the guest's memory to the disk while the guest may still change it")
             .note(host::because(path, &direct))
             .note(
-                "where the guest changes a page during its write, every later read of it fails with EIO \
+                "if the guest changes a page during its write, every later read of it fails with EIO \
                  (151 of 400 such writes on Linux 6.1.192)",
             )
             .confidence(host::confidence(&direct));
@@ -157,9 +159,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                          or run Linux 6.6.130, 6.12.77, 6.15 or later";
         match changes {
             Some(changes) => finding
-                .note(format!("or else: {elsewhere}"))
-                .help(format!(
-                    "write {words}: the guest's flushes reach the disk as before"
+                .note(format!("alternatively, {elsewhere}"))
+                .help(phrase!(
+                    "use {buffered}; the guest's flushes reach the disk as before",
+                    buffered
                 ))
                 .fix(Fix::safe(changes)),
             None => finding.help(elsewhere),

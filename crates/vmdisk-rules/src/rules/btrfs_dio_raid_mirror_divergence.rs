@@ -1,11 +1,12 @@
 //! `btrfs-dio-raid-mirror-divergence`
 
 use vmdisk_facts::Verdict;
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::host::{self, WrittenDirectly};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, remedy};
+use crate::remedy;
 
 declare_rule! {
     /// A disk asks for `O_DIRECT` on a btrfs whose copies of the data may then differ unnoticed.
@@ -105,7 +106,7 @@ declare_rule! {
             Evidence::Source("linux-source-6.12 6.12.117, fs/btrfs/direct-io.c: a data profile other than RAID0 and single is written through the page cache"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -127,30 +128,31 @@ fn check(context: &Context<'_>, report: &mut Report) {
         // The conclusion came from facts, so there are some.
         let Some(facts) = context.host else { continue };
         let at = FieldPath::Disk(index, DiskField::Cache);
-        let (words, changes) = remedy::without_direct(index, disk);
+        let (buffered, changes) = remedy::without_direct(index, disk);
         let finding = report.finding(
             at,
-            format!(
-                "`{}` asks for O_DIRECT ({}), with which the copies that btrfs keeps on {} may differ unnoticed",
-                disk.name(),
-                remedy::how_direct_is_asked(disk),
-                host::kernel(facts),
+            phrase!(
+                "{disk} uses O_DIRECT ({asked}), so btrfs on {kernel} may silently keep copies that differ",
+                disk = DiskName(index),
+                asked = remedy::how_direct_is_asked(index, disk),
+                kernel = host::kernel(facts),
             ),
         );
         finding
             .label("hands the guest's memory to each drive while the guest may still change it")
             .note(host::because(path, &direct))
             .note(
-                "where the guest changes a page during its write, the copies differ, and without a checksum \
-                 neither a read nor a scrub tells which is right",
+                "if the guest changes a page during its write, the copies differ, and without a checksum \
+                 neither a read nor a scrub shows which is right",
             )
             .confidence(host::confidence(&direct));
         let elsewhere = "run Linux 6.12.75 or a later 6.12, or 7.0 or later, which writes such files through the page cache";
         match changes {
             Some(changes) => finding
-                .note(format!("or else: {elsewhere}"))
-                .help(format!(
-                    "write {words}: the guest's flushes reach the disk as before, and the host's memory holds a copy"
+                .note(format!("alternatively, {elsewhere}"))
+                .help(phrase!(
+                    "use {buffered}; the guest's flushes reach the disk as before, and the host's memory holds a copy",
+                    buffered,
                 ))
                 .fix(Fix::needs_consent(changes)),
             None => finding.help(elsewhere),

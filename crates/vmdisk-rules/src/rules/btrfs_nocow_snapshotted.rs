@@ -1,10 +1,9 @@
 //! `btrfs-nocow-snapshotted`
 
 use vmdisk_facts::FsKind;
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{FieldPath, ImageField, Protocol};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
     /// An image without copy-on-write shares its blocks, so that it is copied on write all the same.
@@ -67,7 +66,7 @@ declare_rule! {
             Evidence::Source("Linux fs/btrfs/inode.c, can_nocow_extent: an extent that a snapshot or another file refers to is not overwritten"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -86,17 +85,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!(
-                    "the image of `{}` has NOCOW and shares blocks, so that btrfs copies it on write",
-                    disk.name()
+                phrase!(
+                    "the image of {disk} has NOCOW but shares blocks, so it is copy-on-write on btrfs",
+                    disk = DiskName(index),
                 ),
             )
             .label("each shared block is written to a new place")
-            .note(format!("NOCOW is on for {path}, and some of its blocks belong to a snapshot or another file too"))
+            .note(phrase!(
+                "NOCOW is on for {path}, but some of its blocks also belong to a snapshot or another file",
+                path = quoted(path.clone()),
+            ))
             .note("6000 random writes after one snapshot left a NOCOW file of 64 MiB in 8541 pieces instead of 1")
             .help(
-                "keep images in a subvolume that is not snapshotted, or delete the snapshots; to make it one piece again, \
-                 with the guest off, copy it with cp --reflink=never into a directory with chattr +C",
+                "keep images in a subvolume that is not snapshotted, or delete the snapshots; to defragment it, \
+                 shut the guest down and copy it with `cp --reflink=never` into a directory with `chattr +C`",
             );
     }
 }

@@ -1,13 +1,14 @@
 //! `bus-emulated`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{
     BackendSource, Change, Device, Disk, DiskField, Domain, DomainType, FieldPath, MachineType,
     TargetBus,
 };
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
+use crate::boot;
 use crate::target_names::TargetNames;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, boot};
 
 declare_rule! {
     /// A disk is on an emulated IDE or SATA bus where virtio would do.
@@ -122,7 +123,7 @@ declare_rule! {
             Evidence::Source("QEMU 5.2 to 11.1: ide-hd has no property iothread and refuses logical_block_size=4096"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -142,35 +143,38 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !can_have_virtio(domain) {
             continue;
         }
-        let finding = report.finding(at, format!("`{}` is on an emulated {bus} bus", disk.name()));
-        finding.label("each request leaves the guest several times");
+        let finding = report.finding(
+            at,
+            phrase!(
+                "{disk} is on an emulated {bus} bus",
+                disk = DiskName(index),
+                bus = bus.as_wire()
+            ),
+        );
+        let virtio = setting(at, TargetBus::Virtio);
+        finding.label("each request exits to the host several times");
         match boots_from.filter(|(_, disk)| domain.frontend_kind(disk).is_virtio()) {
-            Some((boots_from, boot_disk)) => {
+            Some((boots_from, _)) => {
                 finding
                     .related(
                         FieldPath::Disk(boots_from, DiskField::TargetBus),
                         "the guest boots from virtio",
                     )
-                    .note(format!(
-                        "the guest boots from `{}`, which is virtio, so it has the drivers",
-                        boot_disk.name()
+                    .note(phrase!(
+                        "the guest boots from {boot}, which is virtio, so it has the drivers",
+                        boot = DiskName(boots_from),
                     ))
-                    .help(context.for_taker(
-                        "write bus='virtio' and a dev that starts with `vd`; the guest's name for the disk changes",
-                        "make it a virtio-blk-pci device; the guest's name for the disk changes",
-                    ));
+                    .note("the guest's name for the disk changes")
+                    .help(phrase!("use {virtio}", virtio));
                 if let Some(changes) = to_virtio(&mut names, index, disk) {
-                    finding.fix(Fix::needs_consent(changes));
+                    finding.remedy(Fix::needs_consent(changes));
                 }
             }
             None => {
                 finding
                     .severity(Severity::Advice)
-                    .note("advice only: nothing here tells whether the guest has virtio drivers; Windows needs virtio-win installed before its boot disk moves")
-                    .help(context.for_taker(
-                        "where the guest has the drivers, write bus='virtio'; else allow this rule for the disk",
-                        "where the guest has the drivers, make it a virtio-blk-pci device; else --ignore bus-emulated",
-                    ));
+                    .note("the configuration does not show whether the guest has virtio drivers; Windows needs virtio-win before its boot disk moves")
+                    .help(phrase!("use {virtio} if the guest has the drivers; otherwise allow `bus-emulated`", virtio));
             }
         }
     }
@@ -212,7 +216,7 @@ fn to_virtio(names: &mut TargetNames<'_>, index: usize, disk: &Disk) -> Option<V
     let at = |field| FieldPath::Disk(index, field);
     let mut changes = vec![
         Change::set(at(DiskField::TargetDev), name),
-        Change::set(at(DiskField::TargetBus), TargetBus::Virtio.as_wire()),
+        Change::set(at(DiskField::TargetBus), TargetBus::Virtio),
     ];
     if frontend.address.is_some() {
         changes.push(Change::remove(at(DiskField::Address)));

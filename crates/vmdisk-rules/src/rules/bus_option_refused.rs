@@ -1,11 +1,9 @@
 //! `bus-option-refused`
 
 use vmdisk_facts::Version;
-use vmdisk_fields::{self as fields, DISK_FIELDS};
+use vmdisk_fields::{self as fields, DISK_FIELDS, DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath, Fields, Tray};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// An option is set that the bus of the disk does not have.
@@ -87,7 +85,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("<iotune> is not supported with bus='sd'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -105,15 +103,24 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if is_closed || !disk.has(*field) {
                 continue;
             }
-            let (name, noun) = (disk.name(), row.noun);
+            let at = FieldPath::Disk(index, *field);
             report
                 .finding(
-                    FieldPath::Disk(index, *field),
-                    format!("`{name}` has {noun}, which bus '{bus}' does not have"),
+                    at,
+                    phrase!(
+                        "{disk} sets {noun}, which bus `{bus}` does not support",
+                        disk = DiskName(index),
+                        noun = row.noun,
+                        bus = bus.as_wire(),
+                    ),
                 )
                 .label(format!("only on {where_it_is}"))
                 .note("libvirt refuses the guest for it")
-                .help(format!("leave it out, or put the disk on {where_it_is}"));
+                .help(phrase!(
+                    "remove {field}, or move the disk to {where_it_is}",
+                    field = at,
+                    where_it_is
+                ));
         }
     }
 }

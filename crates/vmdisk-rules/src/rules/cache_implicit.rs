@@ -1,9 +1,8 @@
 //! `cache-implicit`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{CacheMode, Change, Device, DiskField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A disk leaves its cache mode to QEMU.
@@ -67,7 +66,7 @@ declare_rule! {
             Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainPrepareDiskCachemode: none for a shareable disk that can be written"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -83,10 +82,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!("`{}` leaves its cache mode to QEMU, which takes writeback", disk.name()),
+                phrase!("{disk} sets no cache mode; QEMU uses writeback", disk = DiskName(index)),
             )
-            .label("no cache= here")
-            .help("write cache='writeback', which is what happens now, or cache='none' where the host's page cache is not wanted")
-            .fix(Fix::safe([Change::set(at, CacheMode::Writeback.as_wire())]));
+            .label(phrase!("{cache} is not set here", cache = at))
+            .help(phrase!(
+                "use {writeback} to keep what happens now, or {none} to bypass the host's page cache",
+                writeback = setting(at, CacheMode::Writeback),
+                none = setting(at, CacheMode::None),
+            ))
+            .fix(Fix::safe([Change::set(at, CacheMode::Writeback)]));
     }
 }

@@ -1,9 +1,8 @@
 //! `cache-unsafe`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{CacheMode, Change, DiskField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A disk that is kept throws away the guest's flushes.
@@ -55,7 +54,7 @@ declare_rule! {
             Evidence::Source("QEMU docs, system/qemu-block-drivers: cache=unsafe ignores flush requests"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -67,13 +66,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let at = FieldPath::Disk(index, DiskField::Cache);
         report
-            .finding(
-                at,
-                format!("`{}` throws away the guest's flushes", disk.name()),
-            )
-            .label("QEMU drops every flush in this mode")
-            .note("after a crash of the host, what the guest wrote last may be missing in any order")
-            .help("write cache='writeback', which is as fast until the guest flushes; keep `unsafe` for throw-away disks and mark them <transient/>")
-            .fix(Fix::safe([Change::set(at, CacheMode::Writeback.as_wire())]));
+            .finding(at, phrase!("{disk} discards the guest's flushes", disk = DiskName(index)))
+            .label("QEMU ignores every flush in this mode")
+            .note("after a crash of the host, any of the guest's last writes may be missing, in any order")
+            .note("until the guest flushes, writeback is as fast; keep this mode for disks whose data may be lost")
+            .remedy(Fix::safe([Change::set(at, CacheMode::Writeback)]));
     }
 }

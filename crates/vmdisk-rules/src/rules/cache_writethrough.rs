@@ -1,9 +1,10 @@
 //! `cache-writethrough`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{CacheMode, Change, Device, DiskField, FieldPath};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, remedy};
+use crate::remedy;
 
 declare_rule! {
     /// A disk waits for the medium after every single write.
@@ -89,7 +90,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -108,12 +109,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!("`{}` waits for the medium after every write (cache='{mode}')", disk.name()),
+                phrase!("{disk} waits for the medium after every write: {cache}", disk = DiskName(index), cache = setting(at, mode)),
             )
             .label("QEMU calls fdatasync after each write")
-            .note(format!("with cache='{better}' the guest's own flushes reach the disk, and nothing else waits"))
+            .note(phrase!("with {better} only the guest's own flushes wait for the medium", better = setting(at, better)))
             .note("measured on ext4: 3875 writes a second with writethrough, 29304 with writeback, 16096 with none")
-            .help(format!("write cache='{better}', unless the guest never flushes (an operating system from before about 2010, or one mounted with nobarrier)"))
-            .fix(Fix::needs_consent([Change::set(at, better.as_wire())]));
+            .help(phrase!(
+                "use {better}, unless the guest never flushes (a system from before about 2010, or a file system mounted with `nobarrier`)",
+                better = setting(at, better),
+            ))
+            .fix(Fix::needs_consent([Change::set(at, better)]));
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Disk, FieldPath, Image, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
 
 use crate::chain::{Chain, End, MOST_IMAGES, chains};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
 
 declare_rule! {
     /// A disk's chain of backing files is long, or has no end.
@@ -99,7 +99,7 @@ declare_rule! {
             ),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -123,11 +123,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             headers(context, report, &chain);
         }
     }
-    for (index, disk, top) in context.images() {
+    for (index, _, top) in context.images() {
         if !told.contains(&index) && !is_followed.contains(&index) {
             let at = FieldPath::Image(index, 0, ImageField::Path);
             let label = "the first of them";
-            long(context, report, at, disk, top.chain().count(), label);
+            long(context, report, at, top.chain().count(), label);
         }
     }
 }
@@ -145,46 +145,55 @@ fn written_twice(top: &Image) -> Option<(usize, usize)> {
 }
 
 fn twice(report: &mut Report, index: usize, disk: &Disk, first: usize, again: usize) {
-    let name = disk.name();
     let at = |depth| FieldPath::Image(index, depth, ImageField::Path);
     let is_written = first == 0 && disk.is_writable();
     let finding = report.finding(
         at(again),
-        format!("the chain of `{name}` is a loop: it comes back to an image above"),
+        phrase!(
+            "the chain of {disk} is a loop: it leads back to an image above",
+            disk = DiskName(index)
+        ),
     );
-    finding
-        .related(at(first), "it stands here already")
-        .help("find the image that should stand here, or leave the rest to the headers: no <backingStore> below the last one that is sure");
+    finding.related(at(first), "the same image").help(phrase!(
+        "write the right image here, or remove {rest} and leave the rest to the headers",
+        rest = FieldPath::Image(index, again, ImageField::Image),
+    ));
     if is_written {
         finding
             .severity(Severity::Error)
             .label("the guest writes this image")
-            .note("QEMU opens each image of the chain, and the second time says `Failed to get shared \"write\" lock`");
+            .note("QEMU opens each image of the chain, and the second time fails with `Failed to get shared \"write\" lock`");
     } else {
         finding
-            .label("written twice")
-            .note("QEMU takes the chain as it is written, and reads of the lower one what the headers never meant");
+            .label("appears twice")
+            .note("QEMU uses the chain as written, and reads data from the lower image that its headers do not refer to");
     }
 }
 
 /// What the headers below what is written say.
 fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
-    let name = chain.disk.name();
     match &chain.end {
         End::Loop { path } => {
             report
-                .finding(chain.at, format!("the chain of `{name}` is a loop: it comes back to {path}"))
+                .finding(
+                    chain.at,
+                    phrase!(
+                        "the chain of {disk} is a loop: it leads back to {path}",
+                        disk = chain.disk_name(),
+                        path = quoted(path.clone()),
+                    ),
+                )
                 .severity(Severity::Error)
-                .label("its header leads there")
+                .label("its header names that image")
                 .note(context.for_taker(
                     "libvirt says `is self-referential or too deeply nested`, and the guest does not start",
-                    "QEMU would open the same images again and again, and does not start",
+                    "QEMU opens the same images repeatedly, and does not start",
                 ))
-                .help("find the image that should stand below, and name it with qemu-img rebase -u");
+                .help("find the right backing image, and record it with `qemu-img rebase -u`");
             return;
         }
         End::TooDeep => {
-            too_deep(context, report, chain.at, chain.disk);
+            too_deep(context, report, chain.at);
             return;
         }
         End::Unknown(missing) => report.not_checked(chain.at, missing.clone()),
@@ -194,43 +203,47 @@ fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
     let is_unread = chain.layers.is_empty();
     let images = chain.length() + usize::from(is_unread);
     let label = "the first of those that headers name";
-    long(context, report, chain.at, chain.disk, images, label);
+    long(context, report, chain.at, images, label);
 }
 
 fn long(
     context: &Context<'_>,
     report: &mut Report,
     at: FieldPath,
-    disk: &Disk,
     images: usize,
-    label: &str,
+    label: &'static str,
 ) {
     if images > MOST_IMAGES {
-        too_deep(context, report, at, disk);
+        too_deep(context, report, at);
     } else if images > LONG {
         report
-            .finding(at, format!("the chain of `{}` has {images} images", disk.name()))
+            .finding(at, phrase!("the chain of {disk} has {images} images", disk = disk_of(at), images))
             .label(label)
-            .note("a read of what was never written looks into each of them")
-            .help("merge what nobody needs apart: virsh blockcommit while the guest runs, qemu-img commit while it does not");
+            .note("a read of a block that was never written looks into each of them")
+            .help("merge the images that are not needed separately: `virsh blockcommit` while the guest runs, `qemu-img commit` while it is shut down");
     }
 }
 
-fn too_deep(context: &Context<'_>, report: &mut Report, at: FieldPath, disk: &Disk) {
+fn disk_of(at: FieldPath) -> DiskName {
+    DiskName(at.disk().unwrap_or_default())
+}
+
+fn too_deep(context: &Context<'_>, report: &mut Report, at: FieldPath) {
     let finding = report.finding(
         at,
-        format!(
-            "the chain of `{}` has more than {MOST_IMAGES} images",
-            disk.name()
+        phrase!(
+            "the chain of {disk} has more than {most} images",
+            disk = disk_of(at),
+            most = MOST_IMAGES,
         ),
     );
     // QEMU opens what libvirt would not.
     if context.taken_by == TakenBy::Libvirt {
         finding
             .severity(Severity::Error)
-            .note("libvirt takes the guest, and does not start it: 200 is the most");
+            .note("libvirt accepts the guest, but does not start it: the limit is 200 images");
     }
     finding
         .label("the first of them")
-        .help("merge images with qemu-img commit, from below");
+        .help("merge images with `qemu-img commit`, the lowest first");
 }

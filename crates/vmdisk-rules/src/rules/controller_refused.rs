@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::Version;
-use vmdisk_fields::{self as fields, CONTROLLER_FIELDS};
+use vmdisk_fields::{self as fields, CONTROLLER_FIELDS, ControllerName, phrase};
 use vmdisk_model::{
-    Address, Controller, ControllerField, ControllerType, FieldPath, Fields, ScsiControllerModel,
+    Address, Change, Controller, ControllerField, ControllerType, FieldPath, Fields,
+    ScsiControllerModel,
 };
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A disk controller has a model, a number or an option that libvirt does not take.
@@ -69,7 +68,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("iothreads are supported only by 'virtio-scsi' controllers", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -87,10 +86,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     FieldPath::Controller(nth, ControllerField::Index),
                     format!("two {kind} controllers have the number {index}"),
                 )
-                .label("this number is taken")
+                .label("already in use")
                 .related(
                     FieldPath::Controller(first, ControllerField::Index),
-                    "by this one",
+                    "used by this one",
                 )
                 .help("give one of them another number");
         }
@@ -100,10 +99,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     FieldPath::Controller(nth, ControllerField::ControllerType),
-                    "NVMe controllers are known to libvirt from 11.5 on".to_owned(),
+                    "NVMe controllers require libvirt 11.5",
                 )
-                .label("this libvirt refuses the word")
-                .help("put the disks on bus='virtio', or take libvirt 11.5");
+                .label("this libvirt refuses them")
+                .help("use `bus='virtio'` for the disks, or libvirt 11.5");
         }
         check_ide(context, report, nth, controller);
         check_scsi(context, report, nth, controller);
@@ -120,19 +119,19 @@ fn check_ide(context: &Context<'_>, report: &mut Report, nth: usize, controller:
     let at = FieldPath::Controller(nth, ControllerField::Controller);
     if machine.is_q35() {
         report
-            .finding(at, format!("machine '{}' has no IDE controller", machine.0))
+            .finding(at, format!("machine `{}` has no IDE controller", machine.0))
             .label("q35 has SATA")
             .note("libvirt refuses the guest for it")
-            .help("put the disks on bus='sata'");
+            .help("use `bus='sata'` for the disks");
     } else if machine.is_i440fx() && controller.index.is_some_and(|index| index > 0) {
         report
             .finding(
                 at,
-                format!("machine '{}' has one IDE controller", machine.0),
+                format!("machine `{}` has one IDE controller", machine.0),
             )
             .label("there is no second one")
             .note("libvirt refuses the guest for it")
-            .help("put further disks on another bus");
+            .help("move further disks to another bus");
     }
 }
 
@@ -148,15 +147,14 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
     // Of disks without their machine nobody knows what libvirt would choose.
     let is_virtio = controller.controller_type == ControllerType::Scsi
         && model.is_none_or(ScsiControllerModel::is_virtio);
+    let at = FieldPath::Controller(nth, ControllerField::Model);
+    let virtio_scsi = || Fix::needs_consent([Change::set(at, ScsiControllerModel::VirtioScsi)]);
     if controller.scsi_model == Some(ScsiControllerModel::Buslogic) {
         report
-            .finding(
-                FieldPath::Controller(nth, ControllerField::Model),
-                "QEMU has no BusLogic controller".to_owned(),
-            )
-            .label("VMware has one")
+            .finding(at, "QEMU does not support BusLogic controllers")
+            .label("only VMware has one")
             .note("libvirt refuses the guest for it")
-            .help("write model='virtio-scsi'");
+            .remedy(virtio_scsi());
     }
     let is_pc = domain
         .machine
@@ -164,13 +162,10 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
         .is_some_and(|machine| machine.is_q35() || machine.is_i440fx());
     if is_pc && controller.scsi_model == Some(ScsiControllerModel::Ncr53c90) {
         report
-            .finding(
-                FieldPath::Controller(nth, ControllerField::Model),
-                "a PC has no NCR 53C90 controller".to_owned(),
-            )
-            .label("it is part of a few boards, and no card")
+            .finding(at, "a PC has no NCR 53C90 controller")
+            .label("part of a few boards, not a card")
             .note("libvirt refuses the guest for it")
-            .help("write model='virtio-scsi'");
+            .remedy(virtio_scsi());
     }
     if is_virtio {
         check_iothread_address(report, nth, controller);
@@ -186,20 +181,21 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
                 | ControllerField::Packed
                 | ControllerField::PagePerVq
         );
-        let word = row.noun;
         if row.virtio_scsi.is_some() && !is_virtios && controller.has(*field) {
             report
                 .finding(
                     FieldPath::Controller(nth, *field),
-                    format!(
-                        "a {} controller has {word}, which only virtio-scsi has",
-                        controller.controller_type
+                    phrase!(
+                        "{controller} sets {field}, which only virtio-scsi supports",
+                        controller = ControllerName(nth),
+                        field = FieldPath::Controller(nth, *field),
                     ),
                 )
-                .label("only with model='virtio-scsi'")
+                .label("only on virtio-scsi")
                 .note("libvirt refuses the guest for it")
-                .help(format!(
-                    "leave {word} out, or write type='scsi' model='virtio-scsi'"
+                .help(phrase!(
+                    "remove {field}, or use a controller with `type='scsi' model='virtio-scsi'`",
+                    field = FieldPath::Controller(nth, *field),
                 ));
         }
     }
@@ -222,11 +218,10 @@ fn check_iothread_address(report: &mut Report, nth: usize, controller: &Controll
         report
             .finding(
                 FieldPath::Controller(nth, ControllerField::Address),
-                "a virtio-scsi controller with an iothread is neither on PCI nor on a channel"
-                    .to_owned(),
+                "a virtio-scsi controller with an iothread is not on PCI or CCW",
             )
-            .label("here it has no iothread")
+            .label("this address does not support iothreads")
             .note("libvirt refuses the guest for it")
-            .help("write an address of type 'pci', or leave the iothread out");
+            .help("use an address of the type `pci`, or remove the iothread");
     }
 }

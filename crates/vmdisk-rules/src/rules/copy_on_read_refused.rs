@@ -1,9 +1,8 @@
 //! `copy-on-read-refused`
 
-use vmdisk_model::{BackendSource, Device, DiskField, FieldPath, Switch};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_fields::{DiskName, phrase};
+use vmdisk_model::{BackendSource, Change, Device, DiskField, FieldPath, Switch};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// Data that is read is to be copied up, and nothing can be copied into.
@@ -45,7 +44,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("copy_on_read is not compatible with 'lun' disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -62,13 +61,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Device::Disk if disk.backend.is_read_only => "the disk is read-only",
             Device::Disk => continue,
         };
+        let at = FieldPath::Disk(index, DiskField::CopyOnRead);
         report
             .finding(
-                FieldPath::Disk(index, DiskField::CopyOnRead),
-                format!("`{}` is to copy what it reads, and {what}", disk.name()),
+                at,
+                phrase!(
+                    "{disk} enables copy-on-read, but {what}",
+                    disk = DiskName(index),
+                    what
+                ),
             )
-            .label("there is nothing to copy into")
+            .label("the image cannot be written")
             .note("libvirt refuses the guest for it")
-            .help("leave copy_on_read out");
+            .remedy(Fix::safe([Change::remove(at)]));
     }
 }

@@ -1,20 +1,26 @@
 //! `data-file-missing`
 
 use vmdisk_facts::{NamedFile, named_file};
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{FieldPath, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity, host};
+use crate::host;
 
 declare_rule! {
-    /// The data of a qcow2 image lies in another file, which is not there.
+    /// The external data file of a qcow2 image does not exist.
     ///
-    /// ## What it does
-    /// Reports qcow2 images whose header names an external data file that was looked for and does not exist.
+    /// ## What it reports
+    /// Reports qcow2 images whose header names an external data file that does not exist on the host.
     ///
     /// ## Why it matters
-    /// The image has the map and the other file the bytes. QEMU does not start without it. Mostly the image was
-    /// copied or moved alone.
+    /// The image holds only the metadata; the data file holds the data. QEMU does not start without it. Usually the
+    /// image was copied or moved without its data file.
+    ///
+    /// ## Use instead
+    /// Restore the data file at the path that the header names. To avoid the problem, move both files together, or
+    /// merge them while both exist: `qemu-img convert -O qcow2 IMAGE MERGED`. The merged image needs space for all the
+    /// data.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -33,7 +39,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>
@@ -54,12 +60,12 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image) in context.images() {
+    for (index, _, image) in context.images() {
         let (Some(header), Some(path)) = (host::qcow2_header(context, image), image.host_path())
         else {
             continue;
@@ -68,7 +74,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(header) = report.require(at, header).flatten() else {
             continue;
         };
-        let what = || format!("where the data of {path} is");
+        let what = || format!("the data file of {path}");
         let name = Context::known(header.data_file.as_ref(), what);
         let Some(name) = report.require(at, name).flatten() else {
             continue;
@@ -76,15 +82,25 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let NamedFile::Path(data) = named_file(path, name) else {
             continue;
         };
-        let is_there = || format!("whether {data} is there");
-        let Some(file) = report.require(at, host::file(context, &data, is_there)) else {
+        let exists = || format!("whether {data} exists");
+        let Some(file) = report.require(at, host::file(context, &data, exists)) else {
             continue;
         };
         if file.is_missing() {
             report
-                .finding(at, format!("the data of `{}` is in {data}, which does not exist", disk.name()))
-                .label(format!("its header names `{name}`"))
-                .help("put the file back beside the image, or collect the facts again if it has been made since");
+                .finding(
+                    at,
+                    phrase!(
+                        "the data file of {disk} does not exist: {data}",
+                        disk = DiskName(index),
+                        data = quoted(data),
+                    ),
+                )
+                .label(phrase!(
+                    "the header of this image names {name}",
+                    name = quoted(name.clone())
+                ))
+                .help("restore the data file, or collect the facts again if it exists by now");
         }
     }
 }

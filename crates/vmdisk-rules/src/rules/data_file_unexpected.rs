@@ -1,18 +1,24 @@
 //! `data-file-unexpected`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{FieldPath, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity, host};
+use crate::host;
 
 declare_rule! {
-    /// A file for the data is written of an image that has its data in itself.
+    /// An external data file is configured for an image that does not use one.
     ///
-    /// ## What it does
-    /// Reports `<dataStore>` and `data-file` on qcow2 images whose header names no external data file.
+    /// ## What it reports
+    /// Reports a data file (`<dataStore>`, or `data-file` on a command line) on qcow2 images whose header names none.
     ///
     /// ## Why it matters
-    /// Where the data is was decided when the image was made: QEMU does not start.
+    /// A qcow2 image gets its external data file when it is created. QEMU refuses one for any other image and does not
+    /// start.
+    ///
+    /// ## Use instead
+    /// Remove the data file from the configuration. To move the data into a file of its own, create a new image:
+    /// `qemu-img convert -O qcow2 -o data_file=FILE IMAGE NEW`. Such an image is two files that must be kept together.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -41,7 +47,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>
@@ -67,7 +73,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -82,14 +88,28 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(header) = report.require(at, header).flatten() else {
                 continue;
             };
-            let what = || format!("where the data of `{}` is", disk.name());
+            let what = || format!("the data file of `{}`", disk.name());
             let named = Context::known(header.data_file.as_ref(), what);
             if let Some(None) = report.require(at, named) {
-                let of = if depth == 0 { "" } else { "an image below " };
+                let of = if depth == 0 {
+                    ""
+                } else {
+                    "a backing image of "
+                };
                 report
-                    .finding(at, format!("{of}`{}` has its data in the image itself", disk.name()))
-                    .label("its header names no file for the data")
-                    .help("take it away; an image gets such a file when it is made: qemu-img create -o data_file=FILE");
+                    .finding(
+                        at,
+                        phrase!(
+                            "an external data file is configured for {of}{disk}, which does not use one",
+                            of,
+                            disk = DiskName(index),
+                        ),
+                    )
+                    .label("the image header names no data file")
+                    .help(phrase!(
+                        "remove {data}, or create a new image that uses one: `qemu-img create -o data_file=FILE`",
+                        data = at,
+                    ));
             }
         }
     }

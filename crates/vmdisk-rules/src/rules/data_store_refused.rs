@@ -1,21 +1,24 @@
 //! `data-store-refused`
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{FieldPath, Format, ImageField};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A data file is given to an image that cannot have one.
+    /// An external data file is configured for an image that cannot have one.
     ///
-    /// ## What it does
-    /// Reports `<dataStore>` under another format than qcow2, with another format than raw, with a slice, and with
-    /// a backing store or data file of its own.
+    /// ## What it reports
+    /// Reports a data file (`<dataStore>`) on an image that is not qcow2, a data file that is not raw, and a data file
+    /// with a slice.
     ///
     /// ## Why it matters
-    /// Only qcow2 keeps its metadata apart from its data, and the data file is raw. libvirt refuses the guest from
-    /// 10.10 on; older ones drop the element.
+    /// Only qcow2 supports an external data file, and that file is always raw. libvirt refuses the guest since 10.10;
+    /// earlier versions ignore the element.
+    ///
+    /// ## Use instead
+    /// Remove the data file, or use a qcow2 image that was created with one: `qemu-img create -f qcow2 -o
+    /// data_file=FILE IMAGE SIZE`.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -56,42 +59,48 @@ declare_rule! {
             Evidence::refused_by_libvirt("slices are not supported for <dataStore>", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    // Older ones drop the element.
+    // Earlier versions ignore the element.
     if context.libvirt_is_before(Version(10, 10, 0)) == Some(true) {
         return;
     }
-    for (index, disk, top) in context.images() {
+    for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Some(data) = &image.data_file else {
                 continue;
             };
-            let (what, help) = if image.format != Some(Format::Qcow2) {
+            let at = FieldPath::Image(index, depth, ImageField::DataFile);
+            let (what, help): (_, Phrase) = if image.format != Some(Format::Qcow2) {
+                let format = FieldPath::Image(index, depth, ImageField::Format);
                 (
-                    "only a qcow2 image has a data file",
-                    "leave <dataStore> out, or write type='qcow2'",
+                    "has an external data file, but its format is not qcow2",
+                    phrase!(
+                        "remove {data}, or use {qcow2} if the image is qcow2",
+                        data = at,
+                        qcow2 = setting(format, Format::Qcow2),
+                    ),
                 )
             } else if data.format != Some(Format::Raw) {
-                ("the data file is raw", "write <format type='raw'/>")
+                (
+                    "has an external data file that is not raw",
+                    "use format raw for the data file".into(),
+                )
             } else if data.slice.is_some() {
                 (
-                    "a data file is a whole file or device",
-                    "leave <slices> out of <dataStore>",
+                    "has an external data file with a slice",
+                    "remove the slice of the data file".into(),
                 )
             } else {
                 continue;
             };
             report
-                .finding(
-                    FieldPath::Image(index, depth, ImageField::DataFile),
-                    format!("`{}`: {what}", disk.name()),
-                )
-                .label("not this one")
-                .note("libvirt refuses the guest for it")
+                .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
+                .label("not supported here")
+                .note("libvirt refuses the guest")
                 .help(help);
         }
     }

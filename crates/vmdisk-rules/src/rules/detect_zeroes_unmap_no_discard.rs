@@ -1,19 +1,22 @@
 //! `detect-zeroes-unmap-no-discard`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{BackendSource, Change, DetectZeroes, Discard, DiskField, FieldPath, Format};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk asks for zeroes to be discarded, and for no discards.
+    /// Zeroes should be discarded (`detect_zeroes='unmap'`), but discards are off.
     ///
-    /// ## What it does
-    /// Reports `detect_zeroes='unmap'` without `discard='unmap'` on a disk the guest can write.
+    /// ## What it reports
+    /// Reports `detect_zeroes='unmap'` without `discard='unmap'` on a disk that the guest can write.
     ///
     /// ## Why it matters
-    /// libvirt turns it into `on` without a word: QEMU still looks through every write for zeroes, which
-    /// costs CPU time, and no space is freed. QEMU's `-blockdev` refuses the same combination.
+    /// libvirt silently changes `unmap` to `on`: QEMU still searches every write for zeroes, which costs CPU time, but
+    /// frees no space. QEMU's `-blockdev` refuses the combination.
+    ///
+    /// ## Use instead
+    /// Add `discard='unmap'` to free space. Use `detect_zeroes='on'` to keep what happens now. Remove `detect_zeroes`
+    /// to save the CPU time.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -55,16 +58,16 @@ declare_rule! {
             Evidence::Refused {
                 by: "QEMU 5.2, 7.2, 10.0 and 11.1",
                 text: "setting detect-zeroes to unmap is not allowed without setting discard operation to unmap",
-                source: "-blockdev; -drive accepts it: 10.0 and 11.1 free nothing, 5.2 and 7.2 free all the same",
+                source: "-blockdev; -drive accepts it: 10.0 and 11.1 free nothing, 5.2 and 7.2 do",
             },
             Evidence::Measured {
-                figures: "define and start succeed, and the command line has detect-zeroes: on",
+                figures: "libvirt accepts and starts the guest, with detect-zeroes: on on the command line",
                 how: "virsh of libvirt 9.0 with QEMU 7.2",
             },
             Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskGetDetectZeroesMode"),
         ],
         supersedes: &["discard-missing-thin"],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -74,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && disk.backend.discard != Some(Discard::Unmap);
         let format = match &disk.backend.source {
             BackendSource::Image(image) => image.format,
-            // libvirt refuses the option for the one, and there is nothing to write in the other.
+            // libvirt refuses the option for vhost-user; an empty drive has nothing to write to.
             BackendSource::VhostUser(_) | BackendSource::Empty => continue,
         };
         if !is_contradiction || !disk.is_writable() {
@@ -82,26 +85,32 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let at = FieldPath::Disk(index, DiskField::DetectZeroes);
         let discard = FieldPath::Disk(index, DiskField::Discard);
-        let fix = [Change::set(discard, Discard::Unmap.as_wire())];
+        let fix = [Change::set(discard, Discard::Unmap)];
+        let unmap = setting(discard, Discard::Unmap);
+        let on = setting(at, DetectZeroes::On);
         let finding = report.finding(
             at,
-            format!(
-                "`{}` has detect_zeroes='unmap' without discard='unmap', which frees nothing",
-                disk.name()
+            phrase!(
+                "{disk} sets {detect} without {discard}, which frees nothing",
+                disk = DiskName(index),
+                detect = setting(at, DetectZeroes::Unmap),
+                discard = setting(discard, Discard::Unmap),
             ),
         );
         finding
             .label("acts as `on`")
-            .note("every write is searched for zeroes, and none of them is discarded")
-            .help(
-                "write discard='unmap' with it, or detect_zeroes='on', which is what happens now",
-            );
+            .note("every write is searched for zeroes, and none is discarded")
+            .help(phrase!(
+                "add {unmap}, or use {on} to keep what happens now",
+                unmap = unmap.clone(),
+                on = on.clone()
+            ));
         if disk.backend.discard.is_some() {
             finding.related(discard, "drops discards");
         }
         if format == Some(Format::Qcow2) {
             finding
-                .help("write detect_zeroes='on', which is what happens now, or discard='unmap' with it, on QEMU 10.0.11, 11.0.2 or later")
+                .help(phrase!("use {on} to keep what happens now, or add {unmap} on QEMU 10.0.11, 11.0.2 or later", on, unmap))
                 .note("an older QEMU can corrupt qcow2 when a discard meets a write to the same cluster")
                 .fix(Fix::needs_consent(fix));
         } else {

@@ -1,19 +1,22 @@
 //! `device-bus-refused`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{Device, DiskField, FieldPath, MachineType, TargetBus};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The kind of device does not exist on this bus.
+    /// The bus of a disk does not support this type of device.
     ///
-    /// ## What it does
-    /// Reports a floppy drive on another bus than fdc and anything else on fdc, a CD drive on virtio or sd, IDE on
-    /// a q35 machine, and a SCSI unit of the host (`device='lun'`) on another bus than scsi or virtio.
+    /// ## What it reports
+    /// Reports a floppy drive on any bus but fdc, any other device on fdc, a CD drive on virtio or sd, the IDE bus on a
+    /// q35 machine, and a passed-through SCSI device (`device='lun'`) on any bus but scsi or virtio.
     ///
     /// ## Why it matters
-    /// No device model of QEMU is such a drive. libvirt refuses the guest.
+    /// QEMU has no such device. libvirt refuses the guest.
+    ///
+    /// ## Use instead
+    /// Use bus `sata` or `scsi` for CD drives, `fdc` for floppy drives, `scsi` for passed-through SCSI devices, and
+    /// `sata` instead of IDE on q35. The guest sees another controller and needs a driver for it.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -47,7 +50,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("disk device='lun' is not supported for bus='…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -60,9 +63,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             disk.frontend.effective_bus(),
         );
         let buses = if bus == TargetBus::Ide && has_no_ide {
-            Some("bus 'sata' of a q35 machine")
+            Some("bus `sata` on a q35 machine")
         } else {
-            wrong(device, bus)
+            supported_buses(device, bus)
         };
         let Some(buses) = buses else {
             continue;
@@ -74,34 +77,40 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, field),
-                format!(
-                    "`{}` is of the kind {device}, which is not to be had on bus '{bus}'",
-                    disk.name()
+                phrase!(
+                    "{disk} is a {device} device, which bus `{bus}` does not support",
+                    disk = DiskName(index),
+                    device = device.as_wire(),
+                    bus = bus.as_wire(),
                 ),
             )
-            .label(format!("a {device} hangs on {buses}"))
+            .label(phrase!(
+                "a {device} device needs {buses}",
+                device = device.as_wire(),
+                buses
+            ))
             .related(
                 FieldPath::Disk(index, DiskField::Device),
-                "the kind of device",
+                "the type of device",
             )
-            .note("libvirt refuses the guest for it")
-            .help(format!("put it on {buses}, or change the kind of device"));
+            .note("libvirt refuses the guest")
+            .help(phrase!("use {buses}, or another type of device", buses));
     }
 }
 
-/// Where such a device would be right, if it is not on this bus.
-fn wrong(device: Device, bus: TargetBus) -> Option<&'static str> {
-    let is_right = match device {
+/// The buses that support such a device; `None` if this bus does.
+fn supported_buses(device: Device, bus: TargetBus) -> Option<&'static str> {
+    let is_supported = match device {
         Device::Floppy => bus == TargetBus::Fdc,
         Device::Disk => bus != TargetBus::Fdc,
         Device::Cdrom => !matches!(bus, TargetBus::Fdc | TargetBus::Virtio | TargetBus::Sd),
         Device::Lun => matches!(bus, TargetBus::Scsi | TargetBus::Virtio),
     };
     let buses = match device {
-        Device::Floppy => "bus 'fdc'",
-        Device::Disk => "another bus than 'fdc'",
-        Device::Cdrom => "bus 'sata', 'ide', 'scsi' or 'usb'",
-        Device::Lun => "bus 'scsi'",
+        Device::Floppy => "bus `fdc`",
+        Device::Disk => "a bus other than `fdc`",
+        Device::Cdrom => "bus `sata`, `ide`, `scsi` or `usb`",
+        Device::Lun => "bus `scsi`",
     };
-    (!is_right).then_some(buses)
+    (!is_supported).then_some(buses)
 }

@@ -1,23 +1,29 @@
 //! `discard-crypt-blocked`
 
 use vmdisk_facts::{BlockDevice, Fact, HostIndex};
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{Discard, DiskField, FieldPath, Protocol};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity, host};
+use crate::host;
 
 declare_rule! {
-    /// A disk passes discards on to an encrypted device that drops them.
+    /// Discards are enabled, but an encrypted device below the disk drops them.
     ///
-    /// ## What it does
-    /// Reports `discard='unmap'` on a device that takes no discards because dm-crypt, there or below, was opened
-    /// without `allow_discards`. A thin volume above an encrypted device is left alone: its pool takes the discards
-    /// for itself.
+    /// ## What it reports
+    /// Reports `discard='unmap'` on a device that accepts no discards because a dm-crypt device, the device itself or
+    /// one below it, was opened without `allow_discards`. A thin volume above an encrypted device is not reported: its
+    /// pool uses the discards itself.
     ///
     /// ## Why it matters
-    /// The guest's TRIM comes to nothing: QEMU is told that the device cannot, and tells the guest that all is well. The
-    /// drive below is never told which blocks are free. This is the default of cryptsetup and crypttab, and is often
-    /// wanted: discarded blocks show to whoever gets hold of the drive which parts of it are in use.
+    /// The guest's TRIM has no effect, and the guest sees no error. The drive never learns which blocks are free.
+    /// Dropping discards is the default of cryptsetup and crypttab and often intended: discards reveal which parts of
+    /// the drive are in use to anyone who gets hold of it.
+    ///
+    /// ## Use instead
+    /// To pass discards on, add `discard` to the options of the device in crypttab, or open it with `cryptsetup open
+    /// --allow-discards`. This reveals which blocks are in use. To keep them hidden, use `discard='ignore'`; no space
+    /// is freed then.
     ///
     /// ## Reported
     /// ```xml,reported,facts-luks-without-discards
@@ -46,7 +52,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts, nobody knows what is below.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='block' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none' discard='unmap'/>
@@ -61,14 +67,14 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "LUKS 2 on a disk with discard_max_bytes 2147483136: 0 as cryptsetup opens it, 2147483136 with --allow-discards",
+                figures: "LUKS 2 on a disk with discard_max_bytes 2147483136: 0 by default, 2147483136 with --allow-discards",
                 how: "cargo xtask hostlab, stack luks, on Linux 6.1 and 6.12",
             },
             Evidence::Source("Linux Documentation/admin-guide/device-mapper/dm-crypt, allow_discards: block discard requests are passed through, by default they are ignored"),
-            Evidence::Source("QEMU block/file-posix.c, handle_aiocb_discard: a device that cannot is no error"),
+            Evidence::Source("QEMU block/file-posix.c, handle_aiocb_discard: a device without discards is not an error"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -91,20 +97,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!(
-                    "`{}` passes discards on, and the encryption below drops them",
-                    disk.name()
+                phrase!(
+                    "{disk} enables discards, but the encryption below drops them",
+                    disk = DiskName(index)
                 ),
             )
-            .label("the guest's TRIM comes to nothing")
-            .note(format!("{name} was opened without allow_discards, and {path} takes no discards"))
-            .note(
-                "the other side: with discards, whoever gets hold of the drive sees which parts of it are in use",
-            )
-            .help(
-                "to let them through, write discard into the options of crypttab, or open it with --allow-discards; \
-                 else write discard='ignore' and know that nothing is given back",
-            );
+            .label("the guest's TRIM has no effect")
+            .note(format!(
+                "{name} was opened without allow_discards, so {path} accepts no discards"
+            ))
+            .note("discards reveal which parts of an encrypted drive are in use")
+            .help(phrase!(
+                "add `discard` to the options in crypttab, or open the device with `--allow-discards`; \
+                 use {ignore} to keep the blocks in use hidden, without freeing space",
+                ignore = setting(at, Discard::Ignore),
+            ));
     }
 }
 
@@ -121,10 +128,10 @@ fn blocked<'a>(
     if encrypted.peek().is_none() {
         return Ok(None);
     }
-    let what = || format!("whether {} takes discards", device.name());
-    // What takes some has them go somewhere, be it only into a pool.
-    let takes = Context::known(device.queue.discard_max.clone(), what)?;
-    if takes.is_none_or(|bytes| bytes > 0) {
+    let what = || format!("whether {} accepts discards", device.name());
+    // A device above the encryption can use discards itself, as a thin pool does.
+    let accepted = Context::known(device.queue.discard_max.clone(), what)?;
+    if accepted.is_none_or(|bytes| bytes > 0) {
         return Ok(None);
     }
     let drops = |crypt: &&&BlockDevice| {

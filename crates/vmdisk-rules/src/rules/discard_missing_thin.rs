@@ -1,31 +1,38 @@
 //! `discard-missing-thin`
 
 use vmdisk_facts::{BlockKind, Fact, HostIndex};
+use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{
     Bytes, Change, Device, Discard, Disk, DiskField, FieldPath, Format, HostStorage, Image,
 };
+use vmdisk_rule::{
+    Confidence, Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule,
+};
 
 use super::qcow2_discard_corruption;
-use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Fix, Group, Missing, Report, Severity, host, thin};
+use crate::{host, thin};
 
 declare_rule! {
-    /// A disk that grows with its data does not give space back.
+    /// A disk on thin or sparse storage does not pass discards on and never frees space.
     ///
-    /// ## What it does
-    /// Reports a disk the guest can write without `discard='unmap'` where its storage grows as it is written:
-    /// a warning for a thin logical volume, whose pool is shared, advice for a ZFS volume, a sparse raw file
-    /// and a qcow2 image. A file that is fully allocated is left alone, because discards would undo that.
-    /// qcow2 is advised about without facts too, on the assumption that it was not preallocated.
+    /// ## What it reports
+    /// Reports a disk that the guest can write, without `discard='unmap'`, on storage that grows with its data: a
+    /// warning for a thin logical volume, whose pool is shared; advice for a ZFS volume, a sparse raw file and a qcow2
+    /// image. A fully allocated file is not reported, because discards would undo the allocation. Without facts, a
+    /// qcow2 image is assumed not to be preallocated.
     ///
     /// ## Why it matters
-    /// The guest's TRIM ends in QEMU, and what the guest deleted stays allocated for good: each disk of a thin
-    /// pool grows to its full size, and when the pool is full the writes of all its volumes stop. The
-    /// guest sees no difference, as QEMU offers it discards either way.
+    /// QEMU drops the guest's TRIM, and deleted data stays allocated. Each disk of a thin pool grows to its full size,
+    /// and when the pool is full, writes to all its volumes stop. The guest sees no difference, because QEMU offers
+    /// discards in both cases.
     ///
-    /// On qcow2 there is another side: QEMU before 10.0.11, and from 10.1 to 11.0.1, can corrupt the image when
-    /// a discard meets a write to the same cluster that is still in flight. Space is worth less than data: for such
-    /// a QEMU this rule is silent, and `qcow2-discard-corruption` reports the images that pass discards on.
+    /// QEMU before 10.0.11, and from 10.1 to 11.0.1, can corrupt a qcow2 image when a discard meets a write in flight
+    /// to the same cluster. Data matters more than space: for these versions this rule does not report qcow2 images,
+    /// and `qcow2-discard-corruption` reports disks that pass discards on.
+    ///
+    /// ## Use instead
+    /// Use `discard='unmap'`, and let the guest trim: enable `fstrim.timer` in the guest, or mount with the `discard`
+    /// option. Trimming costs some I/O, and freed blocks are allocated again at the next write.
     ///
     /// ## Reported
     /// ```xml,reported,facts-lvm-thin-64k
@@ -73,7 +80,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// A raw file that is fully allocated.
+    /// A fully allocated raw file:
     /// ```xml,not-reported,facts-xfs-nvme
     /// <domain type='kvm'>
     ///   <name>web2</name>
@@ -86,7 +93,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// This QEMU can corrupt qcow2 images by discards.
+    /// Discards can corrupt qcow2 images with this QEMU:
     /// ```xml,not-reported,qemu-7.2
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>
@@ -94,7 +101,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts, a device may be thin or not.
+    /// Not checked without host facts, because the device may or may not be thin:
     /// ```xml,not-checked
     /// <disk type='block' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
@@ -112,15 +119,15 @@ declare_rule! {
                 figures: "16644 KiB before and after the guest discarded 16 MiB without discard=unmap, 260 KiB after with it",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1 with qcow2",
             },
-            Evidence::Source("libvirt docs/formatdomain.rst, discard: ignored if nothing is written"),
+            Evidence::Source("libvirt docs/formatdomain.rst, discard: ignored by default"),
             Evidence::Source("Debian changelogs of QEMU 10.0.11 and 11.0.2: qcow2: Fix corruption on discard during write with COW; reproduced on 5.2 and 7.2.22"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
-/// Storage that grows as it is written.
+/// Storage that grows as the guest writes.
 struct Grows {
     what: &'static str,
     severity: Severity,
@@ -130,7 +137,8 @@ struct Grows {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
-        if !is_meant(disk) || super::machine_type_old_defaults::hides_discards(context.domain, disk)
+        if !drops_discards(disk)
+            || super::machine_type_old_defaults::hides_discards(context.domain, disk)
         {
             continue;
         }
@@ -143,44 +151,50 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(Some(grows)) = report.require(at, grows(context, image)) else {
             continue;
         };
-        let fix = [Change::set(at, Discard::Unmap.as_wire())];
+        let fix = [Change::set(at, Discard::Unmap)];
         let finding = report.finding(
             at,
-            format!(
-                "`{}` is {} and never gives back what the guest deletes",
-                disk.name(),
-                grows.what
+            phrase!(
+                "{disk} is {what} and does not free what the guest deletes",
+                disk = DiskName(index),
+                what = grows.what,
             ),
         );
         finding
             .label(match disk.backend.discard {
-                Some(_) => "drops the guest's discards",
-                None => "no discard='unmap' here, so the guest's discards are dropped",
+                Some(_) => Phrase::from("drops the guest's discards"),
+                None => phrase!(
+                    "{discard} is not set here, so the guest's discards are dropped",
+                    discard = at
+                ),
             })
             .severity(grows.severity)
             .confidence(grows.confidence)
             .note(grows.note);
-        let trim = "and let the guest trim (fstrim.timer, or the discard mount option)";
-        if is_qcow2 && qemu.is_none() {
-            // Before these, a discard that meets a write to the same cluster can corrupt the image.
-            finding
-                .help(format!("with QEMU 10.0.11, 11.0.2 or later write discard='unmap', {trim}"))
-                .note("an older QEMU can corrupt qcow2 when a discard meets a write to the same cluster")
-                .fix(Fix::needs_consent(fix));
-        } else if is_qcow2 {
-            finding
-                .help(format!("write discard='unmap', {trim}"))
-                .fix(Fix::needs_consent(fix));
+        let with = if is_qcow2 && qemu.is_none() {
+            finding.note(
+                "an older QEMU can corrupt qcow2 when a discard meets a write to the same cluster",
+            );
+            " with QEMU 10.0.11, 11.0.2 or later"
         } else {
-            finding
-                .help(format!("write discard='unmap', {trim}"))
-                .fix(Fix::safe(fix));
-        }
+            ""
+        };
+        finding
+            .help(phrase!(
+                "use {unmap}{with}, and let the guest trim (`fstrim.timer`, or the `discard` mount option)",
+                unmap = setting(at, Discard::Unmap),
+                with,
+            ))
+            .fix(if is_qcow2 {
+                Fix::needs_consent(fix)
+            } else {
+                Fix::safe(fix)
+            });
     }
 }
 
-/// A disk that is kept, that the guest writes, and whose discards QEMU carries out.
-fn is_meant(disk: &Disk) -> bool {
+/// True for a persistent disk that the guest writes, whose discards QEMU drops.
+fn drops_discards(disk: &Disk) -> bool {
     disk.is_writable()
         && !disk.backend.is_transient
         && disk.backend.discard != Some(Discard::Unmap)
@@ -193,23 +207,7 @@ fn grows(context: &Context<'_>, image: &Image) -> Result<Option<Grows>, Missing>
         Some(HostStorage::File(path)) => match image.format {
             Some(Format::Qcow2) => Ok(qcow2_grows(context.host, path)),
             Some(Format::Raw) | None => raw_file_grows(context, path),
-            Some(
-                Format::Qcow
-                | Format::Qed
-                | Format::Vmdk
-                | Format::Vdi
-                | Format::Vhd
-                | Format::Vpc
-                | Format::Fat
-                | Format::Luks
-                | Format::Ploop
-                | Format::Bochs
-                | Format::Cloop
-                | Format::Dmg
-                | Format::Iso
-                | Format::Cow
-                | Format::Dir,
-            ) => Ok(None),
+            _ => Ok(None),
         },
         None => Ok(None),
     }
@@ -222,14 +220,14 @@ fn device_grows(context: &Context<'_>, path: &str) -> Result<Option<Grows>, Miss
     if device.kind == BlockKind::LvmThin {
         let pool = match &device.lvm {
             Fact::Known(lvm) => thin::pool_of(lvm),
-            Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => "its thin pool".to_owned(),
+            _ => "its thin pool".to_owned(),
         };
         return Ok(Some(Grows {
             what: "a thin logical volume",
             severity: Severity::Warning,
             confidence: Confidence::Certain,
             note: format!(
-                "{path} takes its space from {pool}; when that is full, all volumes in it stop"
+                "{path} gets its space from {pool}; when the pool is full, all its volumes stop"
             ),
         }));
     }
@@ -238,13 +236,13 @@ fn device_grows(context: &Context<'_>, path: &str) -> Result<Option<Grows>, Miss
             what: "a ZFS volume",
             severity: Severity::Advice,
             confidence: Confidence::Assumed,
-            note: format!("{path} takes its space from the ZFS pool, unless it reserves all of it"),
+            note: format!("{path} gets its space from the ZFS pool, unless it reserves all of it"),
         }));
     }
     Ok(None)
 }
 
-/// Whether a qcow2 image grows, which it does unless it was preallocated.
+/// A qcow2 image grows unless it was preallocated.
 fn qcow2_grows(facts: Option<&HostIndex<'_>>, path: &str) -> Option<Grows> {
     let file = facts.and_then(|facts| facts.file(path));
     let allocated = file.and_then(|file| file.alloc.clone().known());
@@ -261,7 +259,7 @@ fn qcow2_grows(facts: Option<&HostIndex<'_>>, path: &str) -> Option<Grows> {
             Confidence::Certain,
             format!("{path} is not fully allocated, so it grows as the guest writes"),
         ),
-        (Some(_) | None, None) | (None, Some(_)) => (
+        _ => (
             Confidence::Assumed,
             "a qcow2 image grows as the guest writes, unless it was preallocated".to_owned(),
         ),
@@ -281,14 +279,14 @@ fn raw_file_grows(context: &Context<'_>, path: &str) -> Result<Option<Grows>, Mi
         return Err(Missing::new(what(), "not collected"));
     };
     if file.is_missing() {
-        return Err(Missing::new(what(), "it does not exist yet"));
+        return Err(Missing::new(what(), "the file does not exist yet"));
     }
     let size = Context::known(file.size.clone(), what)?;
     let allocated = Context::known(Fact::clone(&file.alloc), what)?;
     let (Some(size), Some(allocated)) = (size, allocated) else {
         return Ok(None);
     };
-    // File systems round, so that a hundredth less is still fully allocated.
+    // File systems round: 1% less still counts as fully allocated.
     let is_sparse = allocated < size - size / 100;
     Ok(is_sparse.then(|| Grows {
         what: "a sparse file",

@@ -2,21 +2,25 @@
 
 use std::collections::{HashMap, HashSet};
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{Address, Disk, DiskField, DriveAddress, FieldPath, TargetBus};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The address of a disk is of a kind that its bus does not have, or another disk has it.
+    /// The address of a disk does not fit its bus, or another disk has the same address.
     ///
-    /// ## What it does
-    /// Reports addresses of another kind than the bus has (drive on ide, scsi, sata and fdc, a port on usb, a slot
-    /// on virtio), and two disks on one bus at one drive address, written or counted out from their names.
+    /// ## What it reports
+    /// Reports addresses of a type that the bus does not support (ide, scsi, sata and fdc need drive addresses, usb
+    /// needs ports, virtio needs PCI or CCW slots), and two disks with the same drive address on one bus, set in the
+    /// configuration or derived from their target names.
     ///
     /// ## Why it matters
-    /// libvirt refuses the guest. A disk without an address gets the one its name stands for, so that `sdb` and an
-    /// address written for another disk can meet.
+    /// libvirt refuses the guest. A disk without an address gets one from its target name, so `sdb` can collide with
+    /// the address of another disk.
+    ///
+    /// ## Use instead
+    /// Remove the address, and libvirt assigns one. Inside the guest, device paths that contain the address can change.
+    /// Otherwise use an unused unit of the same controller.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -51,13 +55,17 @@ declare_rule! {
             Evidence::refused_by_libvirt("virtio disk cannot have an address of type '…'", "src/qemu/qemu_domain_address.c, qemuDomainAssignDevicePCISlots"),
             Evidence::refused_by_libvirt("using disk target name '…' conflicts with SCSI host device address", "src/conf/domain_conf.c, virDomainDiskDefAssignAddress"),
             Evidence::refused_by_libvirt("SCSI host address controller='…' bus='…' target='…' unit='…' in use by a SCSI disk", "src/conf/domain_postparse.c, virDomainHostdevDefPostParse"),
-            Evidence::refused_by_libvirt_in_documents("SCSI host address controller='…' bus='…' target='…' unit='…' in use by another SCSI disk", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate; an earlier check says it in other words"),
+            Evidence::refused_by_libvirt_in_documents("SCSI host address controller='…' bus='…' target='…' unit='…' in use by another SCSI disk", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate; an earlier check reports it with another message"),
             Evidence::refused_by_libvirt("Found duplicate drive address for disk with target name '…' controller='…' bus='…' target='…' unit='…'", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
+
+/// Why two disks can collide.
+const DERIVED: &str =
+    "libvirt refuses the guest; a disk without an address gets one from its target name";
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut taken: HashMap<(TargetBus, DriveAddress), usize> = HashMap::new();
@@ -66,20 +74,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let bus = disk.frontend.effective_bus();
         let at = FieldPath::Disk(index, DiskField::Address);
         if let Some(address) = &disk.frontend.address
-            && let Some(kinds) = wrong(bus, address).or_else(|| not_on_a_pc(context, address))
+            && let Some(needed) = needed_type(bus, address).or_else(|| on_pc(context, address))
         {
             report
                 .finding(
                     at,
-                    format!(
-                        "the address of `{}` is of a kind that bus '{bus}' does not have",
-                        disk.name()
+                    phrase!(
+                        "{disk} has an address of a type that bus `{bus}` does not support",
+                        disk = DiskName(index),
+                        bus = bus.as_wire(),
                     ),
                 )
-                .label(format!("bus '{bus}' has {kinds}"))
-                .note("libvirt refuses the guest for it")
-                .help(format!(
-                    "write {kinds}, or no address, and libvirt finds one"
+                .label(phrase!("this needs a {needed} address", needed))
+                .note("libvirt refuses the guest")
+                .help(phrase!(
+                    "use a {needed} address, or remove {address} and let libvirt assign one",
+                    needed,
+                    address = at,
                 ));
             continue;
         }
@@ -89,17 +100,25 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = written_place(index, disk);
         if bus == TargetBus::Scsi && of_host.contains(&place) {
             report
-                .finding(at, format!("`{}` and a SCSI device of the host are at one place", disk.name()))
-                .label(format!("controller {}, unit {}", place.controller, place.unit))
-                .note("libvirt refuses the guest for it; a disk without an address is at the place its name stands for")
-                .help("give one of them another unit");
+                .finding(
+                    at,
+                    phrase!(
+                        "{disk} and a SCSI device of the host have the same address",
+                        disk = DiskName(index)
+                    ),
+                )
+                .label(format!(
+                    "controller {}, unit {}",
+                    place.controller, place.unit
+                ))
+                .note(DERIVED)
+                .help("use another unit for one of them");
             continue;
         }
         let Some(first) = taken.insert((bus, place), index) else {
             continue;
         };
         let other_disk = &context.domain.disks[first];
-        let other = other_disk.name();
         let DriveAddress {
             controller,
             bus: channel,
@@ -109,63 +128,52 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!("`{}` and `{other}` are at one place of bus '{bus}'", disk.name()),
+                phrase!(
+                    "{disk} and {other} have the same address on bus `{bus}`",
+                    disk = DiskName(index),
+                    other = DiskName(first),
+                    bus = bus.as_wire(),
+                ),
             )
-            .label(format!("controller {controller}, bus {channel}, target {target}, unit {unit}"))
-            .related(written_place(first, other_disk), format!("`{other}` is there"))
-            .note("libvirt refuses the guest for it; a disk without an address is at the place its name stands for")
-            .help("give one of them another unit, or leave both addresses to libvirt");
+            .label(format!(
+                "controller {controller}, bus {channel}, target {target}, unit {unit}"
+            ))
+            .related(
+                written_place(first, other_disk),
+                phrase!("{other} has it too", other = DiskName(first)),
+            )
+            .note(DERIVED)
+            .help("use another unit for one of them, or remove both addresses");
     }
 }
 
-/// The kinds of address that the bus has, if this is none.
-fn wrong(bus: TargetBus, address: &Address) -> Option<&'static str> {
-    match bus {
-        TargetBus::Ide | TargetBus::Scsi | TargetBus::Sata | TargetBus::Fdc => match address {
-            Address::Drive(_) => None,
-            Address::Pci(_)
-            | Address::Usb(_)
-            | Address::Ccw(_)
-            | Address::VirtioMmio
-            | Address::SpaprVio(_)
-            | Address::Unassigned
-            | Address::Other(_) => Some("addresses of type 'drive'"),
-        },
-        TargetBus::Usb => match address {
-            Address::Usb(_) => None,
-            Address::Drive(_)
-            | Address::Pci(_)
-            | Address::Ccw(_)
-            | Address::VirtioMmio
-            | Address::SpaprVio(_)
-            | Address::Unassigned
-            | Address::Other(_) => Some("addresses of type 'usb'"),
-        },
-        TargetBus::Virtio => match address {
-            Address::Pci(_)
-            | Address::Ccw(_)
-            | Address::VirtioMmio
-            | Address::Unassigned
-            | Address::Other(_) => None,
-            Address::Drive(_) | Address::Usb(_) | Address::SpaprVio(_) => {
-                Some("addresses of type 'pci'")
-            }
-        },
-        TargetBus::Sd | TargetBus::Nvme | TargetBus::Xen | TargetBus::Uml => None,
-    }
+/// The type of address that the bus needs, if this is another.
+fn needed_type(bus: TargetBus, address: &Address) -> Option<&'static str> {
+    let (is_supported, needed) = match bus {
+        TargetBus::Ide | TargetBus::Scsi | TargetBus::Sata | TargetBus::Fdc => {
+            (matches!(address, Address::Drive(_)), "drive")
+        }
+        TargetBus::Usb => (matches!(address, Address::Usb(_)), "USB"),
+        TargetBus::Virtio => {
+            let is_refused = matches!(
+                address,
+                Address::Drive(_) | Address::Usb(_) | Address::SpaprVio(_)
+            );
+            (!is_refused, "PCI")
+        }
+        _ => return None,
+    };
+    (!is_supported).then_some(needed)
 }
 
-/// The kinds of address that the machine has, if it is a PC and this is none of a PC's.
-fn not_on_a_pc(context: &Context<'_>, address: &Address) -> Option<&'static str> {
-    let is_pc = context
-        .domain
-        .machine
-        .as_ref()
-        .is_some_and(|machine| machine.is_q35() || machine.is_i440fx());
-    (is_pc && matches!(address, Address::Ccw(_))).then_some("addresses of type 'pci' on a PC")
+/// The type of address that a PC needs instead of a CCW address.
+fn on_pc(context: &Context<'_>, address: &Address) -> Option<&'static str> {
+    let machine = context.domain.machine.as_ref();
+    let is_pc = machine.is_some_and(|machine| machine.is_q35() || machine.is_i440fx());
+    (is_pc && matches!(address, Address::Ccw(_))).then_some("PCI")
 }
 
-/// What says where a disk is: its address, or its name where it has none.
+/// The field that decides the address of a disk: the address, or the target name if there is none.
 fn written_place(index: usize, disk: &Disk) -> FieldPath {
     let field = match disk.frontend.address {
         Some(_) => DiskField::Address,
@@ -174,7 +182,7 @@ fn written_place(index: usize, disk: &Disk) -> FieldPath {
     FieldPath::Disk(index, field)
 }
 
-/// Where a disk sits on a controller.
+/// The place of a disk on its controller.
 fn place_of(disk: &Disk, bus: TargetBus) -> Option<DriveAddress> {
     match &disk.frontend.address {
         Some(Address::Drive(place)) => Some(*place),

@@ -3,25 +3,28 @@
 use std::collections::HashMap;
 
 use vmdisk_facts::{Fact, HostIndex, Identity};
-use vmdisk_model::{Disk, FieldPath, Image, ImageField};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity};
+use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
+use vmdisk_model::{Disk, DiskField, FieldPath, FieldValue, Image, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
     /// Two disks of a guest open the same file or device, and at least one of them writes.
     ///
-    /// ## What it does
-    /// Reports a disk whose file or device another disk of the guest has too. With host facts the names do not
-    /// matter: `/dev/sdb` and its link under `/dev/disk/by-id`, a hard link, a symbolic link; a loop device and the
-    /// file behind it; a partition and its whole disk. Two read-only disks are fine, and so are two that are both
-    /// `<shareable/>`, where the guest's software has to agree who writes. A `<transient/>` disk counts as one
-    /// that does not write, and so does an image that another one stands on, as far as a `<backingStore>` says so.
+    /// ## What it reports
+    /// Reports a disk whose file or device another disk of the guest opens too. With host facts, different names of one
+    /// file or device are recognized: `/dev/sdb` and its link in `/dev/disk/by-id`, hard and symbolic links, a loop
+    /// device and the file below it, a partition and its whole disk. Two read-only disks are not reported, nor are two
+    /// disks that are both `<shareable/>`, where the guest's software coordinates writes. A `<transient/>` disk counts
+    /// as read-only, and so does a backing image named in a `<backingStore>`.
     ///
     /// ## Why it matters
-    /// The guest has two disks, each with a cache of its own, over the same sectors: what one writes the other
-    /// overwrites, and both file systems are lost. QEMU locks the files and does not start. A loop device, a
-    /// partition, or image locking that is switched off gets past its locks, and then the damage is done.
+    /// The guest sees two disks with separate caches over the same sectors. Each overwrites what the other writes, and
+    /// both file systems are lost. QEMU locks the files and does not start. Through a loop device, through a partition,
+    /// or with image locking disabled, the locks do not meet, and the data is damaged.
+    ///
+    /// ## Use instead
+    /// Use a separate image for each disk. If the guest's software coordinates writes, as a cluster file system does,
+    /// mark both disks as `<shareable/>`; that works only with raw images and without the host's page cache.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -41,7 +44,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// `vdb` stands on what `vda` writes:
+    /// `vda` writes the backing image of `vdb`:
     /// ```xml,reported
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -101,7 +104,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts, two names may be one device:
+    /// Not checked without host facts, because two names can be one device:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>db1</name>
@@ -131,24 +134,24 @@ declare_rule! {
                 source: "block/file-posix.c, raw_check_lock_bytes",
             },
             Evidence::Measured {
-                figures: "a loop device and the file behind it, both read-write, start without a word",
+                figures: "a loop device and its file, both read-write, start without a message",
                 how: "two QEMUs of the same version, 5.2, 7.2, 10.0 and 11.1",
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut users = Users::default();
-    // Of the disks whose file is not known: the first, which stands for all of them.
+    // The first disk whose file is not known; it is reported for all of them.
     let mut unknown: Option<(FieldPath, Missing)> = None;
     for (index, depth, disk, image) in images(context) {
         let Some(path) = image.host_path().filter(|path| !path.is_empty()) else {
             continue;
         };
-        let what = || format!("which file or device {path} leads to");
+        let what = || format!("the file or device of {path}");
         let identity = context
             .host(what)
             .and_then(|host| Context::known(host.identity(path), what));
@@ -188,7 +191,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Every image that is written, with its depth in its chain.
+/// Every configured image, with its depth in its chain.
 fn images<'a>(
     context: &Context<'a>,
 ) -> impl Iterator<Item = (usize, usize, &'a Disk, &'a Image)> + use<'a> {
@@ -203,22 +206,27 @@ fn images<'a>(
 #[derive(Clone, Copy)]
 struct User<'a> {
     index: usize,
-    /// How deep the image stands in the chain of the disk.
+    /// The depth of the image in the chain of the disk.
     depth: usize,
     disk: &'a Disk,
     path: &'a str,
 }
 
 impl User<'_> {
-    /// Whether it keeps the file open for writing.
+    /// True if it keeps the file open for writing.
     fn writes(&self) -> bool {
         self.depth == 0 && self.disk.is_writable() && !self.disk.backend.is_transient
     }
 
-    fn does(&self) -> &'static str {
+    const fn name(&self) -> DiskName {
+        DiskName(self.index)
+    }
+
+    /// A label for its place.
+    fn label(&self) -> Phrase {
         match self.depth {
-            0 => "opens it",
-            _ => "stands on it",
+            0 => phrase!("{disk} opens it here", disk = self.name()),
+            _ => phrase!("{disk} uses it as a backing image", disk = self.name()),
         }
     }
 
@@ -226,17 +234,17 @@ impl User<'_> {
         self.disk.backend.is_shareable
     }
 
-    /// Whether QEMU's locks on one file keep the two apart.
+    /// True if QEMU's locks on one file exclude the two.
     fn conflicts_with(&self, other: &User<'_>) -> bool {
         (self.writes() || other.writes()) && !(self.is_shareable() && other.is_shareable())
     }
 }
 
-/// The first user of a file in each of the four classes that locks tell apart, so that looking for a
-/// conflict takes four steps however many disks there are.
+/// The first user of a file in each of the four classes that locks distinguish, so that finding a conflict takes
+/// four steps regardless of the number of disks.
 type FirstUsers<'a> = [Option<User<'a>>; 4];
 
-/// Who opens what, by the path as written and by what it leads to.
+/// The users of files, by the configured path and by the file or device it leads to.
 #[derive(Default)]
 struct Users<'a> {
     all: Vec<User<'a>>,
@@ -261,13 +269,13 @@ impl<'a> Users<'a> {
         self.all.push(user);
     }
 
-    /// The first disk before this one that opens the same and must not.
+    /// The first earlier disk that conflicts with this one.
     fn conflict(&self, user: &User<'_>, identity: Option<&Identity>) -> Option<User<'a>> {
         let by_identity = identity.and_then(|identity| self.by_identity.get(identity));
         first_conflict(user, [self.by_path.get(user.path), by_identity])
     }
 
-    /// The first disk that opens this container, which holds what `user` opens.
+    /// The first disk that conflicts with `user` and opens this container of its data.
     fn in_container(&self, user: &User<'_>, container: &Container<'_>) -> Option<User<'a>> {
         let by_path = container.path.and_then(|path| self.by_path.get(path));
         let by_identity = container.identity.as_ref();
@@ -284,13 +292,13 @@ fn first_conflict<'a>(user: &User<'_>, places: [Option<&FirstUsers<'a>>; 2]) -> 
         .copied()
 }
 
-/// Something that the data of a path is a part of.
+/// Storage that the data of a path is a part of.
 struct Container<'a> {
     path: Option<&'a str>,
     identity: Option<Identity>,
 }
 
-/// What holds the data behind a path, and how to say so.
+/// The containers of a path's data, with words for the relation.
 fn containers<'a>(host: &'a HostIndex<'a>, path: &str) -> Vec<(Container<'a>, &'static str)> {
     let Fact::Known(device) = host.block_device(path) else {
         return Vec::new();
@@ -321,67 +329,71 @@ const fn path_of(index: usize, depth: usize) -> FieldPath {
 }
 
 fn report_same(report: &mut Report, user: &User<'_>, other: &User<'_>) {
-    let (name, other_name) = (user.disk.name(), other.disk.name());
     let title = if user.path == other.path {
-        format!(
-            "`{other_name}` and `{name}` open the same image, {}",
-            user.path
+        phrase!(
+            "{other} and {disk} open the same image: {path}",
+            other = other.name(),
+            disk = user.name(),
+            path = quoted(user.path.to_owned()),
         )
     } else {
-        format!(
-            "`{other_name}` and `{name}` open the same image under two names, {} and {}",
-            other.path, user.path
+        phrase!(
+            "{other} and {disk} open the same image as {first} and {second}",
+            other = other.name(),
+            disk = user.name(),
+            first = quoted(other.path.to_owned()),
+            second = quoted(user.path.to_owned()),
         )
     };
     let finding = report.finding(path_of(user.index, user.depth), title);
     finding
-        .label(format!("`{name}` {} here", user.does()))
-        .related(
-            path_of(other.index, other.depth),
-            format!("`{other_name}` {} here", other.does()),
-        )
+        .label(user.label())
+        .related(path_of(other.index, other.depth), other.label())
         .note(who_writes(user, other));
     if user.path != other.path {
-        finding.note("the facts of this host show one file or device behind both names");
+        finding.note("the host facts show one file or device with both names");
     }
     if user.is_shareable() != other.is_shareable() {
-        finding.note("only one of the two is marked <shareable/>, which is not enough");
+        finding.note("only one of the two is shareable, which is not enough");
     }
+    let shareable = FieldPath::Disk(user.index, DiskField::Shareable);
     finding
-        .note("QEMU locks the image for writing and does not start: Failed to get \"write\" lock")
-        .help("give each disk an image of its own; if the guest's software agrees who writes, as a cluster file system does, mark both <shareable/>");
+        .note("QEMU locks the image for writing and does not start: `Failed to get \"write\" lock`")
+        .help(phrase!(
+            "use a separate image for each disk; if the guest's software coordinates writes, \
+             as a cluster file system does, use {shareable} on both",
+            shareable = setting(shareable, FieldValue::Set),
+        ));
 }
 
-fn report_overlap(report: &mut Report, user: &User<'_>, other: &User<'_>, how: &str) {
-    let (name, other_name) = (user.disk.name(), other.disk.name());
+fn report_overlap(report: &mut Report, user: &User<'_>, other: &User<'_>, how: &'static str) {
     report
         .finding(
             path_of(user.index, user.depth),
-            format!(
-                "`{name}` opens {}, {how} what `{other_name}` opens",
-                user.path
+            phrase!(
+                "{disk} opens {path}, {how} the storage of {other}",
+                disk = user.name(),
+                path = quoted(user.path.to_owned()),
+                how,
+                other = other.name(),
             ),
         )
-        .label(format!("{how} {}", other.path))
-        .related(
-            path_of(other.index, other.depth),
-            format!("`{other_name}` opens it here"),
-        )
+        .label(phrase!("{how} {path}", how, path = quoted(other.path.to_owned())))
+        .related(path_of(other.index, other.depth), other.label())
         .note(who_writes(user, other))
-        .note("QEMU's locks are on two different inodes and do not meet, so the guest starts and the disks overwrite each other")
-        .help("give each disk storage of its own");
+        .note("QEMU locks two different inodes, so the guest starts and the disks overwrite each other")
+        .help("use separate storage for each disk");
 }
 
-fn who_writes(user: &User<'_>, other: &User<'_>) -> String {
-    match (other.writes(), user.writes()) {
-        (true, true) => "both may write".to_owned(),
-        (true, false) => format!(
-            "`{}` may write, and the other reads what it does not expect to change",
-            other.disk.name()
-        ),
-        (false, _) => format!(
-            "`{}` may write, and the other reads what it does not expect to change",
-            user.disk.name()
-        ),
-    }
+fn who_writes(user: &User<'_>, other: &User<'_>) -> Phrase {
+    let (writer, reader) = match (other.writes(), user.writes()) {
+        (true, true) => return "both can write".into(),
+        (true, false) => (other, user),
+        (false, _) => (user, other),
+    };
+    phrase!(
+        "{writer} can write; {reader} expects its data not to change",
+        writer = writer.name(),
+        reader = reader.name(),
+    )
 }

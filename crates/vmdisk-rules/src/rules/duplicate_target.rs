@@ -2,22 +2,26 @@
 
 use std::collections::HashMap;
 
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{BackendSource, Change, Disk, DiskField, FieldPath};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
 use crate::target_names::{TargetNames, split};
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
 
 declare_rule! {
     /// Two disks of a guest have the same target name.
     ///
-    /// ## What it does
-    /// Reports a disk whose `target/@dev` another disk of the same guest has already. The bus makes no
+    /// ## What it reports
+    /// Reports a disk whose target name (`target/@dev`) another disk of the guest already uses. The bus makes no
     /// difference: `sda` on SATA and `sda` on SCSI are the same name.
     ///
     /// ## Why it matters
-    /// libvirt refuses the whole domain and names neither line. Schema validation lets it pass, and tools that
-    /// address a disk by its name, such as `virt-xml --edit target=vda`, silently change both.
+    /// libvirt refuses the domain; its message names the sources but not the lines. Schema validation accepts it. Tools
+    /// that select a disk by target name, such as `virt-xml --edit target=vda`, silently change both disks.
+    ///
+    /// ## Use instead
+    /// Use an unused target name for one of the disks. A disk without an address gets one from its name, so the guest
+    /// can see it at another address.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -80,7 +84,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("target '…' duplicated for disk sources '…' and '…'", "src/conf/domain_conf.c, virDomainDiskDefCheckDuplicateInfo"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -96,29 +100,33 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let at = FieldPath::Disk(index, DiskField::TargetDev);
-        let finding = report.finding(at, format!("two disks are called `{target}`"));
+        let finding = report.finding(
+            at,
+            phrase!(
+                "two disks have the target name {target}",
+                target = quoted(target.to_owned())
+            ),
+        );
         finding
-            .label("taken by a disk above")
+            .label("already in use")
             .related(
                 FieldPath::Disk(first, DiskField::TargetDev),
-                format!("`{target}` is given here first"),
+                "first used here",
             )
-            .note("libvirt refuses the domain, whatever bus the disks are on");
+            .note("libvirt refuses the domain, even if the disks are on different buses");
         if let (Some(a), Some(b)) = (source(other), source(disk)) {
             finding.note(format!(
-                "its words are: target '{target}' duplicated for disk sources '{a}' and '{b}'"
+                "libvirt: `target '{target}' duplicated for disk sources '{a}' and '{b}'`"
             ));
         }
         match split(target).map(|(prefix, _)| names.free(prefix)) {
-            Some(free) => finding
-                .help(format!("write dev='{free}', the next name that is free"))
-                .fix(Fix::needs_consent([Change::set(at, free)])),
-            None => finding.help("give each disk a name of its own"),
+            Some(free) => finding.remedy(Fix::needs_consent([Change::set(at, free)])),
+            None => finding.help("use a different name for each disk"),
         };
     }
 }
 
-/// The source as libvirt's text shows it; `None` if the model does not hold it.
+/// The source as libvirt's message shows it; `None` if the model does not hold it.
 fn source(disk: &Disk) -> Option<&str> {
     match &disk.backend.source {
         BackendSource::Image(image) => image.host_path(),

@@ -1,24 +1,31 @@
 //! `encryption-mismatch`
 
 use vmdisk_facts::ImageHeader;
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{
     Encryption, EncryptionEngine, EncryptionFormat, FieldPath, Format, Image, ImageField,
 };
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity, host};
+use crate::host;
 
 declare_rule! {
-    /// What is written of an image's encryption is not what its header says.
+    /// The configured encryption does not match the image header.
     ///
-    /// ## What it does
-    /// Reports qcow2 images that are written as encrypted and are not, or are LUKS inside and written without
-    /// encryption or as the old AES; and raw images written as encrypted whose file is no LUKS container, or one of
-    /// version 2.
+    /// ## What it reports
+    /// Reports qcow2 images that are configured as encrypted but are not; qcow2 images encrypted with LUKS that are
+    /// configured without encryption or with legacy AES; and raw images that are configured as encrypted but are not a
+    /// LUKS container, or are one of version 2.
     ///
     /// ## Why it matters
-    /// QEMU compares what it is told with the header and refuses what differs: the guest does not start. A raw file
-    /// that is a LUKS container and is written without encryption is left alone: the guest may well have made it.
+    /// QEMU compares the configured encryption with the header and refuses a difference: the guest does not start. A
+    /// raw image that is a LUKS container and is configured without encryption is not reported, because the guest may
+    /// have created it.
+    ///
+    /// ## Use instead
+    /// Configure the encryption of the image: LUKS with its secret, or none. A LUKS version 2 container cannot be
+    /// opened by QEMU: open it on the host with `cryptsetup open` and use the resulting device, or convert it with
+    /// `cryptsetup convert --type luks1`, which works only if the container uses no features of version 2.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -58,7 +65,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>
@@ -85,7 +92,7 @@ declare_rule! {
             Evidence::Refused {
                 by: "QEMU",
                 text: "Parameter 'encrypt.key-secret' is required for cipher",
-                source: "crypto/block-luks.c, for a qcow2 image that is LUKS inside",
+                source: "crypto/block-luks.c, for a qcow2 image encrypted with LUKS",
             },
             Evidence::Refused {
                 by: "QEMU",
@@ -99,39 +106,55 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, top) in context.images() {
+    for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let at = FieldPath::Image(index, depth, ImageField::Encryption);
             let found = match difference(context, image) {
                 Ok(found) => found,
                 Err(missing) => {
                     report.not_checked(at, missing);
-                    // One missing fact is enough to say about one disk.
+                    // One missing fact per disk is enough.
                     break;
                 }
             };
-            let Some(Difference { what, says, help }) = found else {
+            let Some(Difference {
+                what,
+                message,
+                help,
+            }) = found
+            else {
                 continue;
             };
-            let of = if depth == 0 { "" } else { "an image below " };
+            let of = if depth == 0 {
+                ""
+            } else {
+                "a backing image of "
+            };
             report
-                .finding(at, format!("{of}`{}` {what}", disk.name()))
-                .label("not what the header says")
-                .note(format!("QEMU says `{says}`, and the guest does not start"))
+                .finding(
+                    at,
+                    phrase!("{of}{disk} {what}", of, disk = DiskName(index), what),
+                )
+                .label("does not match the image header")
+                .note(phrase!(
+                    "QEMU: {message}; the guest does not start",
+                    message = quoted(message)
+                ))
                 .help(help);
         }
     }
 }
 
-/// What differs.
+/// A difference between the configuration and the header.
 struct Difference {
     what: &'static str,
-    says: &'static str,
+    /// The message of QEMU.
+    message: &'static str,
     help: &'static str,
 }
 
@@ -147,9 +170,9 @@ fn difference(context: &Context<'_>, image: &Image) -> Result<Option<Difference>
             let Some(header) = host::qcow2_header(context, image).transpose()?.flatten() else {
                 return Ok(None);
             };
-            let what = || format!("how {path} is encrypted");
+            let what = || format!("the encryption of {path}");
             let encrypted = Context::known(header.encryption.as_ref(), what)?;
-            Ok(of_qcow2(context, encrypted.map(String::as_str), written))
+            Ok(of_qcow2(encrypted.map(String::as_str), written))
         }
         Some(Format::Raw) | None if is_at_the_start && written.is_some() => {
             match host::header(context, path)? {
@@ -161,34 +184,27 @@ fn difference(context: &Context<'_>, image: &Image) -> Result<Option<Difference>
     }
 }
 
-/// A qcow2 image has in its header whether and how it is encrypted.
-fn of_qcow2(
-    context: &Context<'_>,
-    encrypted: Option<&str>,
-    written: Option<&Encryption>,
-) -> Option<Difference> {
-    let is_old = |encryption: &Encryption| encryption.format == Some(EncryptionFormat::Qcow);
+/// Compares with the header of a qcow2 image, which names the encryption.
+fn of_qcow2(encrypted: Option<&str>, written: Option<&Encryption>) -> Option<Difference> {
+    let is_legacy = |encryption: &Encryption| encryption.format == Some(EncryptionFormat::Qcow);
     match (encrypted, written) {
         (None, Some(_)) => Some(Difference {
-            what: "is written as encrypted, and the image is not",
-            says: "No encryption in image header, but options specified format 'luks'",
-            help: "take the encryption away, or make the image anew with it: qemu-img convert -O qcow2 -o encrypt.format=luks",
+            what: "is configured as encrypted, but the image is not",
+            message: "No encryption in image header, but options specified format 'luks'",
+            help: "remove the encryption, or convert the image with `qemu-img convert -O qcow2 -o encrypt.format=luks,…`",
         }),
         (Some("luks"), None) => Some(Difference {
-            what: "is encrypted, and no secret is written that opens it",
-            says: "Parameter 'encrypt.key-secret' is required for cipher",
-            help: context.for_taker(
-                "write <encryption format='luks'> with its secret in the source",
-                "write encrypt.format=luks, and encrypt.key-secret with the id of an -object secret",
-            ),
+            what: "is encrypted, but no encryption is configured",
+            message: "Parameter 'encrypt.key-secret' is required for cipher",
+            help: "configure encryption with the format luks and the secret of the image",
         }),
-        (Some("luks"), Some(encryption)) if is_old(encryption) => Some(Difference {
-            what: "is written as encrypted with the old AES, and the image is LUKS inside",
-            says: "Header reported 'luks' encryption format but options specify 'aes'",
-            help: "write luks",
+        (Some("luks"), Some(encryption)) if is_legacy(encryption) => Some(Difference {
+            what: "is configured with legacy AES encryption, but the image uses LUKS",
+            message: "Header reported 'luks' encryption format but options specify 'aes'",
+            help: "use the encryption format luks",
         }),
-        // The old AES is another rule's business.
-        (_, _) => None,
+        // Another rule reports legacy AES.
+        _ => None,
     }
 }
 
@@ -198,15 +214,15 @@ fn of_container(header: &ImageHeader, path: &str) -> Result<Option<Difference>, 
     let format = Context::known(header.format.as_str(), what)?;
     if format != Some("luks") {
         return Ok(Some(Difference {
-            what: "is written as encrypted, and the image is no LUKS container",
-            says: "Volume is not in LUKS format",
-            help: "take the encryption away, or give the path of the container",
+            what: "is configured as encrypted, but the image is not a LUKS container",
+            message: "Volume is not in LUKS format",
+            help: "remove the encryption, or use the path of the LUKS container",
         }));
     }
     let is_second = Context::known(header.version.as_ref(), what)? == Some(&2);
     Ok(is_second.then_some(Difference {
-        what: "is a LUKS container of version 2, which QEMU does not open",
-        says: "LUKS version 2 is not supported",
-        help: "open it on the host (cryptsetup open) and give the guest the device that makes, or convert it: cryptsetup convert --type luks1",
+        what: "is a LUKS container of version 2, which QEMU cannot open",
+        message: "LUKS version 2 is not supported",
+        help: "open it on the host with `cryptsetup open` and use that device, or convert it with `cryptsetup convert --type luks1`",
     }))
 }

@@ -1,24 +1,28 @@
 //! `encryption-refused`
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{
-    Encryption, EncryptionEngine, EncryptionFormat, FieldPath, Format, Image, ImageField,
-    NetworkProtocol, Protocol,
+    Encryption, EncryptionEngine, EncryptionFormat, FieldPath, Format, Image, ImageField, Protocol,
 };
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// Encryption is asked for in a way that neither QEMU nor the Ceph library offers.
+    /// The configured encryption is not supported by QEMU or librbd.
     ///
-    /// ## What it does
-    /// Reports a cipher or initial vectors on a disk of a guest, the old encryption of qcow and qcow2, encryption
-    /// on formats other than raw and qcow2, luks2 and luks-any with QEMU, more or less than one secret with QEMU,
-    /// and librbd on anything but rbd.
+    /// ## What it reports
+    /// Reports a cipher or initial vector generator with LUKS; the legacy encryption of qcow and qcow2; encryption of
+    /// images other than raw and qcow2; luks2 and luks-any with QEMU's engine; more than one secret with QEMU's engine;
+    /// and the engine librbd on a source that is not on the network.
     ///
     /// ## Why it matters
-    /// Cipher and vectors are in the header of the image and are chosen when it is made. libvirt refuses the guest.
+    /// libvirt refuses the guest. The cipher is recorded in the image header when the image is created, and cannot be
+    /// chosen later.
+    ///
+    /// ## Use instead
+    /// Use LUKS in a raw or qcow2 image. `qemu-img convert -O qcow2 -o encrypt.format=luks,encrypt.key-secret=ID
+    /// --object secret,id=ID,file=KEYFILE IMAGE NEW` encrypts an existing image; it needs space for a second copy, and
+    /// encryption costs CPU time.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -62,38 +66,38 @@ declare_rule! {
             Evidence::refused_by_libvirt("librbd encryption is supported only with RBD backed disks", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    // 9.0 takes several secrets, and uses the first.
-    let takes_more_secrets = context.libvirt_is_before(Version(9, 1, 0)) == Some(true);
-    for (index, disk, top) in context.images() {
+    // 9.0 accepts several secrets, and uses the first.
+    let accepts_more_secrets = context.libvirt_is_before(Version(9, 1, 0)) == Some(true);
+    for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Some(encryption) = &image.encryption else {
                 continue;
             };
-            let Some((what, help)) = wrong(image, encryption, takes_more_secrets) else {
+            let Some((what, help)) = wrong(image, encryption, accepts_more_secrets) else {
                 continue;
             };
             report
                 .finding(
                     FieldPath::Image(index, depth, ImageField::Encryption),
-                    format!("`{}`: {what}", disk.name()),
+                    phrase!("{disk} {what}", disk = DiskName(index), what),
                 )
-                .label("nothing decrypts this")
-                .note("libvirt refuses the guest for it")
+                .label("not supported here")
+                .note("libvirt refuses the guest")
                 .help(help);
         }
     }
 }
 
-/// The first thing wrong, and what to write instead.
+/// The first mistake, and what to do about it.
 fn wrong(
     image: &Image,
     encryption: &Encryption,
-    takes_more_secrets: bool,
+    accepts_more_secrets: bool,
 ) -> Option<(&'static str, &'static str)> {
     let Encryption {
         format,
@@ -104,19 +108,16 @@ fn wrong(
     } = encryption;
     if *format == Some(EncryptionFormat::Luks) && cipher.is_some() {
         return Some((
-            "the cipher is in the image's header and cannot be chosen here",
-            "leave <cipher> and <ivgen> out",
+            "sets a cipher, but the image header decides the cipher",
+            "remove the cipher and the initial vector generator",
         ));
     }
     match engine.unwrap_or(EncryptionEngine::Qemu) {
         EncryptionEngine::Librbd => {
-            let is_rbd = matches!(
-                &image.protocol,
-                Protocol::Network(network) if network.protocol == NetworkProtocol::Rbd
-            );
-            (!is_rbd && !matches!(image.protocol, Protocol::Network(_))).then_some((
-                "the Ceph library decrypts rbd images alone",
-                "leave engine out",
+            // libvirt accepts every network protocol here.
+            (!matches!(image.protocol, Protocol::Network(_))).then_some((
+                "uses the encryption engine librbd, but its source is not RBD",
+                "remove the engine; QEMU then decrypts the image",
             ))
         }
         EncryptionEngine::Qemu => {
@@ -125,8 +126,8 @@ fn wrong(
                 Some(EncryptionFormat::Qcow | EncryptionFormat::Default)
             ) {
                 return Some((
-                    "the old encryption of qcow and qcow2 is broken, and QEMU runs no guest on it",
-                    "convert the image to LUKS: qemu-img convert -o encrypt.format=luks,encrypt.key-secret=…",
+                    "uses the legacy encryption of qcow and qcow2, which is broken and not supported for guests",
+                    "convert the image to LUKS: `qemu-img convert -o encrypt.format=luks,encrypt.key-secret=…`",
                 ));
             }
             if matches!(
@@ -134,8 +135,8 @@ fn wrong(
                 Some(EncryptionFormat::Luks2 | EncryptionFormat::LuksAny)
             ) {
                 return Some((
-                    "QEMU decrypts version 1 of LUKS alone",
-                    "write format='luks'; engine='librbd' knows the others on rbd",
+                    "uses a LUKS format that QEMU does not support; it supports version 1",
+                    "use the encryption format luks; for RBD, the engine librbd supports the others",
                 ));
             }
             if !matches!(
@@ -143,12 +144,14 @@ fn wrong(
                 Some(Format::Raw | Format::Qcow2 | Format::Luks) | None
             ) {
                 return Some((
-                    "QEMU decrypts raw and qcow2 images alone",
+                    "is encrypted, but QEMU supports encryption only of raw and qcow2 images",
                     "convert the image to qcow2",
                 ));
             }
-            (secrets.len() > 1 && !takes_more_secrets)
-                .then_some(("QEMU takes one secret", "leave one <secret> in place"))
+            (secrets.len() > 1 && !accepts_more_secrets).then_some((
+                "has several secrets, but QEMU supports one",
+                "keep one secret",
+            ))
         }
     }
 }

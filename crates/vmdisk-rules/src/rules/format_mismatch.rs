@@ -1,24 +1,28 @@
 //! `format-mismatch`
 
+use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
 use vmdisk_model::{FieldPath, Format, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::format_words::{Contradiction, contradiction};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity, host};
+use crate::host;
 
 declare_rule! {
-    /// A disk names another format than its image has.
+    /// The configured image format is not the format of the image.
     ///
-    /// ## What it does
-    /// Compares the written format of a disk's image, and of the images below it that are written, with what
-    /// the image's header says. LUKS in a raw disk is no contradiction: the guest or QEMU encrypts it.
+    /// ## What it reports
+    /// Compares the configured format of a disk's image, and of its configured backing images, with the image header.
+    /// LUKS in a raw disk is not reported: the guest or QEMU encrypts it.
     ///
     /// ## Why it matters
-    /// A format that the image does not have is refused by QEMU, and the guest does not start. The other way
-    /// around is worse: `raw` on a qcow2 image starts, the guest sees the container's bytes as its disk, and
-    /// the first thing it writes may destroy the image. If it was the guest that wrote the header into its raw
-    /// disk, then `qcow2` would let it read any file of the host that QEMU may open. The tool cannot know which
-    /// of the two is right, so there is no fix.
+    /// QEMU refuses a format that the image does not have, and the guest does not start. The reverse is worse: with
+    /// `raw` on a qcow2 image the guest starts, sees the bytes of the container as its disk, and can destroy the image
+    /// with its first write. If a guest wrote the header into its raw disk, `qcow2` would let it read any host file
+    /// that QEMU can open. The tool cannot know which of the two is right, so it offers no fix.
+    ///
+    /// ## Use instead
+    /// If you created the image, use its real format; `qemu-img info IMAGE` shows it. If a guest could have written the
+    /// header, keep `raw`: probing or `qcow2` would open the host file that the guest chose.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme
@@ -59,7 +63,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
@@ -79,17 +83,17 @@ declare_rule! {
                 source: "block/qcow2.c, qcow2_do_open; virsh create with libvirt 9.0",
             },
             Evidence::Measured {
-                figures: "raw on a qcow2 image is defined and starts, and the guest sees the container",
+                figures: "raw on a qcow2 image is accepted and starts, and the guest sees the container",
                 how: "virsh of libvirt 9.0 with QEMU 7.2; QEMU 5.2, 10.0 and 11.1",
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image) in context.images() {
+    for (index, _, image) in context.images() {
         for (depth, image) in image.chain().enumerate() {
             let (Some(written), Some(path)) = (image.format, image.host_path()) else {
                 continue;
@@ -99,42 +103,66 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             let at = FieldPath::Image(index, depth, ImageField::Format);
             let Some(header) = report.require(at, host::header_format(context, path)) else {
-                // One missing fact is enough to say about one disk.
+                // One missing fact per disk is enough.
                 break;
             };
             let Some(header) = header else { continue };
             let Some(contradiction) = contradiction(written, header) else {
                 continue;
             };
-            let of = if depth == 0 { "" } else { "an image below " };
+            let of = if depth == 0 {
+                ""
+            } else {
+                "a backing image of "
+            };
             let finding = report.finding(
                 at,
-                format!(
-                    "{of}`{}` is written as {written}, and the image is {header}",
-                    disk.name()
+                phrase!(
+                    "{of}{disk} is configured as {written}, but the image is {header}",
+                    of,
+                    disk = DiskName(index),
+                    written = written.as_wire(),
+                    header = header.to_owned(),
                 ),
             );
             finding
-                .label(format!("not what the header of {path} says"))
+                .label(phrase!(
+                    "does not match the header of {path}",
+                    path = quoted(path.to_owned())
+                ))
                 .related(
                     FieldPath::Image(index, depth, ImageField::Path),
                     match header {
-                        "raw" => "has no header of an image format".to_owned(),
-                        header => format!("begins with a {header} header"),
+                        "raw" => Phrase::from("has no image header"),
+                        header => format!("begins with a {header} header").into(),
                     },
                 );
             match contradiction {
                 Contradiction::Container => finding
-                    .note("the guest gets the bytes of the container instead of the disk in it, and can write over them")
-                    .help(format!(
-                        "write type='{}' if the image was made as {header}; if a guest wrote that header into its raw disk, keep raw: \
-                         as {header} it could name any file of the host as its backing file",
-                        Format::of_qemu_driver(header).map_or(header, |format| format.as_wire()),
+                    .note("the guest sees the bytes of the container as its disk, and can overwrite them")
+                    .help(phrase!(
+                        "use {format} if the image was created as {header}; if a guest wrote that header into its raw disk, \
+                         keep {current}: as {header} it could name any host file as its backing file",
+                        format = as_setting(at, header),
+                        header = header.to_owned(),
+                        current = setting(at, written),
                     )),
                 Contradiction::Refused => finding
-                    .note(format!("QEMU says `Image is not in {written} format` or the like, and the guest does not start"))
-                    .help(format!("write the format the image has, or give the path of the {written} image")),
+                    .note(format!("QEMU: `Image is not in {written} format` or similar; the guest does not start"))
+                    .help(phrase!(
+                        "use {format}, or the path of the {written} image",
+                        format = as_setting(at, header),
+                        written = written.as_wire(),
+                    )),
             };
         }
+    }
+}
+
+/// The setting for the format of a header.
+fn as_setting(at: FieldPath, header: &str) -> Phrase {
+    match Format::of_qemu_driver(header) {
+        Some(format) => phrase!("{format}", format = setting(at, format)),
+        None => format!("the format {header}").into(),
     }
 }

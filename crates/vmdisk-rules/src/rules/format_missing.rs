@@ -1,25 +1,31 @@
 //! `format-missing`
 
-use vmdisk_model::{Change, Device, Disk, FieldPath, Format, Image, ImageField};
+use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
+use vmdisk_model::{Change, Device, FieldPath, Format, Image, ImageField};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, declare_rule};
 
 use crate::format_words::is_container;
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, host};
+use crate::host;
 
 declare_rule! {
-    /// A disk does not say the format of its image.
+    /// The image format of a disk is not set.
     ///
-    /// ## What it does
-    /// Reports a disk the guest can write without `type=` in its `<driver>`, or `format=` on its `-drive`. Under libvirt
-    /// it is an error where the facts hold the image's header and it is not raw; then disks that are only read are
-    /// reported as well.
+    /// ## What it reports
+    /// Reports a disk that the guest can write without `type=` in its `<driver>`, or without `format=` in its `-drive`.
+    /// With libvirt it is an error if the facts contain the image header and it is not raw; read-only disks are
+    /// reported then, too.
     ///
     /// ## Why it matters
-    /// libvirt takes raw and does not look at the image. If it is qcow2, the guest gets the container
-    /// instead of the disk in it, and may write over it. QEMU started by hand with `-drive` and no `format=`
-    /// looks at the first bytes, and they belong to the guest: a guest that writes a qcow2 header with a
-    /// backing file into its raw disk reads that file of the host after the next start. It works on QEMU 5.2 to
-    /// 11.1, and the same mistake in tools around QEMU made CVE-2008-2004, CVE-2022-47951 and CVE-2026-24708.
+    /// libvirt uses raw without probing. If the image is qcow2, the guest sees the bytes of the container as its disk
+    /// and can overwrite them. QEMU with `-drive` and no `format=` probes the first bytes, and the guest can write
+    /// them: a guest that writes a qcow2 header with a backing file into its raw disk can read that host file after the
+    /// next start. This works with QEMU 5.2 to 11.1. The same mistake in tools around QEMU led to CVE-2008-2004,
+    /// CVE-2022-47951 and CVE-2026-24708.
+    ///
+    /// ## Use instead
+    /// Set the format that the image was created with: `type='raw'` or `type='qcow2'`, or `format=` in a `-drive`.
+    /// `qemu-img info IMAGE` shows the probed format; do not trust it for an image whose first bytes a guest could have
+    /// written.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme
@@ -46,7 +52,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// An error, because the header is known to be qcow2.
+    /// An error, because the header is qcow2:
     /// ```xml,reported,facts-xfs-nvme
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -60,7 +66,7 @@ declare_rule! {
     /// </domain>
     /// ```
     ///
-    /// On a command line QEMU guesses, and the guest has a say in it.
+    /// On a command line, QEMU probes bytes that the guest can write:
     /// ```args,reported
     /// qemu-system-x86_64 -drive file=/srv/img/web2.img,if=virtio,cache=none
     /// ```
@@ -89,31 +95,31 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "a raw disk into which the guest wrote a qcow2 header with a backing file gave back that file of the host when opened without format=; \
+                figures: "a raw disk into which the guest wrote a qcow2 header with a backing file returned that host file when opened without format=; \
                           a VMDK descriptor does the same; with format=raw neither does",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
             Evidence::Measured {
-                figures: "no type= on a qcow2 image is defined and starts, and the guest sees the container",
+                figures: "no type= on a qcow2 image is accepted and starts, and the guest sees the container",
                 how: "virsh of libvirt 9.0 with QEMU 7.2",
             },
-            Evidence::Source("libvirt src/qemu/qemu_postparse.c, qemuDomainDeviceDiskDefPostParse: raw if nothing is written"),
+            Evidence::Source("libvirt src/qemu/qemu_postparse.c, qemuDomainDeviceDiskDefPostParse: raw by default"),
             Evidence::Cve("CVE-2008-2004"),
             Evidence::Cve("CVE-2022-47951"),
             Evidence::Cve("CVE-2026-24708"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
-        // A logical unit that is passed through can only be raw.
+        // A passed-through device can only be raw.
         if image.format.is_some() || disk.frontend.effective_device() == Device::Lun {
             continue;
         }
-        // What is not known of the header makes the finding milder, and keeps nothing back.
+        // Without a known header the finding is milder.
         let header = image
             .host_path()
             .filter(|_| image.is_headed_by_its_format())
@@ -122,112 +128,135 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let is_written = disk.is_writable() && disk.frontend.effective_device() == Device::Disk;
         match (context.taken_by, header) {
             (TakenBy::Libvirt, Some(header)) if is_container(header) => {
-                report_container(report, index, disk, image, header);
+                report_container(report, index, image, header);
             }
-            (TakenBy::Libvirt, _) if is_written => report_raw(report, index, disk, image, header),
-            (TakenBy::Qemu, _) if is_written => report_guess(report, index, disk, image, header),
-            (TakenBy::Libvirt | TakenBy::Qemu, _) => {}
+            (TakenBy::Libvirt, _) if is_written => report_raw(report, index, image, header),
+            (TakenBy::Qemu, _) if is_written => report_probed(report, index, image, header),
+            _ => {}
         }
     }
 }
 
-/// libvirt takes raw, and the image is known to be something else.
-fn report_container(report: &mut Report, index: usize, disk: &Disk, image: &Image, header: &str) {
+/// libvirt uses raw, and the image has another format.
+fn report_container(report: &mut Report, index: usize, image: &Image, header: &str) {
     let at = FieldPath::Image(index, 0, ImageField::Format);
     let path = image.host_path().unwrap_or_default();
     let finding = report.finding(
         at,
-        format!(
-            "`{}` has no format, so libvirt takes raw, and its image is {header}",
-            disk.name()
+        phrase!(
+            "{disk} sets no image format; libvirt uses raw, but the image is {header}",
+            disk = DiskName(index),
+            header = header.to_owned(),
         ),
     );
     finding
-        .label("no type= here")
+        .label(phrase!("{format} is not set here", format = at))
         .severity(Severity::Error)
-        .note(format!("{path} begins with a {header} header"))
-        .note("the guest gets the bytes of the container instead of the disk in it, and can write over them");
+        .note(phrase!(
+            "{path} begins with a {header} header",
+            path = quoted(path.to_owned()),
+            header = header.to_owned(),
+        ))
+        .note("the guest sees the bytes of the container as its disk, and can overwrite them");
     match Format::of_qemu_driver(header) {
         Some(format) => finding
-            .help(format!("write type='{format}' if the image was made as {header}; if a guest wrote that header into its raw disk, write type='raw'"))
-            .fix(Fix::needs_consent([Change::set(at, format.as_wire())])),
-        None => finding.help("write the format that the image was made as"),
+            .help(phrase!(
+                "use {format} if the image was created as {header}; use {raw} if a guest wrote that header into its raw disk",
+                format = setting(at, format),
+                header = header.to_owned(),
+                raw = setting(at, Format::Raw),
+            ))
+            .fix(Fix::needs_consent([Change::set(at, format)])),
+        None => finding.help("use the format that the image was created with"),
     };
 }
 
-/// libvirt takes raw, and nothing speaks against it.
-fn report_raw(report: &mut Report, index: usize, disk: &Disk, image: &Image, header: Option<&str>) {
+/// libvirt uses raw, and nothing shows that it is wrong.
+fn report_raw(report: &mut Report, index: usize, image: &Image, header: Option<&str>) {
     let at = FieldPath::Image(index, 0, ImageField::Format);
     let finding = report.finding(
         at,
-        format!(
-            "`{}` does not say the format of its image; libvirt takes raw",
-            disk.name()
+        phrase!(
+            "{disk} sets no image format; libvirt uses raw",
+            disk = DiskName(index)
         ),
     );
     finding
-        .label("no type= here")
-        .note("QEMU's -drive would look at the first bytes instead, which a guest can write");
-    let raw = Change::set(at, Format::Raw.as_wire());
+        .label(phrase!("{format} is not set here", format = at))
+        .note("QEMU without libvirt would probe the first bytes, which a guest can write");
+    let raw = setting(at, Format::Raw);
+    let change = Change::set(at, Format::Raw);
     if let Some(header) = header {
-        let path = image.host_path().unwrap_or_default();
         finding
-            .note(format!("the header of {path} says {header}"))
-            .help("write type='raw', which is what happens now")
-            .fix(Fix::safe([raw]));
+            .note(header_note(image, header))
+            .help(phrase!("use {raw} to keep what happens now", raw))
+            .fix(Fix::safe([change]));
         return;
     }
     match format_by_name(image) {
-        Some(format) => finding.help(format!(
-            "write type='{format}' if the file's name is right, or type='raw', which is what happens now"
+        Some(format) => finding.help(phrase!(
+            "use {format} if the file name is right, or {raw} to keep what happens now",
+            format = setting(at, format),
+            raw,
         )),
         None => finding
-            .help("write type='raw', which is what happens now, if the image is raw")
-            .fix(Fix::needs_consent([raw])),
+            .help(phrase!(
+                "if the image is raw, use {raw} to keep what happens now",
+                raw
+            ))
+            .fix(Fix::needs_consent([change])),
     };
 }
 
-/// QEMU takes what the first bytes look like, and the guest writes them.
-fn report_guess(
-    report: &mut Report,
-    index: usize,
-    disk: &Disk,
-    image: &Image,
-    header: Option<&str>,
-) {
+/// QEMU probes the first bytes, and the guest can write them.
+fn report_probed(report: &mut Report, index: usize, image: &Image, header: Option<&str>) {
     let at = FieldPath::Image(index, 0, ImageField::Format);
     let finding = report.finding(
         at,
-        format!(
-            "`{}` does not say the format of its image; QEMU takes what its first bytes look like",
-            disk.name()
+        phrase!(
+            "{disk} sets no image format; QEMU probes the first bytes",
+            disk = DiskName(index)
         ),
     );
-    finding.label("no format= here").note(
-        "a guest that writes those bytes says by them what QEMU opens next time, files of the host among it",
-    );
-    let path = image.host_path().unwrap_or_default();
+    finding
+        .label(phrase!("{format} is not set here", format = at))
+        .note("a guest can write a fake header and make QEMU open any host file at the next start");
     if let Some(header) = header {
-        finding.note(format!("the header of {path} says {header}"));
+        finding.note(header_note(image, header));
     }
+    let raw = setting(at, Format::Raw);
     match (header.and_then(Format::of_qemu_driver), format_by_name(image)) {
         (Some(Format::Raw), _) => finding
-            .help("write type='raw', which is what happens now")
-            .fix(Fix::safe([Change::set(at, Format::Raw.as_wire())])),
+            .help(phrase!("use {raw} to keep what happens now", raw))
+            .fix(Fix::safe([Change::set(at, Format::Raw)])),
         (Some(format), _) => finding
-            .help(format!("write type='{format}' if the image was made as that; if a guest wrote that header into its raw disk, write type='raw'"))
-            .fix(Fix::needs_consent([Change::set(at, format.as_wire())])),
-        (None, Some(format)) => finding.help(format!(
-            "write type='{format}' if the file's name is right, or type='raw' if the image is raw"
+            .help(phrase!(
+                "use {format} if the image was created with it; use {raw} if a guest wrote that header into its raw disk",
+                format = setting(at, format),
+                raw,
+            ))
+            .fix(Fix::needs_consent([Change::set(at, format)])),
+        (None, Some(format)) => finding.help(phrase!(
+            "use {format} if the file name is right, or {raw} if the image is raw",
+            format = setting(at, format),
+            raw,
         )),
         (None, None) => finding
-            .help("write type='raw' if the image is raw")
-            .fix(Fix::needs_consent([Change::set(at, Format::Raw.as_wire())])),
+            .help(phrase!("use {raw} if the image is raw", raw))
+            .fix(Fix::needs_consent([Change::set(at, Format::Raw)])),
     };
 }
 
-/// The format other than raw that the end of the path's name stands for.
+fn header_note(image: &Image, header: &str) -> Phrase {
+    phrase!(
+        "the header of {path} shows the format {header}",
+        path = quoted(image.host_path().unwrap_or_default().to_owned()),
+        header = header.to_owned(),
+    )
+}
+
+/// The format other than raw that the extension of the file name means.
 fn format_by_name(image: &Image) -> Option<Format> {
-    let (_, ending) = image.host_path()?.rsplit_once('.')?;
-    Format::from_wire(ending).filter(|format| *format != Format::Raw && *format != Format::Iso)
+    let (_, extension) = image.host_path()?.rsplit_once('.')?;
+    Format::from_wire(extension).filter(|format| *format != Format::Raw && *format != Format::Iso)
 }

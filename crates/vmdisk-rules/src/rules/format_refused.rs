@@ -1,20 +1,24 @@
 //! `format-refused`
 
-use vmdisk_model::{DiskField, FieldPath, Format, Image, ImageField, Protocol};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_fields::{DiskName, Phrase, phrase, setting};
+use vmdisk_model::{DiskField, FieldPath, FieldValue, Format, Image, ImageField, Protocol};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The format is a word that libvirt knows and QEMU has no driver for, or does not fit the source.
+    /// The image format is not supported by QEMU, or does not fit the source.
     ///
-    /// ## What it does
-    /// Reports the formats cow, dir, iso and luks anywhere in a chain, fat on anything but a directory, a directory
-    /// with any other format, a directory that the guest may write, and shareable disks in a format that cannot be
-    /// shared.
+    /// ## What it reports
+    /// Reports the formats cow, dir, iso and luks anywhere in a chain; fat on a source that is not a directory; a
+    /// directory with another format; a directory that the guest can write; and shareable disks in a format that cannot
+    /// be shared.
     ///
     /// ## Why it matters
-    /// libvirt refuses the guest. An ISO image is raw: the bytes are the disk.
+    /// libvirt refuses the guest. An ISO image is raw: its bytes are the disk.
+    ///
+    /// ## Use instead
+    /// Use `raw` for ISO images and for LUKS containers (with `<encryption format='luks'>`), and `fat` for a read-only
+    /// directory. Convert cow images with an old QEMU that still reads them. Shareable disks need a raw image or a
+    /// block device; a raw image has no internal snapshots.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -69,78 +73,98 @@ declare_rule! {
             Evidence::refused_by_libvirt("shared access for disk '…' requires use of supported storage format", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, top) in context.images() {
-        let name = disk.name();
         for (depth, image) in top.chain().enumerate() {
             let is_writable = depth == 0 && disk.is_writable();
-            let Some((what, help)) = wrong(image, is_writable) else {
+            let at = FieldPath::Image(index, depth, ImageField::Format);
+            let Some((what, help)) = wrong(image, is_writable, at, index) else {
                 continue;
             };
             report
-                .finding(
-                    FieldPath::Image(index, depth, ImageField::Format),
-                    format!("`{name}`: {what}"),
-                )
-                .label("QEMU has no driver that does this")
-                .note("libvirt refuses the guest for it")
+                .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
+                .label("not supported")
+                .note("libvirt refuses the guest")
                 .help(help);
         }
         let is_shareable_format = matches!(top.format, Some(Format::Raw) | None);
         if disk.backend.is_shareable && disk.is_writable() && !is_shareable_format {
-            let format = top.format.map_or("raw", Format::as_wire);
+            let at = FieldPath::Disk(index, DiskField::Shareable);
             report
                 .finding(
-                    FieldPath::Disk(index, DiskField::Shareable),
-                    format!("several guests are to write `{name}`, and its format is {format}"),
+                    at,
+                    phrase!(
+                        "{disk} is shareable, but its format {format} cannot be shared",
+                        disk = DiskName(index),
+                        format = top.format.map_or("raw", Format::as_wire),
+                    ),
                 )
                 .label("only raw images can be shared")
                 .related(
                     FieldPath::Image(index, 0, ImageField::Format),
-                    "each guest keeps its own idea of the metadata",
+                    "each guest caches the metadata of this format",
                 )
-                .note("libvirt refuses the guest for it; two writers would destroy the image")
-                .help("use a raw image or a block device, or leave <shareable/> out");
+                .note("libvirt refuses the guest; two writers would destroy the image")
+                .help(phrase!(
+                    "use a raw image or a block device, or remove {shareable}",
+                    shareable = at
+                ));
         }
     }
 }
 
-/// What is wrong with the format of an image, and what to write instead.
-fn wrong(image: &Image, is_writable: bool) -> Option<(&'static str, &'static str)> {
+/// The mistake in the format of an image, and what to do about it.
+fn wrong(
+    image: &Image,
+    is_writable: bool,
+    at: FieldPath,
+    index: usize,
+) -> Option<(&'static str, Phrase)> {
     let is_directory = matches!(image.protocol, Protocol::Directory { .. });
-    // What a volume is libvirt finds out when the guest starts.
+    // libvirt looks up volumes only when the guest starts.
     let may_be_directory = is_directory || matches!(image.protocol, Protocol::Volume(_));
-    match image.format {
-        Some(Format::Luks) => Some((
-            "libvirt has no format luks: it is encryption of a raw image",
-            "write type='raw', and <encryption format='luks'> in the source",
-        )),
-        Some(Format::Cow) => Some((
-            "QEMU dropped the format cow long ago",
-            "convert the image to qcow2",
-        )),
-        Some(Format::Dir) => Some((
-            "a directory is a source, not a format",
-            "write type='fat' beside <disk type='dir'>",
-        )),
-        Some(Format::Iso) => Some(("an ISO image has no format of its own", "write type='raw'")),
-        Some(Format::Fat) if !may_be_directory => Some((
-            "fat is made from a directory, and the source is none",
-            "write <disk type='dir'> with <source dir='…'/>, or type='raw' for a FAT image",
-        )),
-        Some(Format::Fat) if is_writable && is_directory => Some((
-            "the guest may not write to a directory that is shown as FAT",
-            "add <readonly/>",
-        )),
-        Some(Format::Fat) => None,
-        Some(_) | None if is_directory => Some((
-            "a directory can only be shown as fat",
-            "write <driver name='qemu' type='fat'/>",
-        )),
-        Some(_) | None => None,
-    }
+    let raw = setting(at, Format::Raw);
+    let fat = setting(at, Format::Fat);
+    Some(match image.format {
+        Some(Format::Luks) => (
+            "has format luks, which libvirt does not have: LUKS is encryption of a raw image",
+            phrase!("use {raw} and encryption with the format luks", raw),
+        ),
+        Some(Format::Cow) => (
+            "has format cow, which QEMU no longer supports",
+            "convert the image to qcow2".into(),
+        ),
+        Some(Format::Dir) => (
+            "has format dir, but a directory is a source and not a format",
+            phrase!("use {fat} with a directory as the source", fat),
+        ),
+        Some(Format::Iso) => (
+            "has format iso, but an ISO image is raw",
+            phrase!("use {raw}", raw),
+        ),
+        Some(Format::Fat) if !may_be_directory => (
+            "has format fat, but its source is not a directory",
+            phrase!(
+                "use a directory as the source, or {raw} for a FAT image",
+                raw
+            ),
+        ),
+        Some(Format::Fat) if is_writable && is_directory => (
+            "shows a directory as FAT, which must be read-only",
+            phrase!(
+                "use {read_only}",
+                read_only = setting(FieldPath::Disk(index, DiskField::ReadOnly), FieldValue::Set)
+            ),
+        ),
+        Some(Format::Fat) => return None,
+        _ if is_directory => (
+            "has a directory as its source, which needs format fat",
+            phrase!("use {fat}", fat),
+        ),
+        _ => return None,
+    })
 }

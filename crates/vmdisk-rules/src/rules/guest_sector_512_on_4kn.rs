@@ -1,28 +1,31 @@
 //! `guest-sector-512-on-4kn`
 
 use vmdisk_facts::{Fact, FsKind, HostIndex};
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{Change, Device, Disk, DiskField, Domain, FieldPath, FrontendKind};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Missing, Report, Severity, boot};
+use crate::boot;
 
 declare_rule! {
-    /// The guest sees sectors of 512 bytes on storage whose sectors have 4096.
+    /// The guest sees 512-byte sectors on storage with 4096-byte sectors.
     ///
-    /// ## What it does
-    /// Reports a writable disk on a device with logical sectors of 4096 bytes, or in a file on ext4 or XFS on such a
-    /// device, that leaves the guest's sector size at its default of 512. It is a warning where the image is opened
-    /// with `O_DIRECT`, and advice where the page cache is between. Whoever writes a sector size has decided, and is
-    /// left alone; so are IDE, SATA and floppies, which can have no other size, and `device='lun'`, which shows
-    /// the device's own.
+    /// ## What it reports
+    /// Reports a writable disk on a device with logical sectors of 4096 bytes, or in a file on ext2, ext3, ext4 or XFS
+    /// on such a device, that keeps the guest's default sector size of 512. It is a warning if the image is opened with
+    /// `O_DIRECT`, and advice if the page cache is used. Not reported: disks with a configured sector size, IDE, SATA
+    /// and floppy disks, which support no other size, and `device='lun'`, which shows the sectors of the device.
     ///
     /// ## Why it matters
-    /// QEMU never passes the host's sector size on. Each write of less than 4096 bytes then becomes a read of
-    /// 4096 and a write of 4096: journals and database logs that write single sectors pay for it, and a power cut
-    /// in between can tear neighbours that the guest believes to be separate. A new disk can have sectors of
-    /// 4096 bytes. A disk that has data cannot: its partition table would be read at the wrong places, and the
-    /// guest would see no partitions; nor can a disk that SeaBIOS boots from. Both can still say `physical_block_size='4096'`, which changes no address and
-    /// makes the guest write whole units where it can.
+    /// QEMU never passes the host's sector size on. Each write of less than 4096 bytes becomes a read and a write of
+    /// 4096. Journals and database logs that write single sectors are slower, and a power failure in between can
+    /// corrupt neighbouring sectors.
+    ///
+    /// ## Use instead
+    /// For a new data disk, use `<blockio logical_block_size='4096' physical_block_size='4096'/>`. For a disk with
+    /// data, or one that SeaBIOS boots, use only `physical_block_size='4096'`: it changes no address and makes the
+    /// guest write whole 4096-byte units where it can. With other logical sectors, the guest would not find the
+    /// partitions of a disk with data, and SeaBIOS does not boot from it.
     ///
     /// ## Reported
     /// ```xml,reported,facts-disk-4kn
@@ -50,7 +53,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// A data disk that does not exist yet can have the sectors of its storage:
+    /// A new data disk can have the sectors of its storage:
     /// ```xml,reported,facts-disk-4kn
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -97,7 +100,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts, nobody knows the sectors:
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
@@ -119,10 +122,10 @@ declare_rule! {
                 figures: "`block size 4096 is unsupported`, then `No bootable device`",
                 how: "SeaBIOS 1.16.2 with virtio-blk and virtio-scsi, logical_block_size=4096",
             },
-            Evidence::Source("QEMU block/file-posix.c, hdev_probe_blocksizes: sizes are taken over for DASD and zoned devices only"),
+            Evidence::Source("QEMU block/file-posix.c, hdev_probe_blocksizes: only DASD and zoned devices pass their sizes on"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -134,7 +137,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(path) = image.host_path() else {
             continue;
         };
-        if !leaves_the_default(context.domain, disk) {
+        if !has_default_sectors(context.domain, disk) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::BlockIo);
@@ -151,36 +154,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Whether the guest may write in units of 512 bytes because nobody wrote anything else.
-fn leaves_the_default(domain: &Domain, disk: &Disk) -> bool {
+/// True if the guest can write in units of 512 bytes because no sector size is set.
+fn has_default_sectors(domain: &Domain, disk: &Disk) -> bool {
     let frontend = &disk.frontend;
     let is_written = frontend.logical_block_size.is_some()
         || frontend
             .physical_block_size
             .is_some_and(|size| size >= LARGE_SECTOR);
-    if is_written || !disk.is_writable() {
-        return false;
-    }
-    match frontend.effective_device() {
-        Device::Disk => {}
-        Device::Cdrom | Device::Floppy | Device::Lun => return false,
-    }
-    match domain.frontend_kind(disk) {
-        FrontendKind::VirtioBlk
-        | FrontendKind::VirtioScsi
-        | FrontendKind::Scsi
-        | FrontendKind::Usb
-        | FrontendKind::Nvme => true,
-        FrontendKind::VhostUserBlk
-        | FrontendKind::Sata
-        | FrontendKind::Ide
-        | FrontendKind::Fdc
-        | FrontendKind::Sd
-        | FrontendKind::Foreign => false,
-    }
+    !is_written
+        && disk.is_writable()
+        && frontend.effective_device() == Device::Disk
+        && matches!(
+            domain.frontend_kind(disk),
+            FrontendKind::VirtioBlk
+                | FrontendKind::VirtioScsi
+                | FrontendKind::Scsi
+                | FrontendKind::Usb
+                | FrontendKind::Nvme
+        )
 }
 
-/// Size of the sectors that requests on this path have to fit, in bytes; 0 where nothing depends on it.
+/// The sector size in bytes that requests on this path must fit; 0 if there is none.
 fn sector_size(host: &HostIndex<'_>, path: &str) -> Result<u64, Missing> {
     let what = || format!("the sector size under {path}");
     let device = Context::known(host.block_device(path), what);
@@ -191,8 +185,8 @@ fn sector_size(host: &HostIndex<'_>, path: &str) -> Result<u64, Missing> {
     let Some(filesystem) = Context::known(host.filesystem_of(path), what)? else {
         return Ok(0);
     };
-    // These pass a request on as it is, so that the device's sectors are theirs; others cut requests
-    // into blocks of their own.
+    // These file systems pass requests on unchanged, so the device's sectors matter; others split requests into
+    // blocks.
     let passes_on = matches!(
         filesystem.kind,
         FsKind::Xfs | FsKind::Ext2 | FsKind::Ext3 | FsKind::Ext4
@@ -218,46 +212,45 @@ fn report_small_sectors(
 ) {
     let finding = report.finding(
         FieldPath::Disk(index, DiskField::BlockIo),
-        format!(
-            "`{}` shows the guest sectors of 512 bytes, and its storage has sectors of 4096",
-            disk.name()
+        phrase!(
+            "{disk} shows the guest 512-byte sectors, but its storage has 4096-byte sectors",
+            disk = DiskName(index)
         ),
     );
     finding
-        .label("no sector size is written, so it is 512")
+        .label("no sector size is set, so QEMU uses 512")
         .note(format!(
             "{path} is on a device with logical sectors of 4096 bytes"
         ));
     if disk.backend.is_direct() {
         finding.note(
-            "with O_DIRECT QEMU turns each smaller write into a read and a write of 4096 bytes",
+            "with O_DIRECT, QEMU turns each smaller write into a read and a write of 4096 bytes",
         );
     } else {
         finding
             .severity(Severity::Advice)
-            .note("advice only: the image is opened through the page cache, which collects smaller writes");
+            .note("only advice: the image is opened through the page cache, which collects smaller writes");
     }
     let physical = Change::set(
         FieldPath::Disk(index, DiskField::PhysicalBlockSize),
-        LARGE_SECTOR.to_string(),
+        LARGE_SECTOR,
     );
     if is_new(context, path) && !boot::may_be_seabios(context.domain, index) {
         let logical = Change::set(
             FieldPath::Disk(index, DiskField::LogicalBlockSize),
-            LARGE_SECTOR.to_string(),
+            LARGE_SECTOR,
         );
         finding
-            .note("the image does not exist yet, so that its sectors can still be chosen")
-            .help("write <blockio logical_block_size='4096' physical_block_size='4096'/>")
-            .fix(Fix::needs_consent([logical, physical]));
+            .note("the image does not exist yet, so its sector size can still be chosen")
+            .remedy(Fix::needs_consent([logical, physical]));
     } else {
         finding
-            .help("write <blockio physical_block_size='4096'/>, which keeps the partitions of a disk that has data readable; only a new disk can have logical_block_size='4096' too, and only UEFI boots from it")
-            .fix(Fix::needs_consent([physical]));
+            .note("existing partitions stay readable; 4096-byte logical sectors need a new disk, and UEFI to boot")
+            .remedy(Fix::needs_consent([physical]));
     }
 }
 
-/// Whether the image is known not to exist yet.
+/// True if the facts show that the image does not exist yet.
 fn is_new(context: &Context<'_>, path: &str) -> bool {
     let file = context.host.and_then(|host| host.file(path));
     file.is_some_and(|file| matches!(file.present, Fact::Known(false)))

@@ -1,25 +1,28 @@
 //! `hugepages-insufficient`
 
 use vmdisk_facts::{Fact, HostIndex};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Bytes, Domain, DomainField, FieldPath, HugePages};
-
-use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Group, Missing, Report, Severity};
+use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
     /// The host has fewer huge pages than the guest's memory needs.
     ///
-    /// ## What it does
-    /// Holds `<memory>` of a guest with `<hugepages/>` against the host's pool of that page size. If the whole
-    /// pool is smaller, that is an error. If the pool would do and too few were free when the facts were collected,
-    /// it is a warning: another guest had them, or this one. Where several page sizes are given to different NUMA
-    /// cells, the rule cannot tell which is whose. Pages the kernel may add by itself (`nr_overcommit_hugepages`,
-    /// normally 0) count where they are collected, because they may be had.
+    /// ## What it reports
+    /// Compares `<memory>` of a guest with `<hugepages/>` to the host's pool of that page size. It is an error if the
+    /// whole pool is too small, and a warning if the pool is large enough but too few pages were free when the facts
+    /// were collected: another guest used them, or this one. Several page sizes for different NUMA cells are not
+    /// checked. Pages that the kernel can add on demand (`nr_overcommit_hugepages`, usually 0) count as available.
     ///
     /// ## Why it matters
-    /// QEMU takes all of the guest's memory from the pool at start, and does not start without it. The pool is set
-    /// aside at boot or soon after: memory becomes fragmented, and later there are no 2 MiB pages left to make, and
-    /// 1 GiB pages hardly ever.
+    /// QEMU allocates all of the guest's memory from the pool at start, and fails if the pool is too small. The pool
+    /// must be reserved at boot or soon after: later, memory is too fragmented for many 2 MiB pages, and almost always
+    /// for 1 GiB pages.
+    ///
+    /// ## Use instead
+    /// Reserve the pages at boot with the kernel parameters `hugepagesz=2M hugepages=N`, or soon after boot in
+    /// `/sys/kernel/mm/hugepages`. Reserved pages are not available to anything else. Alternatively remove
+    /// `<hugepages/>`; the guest then uses normal pages, which cost more TLB misses.
     ///
     /// ## Reported
     /// ```xml,reported,facts-hugepages-none
@@ -44,7 +47,7 @@ declare_rule! {
     ///   </memoryBacking>
     /// </domain>
     /// ```
-    /// Without facts, nobody knows the pool:
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -61,10 +64,10 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Source("Linux Documentation/admin-guide/mm/hugetlbpage: mmap from the pool fails when it is used up"),
-            Evidence::Source("QEMU backends/hostmem.c: a memory backend that cannot be mapped ends the start"),
+            Evidence::Source("QEMU backends/hostmem.c: QEMU exits if a memory backend cannot be mapped"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -94,9 +97,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let finding = report.finding(
         at,
         if is_too_small {
-            format!("the guest needs {needed} huge pages of {page}, and the host has {existing}")
+            format!("the guest needs {needed} huge pages of {page}, but the host has {existing}")
         } else {
-            format!("the guest needs {needed} huge pages of {page}, and {usable} were free")
+            format!("the guest needs {needed} huge pages of {page}, but only {usable} were free")
         },
     );
     finding
@@ -109,22 +112,25 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .severity(Severity::Warning)
             .confidence(Confidence::Assumed)
             .note(format!(
-                "a warning and no error: the host has {existing} such pages, and others, or this guest itself, held {} when the facts were collected",
+                "only a warning: the host has {existing} such pages, and other guests, or this one, used {} when the facts were collected",
                 existing - usable
             ));
     }
-    finding.help(format!(
-        "set {needed} such pages aside for this guest, at boot with hugepagesz={} hugepages=N or soon after in /sys/kernel/mm/hugepages; or take <hugepages/> away",
-        kernel_word(page)
+    finding.help(phrase!(
+        "reserve {needed} such pages for this guest, at boot with `hugepagesz={size} hugepages=N` \
+         or soon after in /sys/kernel/mm/hugepages; alternatively remove {hugepages}",
+        needed,
+        size = kernel_word(page),
+        hugepages = at,
     ));
 }
 
-/// A host's pool, held against what a guest needs of it.
+/// A host's pool, and the guest's need of it.
 struct Pool {
     page: Bytes,
     needed: u64,
     existing: u64,
-    /// Free and not promised to anybody.
+    /// Free and not reserved.
     usable: u64,
 }
 
@@ -132,7 +138,7 @@ fn compare(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result<P
     let what = || "the memory of the guest".to_owned();
     let memory = domain
         .memory
-        .ok_or_else(|| Missing::new(what(), "the configuration does not say"))?;
+        .ok_or_else(|| Missing::new(what(), "not configured"))?;
     let page = page_size(domain, asked, host)?;
     let words = || format!("the host's huge pages of {page}");
     let pools = &host.facts().memory.hugepages;
@@ -141,7 +147,7 @@ fn compare(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result<P
     }
     let needed = memory.0.div_ceil(page.0);
     let Some(pool) = pools.get(&(page.0 / Bytes::KIB)) else {
-        // The kernel lists every size it can make.
+        // The kernel lists every size that it supports.
         return Ok(Pool {
             page,
             needed,
@@ -150,7 +156,7 @@ fn compare(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result<P
         });
     };
     let set_aside = Context::known(pool.nr.clone(), words)?.unwrap_or(0);
-    // Facts of an older collector do not have these, and normally there are none.
+    // Facts of earlier collectors do not have these, and usually there are none.
     let on_demand = pool.overcommit.clone().known().unwrap_or(0);
     let existing = set_aside.saturating_add(on_demand);
     if existing < needed {
@@ -172,7 +178,7 @@ fn compare(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result<P
     })
 }
 
-/// The size of the pages that all of the guest's memory is to come from.
+/// The size of the pages for all of the guest's memory.
 fn page_size(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result<Bytes, Missing> {
     let what = || "the size of the huge pages".to_owned();
     let has_cells = !domain.memory_backing.cell_access.is_empty();
@@ -181,12 +187,12 @@ fn page_size(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result
         [page] if !has_cells && page.0 >= Bytes::KIB => Ok(*page),
         [..] => Err(Missing::new(
             what(),
-            "which NUMA cell has which size is not modelled",
+            "the sizes of NUMA cells are not modelled",
         )),
     }
 }
 
-/// The page size that the host takes where none is named.
+/// The host's default page size.
 fn default_size(host: &HostIndex<'_>) -> Result<Bytes, Missing> {
     let what = || "the host's default size of huge pages".to_owned();
     let facts = host.facts();
@@ -195,8 +201,10 @@ fn default_size(host: &HostIndex<'_>) -> Result<Bytes, Missing> {
     if let Some(word) = Context::known(asked, what)? {
         let size = from_kernel_word(&word)
             .filter(|size| size.0 >= Bytes::KIB)
-            .ok_or_else(|| Missing::new(what(), format!("default_hugepagesz={word} is no size")))?;
-        // A size the kernel cannot make changes nothing: it complains and keeps its own default.
+            .ok_or_else(|| {
+                Missing::new(what(), format!("default_hugepagesz={word} is not a size"))
+            })?;
+        // The kernel ignores a size that it does not support, with a warning.
         let pools = &facts.memory.hugepages;
         if pools.is_empty() || pools.contains_key(&(size.0 / Bytes::KIB)) {
             return Ok(size);
@@ -209,8 +217,8 @@ fn default_size(host: &HostIndex<'_>) -> Result<Bytes, Missing> {
     }
 }
 
-/// A page size as the kernel's parameters are read (`memparse`): a number as in C, then a letter for a power
-/// of 1024; what follows is ignored, so that `1GB` is 1 GiB.
+/// Parses a page size like the kernel's `memparse`: a number as in C, then a letter for a power of 1024; the rest is
+/// ignored, so `1GB` is 1 GiB.
 fn from_kernel_word(word: &str) -> Option<Bytes> {
     const LETTERS: &str = "kmgtpe";
     let (radix, digits) = match word.get(..2) {
@@ -231,7 +239,7 @@ fn from_kernel_word(word: &str) -> Option<Bytes> {
     number.checked_mul(Bytes::KIB.pow(power)).map(Bytes)
 }
 
-/// A page size as the kernel's parameters write it.
+/// A page size in the syntax of kernel parameters.
 fn kernel_word(page: Bytes) -> String {
     let Bytes(size) = page;
     if size.is_multiple_of(Bytes::GIB) {
@@ -272,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn kernel_words_are_read_back() {
         for size in [Bytes::KIB * 64, Bytes::MIB * 2, Bytes::MIB * 16, Bytes::GIB] {
             assert_eq!(
                 from_kernel_word(&kernel_word(Bytes(size))),

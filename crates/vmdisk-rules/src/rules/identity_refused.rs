@@ -1,21 +1,24 @@
 //! `identity-refused`
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath, TargetBus};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A serial number, WWN, vendor or product is written in a way that libvirt does not take.
+    /// A serial number, WWN, vendor or product has characters or a length that libvirt refuses.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports a serial number with characters other than letters, digits, space and `-_.+`, a WWN that is not 16
-    /// hexadecimal digits, a vendor of more than 8 characters, a product of more than 16 (40 on SATA and IDE), and
-    /// characters in them that cannot be printed.
+    /// hexadecimal digits, a vendor of more than 8 characters, a product of more than 16 (40 on other buses than SCSI
+    /// since libvirt 11.0), and unprintable characters in vendor or product.
     ///
     /// ## Why it matters
-    /// libvirt refuses the guest, because the words end up in a command line and in fields of fixed length.
+    /// libvirt refuses the guest, because these values are written to a command line and to fields of fixed length.
+    ///
+    /// ## Use instead
+    /// Use the allowed characters and lengths. A changed serial number or WWN changes the names in the guest's
+    /// `/dev/disk/by-id`.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -67,17 +70,16 @@ declare_rule! {
             Evidence::refused_by_libvirt("disk product is not printable string", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
-        let name = disk.name();
         let frontend = &disk.frontend;
         let is_scsi = frontend.effective_bus() == TargetBus::Scsi;
         let is_old = context.libvirt_is_before(Version(11, 0, 0)) == Some(true);
-        let longest_product = if is_scsi || is_old { 16 } else { 40 };
+        let max_product = if is_scsi || is_old { 16 } else { 40 };
         let wrong = [
             (
                 DiskField::Serial,
@@ -103,18 +105,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 frontend
                     .product
                     .as_deref()
-                    .and_then(|text| wrong_name(text, longest_product)),
+                    .and_then(|text| wrong_name(text, max_product)),
             ),
         ];
         for (field, word, what) in wrong {
             let Some(what) = what else { continue };
+            let at = FieldPath::Disk(index, field);
             report
                 .finding(
-                    FieldPath::Disk(index, field),
-                    format!("libvirt does not take the {word} of `{name}`"),
+                    at,
+                    phrase!(
+                        "libvirt refuses the {word} of {disk}",
+                        word,
+                        disk = DiskName(index)
+                    ),
                 )
-                .label(what.clone())
-                .help(format!("write another {word}, or leave it out"));
+                .label(what)
+                .help(phrase!(
+                    "use another {word}, or remove {field}",
+                    word,
+                    field = at
+                ));
         }
     }
 }
@@ -123,23 +134,23 @@ fn wrong_serial(serial: &str) -> Option<String> {
     let is_safe =
         |character: char| character.is_ascii_alphanumeric() || " -_.+".contains(character);
     let unsafe_one = serial.chars().find(|character| !is_safe(*character))?;
-    Some(format!("{unsafe_one:?} is not allowed in it"))
+    Some(format!("{unsafe_one:?} is not allowed"))
 }
 
 fn wrong_wwn(wwn: &str) -> Option<String> {
     let digits = wwn.strip_prefix("0x").unwrap_or(wwn);
     let is_right = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    (!is_right).then(|| "16 hexadecimal digits are wanted".to_owned())
+    (!is_right).then(|| "expected 16 hexadecimal digits".to_owned())
 }
 
-fn wrong_name(text: &str, longest: usize) -> Option<String> {
-    if text.len() > longest {
+fn wrong_name(text: &str, max: usize) -> Option<String> {
+    if text.len() > max {
         return Some(format!(
-            "it has {} characters, and {longest} are allowed",
+            "{} characters; at most {max} are allowed",
             text.len()
         ));
     }
     text.bytes()
         .any(|byte| !(b' '..=b'~').contains(&byte))
-        .then(|| "only characters that can be printed are allowed".to_owned())
+        .then(|| "only printable characters are allowed".to_owned())
 }

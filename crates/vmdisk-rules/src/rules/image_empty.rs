@@ -1,21 +1,23 @@
 //! `image-empty`
 
 use vmdisk_facts::FileKind;
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Device, FieldPath, Format, ImageField, Protocol};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
 
 declare_rule! {
-    /// A disk lies in a file of 0 bytes.
+    /// The image file of a disk is empty (0 bytes).
     ///
-    /// ## What it does
-    /// Reports raw disks whose file is empty. CD and floppy drives are left alone.
+    /// ## What it reports
+    /// Reports raw disks whose file has 0 bytes. CD and floppy drives are not reported.
     ///
     /// ## Why it matters
-    /// QEMU starts, and the guest sees a disk without a single sector. A file that `touch` made, or a copy that
-    /// failed, looks like that.
+    /// QEMU starts, and the guest sees a disk without sectors. A file created with `touch`, or a failed copy, is empty.
+    ///
+    /// ## Use instead
+    /// Copy the image again, or give the file a size: `truncate -s SIZE FILE` or `qemu-img create -f raw FILE SIZE`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -34,7 +36,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
@@ -49,12 +51,12 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "the guest has a disk of 0 sectors and nothing is said",
+                figures: "the guest has a disk of 0 sectors, without a message",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -80,13 +82,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     at,
-                    format!(
-                        "`{}` is a disk without a single sector: {path} is empty",
-                        disk.name()
+                    phrase!(
+                        "the image of {disk} is empty: {path}",
+                        disk = DiskName(index),
+                        path = quoted(path.to_owned()),
                     ),
                 )
                 .label("0 bytes")
-                .help("give it a size: truncate -s SIZE, or qemu-img create -f raw");
+                .note("the guest sees a disk without sectors")
+                .help("give the file a size with `truncate -s SIZE` or `qemu-img create -f raw`");
         }
     }
 }

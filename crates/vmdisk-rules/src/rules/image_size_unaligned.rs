@@ -1,23 +1,27 @@
 //! `image-size-unaligned`
 
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{FieldPath, Format, ImageField, Protocol};
+use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
-use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Group, Report, Severity};
 
 declare_rule! {
-    /// The size of an image is no multiple of what direct I/O moves.
+    /// The size of a raw image is not a multiple of the direct I/O alignment.
     ///
-    /// ## What it does
-    /// Reports raw files opened with `cache='none'` or `directsync` whose size, rounded up to 512 bytes, is no
-    /// multiple of the alignment that QEMU works with: 4096 bytes where the file system wants that, and where nothing
-    /// is allocated yet.
+    /// ## What it reports
+    /// Reports raw files opened with `cache='none'` or `directsync` whose size, rounded up to 512 bytes, is not a
+    /// multiple of the alignment that QEMU uses: the alignment of the file system, or 4096 bytes if no block of the
+    /// file is allocated.
     ///
     /// ## Why it matters
-    /// The last bytes cannot be written past the page cache, and QEMU up to 10.0 does not start; 11.1 does. QEMU finds
-    /// the alignment by reading the beginning of the file. In a hole every read succeeds, so it takes 4096 to be safe:
-    /// a new sparse image is refused, and the same image is taken once its first block is written.
+    /// QEMU up to 10.0 cannot write the last bytes with direct I/O and does not start; 11.1 starts. QEMU detects the
+    /// alignment by reading the beginning of the file. In a hole every read succeeds, so QEMU uses 4096 to be safe: it
+    /// refuses a new sparse image and accepts the same image after its first block is written.
+    ///
+    /// ## Use instead
+    /// Grow the file to a multiple of 4096 bytes while the guest is off: `truncate -s SIZE FILE`. The guest sees a
+    /// slightly larger disk.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -36,7 +40,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
@@ -57,18 +61,18 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
-/// What QEMU takes for the alignment where it cannot find it out.
+/// The alignment that QEMU uses if it cannot detect one.
 const SAFE: u64 = 4096;
 
-/// The first version that takes such an image; 10.1 to 11.0 were not tried.
-const MENDED: vmdisk_facts::Version = vmdisk_facts::Version(11, 1, 0);
+/// The first version that accepts such an image; 10.1 to 11.0 were not tried.
+const FIXED: vmdisk_facts::Version = vmdisk_facts::Version(11, 1, 0);
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    if context.target.qemu.is_some_and(|qemu| qemu >= MENDED) {
+    if context.target.qemu.is_some_and(|qemu| qemu >= FIXED) {
         return;
     }
     for (index, disk, image) in context.images() {
@@ -109,7 +113,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let why = if is_hole {
-            "nothing is allocated, so QEMU cannot find the alignment out and takes 4096 bytes"
+            "no block is allocated, so QEMU cannot detect the alignment and uses 4096 bytes"
                 .to_owned()
         } else {
             format!("direct I/O on {path} needs an alignment of {needs} bytes")
@@ -117,22 +121,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!(
-                    "the image of `{}` has {size} bytes, which direct I/O cannot write to the end",
-                    disk.name()
+                phrase!(
+                    "the image of {disk} has {size} bytes, not a multiple of {needs}, which direct I/O needs",
+                    disk = DiskName(index),
+                    size,
+                    needs,
                 ),
             )
             .note(why)
-            .label(format!("no multiple of {needs}"))
+            .label(format!("not a multiple of {needs} bytes"))
             .confidence(if context.target.qemu.is_some() {
                 Confidence::Certain
             } else {
                 Confidence::Assumed
             })
             .note("QEMU up to 10.0 refuses it")
-            .help(format!(
-                "grow the file to {} bytes with the guest off: truncate -s {0} {path}",
-                size.next_multiple_of(SAFE)
+            .help(phrase!(
+                "grow the file while the guest is off: {truncate}",
+                truncate = quoted(format!(
+                    "truncate -s {} {path}",
+                    size.next_multiple_of(SAFE)
+                )),
             ));
     }
 }

@@ -1,28 +1,31 @@
 //! `io-native-on-buffered-dio`
 
 use vmdisk_facts::Verdict;
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{AioMode, Change, Disk, DiskField, FieldPath};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::host::{self, WrittenDirectly};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
 
 declare_rule! {
-    /// A disk uses Linux AIO where it cannot be asynchronous, and blocks QEMU's event loop.
+    /// Linux AIO (`io='native'`) blocks QEMU, because the file system buffers direct writes.
     ///
-    /// ## What it does
-    /// Reports `io='native'` with `cache='none'` or `directsync` on a disk the guest writes, where the file
-    /// system takes `O_DIRECT` and writes through the page cache all the same: btrfs with checksums on
-    /// current kernels, ext4 with `data=journal`, tmpfs, ZFS before 2.3.
+    /// ## What it reports
+    /// Reports `io='native'` with `cache='none'` or `directsync` on a disk that the guest writes, if the file system
+    /// accepts `O_DIRECT` but writes through the page cache: btrfs with checksums on current kernels, ext4 with
+    /// `data=journal`, tmpfs, ZFS before 2.3.
     ///
     /// ## Why it matters
-    /// `io_submit` returns at once only if the write really is direct. A buffered one is carried out inside
-    /// the call, and the thread that called is the one that serves all of the guest's disks (or all on one
-    /// iothread): 74 µs for each submission on btrfs, 2 to 3 on XFS and ext4. `threads` carries the same
-    /// write out on a thread of its own; the guest does not see the difference.
+    /// `io_submit` returns at once only for direct writes. A buffered write is carried out inside the call, and blocks
+    /// the thread that serves all of the guest's disks (or all disks of one iothread): 74 µs for each submission on
+    /// btrfs, 2 to 3 on XFS and ext4. With `threads`, another thread carries out the same write; the guest sees no
+    /// difference.
     ///
-    /// The cache mode does not keep its promise there either. `odirect-silently-buffered` and
-    /// `btrfs-dio-buffered` tell what to do about that, and stay silent while this rule speaks.
+    /// The cache mode does not bypass the page cache there either. `odirect-silently-buffered` and `btrfs-dio-buffered`
+    /// report that.
+    ///
+    /// ## Use instead
+    /// Use `io='threads'`. Alternatively move the image to a file system that supports `O_DIRECT`, such as XFS or ext4.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-checksums-6.18
@@ -63,7 +66,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>web2</name>
@@ -88,10 +91,9 @@ declare_rule! {
                 how: "measured for this project on Linux 6.18.44 with fio 3.33 and libaio on loop files, 5 s each",
             },
         ],
-        // That O_DIRECT is of no use here is a question of its own, and its answer a trade: it is asked at once, and
-        // not only after the safe fix of this.
+        // The useless O_DIRECT is reported at the same time, because its fix is a trade-off.
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -100,33 +102,33 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for found in host::written_directly(context, report, DiskField::Aio, is_native) {
         let WrittenDirectly {
             index,
-            disk,
             path,
             direct,
+            ..
         } = found;
         let at = FieldPath::Disk(index, DiskField::Aio);
-        match direct.verdict {
-            Verdict::AcceptedButBuffered(_) => {}
-            // btrfs on older kernels is direct, and its wrong checksums are the trouble to speak of.
-            Verdict::Unsupported
-            | Verdict::Direct
-            | Verdict::DirectUnstableChecksums
-            | Verdict::DirectUnstableMirrors => continue,
+        // On older kernels btrfs is direct; another rule reports its wrong checksums.
+        if !matches!(direct.verdict, Verdict::AcceptedButBuffered(_)) {
+            continue;
         }
         report
             .finding(
                 at,
-                format!(
-                    "`{}` has io='native' where O_DIRECT is ignored, so every write blocks QEMU's event loop",
-                    disk.name()
+                phrase!(
+                    "{disk} sets {native} where O_DIRECT is ignored, so every write blocks QEMU's event loop",
+                    disk = DiskName(index),
+                    native = setting(at, AioMode::Native),
                 ),
             )
             .label("not asynchronous here")
             .related(FieldPath::Disk(index, DiskField::Cache), "does not bypass the host's page cache here")
             .note(host::because(path, &direct))
-            .note("a buffered write is carried out inside io_submit: 74 µs each on btrfs, 2 on XFS")
-            .help("write io='threads', or put the image where O_DIRECT is done")
+            .note("a buffered write runs inside io_submit: 74 µs each on btrfs, 2 on XFS")
+            .help(phrase!(
+                "use {threads}, or move the image to a file system that supports O_DIRECT",
+                threads = setting(at, AioMode::Threads),
+            ))
             .confidence(host::confidence(&direct))
-            .fix(Fix::safe([Change::set(at, AioMode::Threads.as_wire())]));
+            .fix(Fix::safe([Change::set(at, AioMode::Threads)]));
     }
 }

@@ -1,25 +1,28 @@
 //! `io-uring-disabled`
 
 use vmdisk_facts::{Answer, Basis, Capability};
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{AioMode, Change, DiskField, FieldPath};
+use vmdisk_rule::{Confidence, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::io_uring::{better, denied, is_opened_by_path};
-use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Fix, Group, Report, Severity};
 
 declare_rule! {
-    /// A disk asks for io_uring on a host that denies it.
+    /// A disk uses io_uring, which the host denies.
     ///
-    /// ## What it does
-    /// Reports `io='io_uring'` where `kernel.io_uring_disabled` is 2, or is 1 and `kernel.io_uring_group` names
-    /// no group, or one that libvirt's QEMU user is not in. For QEMU 10.0 it is a warning: that one starts.
+    /// ## What it reports
+    /// Reports `io='io_uring'` if `kernel.io_uring_disabled` is 2, or is 1 and `kernel.io_uring_group` is unset or a
+    /// group without libvirt's QEMU user. For QEMU 10.0 it is a warning, because that version starts.
     ///
     /// ## Why it matters
-    /// RHEL 10 ships with 2, and many hardening guides set it. QEMU gets no ring from the kernel and exits; the
-    /// text it leaves says `Inappropriate ioctl for device` in 7.2, which leads nobody to the sysctl. QEMU 10.0
-    /// starts, and uses threads from the first request on, with one line in the log. `threads` always works
-    /// and the guest does not see the difference; on a block device with `cache='none'`, `native` does as
-    /// well.
+    /// RHEL 10 sets it to 2, and many hardening guides recommend that. QEMU gets no ring from the kernel and exits;
+    /// QEMU 7.2 then reports `Inappropriate ioctl for device`, which does not point to the sysctl. QEMU 10.0 starts,
+    /// and uses threads from the first request on, with one line in the log.
+    ///
+    /// ## Use instead
+    /// Use `io='threads'`, which always works; for a block device with `cache='none'`, `native` works too. The guest
+    /// sees no difference. Alternatively allow io_uring on the host: `sysctl kernel.io_uring_disabled=0`, which opens
+    /// that kernel interface to all processes.
     ///
     /// ## Reported
     /// ```xml,reported,facts-io-uring-disabled
@@ -46,7 +49,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// A warning, because this QEMU starts all the same.
+    /// A warning, because this QEMU starts anyway:
     /// ```xml,reported,facts-io-uring-disabled,qemu-10.0
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -59,7 +62,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// One group gets io_uring, and QEMU's user is not in it.
+    /// Only one group can use io_uring, and QEMU's user is not in it:
     /// ```xml,reported,facts-io-uring-one-group
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -86,7 +89,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Linux before 6.6 has no such setting.
+    /// Linux before 6.6 does not have this setting:
     /// ```xml,not-reported,facts-btrfs-checksums-6.1
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -99,7 +102,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none' io='io_uring'/>
@@ -124,7 +127,7 @@ declare_rule! {
             Evidence::Source("kata-containers pull request 13803: RHEL 10 has kernel.io_uring_disabled=2"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -145,21 +148,26 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!("`{}` has io='io_uring', which this host denies", disk.name()),
+                phrase!(
+                    "{disk} sets {io_uring}, which this host denies",
+                    disk = DiskName(index),
+                    io_uring = setting(at, AioMode::IoUring),
+                ),
             )
-            .label("not to be had here")
+            .label("not available on this host")
             .severity(severity)
             .confidence(confidence)
             .note(why)
             .note(what_happens)
-            .help(format!(
-                "write io='{better}', which the guest does not see, or set kernel.io_uring_disabled to 0 on the host"
+            .help(phrase!(
+                "use {better}; the guest sees no difference. Alternatively set kernel.io_uring_disabled to 0 on the host",
+                better = setting(at, better),
             ))
-            .fix(Fix::safe([Change::set(at, better.as_wire())]));
+            .fix(Fix::safe([Change::set(at, better)]));
     }
 }
 
-/// What the QEMU of the target does about it.
+/// How the target's QEMU reacts.
 fn what_happens(context: &Context<'_>) -> (Severity, Confidence, String) {
     match context.target.can(Capability::IoUringFallsBack) {
         Answer::Yes(Basis::Probed) => (

@@ -1,26 +1,31 @@
 //! `iothread-missing-fast-media`
 
+use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{
     Change, ControllerField, Device, Disk, DiskField, Domain, DomainField, FieldPath, FrontendKind,
 };
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
+use crate::iothreads;
 use crate::media::{self, Media};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, iothreads};
 
 declare_rule! {
     /// A virtio disk on fast drives has no iothread.
     ///
-    /// ## What it does
-    /// Reports a virtio-blk disk without an iothread, and a virtio-scsi controller without one, where the guest has
-    /// two vCPUs or more and all drives under the image are NVMe (a warning) or other drives that do not spin
-    /// (advice). Drives of which the host only sees a virtual disk are left alone: their `rotational` flag means
-    /// nothing. So are guests that have an iothread to spare, which `iothread-unused` speaks about.
+    /// ## What it reports
+    /// Reports a virtio-blk disk and a virtio-scsi controller without an iothread, if the guest has two or more vCPUs
+    /// and all drives below the image are NVMe (a warning) or other non-rotating drives (advice). Drives that the host
+    /// itself sees as virtual disks are not reported, because their `rotational` flag means nothing; nor are guests
+    /// with an unused iothread, which `iothread-unused` reports.
     ///
     /// ## Why it matters
-    /// Without an iothread QEMU serves the disk in its main loop, together with every other device, with the
-    /// monitor and with all other disks, behind one lock. A hard disk is slower than that; an SSD is not. The gain
-    /// comes with depth: at one request at a time there is none.
+    /// Without an iothread, QEMU serves the disk in its main loop, together with all other devices and the monitor,
+    /// under one lock. A hard disk is slower than the main loop; an SSD is not. The gain grows with the queue depth:
+    /// with one request at a time there is none.
+    ///
+    /// ## Use instead
+    /// Define an iothread (`<iothreads>1</iothreads>`) and assign it to the disk (`iothread='1'` on its driver), or to
+    /// its virtio-scsi controller. It costs one thread on the host.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme
@@ -65,7 +70,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts, nobody knows the drives:
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -92,7 +97,7 @@ declare_rule! {
             Evidence::Source("QEMU docs/devel/multiple-iothreads: the main loop runs device emulation and the monitor"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -126,62 +131,58 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         let (severity, words) = match media {
             Media::Nvme => (Severity::Warning, "NVMe"),
-            Media::SolidState => (Severity::Advice, "a drive that does not spin"),
+            Media::SolidState => (Severity::Advice, "a non-rotating drive"),
             Media::SlowOrUnknown => continue,
         };
         if let FieldPath::Controller(number, _) = place {
-            // The controller's disks share its thread, so one of them speaks for all.
+            // The controller's disks share its iothread, so one finding is enough.
             if std::mem::replace(&mut controllers_seen[number], true) {
                 continue;
             }
         }
-        let user = match place {
-            FieldPath::Controller(..) => format!("the SCSI controller of `{}`", disk.name()),
-            FieldPath::Disk(..)
-            | FieldPath::Domain(_)
-            | FieldPath::Image(..)
-            | FieldPath::IoThread(..)
-            | FieldPath::Iotune(..)
-            | FieldPath::ThrottleGroup(..) => format!("`{}`", disk.name()),
+        let disk_name = DiskName(index);
+        let user: Phrase = if matches!(place, FieldPath::Controller(..)) {
+            phrase!("the SCSI controller of {disk_name}", disk_name)
+        } else {
+            phrase!("{disk_name}", disk_name)
         };
         let finding = report.finding(
             at,
-            format!("{user} is served by QEMU's main loop, which may be slower than its storage"),
+            phrase!(
+                "{user} runs in QEMU's main loop, which can be slower than its storage",
+                user = user.clone()
+            ),
         );
         finding
             .severity(severity)
-            .label("no iothread serves it")
+            .label("has no iothread")
             .note(format!("{path} is on {words}: {drive}"))
             .note(format!(
-                "the guest's {vcpus} vCPUs share one thread for this disk with all other devices"
+                "the guest's {vcpus} vCPUs share one thread for this disk and all other devices"
             ));
         match iothreads::next(domain) {
-            Some(id) => finding
-                .help(match context.taken_by {
-                    TakenBy::Libvirt => format!(
-                        "write <iothreads>{id}</iothreads> in the domain and iothread='{id}' on the driver of {user}"
-                    ),
-                    TakenBy::Qemu => format!(
-                        "write -object iothread,id=iothread{id} and iothread=iothread{id} on the device of {user}"
-                    ),
-                })
-                .fix(Fix::needs_consent([
-                    Change::set(FieldPath::Domain(DomainField::IoThreads), id.to_string()),
-                    Change::set(place, id.to_string()),
-                ])),
-            None => finding.help(format!("{} {user}", context.for_taker(
-                "add an iothread to <iothreadids> and name it on the driver of",
-                "write one more -object iothread and name it on the device of",
-            ))),
+            Some(id) => {
+                let threads = FieldPath::Domain(DomainField::IoThreads);
+                finding
+                    .help(phrase!(
+                        "use {settings} for {user}",
+                        settings = [setting(threads, id.0), setting(place, id)],
+                        user,
+                    ))
+                    .fix(Fix::needs_consent([
+                        Change::set(threads, id.0),
+                        Change::set(place, id),
+                    ]))
+            }
+            None => finding.help(phrase!("add an iothread, and assign it to {user}", user)),
         };
     }
 }
 
-/// Where the iothread would be written, if this disk could have one and has none.
+/// The field for the iothread, if this disk can have one and has none.
 fn place_for_iothread(domain: &Domain, index: usize, disk: &Disk) -> Option<FieldPath> {
-    match disk.frontend.effective_device() {
-        Device::Disk | Device::Lun => {}
-        Device::Cdrom | Device::Floppy => return None,
+    if !matches!(disk.frontend.effective_device(), Device::Disk | Device::Lun) {
+        return None;
     }
     match domain.frontend_kind(disk) {
         FrontendKind::VirtioBlk => iothreads::of_disk(disk)
@@ -193,14 +194,6 @@ fn place_for_iothread(domain: &Domain, index: usize, disk: &Disk) -> Option<Fiel
             let has_none = iothreads::of_controller(controller).next().is_none();
             has_none.then_some(FieldPath::Controller(number, ControllerField::IoThread))
         }
-        FrontendKind::VhostUserBlk
-        | FrontendKind::Scsi
-        | FrontendKind::Sata
-        | FrontendKind::Ide
-        | FrontendKind::Usb
-        | FrontendKind::Fdc
-        | FrontendKind::Nvme
-        | FrontendKind::Sd
-        | FrontendKind::Foreign => None,
+        _ => None,
     }
 }

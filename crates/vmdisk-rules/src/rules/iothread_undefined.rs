@@ -2,21 +2,26 @@
 
 use std::collections::BTreeSet;
 
+use vmdisk_fields::{ControllerName, DiskName, Phrase, all_of, phrase, quoted, setting};
 use vmdisk_model::{Change, ControllerField, DiskField, DomainField, FieldPath, IoThreadId};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, iothreads};
+use crate::iothreads;
 
 declare_rule! {
-    /// A disk, a controller or the CPU tuning names an iothread that the guest does not have.
+    /// A disk, a controller or the CPU tuning names an iothread that is not defined.
     ///
-    /// ## What it does
-    /// Reports `iothread` of a disk or of a virtio-scsi controller, each number in a queue mapping, and each number in
-    /// `<iothreadpin>` and `<iothreadsched>` that neither `<iothreads>` nor `<iothreadids>` defines.
-    /// `<iothreads>2</iothreads>` defines the numbers 1 and 2.
+    /// ## What it reports
+    /// Reports each iothread of a disk, a virtio-scsi controller, a queue mapping, `<iothreadpin>` and
+    /// `<iothreadsched>` that neither `<iothreads>` nor `<iothreadids>` defines. `<iothreads>2</iothreads>` defines the
+    /// numbers 1 and 2.
     ///
     /// ## Why it matters
-    /// libvirt refuses the domain. Schema validation does not notice.
+    /// libvirt refuses the domain, and QEMU does not start. Schema validation accepts it.
+    ///
+    /// ## Use instead
+    /// Define the iothread with `<iothreads>` or `<iothreadids>` (`-object iothread` on a command line), or name a
+    /// defined one. Each iothread costs one thread on the host.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -98,7 +103,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// A disk alone does not show the machine's iothreads:
+    /// Not checked for a disk alone, which does not show the guest's iothreads:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' iothread='1'/>
@@ -119,7 +124,7 @@ declare_rule! {
             Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping: iothread '1' not defined in iothreadid"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -128,40 +133,36 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
         let frontend = &disk.frontend;
         let at = |field| FieldPath::Disk(index, field);
-        let user = || format!("`{}`", disk.name());
+        let user = || phrase!("{disk}", disk = DiskName(index));
         let own = Place {
             at: at(DiskField::IoThread),
             named: frontend.iothread.into_iter().collect(),
-            libvirt: "Disk iothread",
+            message: "Disk iothread",
         };
         let mapping = Place {
             at: at(DiskField::IoThreadMapping),
             named: iothreads::mapped(&frontend.iothread_mapping).collect(),
-            libvirt: "iothread",
+            message: "iothread",
         };
-        look(context, report, &defined, &own, user);
-        look(context, report, &defined, &mapping, user);
+        check_place(context, report, &defined, &own, user);
+        check_place(context, report, &defined, &mapping, user);
     }
-    look_at_tuning(context, report, &defined);
+    check_tuning(context, report, &defined);
     for (index, controller) in context.domain.controllers.iter().enumerate() {
         let at = |field| FieldPath::Controller(index, field);
-        let kind = controller.controller_type;
-        let user = || match controller.index {
-            Some(number) => format!("{kind} controller {number}"),
-            None => format!("a {kind} controller"),
-        };
+        let user = || phrase!("{controller}", controller = ControllerName(index));
         let own = Place {
             at: at(ControllerField::IoThread),
             named: controller.iothread.into_iter().collect(),
-            libvirt: "controller iothread",
+            message: "controller iothread",
         };
         let mapping = Place {
             at: at(ControllerField::IoThreadMapping),
             named: iothreads::mapped(&controller.iothread_mapping).collect(),
-            libvirt: "iothread",
+            message: "iothread",
         };
-        look(context, report, &defined, &own, user);
-        look(context, report, &defined, &mapping, user);
+        check_place(context, report, &defined, &own, user);
+        check_place(context, report, &defined, &mapping, user);
     }
 }
 
@@ -169,16 +170,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
 struct Place {
     at: FieldPath,
     named: BTreeSet<IoThreadId>,
-    /// How libvirt's text begins for this place.
-    libvirt: &'static str,
+    /// The beginning of libvirt's message for this place.
+    message: &'static str,
 }
 
-fn look(
+fn check_place(
     context: &Context<'_>,
     report: &mut Report,
     defined: &BTreeSet<IoThreadId>,
     place: &Place,
-    user: impl Fn() -> String,
+    user: impl Fn() -> Phrase,
 ) {
     let undefined: Vec<IoThreadId> = place.named.difference(defined).copied().collect();
     let Some(first) = undefined.first().copied() else {
@@ -189,75 +190,88 @@ fn look(
     if report.require(at, context.whole_guest(what)).is_none() {
         return;
     }
-    let (threads, words) = match undefined.len() {
-        1 => ("iothread", "which does not exist"),
-        _ => ("iothreads", "which do not exist"),
-    };
     let finding = report.finding(
         at,
-        format!(
-            "{} runs in {threads} {}, {words}",
-            user(),
-            iothreads::words(undefined.iter().copied())
+        phrase!(
+            "{user} uses {threads}",
+            user = user(),
+            threads = undefined_threads(&undefined)
         ),
     );
     match context.taken_by {
-        TakenBy::Libvirt => finding.note(format!(
-            "libvirt refuses the domain: {} '{first}' not defined in iothreadid",
-            place.libvirt
+        TakenBy::Libvirt => finding.note(phrase!(
+            "libvirt: {message}",
+            message = quoted(format!(
+                "{} '{first}' not defined in iothreadid",
+                place.message
+            )),
         )),
         TakenBy::Qemu => finding.note("QEMU does not find the object, and does not start"),
     };
     if defined.is_empty() {
         finding.label("the guest has no iothreads");
     } else {
-        let has = iothreads::words(defined.iter().copied());
-        finding.label(format!("the guest has {has}"));
+        finding.label(phrase!(
+            "defined iothreads: {defined}",
+            defined = all_of(defined.iter().copied())
+        ));
     }
+    let count = FieldPath::Domain(DomainField::IoThreads);
+    let ids = FieldPath::Domain(DomainField::IoThreadIds);
     if context.taken_by == TakenBy::Qemu {
-        finding.help(
-            "write -object iothread,id=… with the name that stands here, or name one that exists",
-        );
+        finding.help(phrase!(
+            "define iothread {first}, or name a defined one",
+            first
+        ));
     } else if undefined == iothreads::next(context.domain).as_slice() {
-        finding
-            .help(format!(
-                "write <iothreads>{first}</iothreads> in the domain"
-            ))
-            .fix(Fix::safe([Change::set(
-                FieldPath::Domain(DomainField::IoThreads),
-                first.to_string(),
-            )]));
+        finding.remedy(Fix::safe([Change::set(count, first.0)]));
     } else if defined.is_empty() {
-        finding.help(format!(
-            "write <iothreadids><iothread id='{first}'/></iothreadids> in the domain, or count from 1 with <iothreads>1</iothreads>"
+        finding.help(phrase!(
+            "define iothread {first} in {ids}, or use iothread 1 and {one}",
+            first,
+            ids,
+            one = setting(count, 1_u32),
         ));
     } else {
-        finding.help("name an iothread that exists, or add this one to <iothreadids>");
+        finding.help(phrase!(
+            "name a defined iothread, or define iothread {first} in {ids}",
+            first,
+            ids,
+        ));
     }
 }
 
-/// `<cputune>`, which gives iothreads CPUs and schedulers.
-fn look_at_tuning(context: &Context<'_>, report: &mut Report, defined: &BTreeSet<IoThreadId>) {
+/// `iothread 1, which is not defined`.
+fn undefined_threads(ids: &[IoThreadId]) -> Phrase {
+    let all = all_of(ids.iter().copied());
+    match ids.len() {
+        1 => phrase!("iothread {all}, which is not defined", all),
+        _ => phrase!("iothreads {all}, which are not defined", all),
+    }
+}
+
+/// Checks the CPU tuning, which assigns CPUs and schedulers to iothreads.
+fn check_tuning(context: &Context<'_>, report: &mut Report, defined: &BTreeSet<IoThreadId>) {
     let named: BTreeSet<IoThreadId> = context.domain.tuned_iothreads.iter().copied().collect();
     let undefined: Vec<IoThreadId> = named.difference(defined).copied().collect();
     let Some(first) = undefined.first() else {
         return;
     };
-    let (threads, words) = match undefined.len() {
-        1 => ("iothread", "which does not exist"),
-        _ => ("iothreads", "which do not exist"),
-    };
+    let at = FieldPath::Domain(DomainField::CpuTune);
     report
         .finding(
-            FieldPath::Domain(DomainField::CpuTune),
-            format!(
-                "<cputune> names {threads} {}, {words}",
-                iothreads::words(undefined.iter().copied())
+            at,
+            phrase!(
+                "{tuning} names {threads}",
+                tuning = at,
+                threads = undefined_threads(&undefined)
             ),
         )
-        .label("for an iothread that does not exist")
-        .note(format!(
-            "libvirt refuses the domain: Cannot find 'iothread' : {first}"
-        ))
-        .help("remove the row, or define the iothread with <iothreads> or <iothreadids>");
+        .label("tunes an iothread that is not defined")
+        .note(format!("libvirt: `Cannot find 'iothread' : {first}`"))
+        .help(phrase!(
+            "remove the row, or define the iothread with {count} or {ids}",
+            count = FieldPath::Domain(DomainField::IoThreads),
+            ids = FieldPath::Domain(DomainField::IoThreadIds),
+        ));
 }

@@ -1,20 +1,25 @@
 //! `iothread-unsupported-bus`
 
+use vmdisk_fields::{ControllerName, DiskName, phrase, setting};
 use vmdisk_model::{Change, ControllerField, DiskField, FieldPath, TargetBus};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, iothreads};
+use crate::iothreads;
 
 declare_rule! {
-    /// A disk asks for an iothread on a bus whose devices have none.
+    /// A disk has an iothread, but its bus does not support one.
     ///
-    /// ## What it does
-    /// Reports `iothread` and `<iothreads>` on the driver of a disk whose bus is not virtio. A SCSI disk's iothread
-    /// belongs to its virtio-scsi controller, and serves all disks on it. IDE, SATA, USB, SD, floppy and NVMe devices
-    /// run in QEMU's main loop, always.
+    /// ## What it reports
+    /// Reports `iothread` and `<iothreads>` on the driver of a disk whose bus is not virtio. A SCSI disk uses the
+    /// iothread of its virtio-scsi controller, which serves all disks of the controller. IDE, SATA, USB, SD, floppy and
+    /// NVMe devices always run in QEMU's main loop.
     ///
     /// ## Why it matters
-    /// libvirt refuses the domain. Schema validation does not notice.
+    /// libvirt refuses the domain, and QEMU does not start. Schema validation accepts it.
+    ///
+    /// ## Use instead
+    /// For a SCSI disk, set `iothread` on the `<driver>` of its virtio-scsi controller. For other buses, remove it, or
+    /// use `<target bus='virtio'/>`; the guest then needs a virtio driver, and the device has another name there.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -45,7 +50,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// On SCSI it moves to the controller:
+    /// On SCSI, the controller has the iothread:
     /// ```xml,reported
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -110,7 +115,7 @@ declare_rule! {
             },
         ],
         supersedes: &["iothread-undefined"],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -129,20 +134,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = FieldPath::Disk(index, field);
         let finding = report.finding(
             at,
-            format!(
-                "`{}` asks for an iothread, which a {bus} disk cannot have",
-                disk.name()
+            phrase!(
+                "{disk} sets {iothread}, which {bus} disks do not support",
+                disk = DiskName(index),
+                iothread = at,
+                bus = bus.as_wire(),
             ),
         );
         finding
-            .label("only virtio disks take one here")
+            .label("only virtio disks support this")
             .related(FieldPath::Disk(index, DiskField::TargetBus), "the bus")
             .note(match context.taken_by {
                 TakenBy::Libvirt => format!(
-                    "libvirt refuses the domain: IOThreads not available for bus {bus} target {}",
+                    "libvirt: `IOThreads not available for bus {bus} target {}`",
                     disk.name()
                 ),
-                TakenBy::Qemu => "QEMU: the device has no property `iothread`".to_owned(),
+                TakenBy::Qemu => "QEMU refuses a property that the device does not have".to_owned(),
             });
         let remove = Change::remove(at);
         match (bus, iothreads::virtio_scsi_of(context.domain, disk)) {
@@ -152,41 +159,44 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 finding
                     .related(
                         FieldPath::Controller(number, ControllerField::Driver),
-                        "the controller has its iothread here",
+                        "the iothread of the controller",
                     )
-                    .help("take it away: the disk runs in the iothread of its controller")
-                    .fix(Fix::needs_consent([remove]));
+                    .note("the disk runs in the iothread of its controller")
+                    .remedy(Fix::needs_consent([remove]));
             }
             (TargetBus::Scsi, Some((number, _))) => {
-                finding.help("write it on the driver of the virtio-scsi controller; it serves all disks on it");
-                if let Some(id) = frontend.iothread {
-                    let set = Change::set(
-                        FieldPath::Controller(number, ControllerField::IoThread),
-                        id.to_string(),
-                    );
-                    finding.fix(Fix::needs_consent([remove, set]));
-                }
+                let on_controller = FieldPath::Controller(number, ControllerField::IoThread);
+                finding.note("the iothread of a controller serves all its disks");
+                match frontend.iothread {
+                    Some(id) => finding
+                        .help(phrase!(
+                            "use {iothread} on {controller} instead",
+                            iothread = setting(on_controller, id),
+                            controller = ControllerName(number),
+                        ))
+                        .fix(Fix::needs_consent([remove, Change::set(on_controller, id)])),
+                    None => finding.help(phrase!(
+                        "assign the iothread to {controller} instead",
+                        controller = ControllerName(number)
+                    )),
+                };
             }
             (TargetBus::Scsi, None) => {
-                finding.help(context.for_taker(
-                    "add <controller type='scsi' model='virtio-scsi'> and write the iothread on its driver",
-                    "write the iothread on a virtio-scsi-pci controller of its own",
-                ));
+                finding.help("add a virtio-scsi controller, and assign the iothread to it");
             }
-            (
-                TargetBus::Virtio
-                | TargetBus::Sata
-                | TargetBus::Ide
-                | TargetBus::Usb
-                | TargetBus::Fdc
-                | TargetBus::Nvme
-                | TargetBus::Sd
-                | TargetBus::Xen
-                | TargetBus::Uml,
-                _,
-            ) => {
+            _ => {
                 finding
-                    .help("take it away, or put the disk on bus='virtio', which the guest sees and needs a driver for")
+                    .note(
+                        "another bus changes the device that the guest sees, which needs a driver",
+                    )
+                    .help(phrase!(
+                        "remove {iothread}, or use {virtio}",
+                        iothread = at,
+                        virtio = setting(
+                            FieldPath::Disk(index, DiskField::TargetBus),
+                            TargetBus::Virtio
+                        ),
+                    ))
                     .fix(Fix::needs_consent([remove]));
             }
         }

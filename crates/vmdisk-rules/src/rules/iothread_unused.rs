@@ -1,24 +1,28 @@
 //! `iothread-unused`
 
+use vmdisk_fields::{DiskName, Phrase, all_of, phrase, setting};
 use vmdisk_model::{
     Change, ControllerField, DiskField, Domain, DomainField, FieldPath, FrontendKind,
     IoThreadField, IoThreadId,
 };
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, iothreads};
+use crate::iothreads;
 
 declare_rule! {
-    /// The guest has iothreads that no disk and no controller names.
+    /// The guest has iothreads that no disk and no controller uses.
     ///
-    /// ## What it does
-    /// Reports iothreads that exist and that nothing uses. libvirt never assigns one by itself.
+    /// ## What it reports
+    /// Reports iothreads that are defined but unused. libvirt does not assign iothreads automatically.
     ///
     /// ## Why it matters
-    /// `<iothreads>4</iothreads>` alone starts four threads that wait for ever, and every disk still runs in QEMU's
-    /// main loop: whoever wrote it believes in a speed that is not there. A disk has to name its thread, with
-    /// `iothread='1'` on its driver, or on the driver of its virtio-scsi controller. Threads kept for disks that are
-    /// attached later are harmless; allow the rule then.
+    /// `<iothreads>4</iothreads>` alone starts four idle threads, and every disk still runs in QEMU's main loop: the
+    /// configuration promises a speed that the guest does not have.
+    ///
+    /// ## Use instead
+    /// Assign the iothread to a disk with `iothread='1'` on its driver, or on the driver of its virtio-scsi controller.
+    /// Alternatively remove the unused iothreads. Spare threads for disks that are attached later are harmless; allow
+    /// the finding then.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -84,7 +88,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -103,25 +107,29 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .iter()
         .map(|index| domain.iothreads[*index].id)
         .collect();
-    let words = iothreads::words(ids.iter().copied());
+    let all = all_of(ids.iter().copied());
     let title = match ids.len() {
-        1 => format!("nothing runs in iothread {words}"),
-        _ => format!("nothing runs in iothreads {words}"),
+        1 => phrase!("iothread {all} is unused", all),
+        _ => phrase!("iothreads {all} are unused", all),
     };
     let finding = report.finding(at, title);
-    finding
-        .label("no disk and no controller names it")
-        .note("none is assigned by itself: a disk that names none runs in QEMU's main loop");
+    finding.label("no disk and no controller uses it").note(
+        "iothreads are not assigned automatically: a disk without one runs in QEMU's main loop",
+    );
     let users = possible_users(domain);
     let (used, left) = idle.split_at(users.len().min(idle.len()));
     let mut changes: Vec<Change> = users
         .iter()
         .zip(used)
-        .map(|(user, index)| Change::set(user.at, domain.iothreads[*index].id.to_string()))
+        .map(|(user, index)| Change::set(user.at, domain.iothreads[*index].id))
         .collect();
-    let mut help = match (users.first(), ids.first()) {
-        (Some(user), Some(id)) => format!("write iothread='{id}' on the driver of {}", user.words),
-        (None, _) | (_, None) => "remove the iothreads that nothing needs".to_owned(),
+    let help = match (users.first(), ids.first()) {
+        (Some(user), Some(id)) => phrase!(
+            "use {iothread} for {user}",
+            iothread = setting(user.at, *id),
+            user = user.words.clone(),
+        ),
+        _ => "remove the unused iothreads".into(),
     };
     let tuned = |index: &&usize| {
         domain
@@ -134,16 +142,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .map(|index| domain.iothreads[*index].id)
         .peekable();
     if kept.peek().is_some() {
-        help.push_str(", with the rows of <cputune> that name them");
-        finding.note(format!(
-            "<cputune> names {}, and libvirt refuses rows for iothreads that are not there",
-            iothreads::words(kept)
-        ));
-        finding.help(help);
+        let tuning = FieldPath::Domain(DomainField::CpuTune);
+        finding
+            .note(phrase!(
+                "{tuning} names {kept}, and libvirt refuses rows for undefined iothreads",
+                tuning,
+                kept = all_of(kept),
+            ))
+            .help(phrase!(
+                "{help}; when you remove an iothread, remove its rows in {tuning}",
+                help,
+                tuning,
+            ));
         return;
     }
     finding.help(help);
-    // All of them, or the same would be reported again.
+    // The fix covers all of them, so that the rule does not report it again.
     let rest = if left.is_empty() {
         None
     } else {
@@ -160,7 +174,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// A disk or controller that could run in an iothread and does not.
 struct User {
     at: FieldPath,
-    words: String,
+    words: Phrase,
 }
 
 /// Disks and controllers that could run in an iothread and do not.
@@ -172,7 +186,7 @@ fn possible_users(domain: &Domain) -> Vec<User> {
             FrontendKind::VirtioBlk if iothreads::of_disk(disk).next().is_none() => {
                 users.push(User {
                     at: FieldPath::Disk(index, DiskField::IoThread),
-                    words: format!("`{}`", disk.name()),
+                    words: phrase!("{disk}", disk = DiskName(index)),
                 });
             }
             FrontendKind::VirtioScsi => {
@@ -183,26 +197,17 @@ fn possible_users(domain: &Domain) -> Vec<User> {
                 if is_new && iothreads::of_controller(controller).next().is_none() {
                     users.push(User {
                         at: FieldPath::Controller(number, ControllerField::IoThread),
-                        words: format!("the SCSI controller of `{}`", disk.name()),
+                        words: phrase!("the SCSI controller of {disk}", disk = DiskName(index)),
                     });
                 }
             }
-            FrontendKind::VirtioBlk
-            | FrontendKind::VhostUserBlk
-            | FrontendKind::Scsi
-            | FrontendKind::Sata
-            | FrontendKind::Ide
-            | FrontendKind::Usb
-            | FrontendKind::Fdc
-            | FrontendKind::Nvme
-            | FrontendKind::Sd
-            | FrontendKind::Foreign => {}
+            _ => {}
         }
     }
     users
 }
 
-/// A smaller `<iothreads>`, where that takes away all that are idle and no other.
+/// A smaller number of iothreads, if that removes exactly the idle ones.
 fn fewer(domain: &Domain, idle: &[usize]) -> Option<Change> {
     let used = domain.iothreads.len() - idle.len();
     let is_tail = idle
@@ -216,6 +221,6 @@ fn fewer(domain: &Domain, idle: &[usize]) -> Option<Change> {
     let at = FieldPath::Domain(DomainField::IoThreads);
     Some(match used {
         0 => Change::remove(at),
-        used => Change::set(at, used.to_string()),
+        used => Change::set(at, used as u64),
     })
 }

@@ -1,19 +1,22 @@
 //! `login-refused`
 
+use vmdisk_fields::{DiskName, Phrase, phrase};
 use vmdisk_model::{Authentication, FieldPath, ImageField, NetworkProtocol, Protocol};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// Credentials are given where none can be used, or of another kind than the protocol takes.
+    /// Credentials are configured for a protocol that does not use them, or with the wrong type of secret.
     ///
-    /// ## What it does
-    /// Reports `<auth>` on protocols that do not log in, and secrets of another type than ceph for rbd and iscsi
-    /// for iscsi.
+    /// ## What it reports
+    /// Reports `<auth>` for protocols without authentication; a secret of another type than ceph for rbd, or than iscsi
+    /// for iscsi; and a secret without a type for http, https, ftp, ftps and ssh.
     ///
     /// ## Why it matters
     /// libvirt refuses the guest.
+    ///
+    /// ## Use instead
+    /// Remove `<auth>` for nbd, gluster, nfs, sheepdog, tftp and vxhs; restrict access on the server, or with TLS where
+    /// the protocol supports it. For the other protocols, use a secret of the right type.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -54,74 +57,69 @@ declare_rule! {
             Evidence::refused_by_libvirt("unknown secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, top) in context.images() {
+    for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Some(authentication) = &image.authentication else {
                 continue;
             };
-            let Some((what, help)) = wrong(&image.protocol, authentication) else {
+            let at = FieldPath::Image(index, depth, ImageField::Authentication);
+            let Some((what, help)) = wrong(&image.protocol, authentication, at) else {
                 continue;
             };
             report
-                .finding(
-                    FieldPath::Image(index, depth, ImageField::Authentication),
-                    format!("`{}`: {what}", disk.name()),
-                )
-                .label("these credentials are of no use here")
-                .note("libvirt refuses the guest for it")
+                .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
+                .label("not usable here")
+                .note("libvirt refuses the guest")
                 .help(help);
         }
     }
 }
 
-fn wrong(protocol: &Protocol, authentication: &Authentication) -> Option<(String, &'static str)> {
+/// The mistake in the credentials, and what to do about it.
+fn wrong(
+    protocol: &Protocol,
+    authentication: &Authentication,
+    at: FieldPath,
+) -> Option<(String, Phrase)> {
     use NetworkProtocol::{
         Ftp, Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Sheepdog, Ssh, Tftp, Vxhs,
     };
-    let protocol = match protocol {
-        Protocol::Network(network) => network.protocol,
-        // libvirt looks up what a volume is when the guest starts.
-        Protocol::Volume(_) => return None,
-        Protocol::File { .. }
-        | Protocol::HostDevice { .. }
-        | Protocol::Directory { .. }
-        | Protocol::Nvme(_)
-        | Protocol::VhostVdpa { .. }
-        | Protocol::Other(_) => {
-            // libvirt takes them there, and does nothing with them.
-            return None;
-        }
+    // libvirt looks up volumes only when the guest starts, and ignores credentials of other sources.
+    let Protocol::Network(network) = protocol else {
+        return None;
     };
-    let wanted = match protocol {
+    let protocol = network.protocol;
+    let needed = match protocol {
         Iscsi => "iscsi",
         Rbd => "ceph",
-        // Any kind of secret will do, but it has to say its kind.
-        Http | Https | Ftp | Ftps | Ssh => match &authentication.secret {
-            Some(secret) if secret.secret_type.is_none() => {
-                let what = "the secret does not say of which type it is".to_owned();
-                return Some((
-                    what,
-                    "write <secret type='iscsi' …/>, the type of a name and password",
-                ));
-            }
-            Some(_) | None => return None,
-        },
+        // Any type works, but it must be set.
+        Http | Https | Ftp | Ftps | Ssh => {
+            let secret = authentication.secret.as_ref()?;
+            return secret.secret_type.is_none().then(|| {
+                (
+                    "has a secret without a type".to_owned(),
+                    "use the secret type iscsi, which holds a name and password".into(),
+                )
+            });
+        }
         Nbd | Gluster | Nfs | Sheepdog | Tftp | Vxhs => {
-            let what = format!("{protocol} does not log in");
-            return Some((what, "leave <auth> out"));
+            return Some((
+                format!("has credentials, but {protocol} does not authenticate"),
+                phrase!("remove {credentials}", credentials = at),
+            ));
         }
     };
-    let given = authentication.secret.as_ref()?.secret_type.as_deref();
-    let given = given.unwrap_or("(none)");
-    (given != wanted).then(|| {
-        let what = format!(
-            "{protocol} logs in with a secret of type '{wanted}', and this is of type '{given}'"
-        );
-        (what, "name a secret of that type")
+    let secret_type = authentication.secret.as_ref()?.secret_type.as_deref();
+    let secret_type = secret_type.unwrap_or("(none)");
+    (secret_type != needed).then(|| {
+        (
+            format!("has a secret of type {secret_type}, but {protocol} needs type {needed}"),
+            phrase!("use a secret of type {needed}", needed),
+        )
     })
 }

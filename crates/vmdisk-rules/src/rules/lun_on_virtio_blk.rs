@@ -1,20 +1,23 @@
 //! `lun-on-virtio-blk`
 
 use vmdisk_facts::{Version, machine_version};
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, TargetBus};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A SCSI unit of the host is passed through on virtio-blk, which no longer does that.
+    /// A SCSI device of the host is passed through on virtio-blk, which no longer supports that.
     ///
-    /// ## What it does
-    /// Reports `device='lun'` on the bus virtio, except for machine types up to 2.6.
+    /// ## What it reports
+    /// Reports `device='lun'` on bus virtio, except for machine types up to 2.6.
     ///
     /// ## Why it matters
-    /// virtio 1.0 has no SCSI commands on block devices. libvirt takes the guest as long as QEMU has the option, and
-    /// QEMU does not start; since QEMU 9.1 the option is gone, and libvirt refuses the guest.
+    /// Block devices of virtio 1.0 have no SCSI commands. While QEMU has the option, libvirt accepts the guest, and
+    /// QEMU does not start. QEMU 9.1 removed the option, and libvirt refuses the guest.
+    ///
+    /// ## Use instead
+    /// Use `<target bus='scsi'/>` with a controller of `model='virtio-scsi'`. If the guest needs no SCSI commands, use
+    /// `device='disk'`. The guest sees another device and needs a driver for it.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -48,7 +51,7 @@ declare_rule! {
             Evidence::Source("QEMU docs/about/removed-features.rst: `-device virtio-blk,scsi=on|off`, removed in 9.1"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -69,12 +72,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !is_lun || frontend.effective_bus() != TargetBus::Virtio {
             continue;
         }
+        let at = FieldPath::Disk(index, DiskField::Device);
+        let bus = FieldPath::Disk(index, DiskField::TargetBus);
         report
             .finding(
-                FieldPath::Disk(index, DiskField::Device),
-                format!("`{}` is a SCSI unit of the host, and virtio-blk has no SCSI commands", disk.name()),
+                at,
+                phrase!(
+                    "{disk} passes a SCSI device through, but virtio-blk has no SCSI commands",
+                    disk = DiskName(index)
+                ),
             )
-            .label("QEMU does not start with it")
-            .help("write bus='scsi' and a controller of model='virtio-scsi'; or device='disk', where the guest needs no SCSI commands");
+            .label("QEMU does not start")
+            .help(phrase!(
+                "use {scsi} with a virtio-scsi controller, or {emulated} if the guest needs no SCSI commands",
+                scsi = setting(bus, TargetBus::Scsi),
+                emulated = setting(at, Device::Disk),
+            ));
     }
 }

@@ -1,21 +1,24 @@
 //! `lun-option-refused`
 
+use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{
     BackendSource, Device, DiskField, FieldPath, ImageField, NetworkProtocol, Protocol, TargetBus,
 };
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A SCSI unit of the host is given what only an emulated disk can have.
+    /// A passed-through SCSI device (`device='lun'`) has an option of emulated disks.
     ///
-    /// ## What it does
-    /// Reports a serial number, WWN, vendor or product on `device='lun'`, a slice, encryption, and a network
-    /// protocol other than iscsi.
+    /// ## What it reports
+    /// Reports `device='lun'` with a serial number, WWN, vendor or product, a slice, encryption, or a network protocol
+    /// other than iscsi; and on a source that is not a block device of the host.
     ///
     /// ## Why it matters
-    /// The guest talks to the host's device itself, which has its own identity. libvirt refuses the guest.
+    /// The guest accesses the host's device directly, with the device's own identity. libvirt refuses the guest.
+    ///
+    /// ## Use instead
+    /// Remove the option. If you need it, use `device='disk'`: QEMU then emulates a disk on the device, and the guest
+    /// cannot send SCSI commands to it.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -51,7 +54,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("disk device 'lun' doesn't support encryption", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -67,26 +70,25 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 Protocol::Directory { .. } => Some("is a directory"),
                 Protocol::Nvme(_) => Some("is an NVMe controller that QEMU drives"),
                 Protocol::VhostVdpa { .. } => Some("is a vDPA device"),
-                Protocol::File { .. }
-                | Protocol::HostDevice { .. }
-                | Protocol::Network(_)
-                | Protocol::Volume(_)
-                | Protocol::Other(_) => None,
+                _ => None,
             },
             BackendSource::Empty => None,
         };
+        let device = FieldPath::Disk(index, DiskField::Device);
+        let emulated = setting(device, Device::Disk);
         if let Some(elsewhere) = elsewhere {
             report
                 .finding(
-                    FieldPath::Disk(index, DiskField::Device),
-                    format!(
-                        "`{}` {elsewhere}, and is to be a SCSI unit of the host",
-                        disk.name()
+                    device,
+                    phrase!(
+                        "{disk} {elsewhere}, but is configured as a SCSI device of the host",
+                        disk = DiskName(index),
+                        elsewhere,
                     ),
                 )
-                .label("only a block device of the host is one")
-                .note("libvirt refuses the guest for it")
-                .help("write device='disk'");
+                .label("only a block device of the host can be passed through")
+                .note("libvirt refuses the guest")
+                .help(phrase!("use {emulated}", emulated));
             continue;
         }
         let is_scsi = frontend.effective_bus() == TargetBus::Scsi;
@@ -100,27 +102,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
             (
                 frontend.serial.is_some() && is_scsi,
                 at(DiskField::Serial),
-                "a serial number of its own",
+                "a serial number",
             ),
             (
                 frontend.wwn.is_some() && is_scsi,
                 at(DiskField::Wwn),
-                "a WWN of its own",
+                "a WWN",
             ),
             (
                 frontend.vendor.is_some() && is_scsi,
                 at(DiskField::Vendor),
-                "a vendor of its own",
+                "a vendor",
             ),
             (
                 frontend.product.is_some() && frontend.vendor.is_none() && is_scsi,
                 at(DiskField::Product),
-                "a product of its own",
+                "a product",
             ),
             (
                 image.is_some_and(|image| image.slice.is_some()),
                 on_image(ImageField::Slice),
-                "a slice of the device",
+                "a slice",
             ),
             (
                 image.is_some_and(|image| image.encryption.is_some()),
@@ -130,21 +132,30 @@ fn check(context: &Context<'_>, report: &mut Report) {
             (
                 is_other_protocol,
                 on_image(ImageField::NetworkProtocol),
-                "another protocol than iscsi",
+                "a protocol other than iscsi",
             ),
         ] {
             if is_set {
                 report
                     .finding(
                         at,
-                        format!(
-                            "`{}` is a SCSI unit of the host, and has {what}",
-                            disk.name()
+                        phrase!(
+                            "{disk} passes a SCSI device through, but has {what}",
+                            disk = DiskName(index),
+                            what,
                         ),
                     )
-                    .label("the guest sees the device as it is")
-                    .note("libvirt refuses the guest for it")
-                    .help("leave it out, or write device='disk'");
+                    .label("the guest accesses the device directly")
+                    .note("libvirt refuses the guest")
+                    .help(phrase!(
+                        "{instead}, or use {emulated}",
+                        instead = if is_other_protocol {
+                            Phrase::from("use iSCSI")
+                        } else {
+                            phrase!("remove {field}", field = at)
+                        },
+                        emulated = emulated.clone(),
+                    ));
             }
         }
     }

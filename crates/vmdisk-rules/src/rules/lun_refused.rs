@@ -1,20 +1,23 @@
 //! `lun-refused`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, Format, ImageField, Protocol};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A SCSI logical unit of the host is asked for, and the source cannot be one.
+    /// A disk is configured as a SCSI device of the host, but its source is not one.
     ///
-    /// ## What it does
-    /// Reports `device='lun'`, and `scsi-block` and `scsi-generic` on command lines, on a file, on an image that is
-    /// not raw, and under a throttle on command lines.
+    /// ## What it reports
+    /// Reports `device='lun'`, and `scsi-block` and `scsi-generic` on command lines, with a file, with an image that is
+    /// not raw, and with I/O limits.
     ///
     /// ## Why it matters
-    /// SCSI commands of the guest go to the host's device as they are. A file takes none, and a format or filter
-    /// above the device passes none on. QEMU asks, and does not start.
+    /// The guest's SCSI commands are sent to the host's device unchanged. A file does not accept them, and a format or
+    /// filter above the device does not pass them on. QEMU checks this and does not start.
+    ///
+    /// ## Use instead
+    /// Use a raw SCSI device of the host as the source. For files and other formats, use `device='disk'` (`scsi-hd`).
+    /// To limit a passed-through device, use `io.max` of its cgroup on the host.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -70,10 +73,10 @@ declare_rule! {
                 text: "Is this a SCSI device?",
                 source: "hw/scsi/scsi-generic.c, scsi_generic_realize",
             },
-            Evidence::Source("Proxmox qemu-server, Blockdev.pm: throttling a passed-through unit has no effect"),
+            Evidence::Source("Proxmox qemu-server, Blockdev.pm: throttling a passed-through device has no effect"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -82,19 +85,24 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if disk.frontend.effective_device() != Device::Lun {
             continue;
         }
-        let name = disk.name();
-        let help = "name a SCSI device of the host, raw; or use device='disk'";
+        let name = DiskName(index);
+        let emulated = setting(FieldPath::Disk(index, DiskField::Device), Device::Disk);
+        let help = phrase!(
+            "use a raw SCSI device of the host, or {emulated}",
+            emulated = emulated.clone()
+        );
         match (&image.protocol, image.format) {
             (Protocol::File { .. }, _) => {
                 let at = FieldPath::Image(index, 0, ImageField::Source);
                 report
                     .finding(
                         at,
-                        format!(
-                            "`{name}` is to be a SCSI unit of the host, and its source is a file"
+                        phrase!(
+                            "{name} is configured as a SCSI device of the host, but its source is a file",
+                            name
                         ),
                     )
-                    .label("a file takes no SCSI commands")
+                    .label("a file does not accept SCSI commands")
                     .help(help);
             }
             (_, Some(format)) if format != Format::Raw => {
@@ -102,19 +110,33 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 report
                     .finding(
                         at,
-                        format!(
-                            "`{name}` is to be a SCSI unit of the host, and its format is {format}"
+                        phrase!(
+                            "{name} is configured as a SCSI device of the host, but its format is {format}",
+                            name,
+                            format = format.as_wire(),
                         ),
                     )
-                    .label("a format passes no SCSI commands on")
+                    .label("this format does not pass SCSI commands on")
                     .help(help);
             }
             _ if disk.backend.iotune.is_some() => {
                 let at = FieldPath::Disk(index, DiskField::Iotune);
                 report
-                    .finding(at, format!("`{name}` is a SCSI unit of the host, which limits do not hold for"))
-                    .label("the guest's SCSI commands pass it by; on a command line QEMU refuses the filter")
-                    .help("limit it on the host (cgroup io.max), or use device='disk'")
+                    .finding(
+                        at,
+                        phrase!(
+                            "{name} passes a SCSI device through, which I/O limits do not affect",
+                            name
+                        ),
+                    )
+                    .label(context.for_taker(
+                        "the guest's SCSI commands bypass the limits",
+                        "QEMU refuses the filter above the device",
+                    ))
+                    .help(phrase!(
+                        "limit the device on the host (cgroup `io.max`), or use {emulated}",
+                        emulated
+                    ))
                     .severity(Severity::Warning);
             }
             _ => {}

@@ -1,23 +1,26 @@
 //! `machine-missing-in-qemu`
 
 use vmdisk_facts::{Version, machine_version};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Architecture, DomainField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Group, Missing, Report, Severity};
+use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The QEMU that would run the guest does not have its machine type.
+    /// The target QEMU does not have the guest's machine type.
     ///
-    /// ## What it does
-    /// Holds the machine type to those that the QEMU names, where it was asked (`--qemu PATH`), and else to its
-    /// version: `pc-q35-10.0` came with QEMU 10.0, and 11.1 has no `pc-q35-5.1` any more. Aliases such as `q35`, and the
-    /// names that distributions give their own types, pin no version of QEMU and are left alone there.
+    /// ## What it reports
+    /// Compares the machine type to the list of the QEMU binary (`--qemu PATH`), or to its version without that list:
+    /// `pc-q35-10.0` needs QEMU 10.0, and 11.1 no longer has `pc-q35-5.1`. Aliases such as `q35` and machine types of
+    /// distributions are then not reported, because their names do not contain a QEMU version.
     ///
     /// ## Why it matters
-    /// QEMU refuses the machine types of later versions and those it has given up: the guest neither starts nor can
-    /// it be migrated there. The defaults of its disks come with the machine type, so that another one may change what
-    /// the guest sees.
+    /// QEMU refuses machine types of later versions and those it has removed: the guest neither starts there nor can it
+    /// be migrated there. The machine type decides the defaults of the disks, so another one can change what the guest
+    /// sees.
+    ///
+    /// ## Use instead
+    /// Run a QEMU that has the machine type. Alternatively use a machine type that both have (`qemu-system-x86_64
+    /// -machine help` lists them); the guest then sees different hardware.
     ///
     /// ## Reported
     /// ```xml,reported,qemu-7.2
@@ -73,7 +76,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without a version of QEMU there is no telling:
+    /// Not checked without a QEMU version:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -102,11 +105,11 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
-/// Since this QEMU the oldest machine types are gone; which of the versions before took them away was not tried.
+/// The first QEMU known not to have the oldest machine types; versions between 10.0 and this one were not tried.
 const OLD_MACHINES_GONE: Version = Version(11, 1, 0);
 
 /// The oldest machine type that [`OLD_MACHINES_GONE`] still has.
@@ -133,10 +136,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let Some(qemu) = report.require(at, qemu) else {
         return;
     };
-    // What will be 10.0 is called 9.2.50 while it is made, and has its machine types already.
-    let is_in_the_making = qemu.2 >= 50;
+    // The development version of 10.0 is 9.2.50, and already has its machine types.
+    let is_development = qemu.2 >= 50;
     let is_newer = |Version(major, minor, _): &Version| (*major, *minor) > (qemu.0, qemu.1);
-    let newer = version.filter(|version| !is_in_the_making && is_newer(version));
+    let newer = version.filter(|version| !is_development && is_newer(version));
     let is_gone = |version: Version| {
         qemu >= OLD_MACHINES_GONE && version < OLDEST_MACHINE && name.starts_with("pc-")
     };
@@ -145,11 +148,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         return;
     }
     let why = match (newer, version) {
-        (Some(Version(major, minor, _)), _) => format!("came with QEMU {major}.{minor}"),
+        (Some(Version(major, minor, _)), _) => format!("new in QEMU {major}.{minor}"),
         (None, Some(version)) if is_gone(version) => {
-            format!("QEMU {OLD_MACHINES_GONE} has none older than {OLDEST_MACHINE}")
+            format!("QEMU {OLD_MACHINES_GONE} has none before {OLDEST_MACHINE}")
         }
-        (None, _) if is_asked => "not among those it names".to_owned(),
+        (None, _) if is_asked => "not in the list of this QEMU".to_owned(),
         (None, _) => return,
     };
     let confidence = if is_asked {
@@ -159,26 +162,30 @@ fn check(context: &Context<'_>, report: &mut Report) {
     };
     let others = match newer {
         Some(Version(major, minor, _)) => format!("run QEMU {major}.{minor} or later"),
-        None => "run it on a QEMU that has this one".to_owned(),
+        None => "run a QEMU that has this machine type".to_owned(),
     };
     report
         .finding(
             at,
-            format!("the machine type is {name}, which QEMU {qemu} does not have"),
+            phrase!(
+                "QEMU {qemu} does not have the machine type {name}",
+                qemu = qemu.to_string(),
+                name = quoted(name.to_owned()),
+            ),
         )
         .label(why)
         .confidence(confidence)
-        .note("QEMU says `unsupported machine type`, and the guest does not start")
+        .note("QEMU: `unsupported machine type`; the guest does not start")
         .help(format!(
-            "{others}, or take a machine type of that QEMU, with which the guest sees other hardware"
+            "{others}, or use a machine type of QEMU {qemu}; the guest then sees different hardware"
         ));
 }
 
-/// Whether the machine types that the QEMU names are those of the guest's architecture.
+/// True if the QEMU's list of machine types is for the guest's architecture.
 fn is_of_its_architecture(context: &Context<'_>) -> bool {
     match (&context.domain.architecture, &context.target.arch) {
         (Some(guest), Some(program)) => guest.as_wire() == program,
-        // Without a word of it the guest is of the program's architecture, if it is of the usual one.
+        // An unset architecture is the program's, if that is the usual one.
         (None, Some(program)) => program == Architecture::X86_64.as_wire(),
         (_, None) => true,
     }

@@ -1,24 +1,27 @@
 //! `machine-type-old-defaults`
 
 use vmdisk_facts::{Capability, Target};
+use vmdisk_fields::{DiskName, Phrase, phrase, quoted};
 use vmdisk_model::{Discard, Disk, Domain, DomainField, FieldPath, Format, FrontendKind, Scope};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// An old machine type keeps old defaults for the disks.
+    /// An old machine type has old defaults for the disks.
     ///
-    /// ## What it does
-    /// Reports machine types whose version makes QEMU, of whatever version itself, behave as it did then: virtio-blk
-    /// without discard (until 3.1), queues of 128 requests (until 4.2), one queue for all vCPUs (until 5.1), no word
-    /// to the guest of how large a discard must be (until 5.2), two interrupts for all queues (until 2.11), and
-    /// virtio without its modern interface (until 2.6). Only what these disks would do otherwise is reported. `vmdisk
-    /// capabilities --target machine=NAME` lists all of them.
+    /// ## What it reports
+    /// Reports machine types that make any QEMU behave like an old version: virtio-blk without discard (until 3.1),
+    /// queues of 128 requests (until 4.2), one queue for all vCPUs (until 5.1), no discard granularity for the guest
+    /// (until 5.2), two interrupts for all queues (until 2.11), and virtio without its modern interface (until 2.6).
+    /// Only defaults that affect these disks are reported. `vmdisk capabilities --target machine=NAME` lists all of
+    /// them.
     ///
     /// ## Why it matters
-    /// A guest keeps the machine type it was made with, through every update of the host. A discard that was asked
-    /// for frees nothing then, without a word; this is a warning. The rest costs speed, and is advice.
+    /// A guest keeps its machine type through every update of the host. A configured discard then silently frees
+    /// nothing; this is a warning. The rest costs speed, and is advice.
+    ///
+    /// ## Use instead
+    /// Use a newer machine type: `virsh edit`, and set `machine=` to a version that the help names or later. The guest
+    /// sees different hardware: Windows may need a new activation, and a guest cannot migrate between machine types.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -51,7 +54,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// The old defaults say nothing about disks on other buses:
+    /// The old defaults do not affect disks on other buses:
     /// ```xml,not-reported
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -66,7 +69,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// A distribution's own machine types do not follow QEMU's numbers:
+    /// Not checked for machine types of a distribution, which do not follow QEMU's versions:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -94,31 +97,31 @@ declare_rule! {
             Evidence::Source("QEMU hw/core/machine.c: hw_compat_2_6, 2_11, 3_1, 4_2, 5_1, 5_2"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
-/// An old default and the disks that it means something for.
-struct Default {
+/// An old default and the disks that it affects.
+struct OldDefault {
     capability: Capability,
     severity: Severity,
-    /// What it does to them.
-    says: &'static str,
-    concerns: fn(&Domain, &Disk) -> bool,
+    /// The effect on them.
+    effect: &'static str,
+    affects: fn(&Domain, &Disk) -> bool,
 }
 
-const DEFAULTS: &[Default] = &[
-    Default {
+const DEFAULTS: &[OldDefault] = &[
+    OldDefault {
         capability: Capability::MachineVirtioBlkDiscard,
         severity: Severity::Warning,
-        says: "the device takes no discards, and discard='unmap' frees nothing",
-        concerns: |_, disk| disk.backend.discard == Some(Discard::Unmap),
+        effect: "the device does not support discards, so they free nothing",
+        affects: |_, disk| disk.backend.discard == Some(Discard::Unmap),
     },
-    Default {
+    OldDefault {
         capability: Capability::MachineReportDiscardGranularity,
         severity: Severity::Advice,
-        says: "the guest is not told that only whole clusters are freed",
-        concerns: |_, disk| {
+        effect: "the guest does not learn that only whole clusters are freed",
+        affects: |_, disk| {
             let is_qcow2 = disk
                 .backend
                 .image()
@@ -128,33 +131,33 @@ const DEFAULTS: &[Default] = &[
                 && disk.frontend.discard_granularity.is_none()
         },
     },
-    Default {
+    OldDefault {
         capability: Capability::MachineQueuePerVcpu,
         severity: Severity::Advice,
-        says: "all vCPUs share one queue",
-        concerns: |domain, disk| disk.frontend.queues.is_none() && domain.effective_vcpus() > 1,
+        effect: "all vCPUs share one queue",
+        affects: |domain, disk| disk.frontend.queues.is_none() && domain.effective_vcpus() > 1,
     },
-    Default {
+    OldDefault {
         capability: Capability::MachineQueueSize256,
         severity: Severity::Advice,
-        says: "a queue holds 128 requests, half of today's",
-        concerns: |_, disk| disk.frontend.queue_size.is_none(),
+        effect: "a queue holds 128 requests instead of 256",
+        affects: |_, disk| disk.frontend.queue_size.is_none(),
     },
-    Default {
+    OldDefault {
         capability: Capability::MachineVectorPerQueue,
         severity: Severity::Advice,
-        says: "its queues share one interrupt",
-        concerns: |_, disk| disk.frontend.queues.is_some_and(|queues| queues > 1),
+        effect: "its queues share one interrupt",
+        affects: |_, disk| disk.frontend.queues.is_some_and(|queues| queues > 1),
     },
-    Default {
+    OldDefault {
         capability: Capability::MachineVirtioModern,
         severity: Severity::Advice,
-        says: "the device has virtio's legacy interface alone",
-        concerns: |_, disk| disk.frontend.model.is_none(),
+        effect: "the device has only virtio's legacy interface",
+        affects: |_, disk| disk.frontend.model.is_none(),
     },
 ];
 
-/// Whether the machine type hides discards from the guest of a disk, whatever else is written.
+/// True if the machine type hides discards of this disk from the guest, regardless of other settings.
 pub(super) fn hides_discards(domain: &Domain, disk: &Disk) -> bool {
     domain.frontend_kind(disk) == FrontendKind::VirtioBlk
         && of_machine(domain)
@@ -162,7 +165,7 @@ pub(super) fn hides_discards(domain: &Domain, disk: &Disk) -> bool {
             .is_no()
 }
 
-/// The target that the guest's machine type is.
+/// A target with only the guest's machine type.
 fn of_machine(domain: &Domain) -> Target {
     Target {
         machine: domain.machine.as_ref().map(|machine| machine.0.clone()),
@@ -175,10 +178,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let (Some(machine), Scope::WholeGuest) = (&domain.machine, domain.scope) else {
         return;
     };
-    let virtio: Vec<&Disk> = domain
-        .disks
-        .iter()
-        .filter(|disk| domain.frontend_kind(disk) == FrontendKind::VirtioBlk)
+    let virtio: Vec<(usize, &Disk)> = context
+        .disks()
+        .filter(|(_, disk)| domain.frontend_kind(disk) == FrontendKind::VirtioBlk)
         .collect();
     if virtio.is_empty() {
         return;
@@ -186,28 +188,30 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let at = FieldPath::Domain(DomainField::Machine);
     let target = of_machine(domain);
     let Some(version) = target.machine_version() else {
-        // A short name means the newest of whatever QEMU runs it.
+        // An alias means the newest version of the QEMU that runs it.
         if machine.0.contains('-') {
             let what = format!("the defaults of machine type {}", machine.0);
-            report.not_checked(at, Missing::new(what, "its name has no version of QEMU"));
+            report.not_checked(
+                at,
+                Missing::new(what, "its name does not contain a QEMU version"),
+            );
         }
         return;
     };
     let mut severity = Severity::Advice;
-    let mut notes = Vec::new();
+    let mut notes: Vec<Phrase> = Vec::new();
     let mut newest = version;
     for default in DEFAULTS {
         if !target.can(default.capability).is_no() {
             continue;
         }
-        let mut names = virtio
+        let mut affected = virtio
             .iter()
-            .filter(|disk| (default.concerns)(domain, disk))
-            .map(|disk| disk.name());
-        let Some(first) = names.next() else {
+            .filter(|(_, disk)| (default.affects)(domain, disk));
+        let Some((first, _)) = affected.next() else {
             continue;
         };
-        let more = match names.count() {
+        let more = match affected.count() {
             0 => String::new(),
             1 => " and one more disk".to_owned(),
             more => format!(" and {more} more disks"),
@@ -215,9 +219,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let since = default.capability.row().since;
         newest = newest.max(since);
         severity = severity.max(default.severity);
-        notes.push(format!(
-            "`{first}`{more}: {} (until machine types of QEMU {since})",
-            default.says
+        notes.push(phrase!(
+            "{first}{more}: {effect} (before machine types of QEMU {since})",
+            first = DiskName(*first),
+            more,
+            effect = default.effect,
+            since = since.to_string(),
         ));
     }
     if notes.is_empty() {
@@ -225,16 +232,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     let finding = report.finding(
         at,
-        format!(
-            "machine type {} keeps old defaults for the disks",
-            machine.0
+        phrase!(
+            "the machine type {machine} has old defaults for the disks",
+            machine = quoted(machine.0.clone())
         ),
     );
     finding
         .label(format!("the defaults of QEMU {version}"))
         .severity(severity)
         .help(format!(
-            "a machine type of QEMU {newest} or later has none of this; the guest sees other hardware then, which some take for a new machine"
+            "use a machine type of QEMU {newest} or later; the guest then sees different hardware, which Windows may treat as a new computer"
         ));
     for note in notes {
         finding.note(note);

@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::{BlockDevice, Fact, HostIndex};
-use vmdisk_model::{Device, Disk, FieldPath, ImageField};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity};
+use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_model::{Device, FieldPath, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The storage under a disk has lost its redundancy.
+    /// The RAID under a disk is degraded: it has lost its redundancy.
     ///
-    /// ## What it does
-    /// Looks at everything under an image, down to the drives: a software RAID (md) with missing members, and a
-    /// logical volume that LVM calls unhealthy. An array is reported once, with all disks on it. One that is being
-    /// rebuilt is reported too: it has no redundancy until that is done.
+    /// ## What it reports
+    /// Checks all devices under an image, down to the drives: a software RAID (md) with missing members, and a logical
+    /// volume that LVM reports as unhealthy. An array is reported once, with all disks on it. A rebuilding array is
+    /// reported too, because it has no redundancy until the rebuild ends.
     ///
     /// ## Why it matters
-    /// The next drive that fails takes the guests' data with it. Nothing in the guest shows it, and no hypervisor
-    /// looks.
+    /// The next failing drive destroys the guests' data. The guest does not notice, and no hypervisor checks.
+    ///
+    /// ## Use instead
+    /// Replace the failed drive: `mdadm --manage /dev/mdN --add /dev/NEW` for md, `lvconvert --repair VG/LV` for LVM.
+    /// Make a backup first, because the rebuild reads every sector of the other drives. It slows the disks down while
+    /// it runs.
     ///
     /// ## Reported
     /// ```xml,reported,facts-md-degraded
@@ -47,7 +50,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts, nobody knows what is under the image:
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2'/>
@@ -62,22 +65,21 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "a raid1 with one member removed shows degraded=1 and array_state=clean, and works on",
+                figures: "a raid1 with one member removed shows degraded=1 and array_state=clean, and continues to work",
                 how: "recorded with mdadm under Linux 6.1.192 and 6.12.117",
             },
             Evidence::Source("Linux Documentation/admin-guide/md: degraded counts how many devices the array is short of"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut all_broken: BTreeMap<&str, Broken<'_>> = BTreeMap::new();
     for (index, disk, image) in context.images() {
-        match disk.frontend.effective_device() {
-            Device::Disk | Device::Lun => {}
-            Device::Cdrom | Device::Floppy => continue,
+        if !matches!(disk.frontend.effective_device(), Device::Disk | Device::Lun) {
+            continue;
         }
         let Some(path) = image.host_path() else {
             continue;
@@ -91,7 +93,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 fault,
                 disks: Vec::new(),
             });
-            broken.disks.push((index, disk));
+            broken.disks.push(index);
         }
     }
     for broken in all_broken.values() {
@@ -103,14 +105,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
 struct Broken<'a> {
     device: &'a BlockDevice,
     fault: Fault,
-    disks: Vec<(usize, &'a Disk)>,
+    disks: Vec<usize>,
 }
 
 const fn at(index: usize) -> FieldPath {
     FieldPath::Image(index, 0, ImageField::Path)
 }
 
-/// What is wrong with a device.
+/// The fault of a device.
 enum Fault {
     /// Members of an array are missing.
     Degraded {
@@ -118,7 +120,7 @@ enum Fault {
         members: Option<u32>,
         is_rebuilding: bool,
     },
-    /// LVM's word for it.
+    /// The health that LVM reports.
     Unhealthy(String),
 }
 
@@ -130,7 +132,7 @@ fn faults_under<'a>(
     let what = || format!("the devices under {path}");
     let tops = match Context::known(host.block_device(path), what) {
         Ok(Some(device)) => vec![device],
-        // A path that is no device, or that nobody looked at, is a file on a file system.
+        // A path that is not a known device is a file on a file system.
         Ok(None) | Err(_) => {
             let filesystem = Context::known(host.filesystem_of(path), what)?;
             let Some(filesystem) = filesystem else {
@@ -153,8 +155,8 @@ fn faults_under<'a>(
 
 fn fault_of(device: &BlockDevice) -> Result<Option<Fault>, Missing> {
     if let Fact::Known(md) = &device.md {
-        let what = || format!("whether {} misses members", device.name());
-        // Levels without redundancy have no such number.
+        let what = || format!("missing members of {}", device.name());
+        // Levels without redundancy do not have this number.
         let missing = Context::known(md.degraded.clone(), what)?.unwrap_or(0);
         if missing > 0 {
             let sync = md.sync.as_str().known();
@@ -172,7 +174,7 @@ fn fault_of(device: &BlockDevice) -> Result<Option<Fault>, Missing> {
         let what = || format!("the health of {}", device.name());
         let health = match Context::known(lvm.health.as_str(), what) {
             Ok(health) => health,
-            // Only a volume with redundancy has some to lose.
+            // Other volumes have no redundancy to lose.
             Err(_) if !is_raid => None,
             Err(missing) => return Err(missing),
         };
@@ -189,11 +191,11 @@ fn report_broken(report: &mut Report, broken: &Broken<'_>) {
         fault,
         disks,
     } = broken;
-    let Some(((index, disk), others)) = disks.split_first() else {
+    let Some((first, others)) = disks.split_first() else {
         return;
     };
     let device = device.name();
-    let name = disk.name();
+    let disk = DiskName(*first);
     let title = match fault {
         Fault::Degraded {
             missing, members, ..
@@ -204,26 +206,42 @@ fn report_broken(report: &mut Report, broken: &Broken<'_>) {
             } else {
                 "s"
             };
-            format!("{device} under `{name}` runs without {missing}{of} member{s}")
+            phrase!(
+                "{device} under {disk} is degraded: {missing}{of} member{s} missing",
+                device = device.to_string(),
+                disk,
+                missing = *missing,
+                of,
+                s,
+            )
         }
-        Fault::Unhealthy(health) => format!("{device} under `{name}` is `{health}`, says LVM"),
+        Fault::Unhealthy(health) => phrase!(
+            "LVM reports {device} under {disk} as {health}",
+            device = device.to_string(),
+            disk,
+            health = quoted(health.clone()),
+        ),
     };
-    let finding = report.finding(at(*index), title);
-    finding.label("one more failure and this is lost");
-    for (index, disk) in others {
-        finding.related(at(*index), format!("`{}` is on it too", disk.name()));
+    let finding = report.finding(at(*first), title);
+    finding.label("one more failure destroys this data");
+    for index in others {
+        finding.related(
+            at(*index),
+            phrase!("{disk} is on it too", disk = DiskName(*index)),
+        );
     }
     match fault {
         Fault::Degraded {
             is_rebuilding: true,
             ..
         } => finding
-            .note("it was being rebuilt when the facts were collected, and has no redundancy until that is done")
-            .help("wait for the rebuild, see that it succeeds, and collect the facts again"),
+            .note("it was rebuilding when the facts were collected, and has no redundancy until that ends")
+            .help("wait for the rebuild, check that it succeeds, and collect the facts again"),
         Fault::Degraded { .. } => finding
-            .note("the array has no spare that it is rebuilding onto")
-            .help("replace the missing drive and add it with mdadm --add; have backups before the rebuild reads every sector"),
-        Fault::Unhealthy(_) => finding
-            .help("see lvs -o +lv_health_status,devices, replace what is missing and run lvconvert --repair"),
+            .note("the array is not rebuilding onto a spare")
+            .help("make a backup, replace the missing drive, and add it with `mdadm --add`"),
+        Fault::Unhealthy(_) => finding.help(
+            "run `lvs -o +lv_health_status,devices`, replace the missing device, and run `lvconvert --repair`",
+        ),
     };
 }

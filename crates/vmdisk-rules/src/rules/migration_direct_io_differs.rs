@@ -1,25 +1,28 @@
 //! `migration-direct-io-differs`
 
 use vmdisk_facts::Verdict;
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath};
+use vmdisk_rule::{Comparison, Evidence, Group, Missing, Report, Severity, declare_rule};
 
-use crate::comparison::Comparison;
-use crate::rule::declare_rule;
-use crate::rules::compares_hosts;
-use crate::{Evidence, Group, Missing, Report, Severity, host, remedy};
+use crate::{host, remedy};
 
 declare_rule! {
-    /// What `O_DIRECT` does for a disk differs from host to host.
+    /// Direct I/O (`O_DIRECT`) on a disk behaves differently from host to host.
     ///
-    /// ## What it does
-    /// Compares the hosts that a guest may run on. Reports a disk that asks for `O_DIRECT` and that the guest writes, where the
-    /// same path gives it on one host and buffers, refuses or endangers the writes on another. What is wrong on one host is
-    /// said by the rule about it.
+    /// ## What it reports
+    /// Compares the hosts that a guest may run on. Reports a disk with `O_DIRECT` that the guest writes, if writes to
+    /// the same path bypass the page cache on one host, and are buffered, refused or endangered on another. Other rules
+    /// report the problem on each host.
     ///
     /// ## Why it matters
-    /// A guest that was measured on one host is several times as slow on the next, or takes the memory of that host for a
-    /// second copy of its cache, or loses checksums there. Nothing in its configuration has changed, so that nobody looks at
-    /// its disk.
+    /// A guest that was measured on one host can be several times slower on the next, or fill that host's memory with a
+    /// second copy of its cache, or lose checksums there. Its configuration has not changed, so the cause is hard to
+    /// find.
+    ///
+    /// ## Use instead
+    /// Keep the image on the same kind of file system and kernel on all hosts. Alternatively use a cached mode such as
+    /// `cache='writeback'`, which behaves the same everywhere but uses the hosts' memory.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-checksums-6.1,facts-btrfs-checksums-6.18
@@ -48,7 +51,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Where the page cache is between anyway, there is no difference.
+    /// With a cached mode the hosts behave the same:
     /// ```xml,not-reported,facts-btrfs-checksums-6.1,facts-btrfs-checksums-6.18
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -61,7 +64,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Where the facts of a host do not tell, nobody knows:
+    /// Not checked if the facts of a host do not show it:
     /// ```xml,not-checked,facts-btrfs-checksums-6.1,facts-no-kvm
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -87,8 +90,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: compares_hosts,
-        compare: compare,
+        check: Hosts(compare),
     }
 }
 
@@ -104,8 +106,8 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
             let place = number.next();
             let context = host.alone(comparison.domain);
             let direct = host::direct_io(&context, image).unwrap_or_else(|| {
-                let what = format!("what O_DIRECT does on {path}");
-                Err(Missing::new(what, "it has no path on the host"))
+                let what = format!("the effect of O_DIRECT on {path}");
+                Err(Missing::new(what, "the image has no path on the host"))
             })?;
             if let Some(slot) = place.and_then(|place: usize| because.get_mut(place)) {
                 *slot = Some(direct.because);
@@ -119,12 +121,14 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
             .iter()
             .filter(|(kind, _)| **kind != Kind::Direct)
             .flat_map(|(_, hosts)| hosts.iter().copied());
-        let title = format!(
-            "`{}` asks for O_DIRECT ({}), which does different things on its hosts",
-            disk.name(),
-            remedy::how_direct_is_asked(disk),
+        let finding = report.finding(
+            at,
+            phrase!(
+                "{disk} uses O_DIRECT ({asked}), which behaves differently on its hosts",
+                disk = DiskName(index),
+                asked = remedy::how_direct_is_asked(index, disk),
+            ),
         );
-        let finding = report.finding(at, title);
         finding
             .label("not the same on every host")
             .on_hosts(affected);
@@ -137,13 +141,14 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
                 because.map_or_else(String::new, |because| format!(" ({because})")),
             ));
         }
-        finding.help(format!(
-            "keep {path} on the same kind of file system and kernel on all hosts, or choose a cache mode that does the same on all of them"
+        finding.help(phrase!(
+            "keep {path} on the same kind of file system and kernel on all hosts, or use a cache mode without O_DIRECT",
+            path = quoted(path.to_owned()),
         ));
     }
 }
 
-/// What a guest notices of a verdict.
+/// The effect of a verdict on the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Direct,
@@ -165,11 +170,11 @@ impl Kind {
     const fn words(self) -> &'static str {
         match self {
             Kind::Direct => "writes bypass the page cache",
-            Kind::Buffered => "writes go through the page cache all the same",
+            Kind::Buffered => "writes use the page cache anyway",
             Kind::Unstable => {
-                "writes bypass the page cache, and what the guest changes meanwhile endangers them"
+                "writes bypass the page cache, and buffers that change during a write corrupt data"
             }
-            Kind::Refused => "it is refused, and the guest does not start",
+            Kind::Refused => "refused; the guest does not start",
         }
     }
 }

@@ -1,23 +1,24 @@
 //! `migration-discard-granularity-differs`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{Bytes, Discard, DiskField, FieldPath};
-
-use crate::comparison::Comparison;
-use crate::rule::declare_rule;
-use crate::rules::compares_hosts;
-use crate::{Evidence, Group, Report, Severity};
+use vmdisk_rule::{Comparison, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The pieces in which a disk's device gives space back differ from host to host.
+    /// The discard granularity of a disk's device differs from host to host.
     ///
-    /// ## What it does
-    /// Compares the hosts that a guest may run on. Reports a disk with `discard='unmap'` on a block device whose discard
-    /// granularity is not the same on all of them, or that takes discards on some of them only.
+    /// ## What it reports
+    /// Compares the hosts that a guest may run on. Reports a disk with `discard='unmap'` on a block device whose
+    /// discard granularity is not the same on all hosts, or that accepts discards only on some of them.
     ///
     /// ## Why it matters
-    /// A discard that covers no whole piece gives nothing back. A guest that trims in pieces of 64 KiB gives back what it
-    /// deletes on a pool with such chunks, and next to nothing on one with chunks of 4 MiB; the pool there fills although its
-    /// guests are half empty. QEMU does not tell the guest what the device can do, so that it cannot adapt.
+    /// A discard that covers no whole unit frees nothing. A guest that trims in units of 64 KiB frees what it deletes
+    /// on a pool with such chunks, and almost nothing on a pool with chunks of 4 MiB; that pool fills although its
+    /// guests are half empty. QEMU does not pass the granularity to the guest, so the guest cannot adapt.
+    ///
+    /// ## Use instead
+    /// Create the pools with the same chunk size (`lvcreate --chunksize`). Alternatively set the largest granularity on
+    /// the disk with `discard_granularity` in `<blockio>`; the guest then keeps small freed areas allocated.
     ///
     /// ## Reported
     /// ```xml,reported,facts-lvm-thin-64k,facts-lvm-thin-4m-nozero
@@ -46,7 +47,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// A disk that drops discards gives nothing back anywhere.
+    /// A disk that drops discards frees nothing on any host:
     /// ```xml,not-reported,facts-lvm-thin-64k,facts-lvm-thin-4m-nozero
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -72,8 +73,7 @@ declare_rule! {
             Evidence::Source("QEMU issue 161: a thin pool with large chunks and a guest that trims in small pieces"),
         ],
         supersedes: &[],
-        check: compares_hosts,
-        compare: compare,
+        check: Hosts(compare),
     }
 }
 
@@ -88,33 +88,38 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
                 &device.queue.discard_granularity
             })
         });
-        // What is a file there is for the file system to give back.
+        // On a host where the path is a file, the file system decides.
         answers.remove(&None);
         let [(smallest, _), .., (largest, _)] = answers.iter().collect::<Vec<_>>()[..] else {
             continue;
         };
-        // Zero is what a device says that takes no discards at all.
+        // A device without discards has the granularity zero.
         let worst = if smallest == &Some(0) {
             *smallest
         } else {
             *largest
         };
         let affected = answers.get(&worst).cloned().unwrap_or_default();
-        let name = disk.name();
         let finding = report.finding(
             at,
-            format!("`{name}` gives space back in pieces that differ from host to host"),
+            phrase!(
+                "{disk} frees space in units that differ from host to host",
+                disk = DiskName(index)
+            ),
         );
         finding
             .label("not the same on every host")
             .on_hosts(affected);
         for (size, hosts) in &answers {
-            let said = match size {
-                None | Some(0) => "takes no discards".to_owned(),
-                Some(size) => format!("in pieces of {}", Bytes(*size)),
+            let unit = match size {
+                None | Some(0) => "no discards".to_owned(),
+                Some(size) => format!("units of {}", Bytes(*size)),
             };
-            finding.note(format!("{path} on {}: {said}", comparison.names(hosts)));
+            finding.note(format!("{path} on {}: {unit}", comparison.names(hosts)));
         }
-        finding.help("make the pools alike, or let the guest trim in pieces as large as the largest (discard_granularity of its device)");
+        finding.help(phrase!(
+            "use the same chunk size for all pools, or set {granularity} to the largest",
+            granularity = FieldPath::Disk(index, DiskField::DiscardGranularity),
+        ));
     }
 }

@@ -1,25 +1,28 @@
 //! `migration-io-uring-differs`
 
 use vmdisk_facts::{Answer, Capability};
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{AioMode, Change, DiskField, FieldPath};
+use vmdisk_rule::{Comparison, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::comparison::Comparison;
 use crate::io_uring::{better, denied, is_opened_by_path};
-use crate::rule::declare_rule;
-use crate::rules::compares_hosts;
-use crate::{Evidence, Fix, Group, Report, Severity};
 
 declare_rule! {
-    /// A disk asks for io_uring, which only some of the hosts give.
+    /// A disk uses io_uring, which only some of the hosts allow.
     ///
-    /// ## What it does
-    /// Compares the hosts that a guest may run on. Reports `io='io_uring'` where some of them let QEMU have io_uring and
-    /// others deny it. Where all deny it, `io-uring-disabled` says so. It is a warning where QEMU starts all the same on
-    /// every host that denies it.
+    /// ## What it reports
+    /// Compares the hosts that a guest may run on. Reports `io='io_uring'` if some hosts allow QEMU to use io_uring and
+    /// others deny it. `io-uring-disabled` reports a disk that all hosts deny it to. It is a warning if QEMU starts
+    /// anyway on every host that denies it.
     ///
     /// ## Why it matters
-    /// The guest runs where it was made, and cannot land where it migrates to: the QEMU that is started there for it exits.
-    /// That is found out at the first maintenance, or when a host has failed and its guests are started elsewhere.
+    /// The guest runs on one host and cannot migrate to another, because QEMU exits there. This shows at the first
+    /// maintenance, or when a host has failed and its guests must start elsewhere.
+    ///
+    /// ## Use instead
+    /// Use `io='threads'`, which works everywhere; for a block device with `cache='none'`, `native` works too. The
+    /// guest sees no difference. Alternatively allow io_uring on all hosts: `sysctl kernel.io_uring_disabled=0`, which
+    /// opens that kernel interface to all processes.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme,facts-io-uring-disabled
@@ -60,7 +63,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// With one host there is nothing to compare, and `io-uring-disabled` speaks.
+    /// With one host, `io-uring-disabled` reports it:
     /// ```xml,not-reported,facts-io-uring-disabled
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -82,13 +85,12 @@ declare_rule! {
             Evidence::Measured {
                 figures: "QEMU 5.2 and 7.2 exit with `Unable to use io_uring: failed to init linux io_uring ring`, 11.1 with \
                           `aio=io_uring was specified, but is not available`",
-                how: "each started where the kernel denies io_uring_setup; the QEMU that a guest migrates to is started alike",
+                how: "each started where the kernel denies io_uring_setup; the destination of a migration starts QEMU in the same way",
             },
             Evidence::Source("Linux Documentation/admin-guide/sysctl/kernel.rst, io_uring_disabled (6.6)"),
         ],
         supersedes: &["io-uring-disabled"],
-        check: compares_hosts,
-        compare: compare,
+        check: Hosts(compare),
     }
 }
 
@@ -99,7 +101,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
         }
         let at = FieldPath::Disk(index, DiskField::Aio);
         let mut answers = comparison.answers(report, at, |host| denied(host.host));
-        let Some(given) = answers.remove(&None) else {
+        let Some(allowing) = answers.remove(&None) else {
             continue;
         };
         if answers.is_empty() {
@@ -115,15 +117,16 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
         let better = better(disk, image);
         let finding = report.finding(
             at,
-            format!(
-                "`{}` has io='io_uring', which {} has and {} denies",
-                disk.name(),
-                comparison.names(&given),
-                comparison.names(&affected),
+            phrase!(
+                "{disk} sets {io_uring}, which {allowing} allows and {denying} denies",
+                disk = DiskName(index),
+                io_uring = setting(at, AioMode::IoUring),
+                allowing = comparison.names(&allowing),
+                denying = comparison.names(&affected),
             ),
         );
         finding
-            .label("not to be had on every host")
+            .label("not available on every host")
             .on_hosts(affected);
         for (why, hosts) in &answers {
             if let Some(why) = why {
@@ -133,14 +136,15 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
         if all_start {
             finding
                 .severity(Severity::Warning)
-                .note("a warning and no error: QEMU starts there all the same, and uses threads");
+                .note("only a warning: QEMU starts there anyway, and uses threads");
         } else {
             finding.note("the guest neither starts there nor migrates there");
         }
         finding
-            .help(format!(
-                "write io='{better}', which the guest does not see, or set kernel.io_uring_disabled to 0 on all hosts"
+            .help(phrase!(
+                "use {better}; the guest sees no difference. Alternatively set kernel.io_uring_disabled to 0 on all hosts",
+                better = setting(at, better),
             ))
-            .fix(Fix::safe([Change::set(at, better.as_wire())]));
+            .fix(Fix::safe([Change::set(at, better)]));
     }
 }

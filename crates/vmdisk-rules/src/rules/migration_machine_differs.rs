@@ -1,25 +1,26 @@
 //! `migration-machine-differs`
 
 use vmdisk_facts::machine_version;
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{DomainField, FieldPath};
-
-use crate::comparison::Comparison;
-use crate::rule::declare_rule;
-use crate::rules::compares_hosts;
-use crate::{Evidence, Group, Missing, Report, Severity};
+use vmdisk_rule::{Comparison, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A machine type without a version becomes another machine on each host.
+    /// A machine type without a version (`q35`, `pc`) means another machine on each host.
     ///
-    /// ## What it does
-    /// Compares the hosts that a guest may run on. Reports an alias such as `q35` or `pc` where the hosts have different
-    /// versions of QEMU. A machine type with a version is the same machine everywhere, or unknown:
-    /// `machine-missing-in-qemu` reports that.
+    /// ## What it reports
+    /// Compares the hosts that a guest may run on. Reports an alias such as `q35` or `pc` if the hosts have different
+    /// versions of QEMU. A machine type with a version is the same machine everywhere, or missing, which
+    /// `machine-missing-in-qemu` reports.
     ///
     /// ## Why it matters
-    /// libvirt replaces the alias by the newest machine type of the QEMU it finds, once, when the guest is defined or started.
-    /// A guest that was started on the newest host then cannot migrate to the others, and the same file defined on two hosts
-    /// gives two machines, whose disks have other defaults.
+    /// libvirt replaces the alias with the newest machine type of its QEMU when the guest is defined or started. A
+    /// guest that was started on the newest host then cannot migrate to the others, and the same file defined on two
+    /// hosts gives two machines with different disk defaults.
+    ///
+    /// ## Use instead
+    /// Use a machine type with a version that all hosts have, such as `pc-q35-7.2`; `qemu-system-x86_64 -machine help`
+    /// lists them. The guest does not get newer defaults until you change it.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme,facts-btrfs-checksums-6.1
@@ -79,8 +80,7 @@ declare_rule! {
             Evidence::Source("QEMU hw/i386/pc_q35.c: `q35` is the alias of the newest version"),
         ],
         supersedes: &[],
-        check: compares_hosts,
-        compare: compare,
+        check: Hosts(compare),
     }
 }
 
@@ -88,7 +88,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
     let Some(machine) = &comparison.domain.machine else {
         return;
     };
-    // What a distribution calls its own types pins its own version.
+    // A machine type of a distribution pins a version, too.
     let is_alias = machine_version(&machine.0).is_none() && ALIASES.contains(&machine.0.as_str());
     if !is_alias {
         return;
@@ -108,21 +108,24 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
     let affected = answers.values().skip(1).flatten().copied();
     let finding = report.finding(
         at,
-        format!("the machine type {machine} is another machine on each version of QEMU"),
+        phrase!(
+            "the machine type {machine} is another machine with each version of QEMU",
+            machine = quoted(machine.0.clone())
+        ),
     );
     finding
-        .label("pins no version")
+        .label("does not pin a version")
         .on_hosts(affected.collect::<Vec<_>>());
     for ((major, minor), hosts) in &answers {
         let names = comparison.names(hosts);
         finding.note(format!("{names}: QEMU {major}.{minor}"));
     }
     finding.help(format!(
-        "write a machine type that all of them know, of QEMU {major}.{minor} or before"
+        "use a machine type that all of them have, of QEMU {major}.{minor} or earlier"
     ));
 }
 
-/// Names that stand for the newest version of a machine.
+/// Aliases of the newest version of a machine.
 const ALIASES: [&str; 6] = [
     "pc",
     "q35",

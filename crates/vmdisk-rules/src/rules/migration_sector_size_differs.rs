@@ -1,24 +1,25 @@
 //! `migration-sector-size-differs`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{Device, DiskField, FieldPath};
-
-use crate::comparison::Comparison;
-use crate::rule::declare_rule;
-use crate::rules::compares_hosts;
-use crate::{Evidence, Group, Report, Severity};
+use vmdisk_rule::{Comparison, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A device that the guest sees as it is has other sectors on another host.
+    /// A passed-through device has other sectors on another host.
     ///
-    /// ## What it does
-    /// Compares the hosts that a guest may run on. Reports a disk with `device='lun'` whose device has logical sectors of
-    /// 512 bytes on one host and of 4096 on another. Every other disk has the sectors that are written for it, 512 bytes if
-    /// nothing is; where its storage has larger ones, `guest-sector-512-on-4kn` says so.
+    /// ## What it reports
+    /// Compares the hosts that a guest may run on. Reports a disk with `device='lun'` whose device has logical sectors
+    /// of 512 bytes on one host and of 4096 on another. Every other disk has its configured sectors, 512 bytes by
+    /// default; `guest-sector-512-on-4kn` reports those on storage with larger sectors.
     ///
     /// ## Why it matters
-    /// With `device='lun'` the guest's requests go to the device as they are, and count in its sectors. A guest that
-    /// migrates goes on counting in those it began with, and writes at places eight times too far or too near; one that is
-    /// started there finds no partitions.
+    /// With `device='lun'` the guest's requests are sent to the device unchanged, and count in its sectors. A guest
+    /// that migrates continues to count in the sectors it started with, and reads and writes at offsets that are wrong
+    /// by a factor of eight; a guest that is started there finds no partitions.
+    ///
+    /// ## Use instead
+    /// Use the same device on all hosts. Alternatively use `device='disk'` with a fixed `logical_block_size` in
+    /// `<blockio>`; the guest can then not send SCSI commands to the device.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme,facts-disk-4kn
@@ -69,22 +70,20 @@ declare_rule! {
             Evidence::Source("libvirt docs/formatdomain.rst, device='lun': requests are passed through, and only raw devices are allowed"),
         ],
         supersedes: &[],
-        check: compares_hosts,
-        compare: compare,
+        check: Hosts(compare),
     }
 }
 
 fn compare(comparison: &Comparison<'_>, report: &mut Report) {
     for (index, disk, _, path) in comparison.images_with_paths() {
-        match disk.frontend.effective_device() {
-            Device::Lun => {}
-            Device::Disk | Device::Cdrom | Device::Floppy => continue,
+        if disk.frontend.effective_device() != Device::Lun {
+            continue;
         }
         let at = FieldPath::Disk(index, DiskField::Device);
         let mut answers = comparison.answers(report, at, |host| {
             host.of_device(path, "the sector size", |device| &device.queue.logical)
         });
-        // What is no device there cannot be passed through, and is another rule's business.
+        // Another rule reports a path that is not a device.
         answers.remove(&None);
         if answers.len() < 2 {
             continue;
@@ -92,9 +91,9 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
         let affected = answers.values().skip(1).flatten().copied();
         let finding = report.finding(
             at,
-            format!(
-                "`{}` passes a device through whose sectors differ from host to host",
-                disk.name()
+            phrase!(
+                "{disk} passes a device through whose sectors differ from host to host",
+                disk = DiskName(index)
             ),
         );
         finding
@@ -107,6 +106,10 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
                 comparison.names(hosts)
             ));
         }
-        finding.help("give the guest the same device on all hosts, or write device='disk' with a <blockio logical_block_size=…/>");
+        finding.help(phrase!(
+            "use the same device on all hosts, or {emulated} and a fixed {sectors}",
+            emulated = setting(at, Device::Disk),
+            sectors = FieldPath::Disk(index, DiskField::LogicalBlockSize),
+        ));
     }
 }

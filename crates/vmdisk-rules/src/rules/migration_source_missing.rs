@@ -1,22 +1,25 @@
 //! `migration-source-missing`
 
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{FieldPath, ImageField};
+use vmdisk_rule::{Comparison, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
-use crate::comparison::Comparison;
-use crate::rule::declare_rule;
-use crate::rules::compares_hosts;
-use crate::{Context, Evidence, Group, Missing, Report, Severity, host};
+use crate::host;
 
 declare_rule! {
-    /// A disk's file or device is on some of the hosts only.
+    /// The image of a disk is missing on some of the hosts.
     ///
-    /// ## What it does
-    /// Compares the hosts that a guest may run on. Reports a disk whose image was found on one and looked for in vain on
-    /// another. Where it is on none, `source-missing` says so.
+    /// ## What it reports
+    /// Compares the hosts that a guest may run on. Reports a disk whose image exists on one host and is missing on
+    /// another. `source-missing` reports an image that is missing on all of them.
     ///
     /// ## Why it matters
-    /// The guest starts only where its image is, and cannot be migrated without copying it. For a guest that is meant to stay
-    /// on its host that is as it should be: give the facts of that host alone.
+    /// The guest starts only on hosts that have its image, and cannot migrate without copying it. For a guest that
+    /// stays on its host this is intended: use only the facts of that host.
+    ///
+    /// ## Use instead
+    /// Keep the image on storage that all hosts share. Alternatively migrate with the storage (`virsh migrate
+    /// --copy-storage-all`), which copies the whole disk each time.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme,facts-image-not-there
@@ -45,7 +48,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// On none of the hosts: `source-missing` reports it once.
+    /// Missing on all hosts: `source-missing` reports it once.
     /// ```xml,not-reported,facts-image-not-there,facts-image-not-there
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -58,7 +61,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Whether it is there has to be known of each host:
+    /// Not checked if the facts of a host do not show it:
     /// ```xml,not-checked,facts-xfs-nvme,facts-no-kvm
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -77,16 +80,15 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::refused_by_libvirt_at_start("Cannot access storage file", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; where a guest is migrated to as where it is started"),
+            Evidence::refused_by_libvirt_at_start("Cannot access storage file", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; at a start and at the destination of a migration"),
         ],
         supersedes: &["source-missing"],
-        check: compares_hosts,
-        compare: compare,
+        check: Hosts(compare),
     }
 }
 
 fn compare(comparison: &Comparison<'_>, report: &mut Report) {
-    for (index, disk, image, path) in comparison.images_with_paths() {
+    for (index, _, image, path) in comparison.images_with_paths() {
         if image.creation.is_some() {
             continue;
         }
@@ -96,22 +98,23 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
             let exists = Context::known(host::exists(host.host, path), what)?;
             exists.ok_or_else(|| Missing::new(what(), "the facts contradict themselves"))
         });
-        let (Some(there), Some(missing)) = (answers.get(&true), answers.get(&false)) else {
+        let (Some(present), Some(missing)) = (answers.get(&true), answers.get(&false)) else {
             continue;
         };
         report
             .finding(
                 at,
-                format!(
-                    "the image of `{}` is not on {}: {path}",
-                    disk.name(),
-                    comparison.names(missing),
+                phrase!(
+                    "the image of {disk} is missing on {hosts}: {path}",
+                    disk = DiskName(index),
+                    hosts = comparison.names(missing),
+                    path = quoted(path.to_owned()),
                 ),
             )
-            .label("not on every host")
+            .label("not available on every host")
             .on_hosts(missing.iter().copied())
-            .note(format!("it is on {}", comparison.names(there)))
-            .note("the guest neither starts nor migrates to where it is missing")
-            .help("keep it on storage that all hosts share, or give only the facts of the hosts that the guest may run on");
+            .note(format!("it is on {}", comparison.names(present)))
+            .note("the guest neither starts there nor migrates there")
+            .help("keep it on storage that all hosts share, or use only the facts of the hosts that the guest may run on");
     }
 }

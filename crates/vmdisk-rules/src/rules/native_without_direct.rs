@@ -1,10 +1,11 @@
 //! `native-without-direct`
 
 use vmdisk_facts::Verdict;
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{AioMode, BackendSource, CacheMode, Change, Disk, DiskField, FieldPath};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, host};
+use crate::host;
 
 declare_rule! {
     /// A disk asks for Linux AIO without `O_DIRECT`.
@@ -106,7 +107,7 @@ declare_rule! {
             },
         ],
         supersedes: &["cache-implicit"],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -125,16 +126,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let at = FieldPath::Disk(index, DiskField::Aio);
         let cache = FieldPath::Disk(index, DiskField::Cache);
+        let native = setting(at, AioMode::Native);
+        let threads = setting(at, AioMode::Threads);
+        let none = setting(cache, CacheMode::None);
         let finding = report.finding(
             at,
             match disk.backend.cache {
-                Some(mode) => format!(
-                    "`{}` has io='native' with cache='{mode}', which is refused",
-                    disk.name()
+                Some(mode) => phrase!(
+                    "{disk} sets {native} with {cache}, which is refused",
+                    disk = DiskName(index),
+                    native,
+                    cache = setting(cache, mode),
                 ),
-                None => format!(
-                    "`{}` has io='native' and no cache='none', which is refused",
-                    disk.name()
+                None => phrase!(
+                    "{disk} sets {native} without {none}, which is refused",
+                    disk = DiskName(index),
+                    native,
+                    none = none.clone(),
                 ),
             },
         );
@@ -146,23 +154,32 @@ fn check(context: &Context<'_>, report: &mut Report) {
             ));
         if let Some(mode) = disk.backend.cache {
             finding
-                .related(cache, "goes through the host's page cache")
-                .help(format!("write io='threads', which the guest does not see, or cache='none' if cache='{mode}' is not needed"))
-                .fix(Fix::safe([Change::set(at, AioMode::Threads.as_wire())]));
+                .related(cache, "uses the host's page cache")
+                .help(phrase!(
+                    "use {threads}, which the guest does not see, or {none} if {mode} is not needed",
+                    threads,
+                    none,
+                    mode = mode.as_wire(),
+                ))
+                .fix(Fix::safe([Change::set(at, AioMode::Threads)]));
         } else if let Some(why) = why_not_direct(context, disk) {
-            let mut changes = vec![Change::set(at, AioMode::Threads.as_wire())];
+            let mut changes = vec![Change::set(at, AioMode::Threads)];
             // What QEMU uses then is written, or `cache-implicit` would ask for it next.
             if !disk.backend.is_shareable {
-                changes.push(Change::set(cache, CacheMode::Writeback.as_wire()));
+                changes.push(Change::set(cache, CacheMode::Writeback));
             }
             finding
                 .note(why)
-                .help("write io='threads' and cache='writeback': direct I/O is not available where the image is stored")
-                .fix(Fix::safe(changes));
+                .note("direct I/O is not available where the image is stored")
+                .remedy(Fix::safe(changes));
         } else {
             finding
-                .help("write cache='none' with it, or io='threads' to keep the page cache")
-                .fix(Fix::safe([Change::set(cache, CacheMode::None.as_wire())]));
+                .help(phrase!(
+                    "add {none}, or use {threads} to keep the page cache",
+                    none,
+                    threads
+                ))
+                .fix(Fix::safe([Change::set(cache, CacheMode::None)]));
         }
     }
 }

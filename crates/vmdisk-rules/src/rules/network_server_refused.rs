@@ -4,9 +4,7 @@ use vmdisk_facts::Version;
 use vmdisk_model::{
     FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol, Switch,
 };
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A network source names servers in a way in which its protocol is not spoken.
@@ -67,7 +65,7 @@ declare_rule! {
             Evidence::refused_by_libvirt_at_start("TLS transport is not supported for disk protocol '…'", "src/qemu/qemu_domain.c, qemuDomainPrepareStorageSourceTLS"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

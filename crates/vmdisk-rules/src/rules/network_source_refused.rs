@@ -4,9 +4,7 @@ use vmdisk_facts::Version;
 use vmdisk_model::{
     FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol,
 };
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A network source has what its protocol does not have, or lacks what it needs.
@@ -66,7 +64,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("'nfs' host must use TCP protocol", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

@@ -1,9 +1,7 @@
 //! `nvme-namespace-zero`
 
 use vmdisk_model::{FieldPath, ImageField, Protocol};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// The namespace of an NVMe controller is 0.
@@ -45,7 +43,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("NVMe namespace can't be zero", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

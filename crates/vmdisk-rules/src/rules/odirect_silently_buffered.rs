@@ -1,11 +1,12 @@
 //! `odirect-silently-buffered`
 
 use vmdisk_facts::{Buffered, Verdict};
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::host::{self, WrittenDirectly};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, remedy};
+use crate::remedy;
 
 declare_rule! {
     /// A disk asks for `O_DIRECT` where the file system takes the flag and ignores it.
@@ -101,7 +102,7 @@ declare_rule! {
             Evidence::Source("zfsprops(7), direct: before OpenZFS 2.3 the flag is ignored; `disabled` ignores it"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -119,7 +120,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 Buffered::Ext4DataJournal => "mount the file system with data=ordered",
                 Buffered::ZfsDisabled => "set direct=standard on the dataset",
                 Buffered::ZfsIgnored | Buffered::Tmpfs | Buffered::SaysNo | Buffered::Declared => {
-                    "move the image to a file system or device that does direct I/O"
+                    "move the image to a file system or device that supports direct I/O"
                 }
                 // These have a rule of their own, with btrfs's remedies.
                 Buffered::BtrfsChecksums | Buffered::BtrfsRedundant => continue,
@@ -129,13 +130,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
             | Verdict::DirectUnstableChecksums
             | Verdict::DirectUnstableMirrors => continue,
         };
-        let (words, changes) = remedy::without_direct(index, disk);
+        let (buffered, changes) = remedy::without_direct(index, disk);
         let finding = report.finding(
             at,
-            format!(
-                "`{}` asks for O_DIRECT ({}), which is accepted and ignored at {path}",
-                disk.name(),
-                remedy::how_direct_is_asked(disk),
+            phrase!(
+                "{disk} uses O_DIRECT ({asked}), which is accepted and ignored for {path}",
+                disk = DiskName(index),
+                asked = remedy::how_direct_is_asked(index, disk),
+                path = quoted(path.to_owned()),
             ),
         );
         finding
@@ -145,8 +147,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .confidence(host::confidence(&direct));
         match changes {
             Some(changes) => finding
-                .help(format!(
-                    "{elsewhere}, or write {words}, which says what happens"
+                .help(phrase!(
+                    "{elsewhere}, or use {buffered}, which is what happens now",
+                    elsewhere,
+                    buffered
                 ))
                 .fix(Fix::needs_consent(changes)),
             None => finding.help(elsewhere),

@@ -1,24 +1,27 @@
 //! `odirect-unsupported`
 
 use vmdisk_facts::Verdict;
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath, ImageField};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, host, remedy};
+use crate::{host, remedy};
 
 declare_rule! {
-    /// A disk asks for `O_DIRECT` where the file system refuses it.
+    /// A disk uses `O_DIRECT` on a file system that does not support it.
     ///
-    /// ## What it does
-    /// Reports `cache='none'` and `cache='directsync'` on an image whose file system refuses to open files
-    /// with `O_DIRECT`: ramfs, hugetlbfs, squashfs, ecryptfs, and tmpfs before Linux 6.6. Images below it in a
-    /// written backing chain are looked at too, since libvirt opens all of them with the same mode.
+    /// ## What it reports
+    /// Reports `cache='none'` and `cache='directsync'` for an image on a file system that refuses `O_DIRECT`: ramfs,
+    /// hugetlbfs, squashfs, ecryptfs, and tmpfs before Linux 6.6. Configured backing images are checked too, because
+    /// libvirt opens all of them with the same mode.
     ///
     /// ## Why it matters
-    /// libvirt accepts the configuration. QEMU opens the image at the start of the guest, gets `EINVAL` from the
-    /// kernel and exits: the guest does not start. `writeback` promises the guest the same as `none` (its
-    /// flushes reach the disk) and opens the image without `O_DIRECT`; `io='native'` has to go with it, because
-    /// QEMU refuses Linux AIO without `O_DIRECT`.
+    /// libvirt accepts the configuration. When the guest starts, QEMU gets `EINVAL` from the kernel and exits.
+    ///
+    /// ## Use instead
+    /// Use `cache='writeback'`, which guarantees the guest the same as `none`: its flushes reach the disk. The host
+    /// then caches the image in its memory too. Replace `io='native'` by `io='threads'`, because QEMU refuses Linux AIO
+    /// without `O_DIRECT`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-ramfs
@@ -59,7 +62,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// tmpfs takes `O_DIRECT` since Linux 6.6 and ignores it, which is another rule.
+    /// tmpfs accepts and ignores `O_DIRECT` since Linux 6.6, which `odirect-silently-buffered` reports:
     /// ```xml,not-reported,facts-tmpfs
     /// <domain type='kvm'>
     ///   <name>build1</name>
@@ -72,7 +75,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>build1</name>
@@ -100,10 +103,10 @@ declare_rule! {
                 figures: "open with O_DIRECT gives EINVAL on ramfs, hugetlbfs and squashfs, and on tmpfs with Linux 6.1.192",
                 how: "open(2) on Linux 6.18.44 and 6.1.192",
             },
-            Evidence::Source("Linux commit e88e0d366f9c: tmpfs takes O_DIRECT since 6.6"),
+            Evidence::Source("Linux commit e88e0d366f9c: tmpfs accepts O_DIRECT since 6.6"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -121,23 +124,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             let Some(direct) = report.require(at, direct) else {
-                // One missing fact is enough to say about one disk.
+                // One missing fact per disk is enough.
                 break;
             };
             match direct.verdict {
                 Verdict::Unsupported => {}
-                Verdict::AcceptedButBuffered(_)
-                | Verdict::Direct
-                | Verdict::DirectUnstableChecksums
-                | Verdict::DirectUnstableMirrors => continue,
+                _ => continue,
             }
-            let (words, changes) = remedy::without_direct(index, disk);
+            let (buffered, changes) = remedy::without_direct(index, disk);
             let finding = report.finding(
                 at,
-                format!(
-                    "`{}` asks for O_DIRECT ({}), which the file system of {path} refuses",
-                    disk.name(),
-                    remedy::how_direct_is_asked(disk),
+                phrase!(
+                    "{disk} uses O_DIRECT ({asked}), which the file system of {path} refuses",
+                    disk = DiskName(index),
+                    asked = remedy::how_direct_is_asked(index, disk),
+                    path = quoted(path.to_owned()),
                 ),
             );
             finding
@@ -147,14 +148,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .confidence(host::confidence(&direct));
             if depth > 0 {
                 let below = FieldPath::Image(index, depth, ImageField::Path);
-                finding.related(below, "the image below that cannot be opened");
+                finding.related(below, "the backing image that cannot be opened");
             }
             match changes {
                 Some(changes) => finding
-                    .help(format!("write {words}, or move the image to a file system that does direct I/O"))
+                    .help(phrase!("use {buffered}, or move the image to a file system that supports direct I/O", buffered))
                     .fix(Fix::safe(changes)),
                 None => finding.help(
-                    "move the image to a file system that does direct I/O: other guests use it, so it must not be cached",
+                    "move the image to a file system that supports direct I/O; other guests use it, so it must not be cached",
                 ),
             };
             break;

@@ -1,21 +1,25 @@
 //! `overlay-smaller-than-backing`
 
+use vmdisk_fields::phrase;
 use vmdisk_model::Bytes;
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::chain::{Layer, chains};
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
 
 declare_rule! {
-    /// An overlay is smaller than the image it stands on.
+    /// An overlay is smaller than its backing image, and the guest sees a truncated disk.
     ///
-    /// ## What it does
-    /// Reports qcow2 images whose size for the guest is below that of the image their header names.
+    /// ## What it reports
+    /// Reports a qcow2 image whose virtual size is below that of the backing image that its header names.
     ///
     /// ## Why it matters
-    /// The guest sees a disk that ends in the middle: a partition, a file system or the second partition table is
-    /// cut off. Nothing says so, neither when the overlay is made nor when it is opened. A larger overlay is how a
-    /// disk is grown, and is fine.
+    /// The guest sees a disk that ends early: a partition, a file system or the backup partition table is cut off. QEMU
+    /// does not warn, neither when the overlay is created nor when it is opened. A larger overlay is the normal way to
+    /// grow a disk, and is not reported.
+    ///
+    /// ## Use instead
+    /// Grow the overlay while the guest is off: `qemu-img resize IMAGE SIZE`, with the size of the backing image. The
+    /// overlay allocates space only for what the guest writes.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -34,7 +38,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>
@@ -49,12 +53,12 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "an overlay of 32 MiB on 64 MiB is made and opened without a word; the guest sees 32 MiB",
+                figures: "an overlay of 32 MiB on 64 MiB is created and opened without a warning; the guest sees 32 MiB",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -74,12 +78,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 report
                     .finding(
                         chain.at,
-                        format!(
-                            "{} is smaller than the image it stands on",
-                            chain.name_of(nth)
+                        phrase!(
+                            "{image} is smaller than its backing image",
+                            image = chain.name_of(nth)
                         ),
                     )
-                    .label("the guest sees the beginning of what is below")
+                    .label("the guest sees only the beginning of the backing image")
                     .note(format!(
                         "{} has {}, and {} has {}",
                         above.path,
@@ -88,17 +92,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         Bytes(large)
                     ))
                     .help(format!(
-                        "grow it with the guest off: qemu-img resize {} {}",
+                        "with the guest off, run `qemu-img resize {} {}`",
                         above.path, large
                     ));
-                // The images below it are hidden behind the same edge.
+                // Images further down are cut off at the same place.
                 break;
             }
         }
     }
 }
 
-/// The size that the guest would see of an image: of one that is opened as raw, that of its file.
+/// The virtual size of an image; for a raw image, the size of its file.
 fn size(context: &Context<'_>, layer: &Layer<'_>) -> Option<u64> {
     match layer.header {
         Some(header) => header.virtual_size.value().copied(),

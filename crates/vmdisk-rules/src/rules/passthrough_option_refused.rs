@@ -1,9 +1,7 @@
 //! `passthrough-option-refused`
 
 use vmdisk_model::{Device, DiskField, FieldPath, ImageField, Sgio};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// An option for SCSI units of the host is set on another disk, or to what no kernel does.
@@ -45,7 +43,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("<reservations/> allowed only for lun devices", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

@@ -1,19 +1,25 @@
 //! `qcow2-aes-encryption`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{FieldPath, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity, host};
+use crate::host;
 
 declare_rule! {
-    /// The image is encrypted with the old AES of qcow2, which QEMU no longer opens for guests.
+    /// A qcow2 image uses the legacy AES encryption, which QEMU no longer opens for guests.
     ///
-    /// ## What it does
-    /// Reports qcow2 images whose header says that they are encrypted with `aes`.
+    /// ## What it reports
+    /// Reports qcow2 images whose header sets the encryption method `aes`.
     ///
     /// ## Why it matters
-    /// The encryption was broken by design: its key is the passphrase itself, and equal blocks show. `qemu-img`
-    /// still reads it, so that data can be rescued; a guest does not start with it.
+    /// QEMU refuses to start a guest with such an image. The encryption is also weak by design: the passphrase itself
+    /// is the key, and equal blocks are recognizable. `qemu-img` still reads these images, so the data can be
+    /// recovered.
+    ///
+    /// ## Use instead
+    /// Convert the image to LUKS while the guest is off: `qemu-img convert` with `-O qcow2 -o encrypt.format=luks`. The
+    /// conversion needs space for a second copy, and the guest needs a LUKS secret afterwards.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -32,7 +38,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>
@@ -53,7 +59,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -71,9 +77,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let encryption = report.require(at, encryption).flatten();
         if encryption.is_some_and(|encryption| encryption == "aes") {
             report
-                .finding(at, format!("the image of `{}` is encrypted with the old AES of qcow2, and QEMU refuses it", disk.name()))
-                .label("its header says `aes`")
-                .help("convert it to LUKS with the guest off: qemu-img convert with -O qcow2 -o encrypt.format=luks");
+                .finding(at, phrase!("the image of {disk} uses the legacy AES encryption of qcow2, which QEMU refuses", disk = DiskName(index)))
+                .label("the header sets the encryption method `aes`")
+                .help("with the guest off, convert the image to LUKS: `qemu-img convert` with `-O qcow2 -o encrypt.format=luks`");
         }
     }
 }

@@ -1,19 +1,24 @@
 //! `qcow2-corrupt-bit`
 
+use vmdisk_fields::phrase;
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+
 use crate::chain::chains;
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
 
 declare_rule! {
-    /// A qcow2 image is marked as corrupt.
+    /// A qcow2 image is marked corrupt.
     ///
-    /// ## What it does
-    /// Reports a disk with an image whose header has the corrupt bit: QEMU found its tables to contradict each other
-    /// and stopped writing.
+    /// ## What it reports
+    /// Reports a disk if an image of its chain has the corrupt bit in its header: QEMU found inconsistent metadata and
+    /// stopped writing.
     ///
     /// ## Why it matters
-    /// QEMU opens such an image for reading only, so that the guest does not start. What the guest wrote last
-    /// may be lost, and a repair may lose more: a copy comes first.
+    /// QEMU opens such an image only read-only, so a guest that writes it does not start. The latest writes may be
+    /// lost, and a repair can lose more.
+    ///
+    /// ## Use instead
+    /// Copy the image first. `qemu-img check IMAGE` then lists the damage, and `qemu-img check -r all IMAGE` repairs
+    /// what can be repaired. Alternatively, restore a backup.
     ///
     /// ## Reported
     /// ```xml,reported,facts-backing-chains
@@ -42,7 +47,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>
@@ -63,7 +68,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -77,15 +82,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let path = &layer.path;
             let finding = report.finding(
                 chain.at,
-                format!("{} is marked corrupt", chain.name_of(number)),
+                phrase!("{image} is marked corrupt", image = chain.name_of(number)),
             );
             finding
                 .label("the corrupt bit is set")
-                .help(format!("copy {path} first; then qemu-img check says what is damaged, and -r all repairs what can be repaired, or restore a backup"));
+                .help(format!("copy {path}, then run `qemu-img check` to list the damage and `qemu-img check -r all` to repair it, or restore a backup"));
             if number == 0 && chain.written_above == 0 && chain.disk.is_writable() {
-                finding.note(format!("the header of {path} says so; QEMU refuses to open it for writing, and the guest does not start"));
+                finding.note(format!(
+                    "QEMU refuses to open {path} for writing, and the guest does not start"
+                ));
             } else {
-                finding.note(format!("the header of {path} says so; QEMU opens it for reading, and what is read may be wrong"));
+                finding.note(format!(
+                    "QEMU opens {path} for reading, but the data may be wrong"
+                ));
             }
         }
         if let Some(missing) = chain.unknown() {

@@ -1,20 +1,25 @@
 //! `qcow2-dirty-bit`
 
+use vmdisk_fields::phrase;
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+
 use crate::chain::chains;
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
 
 declare_rule! {
-    /// A qcow2 image was not closed.
+    /// A qcow2 image was not closed cleanly.
     ///
-    /// ## What it does
-    /// Reports a disk whose image has the dirty bit while nobody has it open for writing: the guest or the host
-    /// went down while an image with lazy reference counts was in use. Images below it are opened for reading and
-    /// are left alone.
+    /// ## What it reports
+    /// Reports a disk whose image has the dirty bit although no process has it open for writing: the guest or the host
+    /// crashed while an image with lazy reference counts was in use. Backing images are opened read-only and are not
+    /// reported.
     ///
     /// ## Why it matters
-    /// QEMU repairs the reference counts when it next opens the image for writing, which takes long for a large
-    /// one, and the guest does not run meanwhile. What else was in flight when it went down is worth a look.
+    /// QEMU rebuilds the reference counts when it next opens the image for writing. For a large image this takes long,
+    /// and the guest waits. Other writes in flight at the crash may be lost too.
+    ///
+    /// ## Use instead
+    /// While the guest is off, run `qemu-img check -r leaks IMAGE`, which does the same repair ahead of the next start.
+    /// Then check the file systems in the guest.
     ///
     /// ## Reported
     /// ```xml,reported,facts-backing-chains
@@ -31,7 +36,7 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
-    /// In use, so that the bit means nothing.
+    /// The image is in use, so the dirty bit is expected:
     /// ```xml,not-reported,facts-backing-chains
     /// <domain type='kvm'>
     ///   <name>guest</name>
@@ -44,7 +49,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>
@@ -65,7 +70,7 @@ declare_rule! {
             Evidence::Source("QEMU docs/interop/qcow2, incompatible features, bit 0"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -89,9 +94,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let path = &layer.path;
         report
-            .finding(chain.at, format!("the image of `{}` was not closed", chain.disk.name()))
+            .finding(chain.at, phrase!("{image} was not closed cleanly", image = chain.name_of(0)))
             .label("the dirty bit is set")
-            .note(format!("the header of {path} says so, and nobody was seen to have it open for writing"))
-            .help(format!("if the guest does not run: qemu-img check -r leaks {path}, which is what QEMU does at the next start, then check the file systems in it"));
+            .note(format!("no process has {path} open for writing"))
+            .help(format!("with the guest off, run `qemu-img check -r leaks {path}`, then check the file systems in the guest"));
     }
 }

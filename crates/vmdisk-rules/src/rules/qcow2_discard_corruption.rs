@@ -1,22 +1,24 @@
 //! `qcow2-discard-corruption`
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{DetectZeroes, Discard, DiskField, FieldPath, Format};
-
-use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Group, Missing, Report, Severity};
+use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A qcow2 image takes discards in a QEMU that may corrupt it by them.
+    /// Discards can corrupt a qcow2 image with this version of QEMU.
     ///
-    /// ## What it does
-    /// Reports writable qcow2 images with `discard='unmap'` or `detect_zeroes='unmap'` where the target is a QEMU
-    /// before 10.0.11, or from 10.1 to 11.0.1.
+    /// ## What it reports
+    /// Reports writable qcow2 images with `discard='unmap'` or `detect_zeroes='unmap'` if the target is a QEMU before
+    /// 10.0.11, or from 10.1 to 11.0.1.
     ///
     /// ## Why it matters
-    /// A discard, or a write of zeroes that becomes one, and a write that copies from below can meet on one
-    /// cluster, and the newer data is lost. It takes both at the same moment, so it is rare, and nothing tells when
-    /// it has happened. Distributions may have mended older versions: Debian's 7.2.22 has not.
+    /// A discard, or a write of zeroes that becomes one, can meet a copy-on-write in flight on the same cluster, and
+    /// the newer data is lost. Both have to happen at the same moment, so this is rare, but nothing reports it when it
+    /// happens. Distributions may have backported the fix; Debian's 7.2.22 does not have it.
+    ///
+    /// ## Use instead
+    /// Update QEMU. Until then use `discard='ignore'`, which keeps deleted data allocated.
     ///
     /// ## Reported
     /// ```xml,reported,qemu-7.2
@@ -42,7 +44,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without a target nobody knows which QEMU it will be.
+    /// Not checked without a target, because the version of QEMU is unknown:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none' discard='unmap'/>
@@ -63,7 +65,7 @@ declare_rule! {
             Evidence::Source("QEMU stable 10.0.11 and 11.0.2: qcow2: Fix corruption on discard during write with COW; Fix data loss on zero write with detect-zeroes=unmap"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -89,7 +91,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(qemu) = context.target.qemu else {
             report.not_checked(
                 at,
-                Missing::new("the version of QEMU", "the target does not name it"),
+                Missing::new("the version of QEMU", "the target does not set it"),
             );
             continue;
         };
@@ -97,15 +99,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     at,
-                    format!(
-                        "discards of `{}` may corrupt its qcow2 image in QEMU {qemu}",
-                        disk.name()
+                    phrase!(
+                        "discards can corrupt the qcow2 image of {disk} in QEMU {qemu}",
+                        disk = DiskName(index),
+                        qemu = qemu.to_string(),
                     ),
                 )
-                .label("meets a write that copies from below")
+                .label("can collide with a copy-on-write")
                 .confidence(Confidence::Assumed)
-                .note("mended in QEMU 10.0.11 and 11.0.2; distributions may have mended others")
-                .help("update QEMU, or write discard='ignore' until then");
+                .note("fixed in QEMU 10.0.11 and 11.0.2; distributions may have backported the fix")
+                .help(phrase!(
+                    "update QEMU, or use {ignore} until then",
+                    ignore = setting(FieldPath::Disk(index, DiskField::Discard), Discard::Ignore),
+                ));
         }
     }
 }

@@ -1,21 +1,24 @@
 //! `qcow2-on-device-fragments`
 
 use vmdisk_facts::Capability;
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{Change, Discard, DiskField, FieldPath, Format, Protocol, Switch};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A qcow2 image on a block device gives clusters back and may outgrow the device.
+    /// A qcow2 image on a block device frees clusters and can outgrow the device.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports writable qcow2 images on block devices that pass discards on without `discard_no_unref`.
     ///
     /// ## Why it matters
-    /// A discarded cluster is freed, and the next write may take a new one at the end: the image fragments and
-    /// grows past the device, on which it cannot grow, and the guest's writes fail with a full disk. With
-    /// `discard_no_unref` the cluster stays its block's, and the device is still told of the discard.
+    /// A discard frees the cluster, and the next write may allocate a new one at the end of the image. The image
+    /// fragments and grows past the end of the device; then the guest's writes fail as on a full disk. With
+    /// `discard_no_unref` the cluster stays allocated in the image, and the device still receives the discard.
+    ///
+    /// ## Use instead
+    /// Use `discard_no_unref='on'`, which requires QEMU 8.1 and libvirt 9.5. With older versions use
+    /// `discard='ignore'`, which frees no space, or a raw image on a thin volume.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -58,7 +61,7 @@ declare_rule! {
             Evidence::Source("Proxmox bug 6543 sets discard-no-unref for qcow2 on LVM"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -77,19 +80,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = FieldPath::Disk(index, DiskField::DiscardNoUnref);
         let finding = report.finding(
             FieldPath::Disk(index, DiskField::Discard),
-            format!("`{}` is a qcow2 image on a block device and gives clusters back, by which it may outgrow the device", disk.name()),
+            phrase!("{disk} is a qcow2 image on a block device that frees clusters and can outgrow the device", disk = DiskName(index)),
         );
         finding.label("frees clusters");
         let lacks = context.can(Capability::DiscardNoUnref).is_no()
             || context.can(Capability::LibvirtDiscardNoUnref).is_no();
         if lacks {
             finding
-                .note("discard_no_unref needs QEMU 8.1 and libvirt 9.5")
-                .help("write discard='ignore', or use raw on a thin volume");
+                .note("this option requires QEMU 8.1 and libvirt 9.5")
+                .help(phrase!(
+                    "use {ignore}, or a raw image on a thin volume",
+                    ignore = setting(FieldPath::Disk(index, DiskField::Discard), Discard::Ignore),
+                ));
         } else {
-            finding
-                .help("write discard_no_unref='on'")
-                .fix(Fix::safe([Change::set(at, Switch::On.as_wire())]));
+            finding.remedy(Fix::safe([Change::set(at, Switch::On)]));
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use vmdisk_facts::Version;
 use vmdisk_model::{DiskField, FieldPath, Format, Switch};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// An option of qcow2 is set on another format.
@@ -53,7 +51,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("'discard_no_unref' is not compatible with read-only disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

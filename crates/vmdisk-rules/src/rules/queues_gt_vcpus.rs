@@ -1,22 +1,24 @@
 //! `queues-gt-vcpus`
 
+use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{Change, ControllerField, DiskField, DomainField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk or controller has more queues than the guest has processors.
+    /// A disk or controller has more queues than the guest has vCPUs.
     ///
-    /// ## What it does
-    /// Reports `queues` of a virtio disk, of a vhost-user disk and of a virtio-scsi controller that is larger than
-    /// the largest number of vCPUs.
+    /// ## What it reports
+    /// Reports `queues` of a virtio disk, a vhost-user disk or a virtio-scsi controller that exceeds the maximum number
+    /// of vCPUs.
     ///
     /// ## Why it matters
-    /// A queue exists so that a vCPU can send requests without waiting for another. The drivers of Linux and
-    /// Windows set up as many as there are vCPUs and leave the rest alone, which then cost an interrupt vector and
-    /// ring memory each. libvirt has no upper bound and QEMU none below 1024, so nobody else says so. Without the
-    /// attribute QEMU takes one per vCPU, since machine types 5.2.
+    /// Each vCPU uses one queue, to send requests without waiting for another vCPU. The drivers of Linux and Windows
+    /// set up one queue per vCPU; each further queue costs an interrupt vector and ring memory. libvirt sets no limit
+    /// and QEMU's is 1024, so neither reports it.
+    ///
+    /// ## Use instead
+    /// Use at most as many queues as vCPUs, or remove `queues`: since machine types 5.2, QEMU uses one queue per vCPU
+    /// by default.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -47,7 +49,7 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
-    /// The largest number of vCPUs counts, not the number at start:
+    /// The maximum number of vCPUs counts, not the number at start:
     /// ```xml,not-reported
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -76,13 +78,13 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "num-queues above the number of vCPUs is accepted without a word",
+                figures: "num-queues above the number of vCPUs is accepted without a warning",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1, and virsh create of libvirt 9.0 with queues=64 and 2 vCPUs",
             },
             Evidence::Source("Linux drivers/block/virtio_blk.c, init_vq: the number of queues is bounded by nr_cpu_ids"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -97,7 +99,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report,
             &Queues {
                 at: FieldPath::Disk(index, DiskField::Queues),
-                user: || format!("`{}`", disk.name()),
+                user: || phrase!("{disk}", disk = DiskName(index)),
                 queues,
                 is_mapped: !frontend.iothread_mapping.is_empty(),
             },
@@ -113,8 +115,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             &Queues {
                 at: FieldPath::Controller(index, ControllerField::Queues),
                 user: || match controller.index {
-                    Some(number) => format!("{} controller {number}", controller.controller_type),
-                    None => format!("a {} controller", controller.controller_type),
+                    Some(number) => {
+                        format!("{} controller {number}", controller.controller_type).into()
+                    }
+                    None => format!("a {} controller", controller.controller_type).into(),
                 },
                 queues,
                 is_mapped: !controller.iothread_mapping.is_empty(),
@@ -123,23 +127,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// A number of queues that was written.
+/// The queues of a disk or controller.
 struct Queues<F> {
     at: FieldPath,
     user: F,
     queues: u32,
-    /// Single queues are given to iothreads by their numbers.
+    /// True if single queues are assigned to iothreads by number.
     is_mapped: bool,
 }
 
-fn look(context: &Context<'_>, report: &mut Report, found: &Queues<impl Fn() -> String>) {
+fn look(context: &Context<'_>, report: &mut Report, found: &Queues<impl Fn() -> Phrase>) {
     let Queues {
         at,
         user,
         queues,
         is_mapped,
     } = found;
-    // One queue is never too many.
     if *queues <= 1 {
         return;
     }
@@ -154,15 +157,21 @@ fn look(context: &Context<'_>, report: &mut Report, found: &Queues<impl Fn() -> 
     let s = if vcpus == 1 { "" } else { "s" };
     let finding = report.finding(
         *at,
-        format!("{} has {queues} queues for {vcpus} vCPU{s}", user()),
+        phrase!(
+            "{user} has {queues} queues for {vcpus} vCPU{s}",
+            user = user(),
+            queues = *queues,
+            vcpus,
+            s,
+        ),
     );
     finding
-        .label(format!("{} more than can be used", queues - vcpus))
+        .label(format!("{} more than the guest can use", queues - vcpus))
         .related(FieldPath::Domain(DomainField::Vcpus), "the vCPUs")
-        .note("guest drivers set up one queue for each vCPU and leave the rest alone")
-        .help(format!("write queues='{vcpus}'"));
-    // Fewer queues would take some away that the mapping gives to iothreads.
+        .note("guest drivers set up one queue for each vCPU and leave the others unused")
+        .help(phrase!("use {queues}", queues = setting(*at, vcpus)));
+    // Fewer queues would break a mapping of queues to iothreads.
     if !is_mapped {
-        finding.fix(Fix::safe([Change::set(*at, vcpus.to_string())]));
+        finding.fix(Fix::safe([Change::set(*at, vcpus)]));
     }
 }

@@ -1,18 +1,20 @@
 //! `read-only-filesystem`
 
-use vmdisk_model::{FieldPath, ImageField, Protocol};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_fields::{DiskName, phrase, quoted, setting};
+use vmdisk_model::{DiskField, FieldPath, FieldValue, ImageField, Protocol};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk that the guest writes lies on a file system that is mounted read-only.
+    /// A writable disk is on a read-only file system.
     ///
-    /// ## What it does
-    /// Reports writable disks in files whose mount is read-only.
+    /// ## What it reports
+    /// Reports writable disks in files whose file system is mounted read-only.
     ///
     /// ## Why it matters
     /// QEMU opens the file for writing and does not start.
+    ///
+    /// ## Use instead
+    /// Remount the file system: `mount -o remount,rw DIRECTORY`. If the guest only reads the disk, use `<readonly/>`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -32,7 +34,7 @@ declare_rule! {
     ///   <readonly/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
@@ -53,7 +55,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -62,12 +64,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let (Protocol::File { .. }, Some(path)) = (&image.protocol, image.host_path()) else {
             continue;
         };
-        // What is not kept may be written elsewhere.
+        // A transient disk is written to an overlay, which may be elsewhere.
         if !disk.is_writable() || disk.backend.is_transient {
             continue;
         }
         let at = FieldPath::Image(index, 0, ImageField::Path);
-        let what = || format!("how {path} is mounted");
+        let what = || format!("mount options of {path}");
         let mount = context
             .host(what)
             .and_then(|host| Context::known(host.mount_of(path), what));
@@ -79,14 +81,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     at,
-                    format!(
-                        "`{}` is to be written, and {} is mounted read-only",
-                        disk.name(),
-                        mount.point
+                    phrase!(
+                        "{disk} is writable, but {point} is mounted read-only",
+                        disk = DiskName(index),
+                        point = quoted(mount.point.to_string()),
                     ),
                 )
                 .label("on a read-only file system")
-                .help("mount it for writing, or write <readonly/>");
+                .help(phrase!(
+                    "remount it read-write, or use {read_only}",
+                    read_only =
+                        setting(FieldPath::Disk(index, DiskField::ReadOnly), FieldValue::Set),
+                ));
         }
     }
 }

@@ -1,18 +1,21 @@
 //! `read-only-ide-disk`
 
-use vmdisk_model::{Device, DiskField, FieldPath, FrontendKind};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_model::{Device, DiskField, FieldPath, FrontendKind, TargetBus};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// An IDE or SATA disk is read-only, which those buses do not know.
+    /// An IDE or SATA disk is read-only, which these buses do not support.
     ///
-    /// ## What it does
-    /// Reports disks, not CD drives, on bus `ide` or `sata` that are read-only.
+    /// ## What it reports
+    /// Reports read-only disks on bus `ide` or `sata`. CD drives are not reported.
     ///
     /// ## Why it matters
-    /// ATA has no way to tell a guest that it must not write. libvirt refuses the domain, and QEMU does not start.
+    /// ATA has no write protection for disks. libvirt refuses the domain, and QEMU does not start.
+    ///
+    /// ## Use instead
+    /// Use `bus='virtio'` or `bus='scsi'`; the guest sees another controller and may need its driver. Alternatively,
+    /// attach the image as a CD drive.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -62,7 +65,7 @@ declare_rule! {
             Evidence::Source("libvirt src/qemu/qemu_validate.c: readonly ide disks are not supported"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -75,25 +78,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let bus = match context.domain.frontend_kind(disk) {
             FrontendKind::Sata => "SATA",
             FrontendKind::Ide => "IDE",
-            FrontendKind::VirtioBlk
-            | FrontendKind::VirtioScsi
-            | FrontendKind::VhostUserBlk
-            | FrontendKind::Scsi
-            | FrontendKind::Usb
-            | FrontendKind::Fdc
-            | FrontendKind::Nvme
-            | FrontendKind::Sd
-            | FrontendKind::Foreign => continue,
+            _ => continue,
         };
+        let on_bus = FieldPath::Disk(index, DiskField::TargetBus);
         report
             .finding(
                 FieldPath::Disk(index, DiskField::ReadOnly),
-                format!(
-                    "`{}` is read-only and on {bus}, which knows no read-only disk",
-                    disk.name()
+                phrase!(
+                    "{disk} is read-only, which {bus} does not support",
+                    disk = DiskName(index),
+                    bus,
                 ),
             )
-            .label("refused there")
-            .help("use bus='virtio' or bus='scsi', or make it a CD drive");
+            .label(phrase!("not supported on {bus}", bus))
+            .help(phrase!(
+                "use {virtio} or {scsi}, or make it a CD drive",
+                virtio = setting(on_bus, TargetBus::Virtio),
+                scsi = setting(on_bus, TargetBus::Scsi),
+            ));
     }
 }

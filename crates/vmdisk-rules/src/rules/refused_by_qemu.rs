@@ -1,8 +1,6 @@
 //! `refused-by-qemu`
 
-use super::reported_by_a_trial;
-use crate::rule::declare_rule;
-use crate::{Evidence, Group, Severity};
+use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
 declare_rule! {
     /// A QEMU that was started with the disks refuses them.
@@ -49,6 +47,6 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[Evidence::Source("the QEMU that is named")],
         supersedes: &[],
-        check: reported_by_a_trial,
+        check: Trial,
     }
 }

@@ -1,21 +1,22 @@
 //! `relative-path`
 
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{FieldPath, ImageField};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A path does not begin at the root of the host.
+    /// A disk uses a relative path, which libvirt does not resolve as expected.
     ///
-    /// ## What it does
-    /// Reports paths of files and devices, of disks and of images below them, that do not begin with `/`, in XML for
-    /// libvirt.
+    /// ## What it reports
+    /// Reports relative paths of image files and devices, including backing images, in libvirt XML.
     ///
     /// ## Why it matters
-    /// libvirt takes the path at define and hands it to its daemon and to QEMU, whose working directory is not that
-    /// of whoever wrote it. The guest does not start, with `Cannot access storage file`, or opens another file of
-    /// that name.
+    /// libvirt accepts the path when the guest is defined. Its daemon and QEMU then resolve it against their own
+    /// working directory: the guest does not start, with `Cannot access storage file`, or opens another file of the
+    /// same name.
+    ///
+    /// ## Use instead
+    /// Use the absolute path; `realpath FILE` prints it.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -42,17 +43,17 @@ declare_rule! {
         is_about_libvirt: true,
         evidence: &[
             Evidence::Measured {
-                figures: "the schema refuses it, define takes it, and create says `Cannot access storage file`",
+                figures: "the schema refuses it, define accepts it, and create fails with `Cannot access storage file`",
                 how: "virt-xml-validate and virsh of libvirt 9.0",
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, top) in context.images() {
+    for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Some(path) = image.host_path() else {
                 continue;
@@ -63,13 +64,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     FieldPath::Image(index, depth, ImageField::Path),
-                    format!(
-                        "`{}` names its image by a relative path, `{path}`",
-                        disk.name()
+                    phrase!(
+                        "{disk} uses the relative path {path}",
+                        disk = DiskName(index),
+                        path = quoted(path.to_owned()),
                     ),
                 )
-                .label("relative to the working directory of libvirt's daemon")
-                .help("write the whole path, from the root on");
+                .label("resolved against the working directory of libvirt's daemon")
+                .help("use the absolute path");
         }
     }
 }

@@ -1,20 +1,23 @@
 //! `rotation-rate-unknown`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The rotation rate is a number that stands for none.
+    /// The rotation rate is a reserved or invalid number.
     ///
-    /// ## What it does
-    /// Reports a rotation rate from 2 to 1024, and one above 65534; above 65535 as an error.
+    /// ## What it reports
+    /// Reports a rotation rate from 2 to 1024, or above 65534; above 65535 it is an error.
     ///
     /// ## Why it matters
-    /// The field has two bytes: 1 is a disk without rotation, 1025 to 65534 are revolutions per minute, and the
-    /// rest is reserved, so that the guest makes of it what it likes. libvirt checks none of it. QEMU refuses what
-    /// does not fit.
+    /// The field has two bytes: 1 is a non-rotating disk, 1025 to 65534 are revolutions per minute, and all other
+    /// values are reserved, so guests may interpret them in any way. libvirt does not check the number. QEMU refuses
+    /// one that does not fit in two bytes.
+    ///
+    /// ## Use instead
+    /// Use 1 for an SSD, or the revolutions per minute of a rotating disk. Without the setting the guest gets no
+    /// rotation rate.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -40,13 +43,13 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "500 starts without a word; 70000 ends QEMU with `expects uint16_t`",
+                figures: "500 starts without a warning; 70000 ends QEMU with `expects uint16_t`",
                 how: "virsh create of libvirt 9.0 with QEMU 7.2",
             },
             Evidence::Source("libvirt docs/formatdomain.rst: 1 or 1025 to 65534; ACS-4, word 217 of IDENTIFY DEVICE"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -60,16 +63,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
             2..=1024 | 65535 => (Severity::Warning, "a reserved number"),
             65536.. => (
                 Severity::Error,
-                "does not fit into two bytes, and QEMU refuses it",
+                "does not fit in two bytes; QEMU refuses it",
             ),
         };
         report
             .finding(
                 FieldPath::Disk(index, DiskField::RotationRate),
-                format!("`{}` has the rotation rate {rate}", disk.name()),
+                phrase!(
+                    "{disk} has the invalid rotation rate {rate}",
+                    disk = DiskName(index),
+                    rate,
+                ),
             )
             .severity(severity)
             .label(label)
-            .help("write 1 for an SSD, revolutions per minute from 1025 to 65534, or leave it out");
+            .help("use 1 for an SSD or 1025 to 65534 revolutions per minute, or remove it");
     }
 }

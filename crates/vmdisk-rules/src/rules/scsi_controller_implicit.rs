@@ -2,23 +2,26 @@
 
 use std::collections::HashMap;
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{
     Architecture, Disk, DiskField, Domain, FieldPath, ScsiControllerModel, TargetBus,
 };
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// SCSI disks hang on a controller whose model nobody wrote, and libvirt takes LSI's of the year 2000.
+    /// A SCSI controller has no model, and libvirt chooses the legacy LSI 53C895A.
     ///
-    /// ## What it does
-    /// Reports the first disk of a PC whose SCSI controller is not written, or is written without a model.
+    /// ## What it reports
+    /// Reports the first disk of a PC whose SCSI controller is missing or has no model.
     ///
     /// ## Why it matters
-    /// On a PC libvirt fills in `model='lsilogic'`, QEMU's LSI 53C895A. Many guests have no driver for it and do not
-    /// see the disk: Red Hat's kernels and Windows have none. Where there is one, each request is emulated register
-    /// by register, discards and iothreads are out of reach, and a controller has seven places.
+    /// On a PC libvirt adds `model='lsilogic'`, QEMU's LSI 53C895A from the year 2000. Many guests have no driver for
+    /// it and do not see the disk: Red Hat's kernels and Windows do not ship one. With a driver, each request is
+    /// emulated register by register, discards and iothreads are not available, and a controller has seven places.
+    ///
+    /// ## Use instead
+    /// Add `<controller type='scsi' index='0' model='virtio-scsi'/>`, or use `bus='virtio'`. The guest needs the virtio
+    /// driver, which Windows does not include.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -50,7 +53,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Of a disk alone nobody knows the controllers.
+    /// Not checked for a disk alone, because its controllers are unknown:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw'/>
@@ -72,7 +75,7 @@ declare_rule! {
             Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainGetSCSIControllerModel"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -91,8 +94,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let is_scsi = |disk: &Disk| disk.frontend.effective_bus() == TargetBus::Scsi;
     for (index, disk) in context.disks().filter(|(_, disk)| is_scsi(disk)) {
         let at = FieldPath::Disk(index, DiskField::TargetBus);
-        let name = disk.name();
-        let what = || format!("the SCSI controller of `{name}`");
+        let what = || format!("the SCSI controller of `{}`", disk.name());
         let Some(domain) = report.require(at, context.whole_guest(what)) else {
             return;
         };
@@ -102,17 +104,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
             return;
         }
         let number = Domain::scsi_controller_number_of(disk);
-        let has_no = match has_model.get(&number) {
+        let problem = match has_model.get(&number) {
             Some(true) => continue,
-            Some(false) => format!("SCSI controller {number}, which has no model"),
-            None => format!("SCSI controller {number}, which is not written"),
+            Some(false) => "has no model",
+            None => "is not configured",
         };
         report
-            .finding(at, format!("`{name}` hangs on {has_no}"))
-            .label("libvirt makes it an LSI 53C895A (model 'lsilogic')")
-            .note("a guest without a driver for that one does not see the disk")
-            .help(format!(
-                "write <controller type='scsi' index='{number}' model='virtio-scsi'/>, or put the disk on bus='virtio'"
+            .finding(
+                at,
+                phrase!(
+                    "{disk} uses SCSI controller {number}, which {problem}",
+                    disk = DiskName(index),
+                    number,
+                    problem,
+                ),
+            )
+            .label("libvirt chooses the LSI 53C895A (`lsilogic`)")
+            .note("a guest without a driver for it does not see the disk")
+            .help(phrase!(
+                "set the model of SCSI controller {number} to virtio-scsi, or use {virtio}",
+                number,
+                virtio = setting(at, TargetBus::Virtio),
             ));
         // One finding is enough for all disks of the guest.
         return;

@@ -2,22 +2,26 @@
 
 use std::collections::HashMap;
 
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Disk, DiskField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity, serial};
+use vmdisk_rule::serial;
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// Two disks of a guest show the same serial number.
+    /// Two disks of a guest have the same serial number.
     ///
-    /// ## What it does
-    /// Reports a serial number whose bytes that the guest sees are those of another disk: the first 20 on virtio, IDE,
-    /// SATA and NVMe disks, the first 36 on SCSI and USB disks. Two disks with the same source are left alone, which is
-    /// how two paths to one disk are made.
+    /// ## What it reports
+    /// Reports a serial number if the guest sees the same bytes as for another disk: the first 20 on virtio, IDE, SATA
+    /// and NVMe disks, the first 36 on SCSI and USB disks. Two disks with the same source are not reported, because
+    /// this is how two paths to one disk are configured.
     ///
     /// ## Why it matters
-    /// Guests tell disks apart by their serial numbers: only one of the two gets the name under `/dev/disk/by-id`,
-    /// and which one differs from boot to boot. multipath takes both for one disk, and writes to either.
+    /// Guests identify disks by their serial numbers: only one of the two gets the name under `/dev/disk/by-id`, and
+    /// which one can change at each boot. multipath treats both as one disk and writes to either.
+    ///
+    /// ## Use instead
+    /// Use a serial number that is unique within the bytes the guest sees. A guest that mounts by the old name under
+    /// `/dev/disk/by-id` has to be adapted.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -36,7 +40,7 @@ declare_rule! {
     ///   </disk>
     /// </devices>
     /// ```
-    /// The guest sees 20 bytes of each.
+    /// The guest sees only the first 20 bytes:
     /// ```xml,reported
     /// <devices>
     ///   <disk type='file' device='disk'>
@@ -78,13 +82,13 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "schema, define and start take it without a word",
+                figures: "schema, define and start accept it without a warning",
                 how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs; started with QEMU 7.2",
             },
-            Evidence::Source("systemd 60-persistent-storage.rules: names under /dev/disk/by-id are made of the serial number"),
+            Evidence::Source("systemd 60-persistent-storage.rules: names under /dev/disk/by-id contain the serial number"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -107,16 +111,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at(index),
-                format!(
-                    "`{}` and `{}` show the guest one serial number, `{shown}`",
-                    other.name(),
-                    disk.name()
+                phrase!(
+                    "{first} and {second} have the same serial number for the guest: {shown}",
+                    first = DiskName(first),
+                    second = DiskName(index),
+                    shown = quoted(shown.to_owned()),
                 ),
             )
-            .label("shown by a disk above")
-            .related(at(first), "here first")
-            .help(
-                "give each disk a serial number of its own, which differs in what the guest sees",
-            );
+            .label("already used by another disk")
+            .related(at(first), "first used here")
+            .help("use serial numbers that differ in the bytes the guest sees");
     }
 }

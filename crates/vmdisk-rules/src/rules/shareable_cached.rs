@@ -1,23 +1,24 @@
 //! `shareable-cached`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{BackendSource, CacheMode, Change, DiskField, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk that several guests write is cached by the host.
+    /// A disk shared by several guests is cached by the host.
     ///
-    /// ## What it does
-    /// Reports a `<shareable/>` disk the guest can write whose cache mode is written as `writeback`,
-    /// `writethrough` or `unsafe`; on a command line also one with `share-rw=on` and no cache mode at all.
+    /// ## What it reports
+    /// Reports a writable `<shareable/>` disk with cache mode `writeback`, `writethrough` or `unsafe`; on a command
+    /// line also a disk with `share-rw=on` and no cache mode.
     ///
     /// ## Why it matters
-    /// Each host that runs one of the guests has a page cache of its own. A guest goes on reading what its own
-    /// host cached after another guest has written, and a cluster file system or a database that trusts what it
-    /// reads destroys itself. libvirt takes `none` by itself for such a disk if nothing is written; a mode
-    /// that is written it takes as it is and starts the guest. QEMU takes `writeback`, whether other guests share
-    /// the disk or not.
+    /// Each host that runs one of the guests has its own page cache. A guest keeps reading what its host cached after
+    /// another guest has written, and a cluster file system or database that trusts these reads corrupts its data.
+    /// libvirt uses `none` for a shareable disk without a cache mode, but accepts any mode that is set. QEMU uses
+    /// `writeback` by default, also for shared disks.
+    ///
+    /// ## Use instead
+    /// Use `cache='none'`. Reads of the guests then reach the storage instead of the host's memory.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -52,7 +53,7 @@ declare_rule! {
     ///   <shareable/>
     /// </disk>
     /// ```
-    /// What nobody writes may be cached everywhere.
+    /// A read-only disk can be cached on every host:
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='writeback'/>
@@ -69,14 +70,14 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "a guest with shareable and cache='writeback' is defined and starts without a word",
+                figures: "a guest with shareable and cache='writeback' is defined and starts without a warning",
                 how: "virsh of libvirt 9.0 with QEMU 7.2",
             },
             Evidence::Source("libvirt docs/formatdomain.rst, shareable: caching should be off for the device"),
-            Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainPrepareDiskCachemode: none if nothing is written"),
+            Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainPrepareDiskCachemode: none if no mode is set"),
         ],
         supersedes: &["cache-unsafe", "cache-writethrough"],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -96,21 +97,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!(
-                    "`{}` is shared with other guests and cached by each host (cache='{mode}')",
-                    disk.name()
+                phrase!(
+                    "{disk} is shared with other guests, and each host caches it: {cache}",
+                    disk = DiskName(index),
+                    cache = setting(at, mode),
                 ),
             )
-            .label("goes through the host's page cache")
+            .label("uses the host's page cache")
             .related(
                 FieldPath::Disk(index, DiskField::Shareable),
                 "other guests write it at the same time",
             )
-            .note("a host that cached a block does not see what another host writes to it")
-            .help(context.for_taker(
-                "write cache='none', which libvirt takes by itself if nothing is written",
-                "write cache='none', which QEMU does not take by itself for a shared disk",
+            .note("a host with a cached block does not see another host's write to it")
+            .note(context.for_taker(
+                "libvirt uses `none` for a shareable disk that sets no mode",
+                "QEMU uses writeback by default, also for a shared disk",
             ))
-            .fix(Fix::safe([Change::set(at, CacheMode::None.as_wire())]));
+            .remedy(Fix::safe([Change::set(at, CacheMode::None)]));
     }
 }

@@ -1,9 +1,9 @@
 //! `slice-beyond-storage`
 
 use vmdisk_model::{Bytes, FieldPath, HostStorage, Image, ImageField, Slice};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity, host};
+use crate::host;
 
 declare_rule! {
     /// The part of a file or device that is the disk ends behind its end.
@@ -77,7 +77,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

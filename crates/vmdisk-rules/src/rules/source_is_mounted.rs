@@ -3,25 +3,27 @@
 use std::collections::{HashMap, HashSet};
 
 use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex};
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Device, Disk, FieldPath, HostStorage, Image, ImageField};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk is a device that the host itself uses.
+    /// A disk is a device that the host has mounted or otherwise uses.
     ///
-    /// ## What it does
-    /// Looks at the block device behind a disk, at its partitions and at everything on top of them, and reports
-    /// what the host has mounted, swaps to, or holds: an active volume group (LVM), an assembled array (md), an
-    /// opened LUKS container, a multipath device. An image file is reported when the host has it attached to a loop
-    /// device that is mounted. A disk that the guest only reads is a warning, and none if the host only reads too.
+    /// ## What it reports
+    /// Reports a disk if the host uses its block device, a partition of it or a device on top of it: mounted, swap, an
+    /// active volume group (LVM), an assembled array (md), an open LUKS container or a multipath device. An image file
+    /// is reported if it is attached to a mounted loop device. A disk that the guest only reads is a warning, or not
+    /// reported if the host only reads too.
     ///
     /// ## Why it matters
-    /// Host and guest each keep a file system's metadata in memory and write it back over the other's: both lose
-    /// the file system. QEMU opens a mounted device read-write without a word, because the kernel allows it:
-    /// opening with `O_EXCL` would fail, and QEMU does not ask for that. If the volume group or array inside
-    /// belongs to the guest, the host found and activated it by itself, and has to be told to leave it alone.
+    /// Host and guest each cache the metadata of the file system and overwrite the changes of the other, which destroys
+    /// the file system. QEMU opens a mounted device read-write without a warning, because it does not use `O_EXCL`.
+    ///
+    /// ## Use instead
+    /// Unmount the device and remove it from `/etc/fstab`, or attach another device. If the volume group or array
+    /// belongs to the guest, keep the host from activating it: LVM's devices file or `global_filter`, `AUTO` in
+    /// `mdadm.conf`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-mounted-partition
@@ -40,7 +42,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts, nobody knows what the host does with the device:
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='block' device='disk'>
     ///   <driver name='qemu' type='raw'/>
@@ -55,7 +57,7 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "a mounted block device is opened read-write and nothing is said",
+                figures: "a mounted block device is opened read-write without a warning",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1 on a loop device with a mounted XFS",
             },
             Evidence::Measured {
@@ -64,7 +66,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -81,15 +83,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         let found = match &uses {
             Some(uses) => uses.of_image(path, image),
-            // A file is hardly ever a mounted loop device, so that nothing is said of files without facts.
+            // Files are rarely mounted loop devices, so missing facts are not reported for them.
             None if is_device(image) => {
-                let what = || format!("what the host does with {path}");
+                let what = || format!("how the host uses {path}");
                 context.host(what).map(|_| None)
             }
             None => Ok(None),
         };
         if let Some(Some(found)) = report.require(at, found) {
-            report_use(report, at, disk, path, &found);
+            report_use(report, index, disk, path, &found);
         }
     }
 }
@@ -101,16 +103,16 @@ fn is_device(image: &Image) -> bool {
     }
 }
 
-/// What the host does with a device and what is on it.
+/// How the host uses a device and the devices on top of it.
 #[derive(Debug, Default)]
 struct Use {
-    /// Where it is mounted, with the device that is.
+    /// Mounted devices with their mount points.
     mounted: Vec<(String, String)>,
-    /// Whether the host writes to any of these mounts, as far as is known.
+    /// True if the host may write to any of them.
     is_written: bool,
-    /// Devices the host swaps to.
+    /// Devices with active swap.
     swap: Vec<String>,
-    /// Devices on top of it, in words.
+    /// Descriptions of the devices on top of it.
     held_by: Vec<String>,
 }
 
@@ -126,7 +128,7 @@ impl Use {
     }
 }
 
-/// What the host does with its devices.
+/// An index of the devices in use.
 struct Uses<'a> {
     host: &'a HostIndex<'a>,
     /// The mount point of the file system that a device is part of: mountinfo names one of several.
@@ -167,14 +169,14 @@ impl<'a> Uses<'a> {
         }
     }
 
-    /// What the host does with what is behind an image; `None` if nothing.
+    /// How the host uses the device or file of an image; `None` if it does not.
     fn of_image(&self, path: &str, image: &Image) -> Result<Option<Use>, Missing> {
-        let what = || format!("what the host does with {path}");
+        let what = || format!("how the host uses {path}");
         let found = match Context::known(self.host.block_device(path), what) {
             Ok(Some(device)) => self.of_device(device)?,
             Ok(None) => self.of_file(path)?,
             Err(missing) if is_device(image) => return Err(missing),
-            // Files need not be described for this rule: only the loop devices count.
+            // For files only the loop devices count.
             Err(_) => self.of_file(path)?,
         };
         Ok((!found.is_none()).then_some(found))
@@ -187,15 +189,14 @@ impl<'a> Uses<'a> {
         }
     }
 
-    /// Walks from a device to its partitions and to what is on top of them, each once.
+    /// Visits a device, its partitions and the devices on top of them, each once.
     fn of_device(&self, device: &'a BlockDevice) -> Result<Use, Missing> {
         let mut found = Use::default();
         let mut unknown = None;
         let mut seen = HashSet::from([device.id.as_str()]);
         let mut next = vec![device];
         while let Some(above) = next.pop() {
-            // A partition of a multipath device is made by the host for every table it sees, as the
-            // kernel makes those of a disk, and holds nothing by itself.
+            // The host creates the partitions of multipath devices automatically; they hold nothing themselves.
             let is_part = matches!(
                 above.kind,
                 BlockKind::Partition | BlockKind::MultipathPartition
@@ -220,9 +221,9 @@ impl<'a> Uses<'a> {
         }
     }
 
-    /// Notes what the host does with one device, and gives the ids of what is on top of it.
+    /// Records how the host uses one device, and returns the ids of the devices on top of it.
     fn look(&self, device: &'a BlockDevice, found: &mut Use) -> Result<Vec<&'a String>, Missing> {
-        let what = || format!("what the host does with {}", device.name());
+        let what = || format!("how the host uses {}", device.name());
         let mounted_at = Context::known(device.mounted_at.as_ref(), what)?;
         let mut points: Vec<&str> = mounted_at
             .into_iter()
@@ -252,7 +253,7 @@ impl<'a> Uses<'a> {
     }
 }
 
-/// A device that holds another, in words.
+/// The description of a device that holds another.
 fn describe(device: &BlockDevice) -> String {
     let name = device.name();
     let kind = &device.kind;
@@ -267,14 +268,15 @@ fn describe(device: &BlockDevice) -> String {
     }
 }
 
-fn report_use(report: &mut Report, at: FieldPath, disk: &Disk, path: &str, found: &Use) {
+fn report_use(report: &mut Report, index: usize, disk: &Disk, path: &str, found: &Use) {
     let Use {
         mounted,
         is_written,
         swap,
         held_by,
     } = found;
-    let name = disk.name();
+    let name = DiskName(index);
+    let at = FieldPath::Image(index, 0, ImageField::Path);
     let only_reads = !disk.is_writable();
     let only_mounted = swap.is_empty() && held_by.is_empty();
     if only_reads && only_mounted && !is_written {
@@ -282,37 +284,49 @@ fn report_use(report: &mut Report, at: FieldPath, disk: &Disk, path: &str, found
     }
     let (title, help) = match (mounted.first(), swap.first(), held_by.first()) {
         (Some((_, point)), _, _) => (
-            format!("`{name}` is on a device that the host has mounted at {point}"),
-            "unmount it and take it out of /etc/fstab before the guest has it, or give the guest another device",
+            phrase!(
+                "{name} is on a device that the host has mounted at {point}",
+                name,
+                point = quoted(point.clone())
+            ),
+            "unmount it and remove it from /etc/fstab before the guest uses it, or attach another device",
         ),
         (None, Some(swap), _) => (
-            format!("`{name}` is on a device that the host swaps to, {swap}"),
-            "swapoff it and take it out of /etc/fstab before the guest has it, or give the guest another device",
+            phrase!(
+                "{name} is on a device that the host uses as swap: {swap}",
+                name,
+                swap = quoted(swap.clone())
+            ),
+            "run `swapoff` and remove it from /etc/fstab before the guest uses it, or attach another device",
         ),
         (None, None, Some(holder)) => (
-            format!("`{name}` is on a device that the host holds, for {holder}"),
-            "deactivate what holds it; if that belongs to the guest, keep the host from activating it (LVM's devices file or global_filter, AUTO in mdadm.conf); or give the guest what is on top",
+            phrase!(
+                "{name} is on a device in use by the host, for {holder}",
+                name,
+                holder = holder.clone()
+            ),
+            "deactivate the device on top; if it belongs to the guest, keep the host from activating it (LVM's devices file or global_filter, AUTO in mdadm.conf); or attach the device on top",
         ),
         (None, None, None) => return,
     };
     let finding = report.finding(at, title);
-    finding.label(format!("the host uses {path} itself"));
+    finding.label(format!("the host uses {path}"));
     for (device, point) in mounted {
         finding.note(format!("{device} is mounted at {point}"));
     }
     for device in swap {
-        finding.note(format!("the host swaps to {device}"));
+        finding.note(format!("{device} is active swap"));
     }
     for holder in held_by {
         finding.note(format!("{holder} is on top of it"));
     }
     if only_reads {
-        finding.severity(Severity::Warning).note(
-            "a warning and no error: the guest only reads, but what it reads changes under it",
-        );
+        finding
+            .severity(Severity::Warning)
+            .note("a warning, because the guest only reads; the data changes while it reads");
     } else {
         finding
-            .note("QEMU does not look whether the host uses the device, and opens it for writing");
+            .note("QEMU does not check whether the host uses the device, and opens it for writing");
     }
     finding.help(help);
 }

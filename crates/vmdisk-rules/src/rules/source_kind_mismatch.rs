@@ -1,10 +1,9 @@
 //! `source-kind-mismatch`
 
 use vmdisk_facts::FileKind;
-use vmdisk_model::{FieldPath, HostStorage, ImageField};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity};
+use vmdisk_fields::{phrase, setting};
+use vmdisk_model::{DiskField, FieldPath, HostStorage, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A disk is told to be a file and is a device, or the other way round.
@@ -60,7 +59,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -100,19 +99,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(kind) = report.require(at, kind).flatten() else {
             continue;
         };
+        let kind_at = FieldPath::Disk(index, DiskField::SourceType);
         let (word, help) = match (kind, is_file) {
             (FileKind::Block, true) => (
                 "a block device",
-                "write type='block' and dev='…', or driver=host_device",
+                phrase!("use {block}", block = setting(kind_at, "block")),
             ),
             (FileKind::Character, true) => (
                 "a character device",
-                "write type='block' and dev='…', or driver=host_device",
+                phrase!("use {block}", block = setting(kind_at, "block")),
             ),
-            (FileKind::Directory, _) => ("a directory", "name the image in it"),
+            (FileKind::Directory, _) => ("a directory", "name the image in it".into()),
             (FileKind::Regular, false) => (
                 "a regular file",
-                "write type='file' and file='…', or driver=file",
+                phrase!("use {file}", file = setting(kind_at, "file")),
             ),
             (
                 FileKind::Regular

@@ -1,21 +1,25 @@
 //! `source-missing`
 
-use vmdisk_model::{Device, FieldPath, Image, ImageField, StartupPolicy};
+use vmdisk_fields::{DiskName, phrase, quoted, setting};
+use vmdisk_model::{Device, DiskField, FieldPath, Image, ImageField, StartupPolicy};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, TakenBy, declare_rule};
 
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Missing, Report, Severity, host};
+use crate::host;
 
 declare_rule! {
-    /// A disk's file or device is not there.
+    /// The image file or device of a disk does not exist.
     ///
-    /// ## What it does
-    /// Reports a disk whose image, or an image below it that is written, was looked for on the host and not
-    /// found. A disk that says how its storage is to be made is left alone. For CD and floppy drives it is a
-    /// warning, because `startupPolicy` may let the guest start without the medium.
+    /// ## What it reports
+    /// Reports a disk whose image, data file or configured backing image does not exist on the host. A disk that
+    /// describes how to create its storage is not reported. For CD and floppy drives it is a warning, because
+    /// `startupPolicy` can allow a start without the medium.
     ///
     /// ## Why it matters
-    /// libvirt accepts the definition and refuses to start the guest. A device named by an order of discovery,
-    /// or a file system that is not mounted yet, look the same from here.
+    /// libvirt accepts the definition and refuses to start the guest. The file may also be on a file system that is not
+    /// mounted yet, or the device may have another name since the last boot.
+    ///
+    /// ## Use instead
+    /// Correct the path, mount the file system, or create the image: `qemu-img create -f qcow2 IMAGE SIZE`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-nocow-6.18
@@ -44,7 +48,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>
@@ -58,10 +62,10 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::refused_by_libvirt_at_start("Cannot access storage file", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; for the image and for one in a written <backingStore>"),
+            Evidence::refused_by_libvirt_at_start("Cannot access storage file", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; for the image and for one in a configured <backingStore>"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -77,31 +81,35 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     known.ok_or_else(|| Missing::new(what(), "the facts contradict themselves"))
                 });
             let Some(exists) = report.require(at, exists) else {
-                // One missing fact is enough to say about one disk.
+                // One missing fact per disk is enough.
                 break;
             };
             if exists {
                 continue;
             }
-            let name = disk.name();
             let finding = report.finding(
                 at,
-                match (kind, depth) {
-                    (Kind::Image, 0) => format!("the image of `{name}` does not exist: {path}"),
-                    (Kind::Image, _) => format!("an image below `{name}` does not exist: {path}"),
-                    (Kind::DataFile, _) => {
-                        format!("a data file of `{name}` does not exist: {path}")
-                    }
-                },
+                phrase!(
+                    "{what} of {disk} does not exist: {path}",
+                    what = match (kind, depth) {
+                        (Kind::Image, 0) => "the image",
+                        (Kind::Image, _) => "a backing image",
+                        (Kind::DataFile, _) => "a data file",
+                    },
+                    disk = DiskName(index),
+                    path = quoted(path.to_owned()),
+                ),
             );
             finding.label("not found on the host");
+            let startup = FieldPath::Disk(index, DiskField::StartupPolicy);
             if depth == 0 && disk.backend.startup_policy == Some(StartupPolicy::Optional) {
                 finding
                     .severity(Severity::Warning)
-                    .note(
-                        "startupPolicy='optional' is written: libvirt starts the guest without it",
-                    )
-                    .help("make it or correct the path, if the guest is to have it");
+                    .note(phrase!(
+                        "libvirt starts the guest without it because of {optional}",
+                        optional = setting(startup, StartupPolicy::Optional),
+                    ))
+                    .help("create it or correct the path");
                 continue;
             }
             match disk.frontend.effective_device() {
@@ -110,20 +118,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         "libvirt says `Cannot access storage file`, and the guest does not start",
                         "QEMU says `Could not open`, and does not start",
                     ))
-                    .help("make it, mount the file system it is on, or correct the path; if it has been made since, check again with facts of now"),
+                    .help("create it, mount its file system, or correct the path; if it exists by now, collect the facts again"),
                 Device::Cdrom | Device::Floppy => finding
                     .severity(Severity::Warning)
-                    .note(context.for_taker(
-                        "the guest does not start, unless startupPolicy='optional' is written for the medium",
-                        "QEMU says `Could not open`, and does not start",
-                    ))
+                    .note(match context.taken_by {
+                        TakenBy::Libvirt => phrase!(
+                            "the guest does not start without {optional}",
+                            optional = setting(startup, StartupPolicy::Optional),
+                        ),
+                        TakenBy::Qemu => "QEMU says `Could not open`, and does not start".into(),
+                    })
                     .help("correct the path, or remove the medium from the drive"),
             };
         }
     }
 }
 
-/// What a path is to a disk.
+/// The role of a path.
 #[derive(Clone, Copy)]
 enum Kind {
     Image,
@@ -139,7 +150,7 @@ impl Kind {
     }
 }
 
-/// The files and devices of a chain that are to be there, each with its depth.
+/// The files and devices of a chain that must exist, each with its depth.
 fn paths(top: &Image) -> impl Iterator<Item = (usize, Kind, &str)> {
     let existing = top.chain().enumerate();
     let existing = existing.filter(|(_, image)| image.creation.is_none());

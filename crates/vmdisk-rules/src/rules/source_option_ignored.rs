@@ -1,9 +1,7 @@
 //! `source-option-ignored`
 
 use vmdisk_model::{FieldPath, Image, ImageField, NetworkProtocol, Protocol};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity, TakenBy};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
 
 declare_rule! {
     /// Something is said of a source that libvirt keeps and does nothing with.
@@ -51,7 +49,7 @@ declare_rule! {
             Evidence::Source("libvirt src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne: the check for rbd passes every network protocol"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

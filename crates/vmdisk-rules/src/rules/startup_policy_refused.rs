@@ -1,9 +1,7 @@
 //! `startup-policy-refused`
 
 use vmdisk_model::{BackendSource, Device, DiskField, FieldPath, Protocol, StartupPolicy};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A startup policy is set where libvirt cannot follow it.
@@ -44,7 +42,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("disk startupPolicy '…' is allowed only for cdrom or floppy", "src/conf/domain_validate.c, virDomainDiskDefValidateStartupPolicy"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

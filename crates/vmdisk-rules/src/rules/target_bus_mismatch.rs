@@ -1,25 +1,28 @@
 //! `target-bus-mismatch`
 
+use vmdisk_fields::{phrase, quoted, setting};
 use vmdisk_model::{Change, Device, DiskField, FieldPath, TargetBus};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
 use crate::target_names::TargetNames;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
 
 declare_rule! {
-    /// A target's name is that of another bus than the one written.
+    /// The target name does not match the bus of the disk.
     ///
-    /// ## What it does
-    /// Reports a `target/@dev` whose prefix stands for another bus than `target/@bus`: `sda` on virtio, `vda` on
-    /// SATA, `hda` on SCSI. `sd` is shared by SCSI, SATA, USB and SD cards; `hd` is IDE, `vd` virtio, `nvme` NVMe.
-    /// Floppies and the buses of Xen and User-mode Linux have conventions of their own and are left alone. For a CD
-    /// drive it is advice: several tools name one `hdc` wherever it is, and the guest has names of its own for it.
+    /// ## What it reports
+    /// Reports a `target/@dev` whose prefix belongs to another bus than `target/@bus`: `sda` on virtio, `vda` on SATA,
+    /// `hda` on SCSI. `sd` stands for SCSI, SATA, USB and SD cards; `hd` for IDE, `vd` for virtio, `nvme` for NVMe.
+    /// Floppies and the buses of Xen and User-mode Linux have their own conventions and are not reported. For a CD
+    /// drive it is advice: several tools always use `hdc`, and guests name CD drives independently.
     ///
     /// ## Why it matters
-    /// libvirt takes the bus from `bus` and says nothing, so the guest gets another device than the name
-    /// suggests: `dev='sda' bus='virtio'` is `/dev/vda` inside a Linux guest. Either the name is a leftover and
-    /// misleads whoever reads it, or the bus is, and the guest has the wrong controller. Taking `bus` away changes
-    /// the device too, because libvirt then goes by the name.
+    /// libvirt uses `bus` and does not warn, so the guest gets another device than the name suggests: `dev='sda'
+    /// bus='virtio'` is `/dev/vda` inside a Linux guest. Either the name is misleading, or the guest has the wrong
+    /// controller.
+    ///
+    /// ## Use instead
+    /// Use a name with the prefix of the bus; tools and scripts that use the old name have to be adapted. Do not remove
+    /// `bus`: libvirt would then derive it from the name, and the guest would get another device.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -62,10 +65,10 @@ declare_rule! {
                 figures: "target dev='vda' bus='sata' passes schema, define and start",
                 how: "virsh create of libvirt 9.0 with QEMU 7.2",
             },
-            Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: the bus follows the name only where none is written"),
+            Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: the bus is derived from the name only if it is not set"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -87,7 +90,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let meant = meant(named);
         let finding = report.finding(
             at,
-            format!("`{target}` is the name of {meant}, and the bus is {bus}"),
+            format!("the target name `{target}` is for {meant}, but the bus is {bus}"),
         );
         finding
             .label(format!(
@@ -96,21 +99,26 @@ fn check(context: &Context<'_>, report: &mut Report) {
             ))
             .related(
                 FieldPath::Disk(index, DiskField::TargetBus),
-                "libvirt goes by this",
+                "libvirt uses the bus",
             )
-            .note("libvirt accepts it and takes the bus, so the guest sees another device than the name says");
+            .note("the guest sees another device than the name suggests");
         if disk.frontend.effective_device() == Device::Cdrom {
             finding
                 .severity(Severity::Advice)
-                .note("advice only: a guest finds its CD drive whatever it is called here");
+                .note("advice only: guests find a CD drive by any name");
         }
         let fitting = names.for_bus(bus, target);
         let name = match &fitting {
-            Some(name) => format!("write dev='{name}'"),
-            None => format!("write a name that starts with `{}`", bus.target_prefix()),
+            Some(name) => phrase!("use {name}", name = setting(at, name.clone())),
+            None => phrase!(
+                "use a name that starts with {prefix}",
+                prefix = quoted(bus.target_prefix().to_owned()),
+            ),
         };
-        finding.help(format!(
-            "{name}, or another bus if {meant} was meant, which the guest sees"
+        finding.help(phrase!(
+            "{name}, or another bus for {meant}, which changes the guest's device",
+            name,
+            meant,
         ));
         if let Some(name) = fitting {
             // Tools and migration know the disk by its name.
@@ -119,7 +127,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// What a name of this prefix promises.
+/// The device that a name of this prefix suggests.
 const fn meant(named: TargetBus) -> &'static str {
     match named {
         TargetBus::Virtio => "a virtio disk",

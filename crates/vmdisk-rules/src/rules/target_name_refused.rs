@@ -2,9 +2,7 @@
 
 use vmdisk_facts::Version;
 use vmdisk_model::{Device, Disk, DiskField, FieldPath, TargetBus, target_number};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// The target's name is none that a disk can have.
@@ -53,7 +51,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("Invalid harddisk device name: …", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

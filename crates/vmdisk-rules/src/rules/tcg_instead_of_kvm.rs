@@ -2,24 +2,28 @@
 
 use vmdisk_facts::host::KvmObstacle;
 use vmdisk_facts::{Fact, HostIndex};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Change, Domain, DomainField, DomainType, FieldPath};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Missing, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The guest is emulated on a host where KVM works, or asks for KVM on a host that has none.
+    /// The guest is emulated although KVM works, or requires KVM on a host without it.
     ///
-    /// ## What it does
-    /// Reports `<domain type='qemu'>` where the facts say that a virtual machine was seen to run with KVM and the
-    /// guest's architecture is the host's (a warning), and `<domain type='kvm'>` where there is no `/dev/kvm` (an
-    /// error), or where a guest was tried that did not run with it (a warning). A `/dev/kvm` that exists and can be
-    /// opened proves nothing, and counts for neither; `vmdisk facts --group kvm` tries.
+    /// ## What it reports
+    /// Reports `<domain type='qemu'>` as a warning if the facts show that a virtual machine ran with KVM on the host
+    /// and the guest has the host's architecture. Reports `<domain type='kvm'>` as an error without `/dev/kvm`, and as
+    /// a warning if a trial guest did not run with KVM. That `/dev/kvm` exists and can be opened proves nothing;
+    /// `vmdisk facts --group kvm` runs a trial guest.
     ///
     /// ## Why it matters
-    /// With `type='qemu'` QEMU translates each instruction of the guest (TCG), which is slower by a factor of ten
-    /// and more, for disks too: every request is made by guest code. TCG is also no security boundary: QEMU's
-    /// documentation excludes it. With `type='kvm'` and no `/dev/kvm` the guest does not start.
+    /// With `type='qemu'` QEMU translates each instruction of the guest (TCG), which is ten times slower and more, also
+    /// for disks, because guest code issues every request. TCG is also not a security boundary, according to QEMU's
+    /// documentation. With `type='kvm'` and no `/dev/kvm` the guest does not start.
+    ///
+    /// ## Use instead
+    /// Use `type='kvm'` on a host where KVM works; the guest may see another processor model. On a host without KVM,
+    /// enable virtualization in the firmware and load `kvm_intel` or `kvm_amd`. `type='qemu'` works everywhere, but
+    /// slowly.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme
@@ -47,7 +51,7 @@ declare_rule! {
     /// </domain>
     /// ```
     ///
-    /// Here a guest was tried:
+    /// A trial guest did not run:
     /// ```xml,reported,facts-kvm-does-not-run
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -75,7 +79,7 @@ declare_rule! {
     ///   </os>
     /// </domain>
     /// ```
-    /// Without facts, nobody knows whether the host has KVM:
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='qemu'>
     ///   <name>web1</name>
@@ -91,16 +95,16 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "a /dev/kvm that opens and makes virtual machines: a guest of 500 bytes took 3.8 s with it and 0.2 s emulated, \
+                figures: "a /dev/kvm that opens and creates virtual machines: a guest of 500 bytes took 3.8 s with it and 0.2 s emulated, \
                           and with the host's processor (-cpu host) QEMU 7.2 ended with `failed to set MSR 0x10a to 0x69`",
-                how: "vmdisk facts --group kvm on the machine this project is tested on, where KVM is kvm_pvm",
+                how: "vmdisk facts --group kvm on the test machine of this project, where KVM is kvm_pvm",
             },
             Evidence::NotMeasuredHere("the factor of ten is common knowledge; this project's machines have no working KVM to compare with"),
             Evidence::Source("QEMU docs/system/security: only guests under a hardware hypervisor are a security boundary, TCG is not"),
             Evidence::Source("QEMU accel/kvm/kvm-all.c, kvm_init: Could not access KVM kernel module"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -129,7 +133,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Whether KVM was seen to work and could run this guest.
+/// True if KVM is known to work and can run this guest.
 fn should_use_kvm(domain: &Domain, host: &HostIndex<'_>) -> Result<bool, Missing> {
     let facts = host.facts();
     if let Some(guest) = domain.architecture {
@@ -147,17 +151,16 @@ fn should_use_kvm(domain: &Domain, host: &HostIndex<'_>) -> Result<bool, Missing
     Ok(Context::known(facts.kvm.proven.clone(), what)? == Some(true))
 }
 
-/// What is known of KVM on a host.
+/// The state of KVM on a host.
 enum State {
-    /// Nothing speaks against it.
+    /// Nothing indicates that KVM fails.
     MayRun,
-    /// There certainly is none, for this reason if it is known.
+    /// KVM is not available, for this reason if known.
     Missing(Option<KvmObstacle>),
-    /// A guest was tried and did not run, in these words.
+    /// A trial guest did not run, with this message.
     DoesNotRun(String),
 }
 
-/// What is known of KVM on the host.
 fn state(host: &HostIndex<'_>) -> Result<State, Missing> {
     let facts = host.facts();
     let what = || "whether the host has /dev/kvm".to_owned();
@@ -172,7 +175,7 @@ fn state(host: &HostIndex<'_>) -> Result<State, Missing> {
     let obstacle = facts.kvm.obstacle.clone().known();
     let is_there = Context::known(facts.kvm.dev_kvm.clone(), what)?.unwrap_or(false);
     if !is_there {
-        // The kernel has it: whoever collected the facts may not have seen the host's own /dev.
+        // The kernel has KVM; the facts may come from a container with its own /dev.
         if obstacle == Some(KvmObstacle::Node) {
             return Err(Missing::new(
                 what(),
@@ -185,53 +188,59 @@ fn state(host: &HostIndex<'_>) -> Result<State, Missing> {
         Fact::Known(false) => {
             State::DoesNotRun(facts.kvm.trial.clone().known().unwrap_or_default())
         }
-        // Unproven is no reproach: most hosts are.
+        // Most hosts have no trial.
         Fact::Known(true) | Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => State::MayRun,
     })
 }
 
 fn report_emulated(report: &mut Report, at: FieldPath) {
     report
-        .finding(at, "the guest is emulated, and KVM works on this host")
+        .finding(at, "the guest is emulated, but KVM works on this host")
         .label("QEMU translates every instruction of the guest")
-        .note("the facts say that a guest was seen to run with KVM on this host")
-        .help("write type='kvm'; the guest may see another default processor")
-        .fix(Fix::needs_consent([Change::set(
-            at,
-            DomainType::Kvm.as_wire(),
-        )]));
+        .note("according to the facts, a guest ran with KVM on this host")
+        .note("with KVM the guest may see another default processor")
+        .remedy(Fix::needs_consent([Change::set(at, DomainType::Kvm)]));
 }
 
 fn report_broken(report: &mut Report, at: FieldPath, trial: &str) {
     let finding = report.finding(
         at,
-        "the guest asks for KVM, with which a guest that was tried did not run",
+        "the guest requires KVM, but a trial guest did not run with it",
     );
-    finding.label("/dev/kvm is there, and proves nothing");
+    finding.label("/dev/kvm exists, which proves nothing");
     if !trial.is_empty() {
-        finding.note(format!("the trial with the host's own processor: {trial}"));
+        finding.note(format!(
+            "the trial with the host's processor model failed: {trial}"
+        ));
     }
     finding
-        .note("another <cpu> may run, and may be slower than emulation")
-        .help("see whether any guest runs on this host; type='qemu' runs without KVM, slowly");
+        .note("another processor model may run, possibly slower than emulation")
+        .help(phrase!(
+            "check whether any guest runs on this host; {emulated} runs without KVM, slowly",
+            emulated = setting(at, DomainType::Qemu),
+        ));
 }
 
 fn report_no_kvm(report: &mut Report, at: FieldPath, obstacle: Option<KvmObstacle>) {
     let help = match obstacle {
         Some(KvmObstacle::ProcessorOrFirmware) => {
-            "switch virtualisation on in the firmware, or nesting on the host above; type='qemu' runs without it, ten times slower"
+            "enable virtualisation in the firmware, or nesting on the host above"
         }
         Some(KvmObstacle::Module) => {
-            "load kvm_intel or kvm_amd; if it refuses, switch virtualisation on in the firmware; type='qemu' runs without it, ten times slower"
+            "load kvm_intel or kvm_amd; if that fails, enable virtualisation in the firmware"
         }
         Some(KvmObstacle::Node | KvmObstacle::Permission) | None => {
-            "switch virtualisation on in the firmware, or nesting on the host above, and load kvm_intel or kvm_amd; type='qemu' runs without it, ten times slower"
+            "enable virtualisation in the firmware, or nesting on the host above, and load kvm_intel or kvm_amd"
         }
     };
     report
-        .finding(at, "the guest asks for KVM, and this host has none")
+        .finding(at, "the guest requires KVM, which this host does not have")
         .severity(Severity::Error)
-        .label("there is no /dev/kvm")
-        .note("an error and no warning: QEMU says `Could not access KVM kernel module` and does not start")
-        .help(help);
+        .label("/dev/kvm does not exist")
+        .note("this is an error: QEMU says `Could not access KVM kernel module` and does not start")
+        .help(phrase!(
+            "{help}; {emulated} runs without it, ten times slower",
+            help,
+            emulated = setting(at, DomainType::Qemu),
+        ));
 }

@@ -1,24 +1,27 @@
 //! `thin-chunk-large-with-snapshots`
 
 use vmdisk_facts::Fact;
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{Bytes, FieldPath, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
 use crate::thin::{self, ThinVolume};
-use crate::{Context, Evidence, Group, Missing, Report, Severity};
 
 declare_rule! {
-    /// A disk shares large thin pool chunks with snapshots, and copies a whole one for each first small write.
+    /// A disk shares large thin pool chunks with snapshots, and each first small write copies a whole chunk.
     ///
-    /// ## What it does
-    /// Reports a disk on a thin logical volume whose pool has chunks of 1 MiB or more, if the volume is or has
-    /// a snapshot.
+    /// ## What it reports
+    /// Reports a disk on a thin logical volume that is or has a snapshot, in a pool with chunks of 1 MiB or more.
     ///
     /// ## Why it matters
-    /// Origin and snapshot share chunks until one of them writes. The first write into a shared chunk
-    /// copies all of it: 4 KiB from the guest become 4 MiB read and 4 MiB written, and again after each new
-    /// snapshot. LVM's manual recommends small chunks where there are snapshots and large ones where there are
-    /// none. The chunk size is set when a pool is made and cannot be changed.
+    /// Origin and snapshot share chunks until one of them writes. The first write into a shared chunk copies all of it:
+    /// with chunks of 4 MiB, 4 KiB from the guest become 4 MiB read and 4 MiB written, again after each new snapshot.
+    /// LVM's manual recommends small chunks with snapshots and large chunks without.
+    ///
+    /// ## Use instead
+    /// Create another thin pool with `lvcreate --type thin-pool --chunksize 64k` and move the volume there, because the
+    /// chunk size of a pool cannot be changed. Small chunks make allocation slower and metadata larger. Alternatively,
+    /// remove the snapshots.
     ///
     /// ## Reported
     /// ```xml,reported,facts-lvm-thin-4m-snapshots
@@ -35,7 +38,7 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
-    /// Small chunks with a snapshot.
+    /// Small chunks with a snapshot:
     /// ```xml,not-reported,facts-lvm-thin-64k
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -48,7 +51,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Large chunks without a snapshot.
+    /// Large chunks without a snapshot:
     /// ```xml,not-reported,facts-lvm-thin-4m-nozero
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -61,7 +64,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='block' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none' discard='unmap'/>
@@ -75,18 +78,18 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::NotMeasuredHere("lvmthin(7), chunk size: smaller is better for snapshots, larger for provisioning; that a chunk is copied whole is how dm-thin works"),
+            Evidence::NotMeasuredHere("lvmthin(7), chunk size: smaller is better for snapshots, larger for provisioning; dm-thin always copies whole chunks"),
             Evidence::Measured {
                 figures: "a thin volume in a pool with 4 MiB chunks shows optimal_io_size and discard_granularity 4194304",
                 how: "sysfs on Linux 6.1.192 and 6.12.117",
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
-/// From here on one small write that copies a chunk is noticed.
+/// The chunk size from which one small write is noticeably slow.
 const LARGE_CHUNK: Bytes = Bytes(Bytes::MIB);
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -110,20 +113,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!(
-                    "`{}` shares chunks of {chunk} with snapshots, and copies a whole one for each first write into it",
-                    disk.name()
+                phrase!(
+                    "{disk} shares chunks of {chunk} with snapshots; each first write copies a whole chunk",
+                    disk = DiskName(index),
+                    chunk,
                 ),
             )
-            .label(shares.clone())
+            .label(shares)
             .note(format!(
                 "4 KiB written by the guest become {chunk} read and {chunk} written, once for each chunk after each snapshot"
             ))
-            .help("make a new thin pool with chunks of 64 to 256 KiB and move the volume there, or do without snapshots of it");
+            .help("move the volume to a thin pool with chunks of 64 to 256 KiB, or remove the snapshots");
     }
 }
 
-/// With whom a volume shares its chunks; `None` if with nobody.
+/// The snapshots that share chunks with a volume; `None` without any.
 fn shares(volume: &ThinVolume<'_>) -> Result<Option<String>, Missing> {
     if let Fact::Known(origin) = &volume.lvm.origin {
         return Ok(Some(format!("is a snapshot of {origin}")));

@@ -2,10 +2,9 @@
 
 use vmdisk_facts::Fact;
 use vmdisk_model::{Bytes, FieldPath, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Policy, Report, Severity, declare_rule};
 
-use crate::rule::declare_rule;
 use crate::thin::{self, ThinVolume};
-use crate::{Context, Evidence, Group, Policy, Report, Severity};
 
 declare_rule! {
     /// A disk lies in a thin pool that hands out blocks with somebody else's old data in them.
@@ -92,7 +91,7 @@ declare_rule! {
             Evidence::Source("lvmthin(7), zeroing: reading data of other volumes is possible without it"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

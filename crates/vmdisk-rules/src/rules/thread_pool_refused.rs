@@ -1,9 +1,7 @@
 //! `thread-pool-refused`
 
 use vmdisk_model::{FieldPath, IoThreadField};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// The thread pool of an iothread has limits that exclude each other.
@@ -55,7 +53,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

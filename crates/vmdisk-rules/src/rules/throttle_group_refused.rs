@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_facts::Version;
 use vmdisk_model::{Device, Disk, DiskField, FieldPath, Iotune, LimitField, Scope};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// Limits that disks share are not defined, or are defined differently.
@@ -59,7 +57,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("block I/O throttle limit must be no more than 1000000000000000 using QEMU", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

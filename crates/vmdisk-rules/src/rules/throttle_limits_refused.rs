@@ -1,9 +1,7 @@
 //! `throttle-limits-refused`
 
 use vmdisk_model::{DiskField, FieldPath, IotuneLimits};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// The limits of a disk contradict each other.
@@ -77,7 +75,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

@@ -3,9 +3,7 @@
 use vmdisk_model::{
     BackendSource, Device, Disk, DiskField, FieldPath, Protocol, Switch, TargetBus,
 };
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A disk is to forget its writes, and libvirt cannot make it.
@@ -50,7 +48,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("disk bus '…' doesn't support transiend disk backing image sharing", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

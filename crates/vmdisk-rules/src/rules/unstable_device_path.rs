@@ -4,9 +4,7 @@ use vmdisk_facts::{BlockDevice, Fact, HostIndex};
 use vmdisk_model::{
     Change, Device, DevicePath, DevicePathKind, Disk, FieldPath, HostStorage, ImageField,
 };
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A disk names a device by a name that the next boot may give to another device.
@@ -70,7 +68,7 @@ declare_rule! {
             Evidence::Source("systemd udev rules 60-persistent-storage: /dev/disk/by-id is made of serial number and world wide name"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

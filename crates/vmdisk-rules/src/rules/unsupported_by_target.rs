@@ -3,11 +3,10 @@
 use vmdisk_facts::capability::Row;
 use vmdisk_facts::{Answer, Basis, Component, Version};
 use vmdisk_model::{Domain, FieldPath};
+use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 use vmdisk_source::WordKind;
 
 use crate::features::{FEATURES, Feature, Without};
-use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Group, Missing, Report, Severity};
 
 declare_rule! {
     /// The QEMU or libvirt that is meant does not have what the configuration uses.
@@ -128,7 +127,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

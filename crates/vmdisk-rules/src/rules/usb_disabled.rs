@@ -1,9 +1,7 @@
 //! `usb-disabled`
 
 use vmdisk_model::{ControllerField, ControllerType, DiskField, FieldPath, TargetBus};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A disk hangs on USB, and the guest has none.
@@ -47,7 +45,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("USB is disabled for this domain, but USB devices are present in the domain XML", "src/qemu/qemu_domain_address.c, qemuDomainUSBAddressAddControllers"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

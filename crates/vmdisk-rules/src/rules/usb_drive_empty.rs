@@ -2,9 +2,7 @@
 
 use vmdisk_facts::Version;
 use vmdisk_model::{BackendSource, DiskField, FieldPath, TargetBus};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A drive on USB has no medium.
@@ -43,7 +41,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("'usb' disk must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

@@ -1,24 +1,26 @@
 //! `vhost-user-flushes-lost`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{BackendSource, Change, DiskField, FieldPath, Switch};
-
-use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Fix, Group, Report, Severity};
+use vmdisk_rule::{Confidence, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The guest of a vhost-user disk never flushes, and the daemon never does by itself.
+    /// A vhost-user disk loses flushes: the guest does not flush, and the daemon uses writeback.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports a vhost-user-blk device without `config-wce=off` that is served by a `qemu-storage-daemon` without
-    /// `writethrough=on`, where both command lines stand in one text. Where the daemon is not known, as in
-    /// libvirt's XML, it is advice: other daemons may do otherwise.
+    /// `writethrough=on`, if one file contains both command lines. If the daemon is unknown, as in libvirt XML, it is
+    /// advice: other daemons may differ.
     ///
     /// ## Why it matters
-    /// The device offers the guest to switch the daemon's write cache, and the daemon says that it is off. So Linux
-    /// sees a write-through disk and sends no flush, while the daemon writes through the host's page cache, or the
-    /// disk's own, and waits for one. A database's fsync returns at once, and a power cut takes what it has
-    /// confirmed. With `config-wce=off` the guest sees a write cache and flushes it; with `writethrough=on` the
-    /// daemon flushes after each write.
+    /// The device lets the guest control the daemon's write cache, and the daemon reports that it is off. Linux
+    /// therefore sees a write-through disk and does not flush, while the daemon writes through the cache of the host or
+    /// the disk and waits for flushes. The fsync of a database returns at once, and a power failure loses confirmed
+    /// data.
+    ///
+    /// ## Use instead
+    /// Use `config-wce=off` on the device: the guest sees a write cache and flushes it. Alternatively, use
+    /// `writethrough=on` on the daemon's export, which flushes after each write and is slower.
     ///
     /// ## Reported
     /// ```args,reported
@@ -94,7 +96,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -108,22 +110,25 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::ConfigWce);
-        let name = disk.name();
+        let name = DiskName(index);
         if socket.served.is_some() {
             report
-                .finding(at, format!("the guest never flushes `{name}`, and the daemon that serves it writes back"))
-                .label("offers the guest a switch that it reads as off")
-                .note("the guest takes the disk for write-through: 2000 fsyncs were 0 fdatasync of the daemon")
-                .help("write config-wce=off on the device, or writethrough=on on the daemon's export")
-                .fix(Fix::safe([Change::set(at, Switch::Off.as_wire())]));
+                .finding(at, phrase!("the guest never flushes {name}, but the daemon that serves it uses writeback", name))
+                .label("the guest sees a write cache that is switched off")
+                .note("the guest treats the disk as write-through: 2000 fsyncs led to 0 fdatasync calls of the daemon")
+                .help("set `config-wce=off` on the device, or `writethrough=on` on the daemon's export")
+                .fix(Fix::safe([Change::set(at, Switch::Off)]));
             continue;
         }
         report
-            .finding(at, format!("the guest may never flush `{name}`: if qemu-storage-daemon serves it, it must write through"))
-            .label("served by a daemon that is not known here")
+            .finding(at, phrase!("the guest may never flush {name}: if qemu-storage-daemon serves it, it must use writethrough", name))
+            .label("served by an unknown daemon")
             .severity(Severity::Advice)
             .confidence(Confidence::Assumed)
-            .note("libvirt has no word for config-wce, which a <qemu:override> of the device can set (libvirt 8.2)")
-            .help("start the daemon with writethrough=on on the export, or set config-wce=off on the device");
+            .note(context.for_taker(
+                "libvirt does not support config-wce; `<qemu:override>` can set it on the device (libvirt 8.2)",
+                "QEMU lets the guest control the daemon's write cache, which the guest sees as off",
+            ))
+            .help("start the daemon with `writethrough=on` on the export, or set `config-wce=off` on the device");
     }
 }

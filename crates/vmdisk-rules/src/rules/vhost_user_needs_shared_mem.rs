@@ -1,23 +1,26 @@
 //! `vhost-user-needs-shared-mem`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{
     BackendSource, Change, Disk, DiskField, DomainField, FieldPath, MemoryAccess, MemoryBacking,
     MemorySource, Protocol,
 };
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity, TakenBy};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, declare_rule};
 
 declare_rule! {
-    /// A disk is served by another process that cannot map the guest's memory.
+    /// A vhost-user or vDPA disk needs shared guest memory, but the memory is private.
     ///
-    /// ## What it does
-    /// Reports `<disk type='vhostuser'>` and `type='vhostvdpa'` in a guest whose memory is private: neither
-    /// `<access mode='shared'/>` in `<memoryBacking>`, nor `memAccess='shared'` on every NUMA cell.
+    /// ## What it reports
+    /// Reports `<disk type='vhostuser'>` and `type='vhostvdpa'` in a guest with private memory: neither `<access
+    /// mode='shared'/>` in `<memoryBacking>`, nor `memAccess='shared'` on every NUMA cell.
     ///
     /// ## Why it matters
-    /// The daemon reads requests out of the guest's memory and puts data into it. libvirt refuses the domain. QEMU
-    /// by itself starts, and the disk dies, or the guest hangs without a message, when its driver first uses it.
+    /// The daemon reads requests and data from the guest's memory and writes data into it. libvirt refuses the domain.
+    /// QEMU on its own starts, and the disk fails, or the guest hangs without a message, when its driver starts.
+    ///
+    /// ## Use instead
+    /// Use `<source type='memfd'/>` and `<access mode='shared'/>` in `<memoryBacking>`. Huge pages can be shared as
+    /// they are.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -91,12 +94,12 @@ declare_rule! {
         evidence: &[
             Evidence::refused_by_libvirt("'vhostuser' requires shared memory", "src/qemu/qemu_validate.c, qemuValidateDomainDefVhostUserRequireSharedMemory"),
             Evidence::Measured {
-                figures: "without shared memory QEMU starts and says `vhost-user-blk: vhost start failed` when the guest's driver starts; with a memory backend that is private the guest hangs and nothing is said",
+                figures: "without shared memory QEMU starts and says `vhost-user-blk: vhost start failed` when the guest's driver starts; with a private memory backend the guest hangs without a message",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1 with qemu-storage-daemon; 11.1 reports the second case too",
             },
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -104,7 +107,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut served = context
         .disks()
         .filter_map(|(index, disk)| source_type(disk).map(|word| (index, disk, word)));
-    let Some((index, disk, word)) = served.next() else {
+    let Some((index, _, word)) = served.next() else {
         return;
     };
     let at = FieldPath::Disk(index, DiskField::SourceType);
@@ -116,12 +119,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     if memory.is_shared() {
         return;
     }
-    // One cause for all of them, so one finding: the memory belongs to the guest and not to a disk.
+    // One finding for all disks: the memory belongs to the guest.
     let finding = report.finding(
         at,
-        format!(
-            "`{}` is served by another process, and the guest's memory is private",
-            disk.name()
+        phrase!(
+            "{disk} is served by another process, but the guest's memory is private",
+            disk = DiskName(index),
         ),
     );
     finding
@@ -130,67 +133,58 @@ fn check(context: &Context<'_>, report: &mut Report) {
             TakenBy::Libvirt => {
                 format!("libvirt refuses the domain: '{word}' requires shared memory")
             }
-            TakenBy::Qemu => "QEMU starts, and the disk is dead once the guest's driver starts: \
-                              `vhost start failed`, or no message at all up to QEMU 10.0"
+            TakenBy::Qemu => "QEMU starts, and the disk fails when the guest's driver starts: \
+                              `vhost start failed`, or without a message up to QEMU 10.0"
                 .to_owned(),
         });
-    for (index, disk, _) in served {
+    for (index, ..) in served {
         finding.related(
             FieldPath::Disk(index, DiskField::SourceType),
-            format!("so is `{}`", disk.name()),
+            phrase!("so is {disk}", disk = DiskName(index)),
         );
     }
     if memory.access.is_some() {
         let access = FieldPath::Domain(DomainField::MemoryAccess);
-        finding.related(access, "only QEMU may map it");
+        finding.related(access, "only QEMU can map private memory");
     }
     if memory.cell_access.contains(&Some(MemoryAccess::Private)) {
-        finding
-            .help(context.for_taker(
-                "write memAccess='shared' on every NUMA cell, or take memAccess away and write <access mode='shared'/> in <memoryBacking>",
-                "write share=on on the memory backend of every NUMA node",
-            ));
+        finding.help(phrase!(
+            "make the memory of every NUMA node shared: {shared} where none of them sets it",
+            shared = setting(
+                FieldPath::Domain(DomainField::MemoryAccess),
+                MemoryAccess::Shared
+            ),
+        ));
         return;
     }
-    finding
-        .help(context.for_taker(
-            "write <source type='memfd'/> and <access mode='shared'/> in <memoryBacking>",
-            "write -object memory-backend-memfd,id=memory,size=SIZE,share=on and -machine memory-backend=memory",
-        ))
-        .fix(Fix::safe(shared(memory)));
+    finding.remedy(Fix::safe(shared(memory)));
 }
 
-/// libvirt's word for a source that another process or device serves out of the guest's memory.
+/// libvirt's name for a source that another process or device serves from the guest's memory.
 fn source_type(disk: &Disk) -> Option<&'static str> {
     match &disk.backend.source {
         BackendSource::VhostUser(_) => Some("vhostuser"),
         BackendSource::Image(image) => match image.protocol {
             Protocol::VhostVdpa { .. } => image.protocol.source_type(),
-            Protocol::File { .. }
-            | Protocol::HostDevice { .. }
-            | Protocol::Directory { .. }
-            | Protocol::Network(_)
-            | Protocol::Volume(_)
-            | Protocol::Nvme(_)
-            | Protocol::Other(_) => None,
+            _ => None,
         },
         BackendSource::Empty => None,
     }
 }
 
-/// The steps to memory that others can map, keeping the kind of memory where that can be shared.
+/// The changes to shared memory, keeping the kind of memory if it can be shared.
 fn shared(memory: &MemoryBacking) -> Vec<Change> {
     let source = FieldPath::Domain(DomainField::MemorySource);
     let access = FieldPath::Domain(DomainField::MemoryAccess);
     let mut changes = Vec::new();
     match memory.source {
         Some(MemorySource::File | MemorySource::Memfd) => {}
-        // Huge pages are files of their own file system, and can be shared as they are.
+        // Huge pages are files, and can be shared as they are.
         None if memory.huge_pages.is_some() => {}
         Some(MemorySource::Anonymous) | None => {
-            changes.push(Change::set(source, MemorySource::Memfd.as_wire()));
+            changes.push(Change::set(source, MemorySource::Memfd));
         }
     }
-    changes.push(Change::set(access, MemoryAccess::Shared.as_wire()));
+    changes.push(Change::set(access, MemoryAccess::Shared));
     changes
 }

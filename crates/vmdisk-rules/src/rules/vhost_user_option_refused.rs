@@ -2,9 +2,7 @@
 
 use vmdisk_fields::{self as fields, DISK_FIELDS};
 use vmdisk_model::{BackendSource, Disk, DiskField, FieldPath, Fields, Snapshot, TargetBus};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// An option of images is set on a disk that a vhost-user daemon serves.
@@ -64,7 +62,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("blockio is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 

@@ -2,9 +2,7 @@
 
 use vmdisk_facts::Version;
 use vmdisk_model::{BackendSource, CacheMode, Change, DiskField, FieldPath, Protocol};
-
-use crate::rule::declare_rule;
-use crate::{Context, Evidence, Fix, Group, Report, Severity};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A vDPA device is used without a cache mode that goes around the host's cache.
@@ -50,7 +48,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("disk type '…' requires cache mode '…' or '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
         ],
         supersedes: &["cache-implicit"],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -85,6 +83,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .label("the device knows nothing of that cache")
             .note("libvirt refuses the guest for it")
             .help("write cache='none'")
-            .fix(Fix::safe([Change::set(at, CacheMode::None.as_wire())]));
+            .fix(Fix::safe([Change::set(at, CacheMode::None)]));
     }
 }

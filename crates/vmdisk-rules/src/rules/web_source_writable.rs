@@ -1,10 +1,9 @@
 //! `web-source-writable`
 
 use vmdisk_facts::Version;
-use vmdisk_model::{DiskField, FieldPath, Protocol};
-
-use crate::rule::declare_rule;
-use crate::{Confidence, Context, Evidence, Group, Report, Severity, TakenBy};
+use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_model::{DiskField, FieldPath, FieldValue, Protocol};
+use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
 
 /// Until this version libvirt is known to leave web servers to QEMU; some later one has nbdkit serve them.
 const BEFORE_NBDKIT: Version = Version(9, 1, 0);
@@ -81,7 +80,7 @@ declare_rule! {
             Evidence::Source("libvirt 11.3's own test data has disks on web servers served by nbdkit, whose curl plugin writes; 9.0 knows no nbdkit"),
         ],
         supersedes: &[],
-        check: check,
+        check: Model(check),
     }
 }
 
@@ -96,15 +95,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Source);
-        let title = format!(
-            "`{}` is to be written, and QEMU only reads what is on {}",
-            disk.name(),
-            network.protocol
+        let title = phrase!(
+            "{disk} is writable, but QEMU only reads from {protocol}",
+            disk = DiskName(index),
+            protocol = network.protocol.to_string(),
         );
         let finding = report.finding(at, title);
-        finding
-            .label("opened for writing")
-            .help("write <readonly/>, or put the image on storage that takes writes, such as nbd");
+        finding.label("opened for writing").help(phrase!(
+            "use {read_only}, or move the image to writable storage such as nbd",
+            read_only = setting(FieldPath::Disk(index, DiskField::ReadOnly), FieldValue::Set),
+        ));
         if may_have_nbdkit {
             finding
                 .severity(Severity::Warning)

@@ -1,7 +1,7 @@
 //! Why a fix was undone.
 
+use crate::rules::Rule;
 use vmdisk_model::FieldPath;
-use vmdisk_rules::Rule;
 
 /// A fix that was undone.
 #[derive(Clone, Debug, PartialEq, Eq)]

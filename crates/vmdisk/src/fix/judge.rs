@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::rules::{Rule, Severity, may_follow};
 use vmdisk_model::FieldPath;
-use vmdisk_rules::{Rule, Severity, may_follow};
 
 use super::FixFailure;
 use crate::{Diagnostic, LintReport};

@@ -5,8 +5,8 @@ mod judge;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::rules::Applicability;
 use vmdisk_model::FieldPath;
-use vmdisk_rules::Applicability;
 use vmdisk_source::{Edit, Span, apply_edits};
 
 use crate::{Diagnostic, Document, LintOptions, LintReport, ReadFailure, lint, read};
@@ -55,7 +55,7 @@ pub fn fix(text: &str, options: &LintOptions<'_>, scope: FixScope) -> Result<Fix
 /// left. Fixes that touch the same bytes wait for the next round.
 ///
 /// A fix is undone, and no other with it, if its finding is still reported afterwards, if the result cannot be read,
-/// or if a finding appears that was not there and is not in [`FOLLOW_UPS`](vmdisk_rules::FOLLOW_UPS). Only the
+/// or if a finding appears that was not there and is not in [`FOLLOW_UPS`](crate::rules::FOLLOW_UPS). Only the
 /// document's [own text](Document::own_text) is edited, not the files that it names.
 pub fn fix_document(
     document: Document,

@@ -57,7 +57,8 @@ fn has_backing_image(case: &Case<'_>) -> bool {
         | BackendSpec::LvmThin(_)
         | BackendSpec::Device(_)
         | BackendSpec::VhostUserBlk(_)
-        | BackendSpec::Network(_) => false,
+        | BackendSpec::Network(_)
+        | BackendSpec::Empty(_) => false,
     })
 }
 
@@ -76,7 +77,8 @@ fn pool_is_given(case: &Case<'_>) -> bool {
         BackendSpec::Raw(_)
         | BackendSpec::Qcow2(_)
         | BackendSpec::VhostUserBlk(_)
-        | BackendSpec::Network(_) => false,
+        | BackendSpec::Network(_)
+        | BackendSpec::Empty(_) => false,
     })
 }
 
@@ -107,7 +109,8 @@ pub(crate) const TABLE: &[Allowed] = &[
                 | BackendSpec::LvmThin(_)
                 | BackendSpec::Device(_)
                 | BackendSpec::VhostUserBlk(_)
-                | BackendSpec::Network(_) => false,
+                | BackendSpec::Network(_)
+                | BackendSpec::Empty(_) => false,
             });
             keeps_it || exists(case)
         },

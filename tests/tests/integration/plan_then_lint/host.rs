@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use vmdisk::facts::{BlockKind, Directory, Fact, FileKind};
-use vmdisk::plan::Step;
-use vmdisk::{Facts, HostIndex, Target};
+use vmdisk::facts::{BlockKind, FileKind};
+use vmdisk::{Facts, Target};
 use vmdisk_tests::{fixtures, repository};
 
 /// A recorded host, and what a spec can name on it.
@@ -80,29 +79,6 @@ impl Host {
         host.groups.dedup();
         host.facts = facts;
         host
-    }
-
-    /// What is known of it once the steps of a plan were run, as far as they change what is known.
-    pub(crate) fn after(&self, steps: &[Step]) -> Facts {
-        let mut facts = self.facts.clone();
-        for step in steps {
-            let [program, flag, _, directory] = step.argv.as_slice() else {
-                continue;
-            };
-            if program != "chattr" || flag != "+C" {
-                continue;
-            }
-            let mount = HostIndex::new(&self.facts).mount_of(directory);
-            facts.dirs.retain(|known| known.path != *directory);
-            facts.dirs.push(Directory {
-                path: directory.clone(),
-                present: Fact::Known(true),
-                mount: mount.map(|mount| mount.id.clone()),
-                nocow: Fact::Known(true),
-                ..Directory::default()
-            });
-        }
-        facts
     }
 
     /// What guests on it may be meant for: itself, nothing that is known, and older programs.

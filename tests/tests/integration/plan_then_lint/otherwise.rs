@@ -136,7 +136,8 @@ fn disks(spec: &Spec, index: usize) -> Vec<Spec> {
             | BackendSpec::Lvm(_)
             | BackendSpec::Device(_)
             | BackendSpec::VhostUserBlk(_)
-            | BackendSpec::Network(_) => {}
+            | BackendSpec::Network(_)
+            | BackendSpec::Empty(_) => {}
         });
     }
     specs.retain(|other| other != spec);

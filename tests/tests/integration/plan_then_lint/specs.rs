@@ -352,7 +352,8 @@ fn disk(host: &Host) -> BoxedStrategy<DiskSpec> {
                 | BackendSpec::Qcow2(_)
                 | BackendSpec::Lvm(_)
                 | BackendSpec::LvmThin(_)
-                | BackendSpec::VhostUserBlk(_) => false,
+                | BackendSpec::VhostUserBlk(_)
+                | BackendSpec::Empty(_) => false,
             };
             disk.cache = cache;
             let is_networked = matches!(disk.backend, BackendSpec::Network(_));

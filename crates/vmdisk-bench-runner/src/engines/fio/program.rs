@@ -1,4 +1,4 @@
-//! fio as a program: which one there is, and a job run by it.
+//! fio as a program: detection, and running a job.
 
 use std::fs;
 use std::path::Path;
@@ -8,26 +8,26 @@ use super::{IoEngine, block_bytes, measurement, series};
 use crate::programs;
 use crate::{Cancel, CommandRecord, Error, Measurement, Workload};
 
-/// The fio of this host.
+/// The fio installed on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Installed {
+pub(crate) struct InstalledFio {
     /// Its version.
     pub(crate) version: String,
-    /// How it can send requests; `None` if in no way that keeps several under way.
+    /// Its I/O engine; `None` without one that keeps several requests in flight.
     pub(crate) io_engine: Option<IoEngine>,
 }
 
-/// Asks the fio of this host what it is.
-pub(crate) fn installed() -> Result<Installed, Error> {
+/// Detects the fio installed on this host.
+pub(crate) fn installed() -> Result<InstalledFio, Error> {
     let version = programs::run("fio", &["--version"])?;
     let list = programs::run("fio", &["--enghelp"])?;
-    Ok(Installed {
+    Ok(InstalledFio {
         version: version.trim().to_owned(),
         io_engine: IoEngine::of_list(&list),
     })
 }
 
-/// How requests are sent, or that fio has to be another one.
+/// Returns the I/O engine, or an error that another fio is needed.
 pub(crate) fn needed(io_engine: Option<IoEngine>) -> Result<IoEngine, Error> {
     io_engine.ok_or_else(|| Error::Missing {
         what: "fio with libaio or io_uring".to_owned(),
@@ -36,7 +36,7 @@ pub(crate) fn needed(io_engine: Option<IoEngine>) -> Result<IoEngine, Error> {
     })
 }
 
-/// Runs a job in a directory, with `name` as the prefix of its files, and removes these files.
+/// Runs a job in a directory with `name` as the prefix of its files, and removes these files.
 pub(crate) fn run(
     directory: &Path,
     name: &str,
@@ -51,7 +51,7 @@ pub(crate) fn run(
         .map(str::to_owned)
         .to_vec();
     if !workload.load.writes() {
-        // fio refuses to write then, whatever the job says.
+        // With this option fio refuses to write, whatever the job contains.
         argv.push("--readonly".to_owned());
     }
     argv.push(file);

@@ -1,4 +1,4 @@
-//! One job: its queue of requests, and the memory that they are read to and written from.
+//! One job: its queue of requests, and their buffers.
 
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use blkio::{Blkioq, Completion, MemoryRegion, ReqFlags};
 
 use super::tally::Tally;
-use super::{Limit, Plan};
+use super::{Limit, RequestPlan};
 use crate::engines::noise::Noise;
 use crate::{Access, Cancel, Error};
 
-/// Memory that the device reads and writes: a slot for each request, then the noise.
+/// Memory shared with the device: a slot for each request, followed by random data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffers {
     slots: usize,
@@ -21,7 +21,7 @@ pub(super) struct Buffers {
 impl Buffers {
     #[allow(
         unsafe_code,
-        reason = "memory shared with a device has an address and no owner"
+        reason = "memory shared with a device has an address but no owner"
     )]
     pub(super) fn new(region: &MemoryRegion, slots_bytes: usize, seed: u64) -> Self {
         let buffers = Self {
@@ -29,8 +29,8 @@ impl Buffers {
             pool: region.addr + slots_bytes,
             pool_bytes: region.len - slots_bytes,
         };
-        // SAFETY: the region is mapped for reading and writing from `addr` on for `len` bytes, of which these are the
-        // last; it stays mapped as long as the Blkio it came from, which `generate` keeps; nobody else has it yet.
+        // SAFETY: the region is mapped read-write from `addr` for `len` bytes, and the pool is its last part. It stays mapped
+        // as long as the Blkio it came from, which `generate` keeps, and no other reference to it exists yet.
         let pool =
             unsafe { std::slice::from_raw_parts_mut(buffers.pool as *mut u8, buffers.pool_bytes) };
         Noise::new(seed).fill(pool);
@@ -41,7 +41,7 @@ impl Buffers {
         (self.slots + index * block) as *mut u8
     }
 
-    /// A block of noise that begins at any multiple of 4 KiB.
+    /// Returns a block of random data, aligned to 4 KiB.
     fn noise(&self, noise: &mut Noise, block: usize) -> *const u8 {
         let places = (self.pool_bytes - block) / 4096 + 1;
         let place = noise.below(places as u64) as usize;
@@ -52,23 +52,23 @@ impl Buffers {
 /// The slot number of a flush.
 const FLUSH: usize = usize::MAX;
 
-pub(super) struct Job<'a> {
-    plan: &'a Plan<'a>,
+pub(super) struct GeneratorJob<'a> {
+    plan: &'a RequestPlan<'a>,
     buffers: &'a Buffers,
     job: usize,
     queue: Blkioq,
     noise: Noise,
     tally: Tally,
-    /// When each slot's request was sent, and whether it reads.
+    /// The time at which each slot's request was sent, and true if it is a read.
     sent: Vec<(Instant, bool)>,
     free: Vec<usize>,
     next_block: u64,
     writes_since_flush: u32,
 }
 
-impl<'a> Job<'a> {
+impl<'a> GeneratorJob<'a> {
     pub(super) fn new(
-        plan: &'a Plan<'a>,
+        plan: &'a RequestPlan<'a>,
         buffers: &'a Buffers,
         job: usize,
         queue: Blkioq,
@@ -103,37 +103,13 @@ impl<'a> Job<'a> {
             if is_over && under_way == 0 {
                 break;
             }
-            let flush_is_due = self
-                .plan
-                .load
-                .sync_every
-                .is_some_and(|every| self.writes_since_flush >= every.max(1));
+            let flush_is_due = self.is_flush_due();
             if flush_is_due && under_way == 0 {
                 self.flush(timed_from)?;
                 continue;
             }
             if !is_over && !flush_is_due {
-                while let Some(slot) = self.free.pop() {
-                    let at = self.plan.due(began, sent);
-                    if at > Instant::now() {
-                        self.free.push(slot);
-                        break;
-                    }
-                    self.send(slot, at);
-                    sent += 1;
-                    let is_due = self
-                        .plan
-                        .load
-                        .sync_every
-                        .is_some_and(|every| self.writes_since_flush >= every.max(1));
-                    let is_enough = match self.plan.limit {
-                        Limit::Requests(count) => sent >= count,
-                        Limit::Time(_) => false,
-                    };
-                    if is_due || is_enough {
-                        break;
-                    }
-                }
+                sent = self.send_due(began, sent);
             }
             if self.free.len() == self.plan.depth {
                 // Nothing is in flight, and the next request is not due yet.
@@ -151,9 +127,35 @@ impl<'a> Job<'a> {
         Ok(self.tally)
     }
 
-    /// Sends a request whose latency counts from when it was due: a late one has waited already.
+    fn is_flush_due(&self) -> bool {
+        let every = self.plan.load.sync_every;
+        every.is_some_and(|every| self.writes_since_flush >= every.max(1))
+    }
+
+    /// Sends requests that are due, up to the next flush; returns the number of requests sent since the start.
+    fn send_due(&mut self, began: Instant, mut sent: u64) -> u64 {
+        while let Some(slot) = self.free.pop() {
+            let at = self.plan.due(began, sent);
+            if at > Instant::now() {
+                self.free.push(slot);
+                break;
+            }
+            self.send(slot, at);
+            sent += 1;
+            let is_enough = match self.plan.limit {
+                Limit::Requests(count) => sent >= count,
+                Limit::Time(_) => false,
+            };
+            if self.is_flush_due() || is_enough {
+                break;
+            }
+        }
+        sent
+    }
+
+    /// Sends a request; its latency counts from its due time, so that a late request includes its wait.
     fn send(&mut self, slot: usize, due: Instant) {
-        let Plan {
+        let RequestPlan {
             load, range, block, ..
         } = self.plan;
         let blocks = range.length / load.block_bytes;
@@ -166,7 +168,7 @@ impl<'a> Job<'a> {
             Access::RandomRead | Access::RandomWrite => {
                 (self.noise.below(blocks), load.access.reads())
             }
-            // Seven of ten requests read.
+            // Seven of ten requests are reads.
             Access::RandomMixed => (self.noise.below(blocks), self.noise.below(10) < 7),
         };
         let start = range.offset + place * load.block_bytes;
@@ -187,7 +189,7 @@ impl<'a> Job<'a> {
         let sent = Instant::now();
         self.queue.flush(FLUSH, ReqFlags::empty());
         self.complete(|_, done| {
-            debug_assert_eq!(done, FLUSH, "nothing else is under way");
+            debug_assert_eq!(done, FLUSH, "no other request is in flight");
         })?;
         self.writes_since_flush = 0;
         let now = Instant::now();
@@ -217,22 +219,19 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Waits until at least one request is done, and hands on each that is.
-    #[allow(
-        unsafe_code,
-        reason = "blkio fills in completions that were not there before"
-    )]
+    /// Waits for at least one completion and passes on each of them.
+    #[allow(unsafe_code, reason = "blkio initializes the completions it returns")]
     fn complete(&mut self, mut done: impl FnMut(&mut Self, usize)) -> Result<(), Error> {
-        /// A device that answers nothing for so long is broken.
-        const PATIENCE: Duration = Duration::from_secs(30);
+        /// Timeout after which the device is considered broken.
+        const TIMEOUT: Duration = Duration::from_secs(30);
         let mut completions: [MaybeUninit<Completion>; 64] = [const { MaybeUninit::uninit() }; 64];
-        let mut patience = PATIENCE;
+        let mut timeout = TIMEOUT;
         let count = self
             .queue
-            .do_io(&mut completions, 1, Some(&mut patience), None)
+            .do_io(&mut completions, 1, Some(&mut timeout), None)
             .map_err(|error| Error::program("the generator", error.message()))?;
         for completion in &completions[..count] {
-            // SAFETY: do_io says that it filled in the first `count` of them.
+            // SAFETY: do_io returned that it initialized the first `count` completions.
             let completion = unsafe { completion.assume_init_ref() };
             if completion.ret != 0 {
                 let error = std::io::Error::from_raw_os_error(-completion.ret);

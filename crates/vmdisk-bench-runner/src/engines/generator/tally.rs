@@ -5,12 +5,12 @@ use std::time::Duration;
 use crate::engines::latency::Latencies;
 use crate::{BlockLoad, Direction, Latency, Measurement, Semantics, SeriesPoint};
 
-/// Interval of the course of a measurement.
+/// Interval of the time series.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// The result of a run.
 #[derive(Debug)]
-pub(crate) struct Generated {
+pub(crate) struct GeneratorResult {
     pub(crate) read: Option<Direction>,
     pub(crate) write: Option<Direction>,
     pub(crate) sync: Option<Latency>,
@@ -19,10 +19,10 @@ pub(crate) struct Generated {
     pub(crate) series: Vec<SeriesPoint>,
 }
 
-impl Generated {
-    /// As a measurement of the requests that were asked for.
+impl GeneratorResult {
+    /// Converts the result to a measurement of the requested load.
     pub(crate) fn measurement(self, blocks: &BlockLoad) -> Measurement {
-        let Generated {
+        let GeneratorResult {
             read,
             write,
             sync,
@@ -94,7 +94,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn generated(self, load: &BlockLoad) -> Generated {
+    pub(super) fn generated(self, load: &BlockLoad) -> GeneratorResult {
         let seconds = self.seconds.max(1e-6);
         let direction = |latencies: &Latencies| {
             let count = latencies.count();
@@ -103,7 +103,7 @@ impl Tally {
                 ..Direction::over(count * load.block_bytes, count, seconds)
             })
         };
-        // The last interval is rarely whole, and would look like a fall.
+        // The last interval is rarely complete and would look like a drop.
         let whole = (seconds / INTERVAL.as_secs_f64()).floor() as usize;
         let series = self
             .intervals
@@ -116,7 +116,7 @@ impl Tally {
                 bytes_per_second: *bytes as f64 / INTERVAL.as_secs_f64(),
             })
             .collect();
-        Generated {
+        GeneratorResult {
             read: direction(&self.read),
             write: direction(&self.write),
             sync: self.sync.latency(),

@@ -1,4 +1,4 @@
-//! The command line of a boot: our writer's, for a guest with the disks of several configurations.
+//! The command line of a boot, for a guest with the disks of several configurations.
 
 use vmdisk_facts::Target;
 use vmdisk_model::{
@@ -8,29 +8,30 @@ use vmdisk_model::{
 use vmdisk_qemu::{ArgumentValue, Json, Options, Style};
 
 use crate::engines::node::set_path;
-use crate::engines::workplace::{Place, Settled};
+use crate::engines::storage::PreparedStorage;
+use crate::engines::workspace::SchedulerGuard;
 use crate::{Accelerator, Configuration, Error};
 
 /// A disk of a boot.
 #[derive(Debug)]
 pub(super) struct DiskOfBoot<'a> {
     pub(super) configuration: &'a Configuration,
-    pub(super) place: Place,
+    pub(super) storage: PreparedStorage,
     /// True if several cells share it.
     pub(super) is_steady: bool,
-    pub(super) _settled: Settled,
+    pub(super) _guard: SchedulerGuard,
 }
 
-/// How the guest and QEMU know a disk.
+/// The names of a disk in the guest and in QEMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     /// The serial number that the guest reads.
     pub(super) serial: String,
-    /// QEMU's name of the device.
+    /// The id of its device in QEMU.
     pub(super) device: String,
 }
 
-/// The words of our writer, without what boots the guest, and the names of its disks.
+/// Returns the writer's arguments, without the kernel, and the names of the disks.
 pub(super) fn words(
     disks: &[DiskOfBoot<'_>],
     sockets: &[Option<String>],
@@ -44,7 +45,7 @@ pub(super) fn words(
         Accelerator::Kvm => DomainType::Kvm,
         Accelerator::Tcg | Accelerator::NoGuest => DomainType::Qemu,
     });
-    // The kernel holds the archive twice for a moment, and gives half of its memory to the unpacked files.
+    // Unpacking briefly needs the archive twice, and the kernel reserves only half of its memory for unpacked files.
     let least = (archive_bytes * 5 / 2 + (160 << 20)).next_multiple_of(64 << 20);
     guest.memory = guest.memory.max(Some(Bytes(least)));
     guest.disks.clear();
@@ -56,21 +57,9 @@ pub(super) fn words(
         let mut disk = configuration.disk().clone();
         let number = u32::try_from(index).expect("a boot has few disks");
         let kind = configuration.guest.frontend_kind(&disk);
-        let letter = char::from(b'a' + u8::try_from(index % 26).expect("a letter"));
-        let device = match kind {
-            FrontendKind::Nvme => format!("nvme{index}n1"),
-            FrontendKind::VirtioBlk | FrontendKind::VhostUserBlk => format!("vd{letter}"),
-            FrontendKind::VirtioScsi
-            | FrontendKind::Scsi
-            | FrontendKind::Sata
-            | FrontendKind::Ide
-            | FrontendKind::Usb
-            | FrontendKind::Fdc
-            | FrontendKind::Sd
-            | FrontendKind::Foreign => format!("sd{letter}"),
-        };
+        let device = device_name(kind, index);
         disk.frontend.target = Some(device.clone());
-        // Each has an event loop and a controller of its own, as in the guest it was written for.
+        // Each disk has its own event loop and controller, as in its original guest.
         let iothread = IoThreadId(number + 1);
         let mut has_iothread = false;
         if disk.frontend.iothread.is_some() && socket.is_none() {
@@ -99,7 +88,7 @@ pub(super) fn words(
         let serial = format!("vmdisk-bench-{index}");
         match socket {
             Some(socket) => {
-                // The daemon opens the image, and has all that the backend says, and the event loop.
+                // The daemon opens the image and runs the event loop.
                 disk.frontend.iothread = None;
                 disk.backend = vmdisk_model::Backend::new(BackendSource::VhostUser(
                     VhostUserSocket::new(socket.clone()),
@@ -107,13 +96,13 @@ pub(super) fn words(
             }
             None => {
                 disk.frontend.serial = Some(serial.clone());
-                set_path(&mut disk.backend.source, &of_boot.place)?;
+                set_path(&mut disk.backend.source, &of_boot.storage)?;
             }
         }
         guest.disks.push(disk);
         names.push(Name { serial, device });
     }
-    // AHCI comes with the machine, and one of its own is no more than that.
+    // AHCI is part of the machine, so a separate controller would measure the same.
     guest
         .controllers
         .retain(|controller| controller.controller_type != ControllerType::Sata);
@@ -126,14 +115,34 @@ pub(super) fn words(
         why: problems.to_string(),
     })?;
     for argument in &mut line.arguments {
-        if let ArgumentValue::Json(object) = &mut argument.value
-            && object.get("driver").is_some_and(
-                |driver| matches!(driver, Json::String(name) if name.starts_with("vhost-user-blk")),
-            )
-        {
-            // Without it QEMU from 5.2 to 11.1 loses every flush on the way to its own daemon.
-            object.push("config-wce", Json::Bool(false));
-        }
+        disable_config_wce(&mut argument.value);
     }
     Ok((line.argv(), names))
+}
+
+/// Returns the name of a disk's device.
+fn device_name(kind: FrontendKind, index: usize) -> String {
+    let letter = char::from(b'a' + u8::try_from(index % 26).expect("a letter"));
+    match kind {
+        FrontendKind::Nvme => format!("nvme{index}n1"),
+        FrontendKind::VirtioBlk | FrontendKind::VhostUserBlk => format!("vd{letter}"),
+        FrontendKind::VirtioScsi
+        | FrontendKind::Scsi
+        | FrontendKind::Sata
+        | FrontendKind::Ide
+        | FrontendKind::Usb
+        | FrontendKind::Fdc
+        | FrontendKind::Sd
+        | FrontendKind::Foreign => format!("sd{letter}"),
+    }
+}
+
+/// Disables `config-wce` on vhost-user-blk: with it, QEMU 5.2 to 11.1 loses every flush to its own daemon.
+fn disable_config_wce(value: &mut ArgumentValue) {
+    if let ArgumentValue::Json(object) = value
+        && let Some(Json::String(driver)) = object.get("driver")
+        && driver.starts_with("vhost-user-blk")
+    {
+        object.push("config-wce", Json::Bool(false));
+    }
 }

@@ -1,4 +1,4 @@
-//! One boot: QEMU is started, the guest's messages are read, and QEMU is asked what arrived.
+//! One boot: starts QEMU, reads the guest's messages, and queries QEMU for the flushes that arrived.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -17,19 +17,19 @@ use super::line::{self, DiskOfBoot, Name};
 use crate::engines::daemon::{Daemon, Export};
 use crate::engines::flushes::CountedDevice;
 use crate::engines::node::Nodes;
-use crate::engines::workplace::Workplace;
-use crate::guest::message::{DiskName, JOB_PATH, Job, Message, Outcome, PORT, Task, messages};
+use crate::engines::workspace::Workspace;
+use crate::guest::message::{DiskName, GuestJob, JOB_PATH, Message, Outcome, PORT, Task, messages};
 use crate::guest::program::limit;
 use crate::guest::{Archive, Kernel};
-use crate::programs::{self, ProcessorTime, Running};
+use crate::programs::{self, ProcessorTime, RunningProgram};
 use crate::{
     Accelerator, CellView, CommandRecord, Emit, Error, Measurement, RunContext, Semantics,
     WriteCache,
 };
 
-/// How long a guest may take to say hello.
-const KVM_PATIENCE: Duration = Duration::from_secs(15);
-const TCG_PATIENCE: Duration = Duration::from_secs(180);
+/// Timeout for the guest's first message.
+const KVM_TIMEOUT: Duration = Duration::from_secs(15);
+const TCG_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A cell with its disk in this boot.
 #[derive(Debug)]
@@ -40,10 +40,10 @@ pub(super) struct TaskOfBoot<'a> {
     pub(super) fio: Option<String>,
 }
 
-/// The reason why a boot failed or ended early.
+/// Why a boot failed or ended early.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The guest never said hello, and so did nothing to its disks.
+    /// The guest sent no message, so it did not use its disks.
     NeverUp(String),
     Other(Error),
 }
@@ -63,21 +63,21 @@ impl From<Failure> for Error {
     }
 }
 
-/// The inputs of a boot.
+/// The input of a boot.
 #[derive(Debug)]
 pub(super) struct Session<'a> {
-    pub(super) workplace: &'a Workplace,
+    pub(super) workspace: &'a Workspace,
     pub(super) target: &'a Target,
     pub(super) kernel: &'a Kernel,
     pub(super) archive: &'a [u8],
     pub(super) accelerator: Accelerator,
-    /// True if a guest of this run came up so already.
+    /// True if a guest of this run has already started in the same way.
     pub(super) is_proven: bool,
     /// Why guests are emulated, if they are.
     pub(super) reason: &'a str,
 }
 
-/// Files of a boot, removed with it.
+/// Files of a boot, removed on drop.
 #[derive(Debug)]
 struct Files {
     directory: PathBuf,
@@ -86,18 +86,18 @@ struct Files {
 }
 
 impl Files {
-    fn new(workplace: &Workplace) -> Result<Self, Error> {
-        let directory = workplace.scratch()?;
+    fn new(workspace: &Workspace) -> Result<Self, Error> {
+        let directory = workspace.scratch()?;
         let folder =
             File::open(&directory).map_err(|error| Error::io("open", &directory, error))?;
         Ok(Self {
             directory,
             folder,
-            name: workplace.name("guest"),
+            name: workspace.name("guest"),
         })
     }
 
-    /// The name of a file in the directory that QEMU runs in.
+    /// Returns the name of a file in QEMU's working directory.
     fn name(&self, kind: &str) -> String {
         format!("{}.{kind}", self.name)
     }
@@ -106,7 +106,7 @@ impl Files {
         self.directory.join(self.name(kind))
     }
 
-    /// A path that is short enough for a socket.
+    /// Returns a path that is short enough for a socket.
     fn short_path(&self, kind: &str) -> PathBuf {
         Path::new(&format!("/proc/self/fd/{}", self.folder.as_raw_fd())).join(self.name(kind))
     }
@@ -121,7 +121,7 @@ impl Drop for Files {
 }
 
 impl Session<'_> {
-    /// Boots, and emits a result for each task that was done.
+    /// Boots the guest and emits a result for each finished task.
     pub(super) fn run(
         &self,
         disks: &[DiskOfBoot<'_>],
@@ -129,7 +129,7 @@ impl Session<'_> {
         context: &RunContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), Failure> {
-        let files = Files::new(self.workplace)?;
+        let files = Files::new(self.workspace)?;
         let daemons = self.daemons(disks, context)?;
         let sockets: Vec<Option<String>> = daemons
             .iter()
@@ -154,8 +154,8 @@ impl Session<'_> {
             .current_dir(&files.directory)
             .stdout(Stdio::null())
             .stderr(errors);
-        let mut qemu = Running::start(&mut command)?;
-        let mut seen = Seen {
+        let mut qemu = RunningProgram::start(&mut command)?;
+        let mut monitor = GuestMonitor {
             session: self,
             files: &files,
             disks,
@@ -167,9 +167,9 @@ impl Session<'_> {
             processor_time: ProcessorTime::begin(None),
             flushes: Vec::new(),
         };
-        let outcome = seen.follow(&mut qemu, &job, tasks, context, emit);
-        // In order where it can be, so that images are closed.
-        if let Some(client) = &mut seen.client {
+        let outcome = monitor.follow(&mut qemu, &job, tasks, context, emit);
+        // Quit in order if possible, so that images are closed.
+        if let Some(client) = &mut monitor.client {
             let _ = client.ask("quit", json!({}));
         }
         let ended = Instant::now() + Duration::from_secs(5);
@@ -180,7 +180,7 @@ impl Session<'_> {
         outcome
     }
 
-    /// A daemon for each disk that one serves.
+    /// Starts a daemon for each disk that needs one.
     fn daemons(
         &self,
         disks: &[DiskOfBoot<'_>],
@@ -193,7 +193,7 @@ impl Session<'_> {
                     return Ok(None);
                 }
                 let configuration = disk.configuration;
-                let nodes = Nodes::of(configuration, &disk.place, self.target)?;
+                let nodes = Nodes::of(configuration, &disk.storage, self.target)?;
                 let frontend = &configuration.disk().frontend;
                 let queues = frontend
                     .queues
@@ -203,8 +203,8 @@ impl Session<'_> {
                     has_iothread: frontend.iothread.is_some(),
                 };
                 let cache = configuration.disk().backend.effective_cache();
-                let scratch = self.workplace.scratch()?;
-                let name = self.workplace.name("daemon");
+                let scratch = self.workspace.scratch()?;
+                let name = self.workspace.name("daemon");
                 Daemon::start(&scratch, &name, &nodes, export, cache, context.cancel).map(Some)
             })
             .collect()
@@ -213,9 +213,9 @@ impl Session<'_> {
     fn boot_words(&self, files: &Files, initrd: &File) -> Result<Vec<String>, Error> {
         let kernel = self.kernel.image.to_str().ok_or_else(|| Error::Refused {
             what: "to boot the kernel".to_owned(),
-            why: "its path is not UTF-8".to_owned(),
+            why: "its path is not valid UTF-8".to_owned(),
         })?;
-        // QEMU 7.2 leaves wrong flags behind CMPXCHG16B, which kernels from 6.11 on panic of: the CPU has none.
+        // QEMU 7.2 sets wrong flags after CMPXCHG16B, which makes kernels since 6.11 panic; this CPU does not have it.
         let cpu = match self.accelerator {
             Accelerator::Kvm => "host",
             Accelerator::Tcg | Accelerator::NoGuest => "max,cx16=off",
@@ -247,9 +247,9 @@ impl Session<'_> {
         .into())
     }
 
-    /// The constant archive followed by one with the job; in memory, so that the disk is not busy with writing it
-    /// when measuring begins.
-    fn initrd(&self, job: &Job) -> Result<File, Error> {
+    /// Returns the shared archive followed by one with the job, in memory so that the disk is idle when
+    /// measuring begins.
+    fn initrd(&self, job: &GuestJob) -> Result<File, Error> {
         let failed =
             |error: std::io::Error| Error::io("make", "the guest's initial file system", error);
         let mut second = Archive::default();
@@ -259,7 +259,7 @@ impl Session<'_> {
         let memory = rustix::fs::memfd_create("vmdisk-bench-initrd", MemfdFlags::empty())
             .map_err(|error| failed(error.into()))?;
         let mut file = File::from(memory);
-        // Both end at a multiple of 512 bytes, where the kernel looks for the next.
+        // Both archives end at a multiple of 512 bytes, where the kernel looks for the next one.
         file.write_all(self.archive)
             .and_then(|()| file.write_all(&second.bytes()))
             .map_err(failed)?;
@@ -267,7 +267,7 @@ impl Session<'_> {
     }
 }
 
-fn job(tasks: &[TaskOfBoot<'_>], names: &[Name], disks: &[DiskOfBoot<'_>]) -> Job {
+fn job(tasks: &[TaskOfBoot<'_>], names: &[Name], disks: &[DiskOfBoot<'_>]) -> GuestJob {
     let tasks = tasks
         .iter()
         .map(|task| {
@@ -279,18 +279,18 @@ fn job(tasks: &[TaskOfBoot<'_>], names: &[Name], disks: &[DiskOfBoot<'_>]) -> Jo
                     DiskName::Serial(names[task.disk].serial.clone())
                 },
                 workload: task.cell.workload.clone(),
-                offset: disk.place.offset,
-                length: disk.place.length,
+                offset: disk.storage.offset,
+                length: disk.storage.length,
                 seed: task.seed,
                 fio: task.fio.clone(),
             }
         })
         .collect();
-    Job { tasks }
+    GuestJob { tasks }
 }
 
 /// The host's view of a running guest.
-struct Seen<'a> {
+struct GuestMonitor<'a> {
     session: &'a Session<'a>,
     files: &'a Files,
     disks: &'a [DiskOfBoot<'a>],
@@ -301,7 +301,7 @@ struct Seen<'a> {
     control_iops: Option<f64>,
     /// Processor time of QEMU and its daemons since the last task.
     processor_time: ProcessorTime,
-    /// Flushes that arrived at each disk before the task that runs: QEMU's count, or the host's for a daemon's disk.
+    /// Flushes that had arrived at each disk before the current task: counted by QEMU, or by the host for a daemon's disk.
     flushes: Vec<Flushes>,
 }
 
@@ -310,11 +310,21 @@ enum Flushes {
     Host(Option<CountedDevice>),
 }
 
-impl Seen<'_> {
+/// The effect of a message.
+enum Received {
+    /// The guest starts the task with this index, if there is one.
+    Ready(usize),
+    /// The message names an unknown task.
+    Unknown,
+    /// All tasks are done.
+    End,
+}
+
+impl GuestMonitor<'_> {
     fn follow(
         &mut self,
-        qemu: &mut Running,
-        job: &Job,
+        qemu: &mut RunningProgram,
+        job: &GuestJob,
         tasks: &[TaskOfBoot<'_>],
         context: &RunContext<'_>,
         emit: &mut Emit<'_>,
@@ -322,11 +332,11 @@ impl Seen<'_> {
         let port_path = self.files.path("port");
         let mut port =
             File::open(&port_path).map_err(|error| Error::io("open", &port_path, error))?;
-        let patience = match self.session.accelerator {
-            Accelerator::Kvm if !self.session.is_proven => KVM_PATIENCE,
-            Accelerator::Kvm | Accelerator::Tcg | Accelerator::NoGuest => TCG_PATIENCE,
+        let timeout = match self.session.accelerator {
+            Accelerator::Kvm if !self.session.is_proven => KVM_TIMEOUT,
+            Accelerator::Kvm | Accelerator::Tcg | Accelerator::NoGuest => TCG_TIMEOUT,
         };
-        let mut until = Instant::now() + patience;
+        let mut until = Instant::now() + timeout;
         let mut is_up = false;
         let mut read = Vec::new();
         loop {
@@ -342,64 +352,31 @@ impl Seen<'_> {
             let (news, strange) = messages(&read[..whole]);
             read.drain(..whole);
             if let Some(line) = strange.first() {
-                return Err(Error::program("the guest", format!("it said `{line}`")).into());
+                return Err(
+                    Error::program("the guest", format!("unexpected message `{line}`")).into(),
+                );
             }
             for message in news {
-                match message {
-                    Message::Hello {
-                        release: _,
-                        uptime_seconds: _,
-                        not_loaded,
-                        control_iops,
-                    } => {
+                match self.receive(message, qemu, tasks, emit)? {
+                    Received::Ready(next) => {
                         is_up = true;
-                        self.control_iops = Some(control_iops);
-                        if let Some(first) = not_loaded.first() {
-                            return Err(Error::program(
-                                "the guest",
-                                format!("a driver does not load: {first}"),
-                            )
-                            .into());
-                        }
-                        self.client =
-                            Client::connect(&self.files.short_path("qmp"), Duration::from_secs(10))
-                                .ok();
-                        self.begin_counting();
-                        self.processor_time = ProcessorTime::begin(self.processor_seconds(qemu));
-                        until = Instant::now() + job.tasks.first().map_or(patience, limit);
+                        until = Instant::now() + job.tasks.get(next).map_or(timeout, limit);
                     }
-                    Message::Done { task, outcome } => {
-                        let Some(of_boot) = tasks.get(task) else {
-                            continue;
-                        };
-                        let result = match outcome {
-                            Outcome::Failed(why) => Err(Error::program("the guest", why)),
-                            Outcome::Measured(mut measured) => {
-                                let used = self.processor_seconds(qemu);
-                                measured.qemu_cpu_seconds =
-                                    self.processor_time.of_sample(used, measured.seconds);
-                                Ok(self.complete(measured, of_boot))
-                            }
-                        };
-                        self.processor_time = ProcessorTime::begin(self.processor_seconds(qemu));
-                        emit(of_boot.cell.id, result);
-                        let next = job.tasks.get(task + 1);
-                        until = Instant::now() + next.map_or(patience, limit);
-                    }
-                    Message::End => return Ok(()),
+                    Received::Unknown => {}
+                    Received::End => return Ok(()),
                 }
             }
             if let Some(status) = ended {
                 if read_now > 0 {
                     continue;
                 }
-                return Err(self.failure(is_up, &format!("QEMU ended ({status})")));
+                return Err(self.failure(is_up, &format!("QEMU exited ({status})")));
             }
             if Instant::now() > until {
                 let what = if is_up {
                     "a task took too long".to_owned()
                 } else {
-                    format!("the guest did not come up within {} s", patience.as_secs())
+                    format!("the guest did not start within {} s", timeout.as_secs())
                 };
                 return Err(self.failure(is_up, &what));
             }
@@ -407,8 +384,55 @@ impl Seen<'_> {
         }
     }
 
-    /// Processor time of QEMU and of the daemons of its disks so far.
-    fn processor_seconds(&self, qemu: &Running) -> Option<f64> {
+    /// Processes one message of the guest.
+    fn receive(
+        &mut self,
+        message: Message,
+        qemu: &RunningProgram,
+        tasks: &[TaskOfBoot<'_>],
+        emit: &mut Emit<'_>,
+    ) -> Result<Received, Failure> {
+        match message {
+            Message::Hello {
+                release: _,
+                uptime_seconds: _,
+                not_loaded,
+                control_iops,
+            } => {
+                self.control_iops = Some(control_iops);
+                if let Some(first) = not_loaded.first() {
+                    let why = format!("a driver failed to load: {first}");
+                    return Err(Error::program("the guest", why).into());
+                }
+                let socket = self.files.short_path("qmp");
+                self.client = Client::connect(&socket, Duration::from_secs(10)).ok();
+                self.begin_counting();
+                self.processor_time = ProcessorTime::begin(self.processor_seconds(qemu));
+                Ok(Received::Ready(0))
+            }
+            Message::Done { task, outcome } => {
+                let Some(of_boot) = tasks.get(task) else {
+                    return Ok(Received::Unknown);
+                };
+                let result = match outcome {
+                    Outcome::Failed(why) => Err(Error::program("the guest", why)),
+                    Outcome::Measured(mut measured) => {
+                        let used = self.processor_seconds(qemu);
+                        measured.qemu_cpu_seconds =
+                            self.processor_time.of_sample(used, measured.seconds);
+                        Ok(self.complete(measured, of_boot))
+                    }
+                };
+                self.processor_time = ProcessorTime::begin(self.processor_seconds(qemu));
+                emit(of_boot.cell.id, result);
+                Ok(Received::Ready(task + 1))
+            }
+            Message::End => Ok(Received::End),
+        }
+    }
+
+    /// Returns the processor time used so far by QEMU and the daemons of its disks.
+    fn processor_seconds(&self, qemu: &RunningProgram) -> Option<f64> {
         let daemons = self.daemons.iter().flatten();
         let of_daemons: Option<f64> = daemons.map(Daemon::processor_seconds).sum();
         Some(qemu.processor_seconds()? + of_daemons?)
@@ -429,7 +453,7 @@ impl Seen<'_> {
             .map(str::trim)
             .filter(|line| !line.is_empty())
             .collect();
-        // The lines before the panic give the reason; the lines after it are a list of functions.
+        // The lines before the panic give the reason; the lines after it are a stack trace.
         let cut = last
             .iter()
             .position(|line| line.contains("Kernel panic"))
@@ -455,9 +479,9 @@ impl Seen<'_> {
             .map(|(disk, name)| {
                 let configuration = disk.configuration;
                 let kind = configuration.guest.frontend_kind(configuration.disk());
-                // QEMU does not count those of its NVMe controller.
+                // QEMU does not count the flushes of its NVMe controller.
                 if configuration.is_served_by_daemon || kind == FrontendKind::Nvme {
-                    Flushes::Host(CountedDevice::of(&disk.place.path))
+                    Flushes::Host(CountedDevice::of(&disk.storage.path))
                 } else {
                     Flushes::Qemu(
                         self.client
@@ -469,7 +493,7 @@ impl Seen<'_> {
             .collect();
     }
 
-    /// Adds what the host knows to what the guest measured, and holds its flushes to what arrived.
+    /// Adds the host's observations to the guest's measurement, and checks its flushes.
     fn complete(&mut self, mut measured: Measurement, of_boot: &TaskOfBoot<'_>) -> Measurement {
         measured.accelerator = self.session.accelerator;
         measured.control_iops = self.control_iops;
@@ -477,7 +501,7 @@ impl Seen<'_> {
         if let Some(daemon) = &self.daemons[of_boot.disk] {
             measured.commands.push(daemon.command.clone());
             measured.notes.push(
-                "config-wce=off was added to the device: without it QEMU loses every flush on the way to its daemon"
+                "config-wce=off was added to the device: without it QEMU loses every flush to its daemon"
                     .to_owned(),
             );
         }
@@ -486,11 +510,11 @@ impl Seen<'_> {
             .push(CommandRecord::new(self.argv.clone()));
         if self.session.accelerator == Accelerator::Tcg {
             measured.notes.push(format!(
-                "emulated (TCG): {}; figures hold for comparing with each other only",
+                "emulated (TCG): {}; compare these figures only with each other",
                 self.session.reason
             ));
         }
-        measured.notes.extend(disk.place.notes());
+        measured.notes.extend(disk.storage.notes());
         let cache = disk.configuration.disk().backend.effective_cache();
         expected_cache(cache, &mut measured.semantics);
         let device = &self.names[of_boot.disk].device;
@@ -506,7 +530,7 @@ impl Seen<'_> {
                     && now.saturating_sub(before) < asked - asked / 10
                 {
                     measured.semantics.complaints.push(format!(
-                        "{asked} flushes were asked for, and {} arrived at QEMU",
+                        "{asked} flushes were requested, but only {} arrived at QEMU",
                         now.saturating_sub(before)
                     ));
                 }
@@ -516,17 +540,17 @@ impl Seen<'_> {
                 if let Some(before) = counted.take() {
                     let sent = measured.semantics.flushes_seen;
                     before.note(&mut measured.semantics, cache != CacheMode::Unsafe);
-                    // The guest's count is better: other programs use the host's disk too.
+                    // The guest's count is more accurate: other programs use the host's disk too.
                     measured.semantics.flushes_seen = sent;
                 }
-                *counted = CountedDevice::of(&disk.place.path);
+                *counted = CountedDevice::of(&disk.storage.path);
             }
         }
         measured
     }
 }
 
-/// Complains if the guest sees another write cache than the cache mode means.
+/// Adds a complaint if the guest's write cache does not match the cache mode.
 fn expected_cache(cache: CacheMode, semantics: &mut Semantics) {
     let expected = match cache {
         CacheMode::None | CacheMode::Writeback | CacheMode::Unsafe => WriteCache::WriteBack,
@@ -536,19 +560,19 @@ fn expected_cache(cache: CacheMode, semantics: &mut Semantics) {
         && seen != expected
     {
         semantics.complaints.push(format!(
-            "cache={} means {expected:?}, and the guest sees {seen:?}",
+            "cache={} means {expected:?}, but the guest sees {seen:?}",
             cache.as_wire()
         ));
     }
 }
 
-/// Flushes that arrived at a device since QEMU began.
+/// Returns the flushes that have arrived at a device since QEMU started.
 fn flushes_of_qemu(client: &mut Client, device: &str) -> Option<u64> {
     let answer = client.ask("query-blockstats", json!({})).ok()?;
     flushes_in(&answer, device)
 }
 
-/// The count of the device whose path has this name: `/machine/peripheral/vda/virtio-backend`.
+/// Returns the count of the device with this name in its path: `/machine/peripheral/vda/virtio-backend`.
 fn flushes_in(answer: &Value, device: &str) -> Option<u64> {
     let of_device = answer.as_array()?.iter().find(|stats| {
         stats["qdev"]
@@ -563,7 +587,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flushes_are_those_of_the_device_with_that_name() {
+    fn flushes_are_found_by_the_name_of_the_device() {
         let answer = json!([
             {"device": "", "qdev": "/machine/peripheral/vda/virtio-backend", "stats": {"flush_operations": 7}},
             {"device": "", "qdev": "sda", "stats": {"flush_operations": 9}},
@@ -575,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_cache_that_is_not_what_the_mode_means_is_complained_of() {
+    fn a_write_cache_that_contradicts_the_cache_mode_is_reported() {
         let mut semantics = Semantics {
             write_cache: Some(WriteCache::WriteThrough),
             ..Semantics::default()

@@ -1,15 +1,15 @@
-//! The comparisons that are ready to run, each a plan in YAML.
+//! The built-in comparisons, each a plan in YAML.
 
-/// A comparison that is ready to run.
+/// A built-in comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
-    /// Its plan, as a user could have written it.
+    /// Its plan, as a user could write it.
     pub text: &'static str,
 }
 
-/// Every preset that a plan describes; `lint` is made of a guest instead.
+/// Every preset with a fixed plan; the preset `lint` is built from a guest instead.
 pub const PRESETS: [Preset; 15] = [
     Preset {
         name: "five-backends",

@@ -1,4 +1,4 @@
-//! What two runs differ in, and which cells of them belong together.
+//! The differences between two runs, and the matching of their cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::{BenchResult, CellId, ConfigurationRecord, EngineKind, Phase};
 
 type Factors = BTreeMap<String, String>;
 
-/// The factors of a configuration, without its name.
+/// Returns the factors of a configuration, without its name.
 fn factors(configuration: &ConfigurationRecord) -> Factors {
     let factors = configuration.factors.iter();
     factors
@@ -17,9 +17,9 @@ fn factors(configuration: &ConfigurationRecord) -> Factors {
         .collect()
 }
 
-/// Finds the cells of two runs that are the same but for the factors that are studied.
+/// Finds the cells of two runs that are equal except for the studied factors.
 pub(super) struct Matcher {
-    /// Configurations that both runs have.
+    /// Configurations of both runs.
     common: BTreeSet<Factors>,
     /// Factors in which the other configurations of the runs differ.
     studied: BTreeSet<String>,
@@ -56,7 +56,7 @@ impl Matcher {
         let cell = &plan.cells[index];
         let configuration = &plan.configurations[cell.configuration];
         let mut factors = factors(configuration);
-        // A studied factor changes names with it.
+        // A studied factor also changes names.
         let is_studied = !self.studied.is_empty() && !self.common.contains(&factors);
         let name = (!is_studied).then(|| configuration.name.clone());
         if is_studied {
@@ -71,7 +71,7 @@ impl Matcher {
         )
     }
 
-    /// Cells of the first and of the second run that belong together.
+    /// Returns matching cells of the first and the second run.
     pub(super) fn pairs(&self, first: &BenchResult, second: &BenchResult) -> Vec<(CellId, CellId)> {
         let mut others: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
         for index in 0..second.cells.len() {
@@ -82,7 +82,7 @@ impl Matcher {
         }
         let mut pairs = Vec::new();
         for index in 0..first.cells.len() {
-            // Where several are alike nobody can say which belongs to which.
+            // Several equal cells cannot be matched.
             if let Some([other]) = others.get(&self.key(first, index)).map(Vec::as_slice) {
                 pairs.push((CellId(index), CellId(*other)));
             }
@@ -93,7 +93,7 @@ impl Matcher {
     }
 }
 
-/// Everything in which two runs differ that could make a difference; programs of one package count once.
+/// Returns every difference between two runs that could affect the figures; programs of one package count once.
 pub(super) fn differences(
     first: &BenchResult,
     second: &BenchResult,

@@ -11,7 +11,7 @@ use crate::report::text::{list, table};
 use crate::{Interval, Verdict};
 
 impl Change {
-    /// The verdict for people.
+    /// Formats the verdict.
     fn in_words(self, change: Option<Interval>) -> String {
         let verdict = match self {
             Change::Faster => Verdict::Faster,
@@ -37,7 +37,7 @@ impl Change {
 }
 
 impl RunComparison {
-    /// The answer in one sentence.
+    /// Returns the answer as one sentence.
     fn answer(&self) -> String {
         if !self.machine_changes.is_empty() {
             return format!(
@@ -74,7 +74,7 @@ impl RunComparison {
     fn studied_in_words(&self) -> String {
         match &self.studied {
             Some(difference) => difference.to_string(),
-            None => "nothing differs, the same was measured twice".to_owned(),
+            None => "no difference, the same plan was measured twice".to_owned(),
         }
     }
 
@@ -117,7 +117,7 @@ impl RunComparison {
         })
     }
 
-    /// The comparison for a terminal.
+    /// Formats the comparison for a terminal.
     pub fn text(&self) -> String {
         let mut text = format!("studied: {}\n{}\n", self.studied_in_words(), self.answer());
         text.push_str("\nratios to the baseline of the same round\n");
@@ -132,7 +132,7 @@ impl RunComparison {
         text
     }
 
-    /// The comparison as one page.
+    /// Formats the comparison as one page.
     pub fn html(&self) -> String {
         let title = format!("{} and {}", self.first_began_at, self.second_began_at);
         page::page(
@@ -161,7 +161,7 @@ impl RunComparison {
                 h2 { "Changes" }
                 figure {
                     figcaption {
-                        "Ratio to the baseline in the second run, divided by that in the first, with its interval; right of 1 the second run is faster."
+                        "Ratio to the baseline in the second run divided by the ratio in the first, with its interval; right of 1 the second run is faster."
                     }
                     @for (cell, texts) in self.cells.iter().zip(&grid.rows) {
                         @let picture = cell.change.zip(axis).map(|(change, axis)| {

@@ -1,12 +1,12 @@
-//! How often runs that are alike are called different, and runs that differ are found, with planted numbers.
+//! Error rates of comparisons between simulated runs: false differences, and differences that are missed.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::method::Random;
 use crate::{
-    Direction, EngineKind, Entry, Header, Measurement, Noise, Repetition, Round, Sample, Settings,
-    Wishes, read_plan,
+    Direction, EngineKind, Entry, Header, Measurement, Noise, PlanOptions, Repetition, Round,
+    Sample, Settings, read_plan,
 };
 
 const PLAN: &str = "
@@ -21,15 +21,15 @@ configurations: [{name: a}, {name: b}, {name: c}]
 baseline: {name: a}
 ";
 
-/// What is planted in a run.
+/// The simulated differences of a run.
 struct Planted {
     /// The machine as a whole.
     machine: f64,
-    /// Configuration `b` against the others.
+    /// Configuration `b` relative to the others.
     level: f64,
 }
 
-/// Simulated runs: rounds of a machine that is not steady, and cells that scatter around it.
+/// Simulated runs: rounds of a machine with varying speed, and cells with random noise.
 struct Simulation {
     random: Random,
     header: Header,
@@ -37,7 +37,7 @@ struct Simulation {
 
 impl Simulation {
     fn new(seed: u64) -> Self {
-        let plan = read_plan(PLAN, "simulated", &Wishes::default()).unwrap();
+        let plan = read_plan(PLAN, "simulated", &PlanOptions::default()).unwrap();
         Simulation {
             random: Random::new(seed),
             header: Header {
@@ -68,7 +68,7 @@ impl Simulation {
     fn run(&mut self, planted: &Planted) -> BenchResult {
         let cells = self.header.plan.cells.clone();
         let mut entries = Vec::new();
-        for round in 1..=FEWEST_ROUNDS {
+        for round in 1..=MIN_ROUNDS {
             let machine = planted.machine * self.scatter(0.2);
             entries.push(Entry::Round(Round {
                 round,
@@ -155,7 +155,7 @@ fn of_10_000_pairs_that_are_alike_at_most_5_percent_are_called_different() {
     for found in [of_report, of_compare] {
         assert!(share(found, PAIRS)[1] <= 0.05, "{found} of {PAIRS}");
     }
-    // A correction that never says anything would pass.
+    // A correction that never reports a difference would pass otherwise.
     assert!(of_report > PAIRS / 100 && of_compare > PAIRS / 100);
     assert!(changed < PAIRS / 4, "{changed}");
 }

@@ -1,10 +1,10 @@
-//! Charts as rows: a name, a picture, and the values of the picture as text.
+//! Charts as rows: a name, a picture, and its values as text.
 
 use maud::{Markup, PreEscaped, html};
 
 use crate::report::svg::Axis;
 
-/// One row of a chart.
+/// Returns one row of a chart.
 pub(crate) fn row(name: &str, picture: &str, value: &Markup) -> Markup {
     html! {
         div class="row" {
@@ -15,7 +15,7 @@ pub(crate) fn row(name: &str, picture: &str, value: &Markup) -> Markup {
     }
 }
 
-/// The labels below the pictures.
+/// Returns the labels below the pictures.
 pub(crate) fn axis(axis: Axis, label: impl Fn(f64) -> String) -> Markup {
     html! {
         div class="row axis" aria-hidden="true" {

@@ -11,7 +11,7 @@ use crate::report::svg::{self, Axis};
 use crate::report::table::{Group, Row, baseline_name};
 use crate::{Comparison, Metric, PERCENTILES, Verdict};
 
-/// The section of a group.
+/// Returns the section of a group.
 pub(super) fn section(result: &BenchResult, group: &Group<'_>, detail: Detail) -> Markup {
     html! {
         section {
@@ -26,13 +26,13 @@ pub(super) fn section(result: &BenchResult, group: &Group<'_>, detail: Detail) -
     }
 }
 
-/// The comparison of a row that is drawn: few rounds show nothing, and are not drawn either.
+/// Returns the comparison to draw; comparisons with too few rounds are not drawn.
 fn drawn<'a>(row: &Row<'a>) -> Option<&'a Comparison> {
     let comparison = row.cell.comparison.as_ref()?;
     (comparison.verdict != Verdict::TooFewRounds).then_some(comparison)
 }
 
-/// Ratios with intervals and rounds, or plain figures where nothing is compared.
+/// Draws ratios with intervals and rounds, or plain figures without a comparison.
 fn ratios(result: &BenchResult, group: &Group<'_>) -> Markup {
     let comparisons = group.rows.iter().filter_map(drawn);
     let ends = comparisons.flat_map(|comparison| {
@@ -46,7 +46,7 @@ fn ratios(result: &BenchResult, group: &Group<'_>) -> Markup {
         return values(group);
     };
     let against = baseline_name(result, group).unwrap_or("its baseline");
-    // Two digits behind the point, and none that say nothing.
+    // At most two decimals, without trailing zeros.
     let confidence = ((1.0 - result.alpha) * 1e4).round() / 100.0;
     html! {
         figure {
@@ -155,7 +155,7 @@ fn table(group: &Group<'_>) -> Markup {
     }
 }
 
-/// Distributions where there are histograms, percentiles in results of before.
+/// Draws distributions if there are histograms, and percentiles for older results.
 fn latencies(group: &Group<'_>, operation: Operation) -> Markup {
     let of = |row: &Row<'_>| row.cell.latencies.get(&operation).cloned();
     let rows: Vec<(&str, Distribution)> = group
@@ -178,7 +178,7 @@ fn latencies(group: &Group<'_>, operation: Operation) -> Markup {
         figure {
             figcaption {
                 "Latency of " (operation.name())
-                " requests: the area shows how many took how long; where a result has percentiles only, a tick for each."
+                " requests: the area shows their distribution; older results have only a tick for each percentile."
             }
             @for (name, distribution) in &rows {
                 (chart::row(name, &latency(distribution, axis), &percentiles(distribution)))
@@ -208,7 +208,7 @@ fn percentiles(distribution: &Distribution) -> Markup {
 }
 
 fn series(group: &Group<'_>) -> Markup {
-    // One point is not a series.
+    // A single point is not a series.
     let rows: Vec<&Row<'_>> = group
         .rows
         .iter()
@@ -219,7 +219,7 @@ fn series(group: &Group<'_>) -> Markup {
     html! {
         @if largest > 0.0 {
             figure {
-                figcaption { "Time series of one sample, the middle one: requests per second, from 0." }
+                figcaption { "Time series of the median sample: requests per second, from 0." }
                 @for row in rows {
                     (chart::row(row.configuration, &svg::series(&row.cell.series, largest), &range(row)))
                 }
@@ -228,7 +228,7 @@ fn series(group: &Group<'_>) -> Markup {
     }
 }
 
-/// The lowest and the highest interval of a series, with its length.
+/// Describes the lowest and the highest interval of a series, and its length.
 fn range(row: &Row<'_>) -> Markup {
     let iops = row.cell.series.iter().map(|point| point.iops);
     let (low, high) = iops.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {

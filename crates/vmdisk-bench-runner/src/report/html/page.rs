@@ -1,10 +1,10 @@
-//! The frame of a page, which needs nothing else: no script, no font, no network.
+//! The frame of a self-contained page, without scripts, fonts or network access.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("../style.css");
 
-/// A page with this title and content.
+/// Returns a page with this title and content.
 pub(crate) fn page(title: &str, content: &Markup) -> String {
     html! {
         (DOCTYPE)
@@ -21,7 +21,7 @@ pub(crate) fn page(title: &str, content: &Markup) -> String {
     .into_string()
 }
 
-/// A section with a list; nothing if the list is empty.
+/// Returns a section with a list; empty if the list is empty.
 pub(crate) fn list(title: &str, items: impl Iterator<Item = String>) -> Markup {
     let mut items = items.peekable();
     html! {
@@ -34,7 +34,7 @@ pub(crate) fn list(title: &str, items: impl Iterator<Item = String>) -> Markup {
     }
 }
 
-/// A heading that can be linked to.
+/// Returns a heading with an anchor.
 pub(crate) fn heading(text: &str) -> Markup {
     let anchor: String = text
         .chars()

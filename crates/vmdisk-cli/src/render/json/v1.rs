@@ -4,8 +4,10 @@
 //! of `schema_version` counts additions. Lines and columns start at 1, columns count Unicode characters,
 //! offsets are bytes from 0.
 
+use std::io::{self, Write};
+
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
 use vmdisk_source::{Edit, LineIndex, Span};
 
@@ -28,7 +30,8 @@ pub(crate) struct Envelope<'a> {
     /// Numbers of the run.
     summary: Counts,
     /// Every input in the order it was checked; also facts files that could not be read.
-    inputs: Vec<Input<'a>>,
+    #[schemars(with = "Vec<Input<'static>>")]
+    inputs: Inputs<'a>,
     /// The hosts that the inputs may run on, where there are several; since 1.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     hosts: Option<Vec<Host<'a>>>,
@@ -36,11 +39,63 @@ pub(crate) struct Envelope<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host_classes: Option<Vec<HostClass<'a>>>,
     /// Findings that count, by input and then by place.
-    findings: Vec<Finding<'a>>,
+    #[schemars(with = "Vec<Finding<'static>>")]
+    findings: Findings<'a>,
     /// Findings that do not count, each with the reason.
-    allowed: Vec<Finding<'a>>,
+    #[schemars(with = "Vec<Finding<'static>>")]
+    allowed: Findings<'a>,
     /// What rules could not look at: silence means checked and clean, this is neither.
-    not_checked: Vec<NotChecked<'a>>,
+    #[schemars(with = "Vec<NotChecked<'static>>")]
+    not_checked: Missed<'a>,
+}
+
+/// The inputs, each made when it is written.
+#[derive(Debug)]
+struct Inputs<'a>(&'a [Checked]);
+
+impl Serialize for Inputs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(input))
+    }
+}
+
+/// Findings of all inputs, each made when it is written.
+#[derive(Debug)]
+struct Findings<'a> {
+    all: &'a [Checked],
+    classes: Option<&'a Classes<'a>>,
+    list: fn(&Report) -> &[Diagnostic],
+}
+
+impl Serialize for Findings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(reports(self.all).flat_map(|(path, report)| {
+            let findings = (self.list)(report).iter();
+            findings.map(move |one| finding(path, report, one, self.classes))
+        }))
+    }
+}
+
+/// What could not be checked in all inputs, each entry made when it is written.
+#[derive(Debug)]
+struct Missed<'a> {
+    all: &'a [Checked],
+    classes: Option<&'a Classes<'a>>,
+}
+
+impl Serialize for Missed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(reports(self.all).flat_map(|(path, report)| {
+            let missed = report.not_checked.iter();
+            missed.map(move |one| not_checked(path, one, self.classes))
+        }))
+    }
+}
+
+/// The inputs that could be read, each with its path.
+fn reports(all: &[Checked]) -> impl Iterator<Item = (&str, &Report)> {
+    all.iter()
+        .filter_map(|checked| Some((checked.path.as_str(), checked.outcome.as_ref().ok()?)))
 }
 
 /// The program that wrote a report.
@@ -335,8 +390,16 @@ struct NotChecked<'a> {
     host_classes: Option<Vec<&'a str>>,
 }
 
-/// The whole report.
-pub(crate) fn report(all: &[Checked], summary: &Summary, classes: Option<&Classes<'_>>) -> String {
+/// Writes the whole report.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn write<'a>(
+    out: &mut dyn Write,
+    all: &'a [Checked],
+    summary: &Summary,
+    classes: Option<&'a Classes<'a>>,
+) -> io::Result<()> {
     let Summary {
         inputs,
         failed,
@@ -370,42 +433,28 @@ pub(crate) fn report(all: &[Checked], summary: &Summary, classes: Option<&Classe
             failed_fixes: *failed_fixes,
             rules_not_checked: rules_not_checked.len(),
         },
-        inputs: all.iter().map(input).collect(),
+        inputs: Inputs(all),
         hosts: classes.map(hosts),
         host_classes: classes.map(host_classes),
-        findings: of_reports(all, |path, report| {
-            let findings = report.findings.iter();
-            findings
-                .map(|one| finding(path, report, one, classes))
-                .collect()
-        }),
-        allowed: of_reports(all, |path, report| {
-            let allowed = report.allowed.iter();
-            allowed
-                .map(|one| finding(path, report, one, classes))
-                .collect()
-        }),
-        not_checked: of_reports(all, |path, report| {
-            let missed = report.not_checked.iter();
-            missed.map(|one| not_checked(path, one, classes)).collect()
-        }),
+        findings: Findings {
+            all,
+            classes,
+            list: |report| &report.findings,
+        },
+        allowed: Findings {
+            all,
+            classes,
+            list: |report| &report.allowed,
+        },
+        not_checked: Missed { all, classes },
     };
-    let mut text = serde_json::to_string_pretty(&envelope)
-        .expect("the report holds only text, numbers and lists");
-    text.push('\n');
-    text
+    serde_json::to_writer_pretty(&mut *out, &envelope)?;
+    out.write_all(b"\n")
 }
 
 /// The JSON Schema of the report.
 pub(crate) fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope<'static>)
-}
-
-fn of_reports<'a, T>(all: &'a [Checked], items: impl Fn(&'a str, &'a Report) -> Vec<T>) -> Vec<T> {
-    all.iter()
-        .filter_map(|checked| Some((checked.path.as_str(), checked.outcome.as_ref().ok()?)))
-        .flat_map(|(path, report)| items(path, report))
-        .collect()
 }
 
 fn hosts<'a>(classes: &'a Classes<'_>) -> Vec<Host<'a>> {

@@ -4,6 +4,7 @@ mod fingerprint;
 mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 
 use vmdisk::rules::Group;
 use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, FoundOn, Rule, Severity};
@@ -29,8 +30,16 @@ const FINGERPRINT: &str = "vmdiskField/v1";
 
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// The whole log.
-pub(crate) fn log(all: &[Checked], exit: Exit, classes: Option<&Classes<'_>>) -> String {
+/// Writes the whole log.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    all: &[Checked],
+    exit: Exit,
+    classes: Option<&Classes<'_>>,
+) -> io::Result<()> {
     let rules = rules_in_use(all);
     let index_of = |name: &str| {
         rules
@@ -95,10 +104,8 @@ pub(crate) fn log(all: &[Checked], exit: Exit, classes: Option<&Classes<'_>>) ->
             properties: classes.map(run_properties),
         }],
     };
-    let mut text =
-        serde_json::to_string_pretty(&log).expect("the log holds only text, numbers and lists");
-    text.push('\n');
-    text
+    serde_json::to_writer_pretty(&mut *out, &log)?;
+    out.write_all(b"\n")
 }
 
 /// The hosts that the inputs may run on.

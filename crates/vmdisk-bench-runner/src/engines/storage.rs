@@ -1,0 +1,57 @@
+//! The storage of a disk during a run.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::safety;
+
+/// The location of a disk's bytes, and the writable range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PreparedStorage {
+    pub(crate) path: PathBuf,
+    /// The first byte of the guest's disk that is used.
+    pub(crate) offset: u64,
+    /// Number of bytes used.
+    pub(crate) length: u64,
+    pub(crate) is_device: bool,
+}
+
+impl PreparedStorage {
+    /// Returns a note for readers of the figures.
+    pub(crate) fn notes(&self) -> Option<String> {
+        if self.is_device {
+            return buffered_loop_note(&self.path);
+        }
+        file_system_note(&self.path)
+    }
+}
+
+/// Returns a note if a loop device uses the host's page cache.
+fn buffered_loop_note(path: &Path) -> Option<String> {
+    let number = fs::metadata(path).ok()?.rdev();
+    let sysfs = format!(
+        "/sys/dev/block/{}:{}",
+        rustix::fs::major(number),
+        rustix::fs::minor(number)
+    );
+    safety::is_buffered(Path::new(&sysfs)).then(|| {
+        "the device is a loop device without direct I/O: the figures are those of the host's page cache"
+            .to_owned()
+    })
+}
+
+/// Returns a note on a file system that is not on a disk of this host.
+fn file_system_note(path: &Path) -> Option<String> {
+    let kind = rustix::fs::statfs(path).ok()?.f_type;
+    let name = match u64::try_from(kind).ok()? & 0xffff_ffff {
+        0x0102_1994 => "tmpfs: the figures are those of memory",
+        0x8584_58f6 => "ramfs: the figures are those of memory",
+        0x794c_7630 => "overlayfs: the figures are those of its upper layer",
+        0x6969 => "NFS: the figures are those of a network",
+        0x6573_5546 => "FUSE: the figures are those of a user-space file system",
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => "SMB: the figures are those of a network",
+        _ => return None,
+    };
+    Some(format!("files are on {name}"))
+}

@@ -1,0 +1,548 @@
+//! The storage of configurations: new files in fresh directories, claimed devices, thin pools.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::{Advice, IFlags};
+use vmdisk_facts::DeviceNumber;
+
+use super::image_file;
+use super::storage::PreparedStorage;
+use crate::guest::Kernel;
+use crate::host_changes::{self, Change, HostChanges, QueueSetting};
+use crate::safety::{ClaimedDevice, Scratch};
+use crate::{Cancel, CellView, Configuration, Error, Measurement, Phase, Storage};
+
+/// The number of first-touch images that exist at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fresh {
+    /// One: each sample is measured on its own.
+    OneAtATime,
+    /// All: they are the disks of one boot.
+    Together,
+}
+
+/// Bytes in one directory.
+#[derive(Debug, Default)]
+struct Space {
+    /// Images that exist for the whole run.
+    kept: u64,
+    /// The largest file that an image is filled from.
+    filling: u64,
+    /// Images created for a single sample.
+    fresh: u64,
+}
+
+/// The kernel that guests boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KernelSource {
+    /// The running kernel of the host, if its image is readable.
+    #[default]
+    Host,
+    /// An image with the directory of its modules.
+    Files {
+        /// The bootable image.
+        image: PathBuf,
+        /// For example `/lib/modules/6.1.0-50-cloud-amd64`.
+        modules: PathBuf,
+    },
+    /// A distribution's package, unpacked in this directory.
+    Package(PathBuf),
+}
+
+/// The storage of a run, shared by its engines.
+#[derive(Clone, Debug)]
+pub struct Workspace(Rc<RefCell<State>>);
+
+#[derive(Debug)]
+struct State {
+    directory: PathBuf,
+    changes_folder: PathBuf,
+    /// Fresh directories, by their parent and whether they are NOCOW.
+    scratches: BTreeMap<(PathBuf, bool), Scratch>,
+    devices: BTreeMap<PathBuf, ClaimedDevice>,
+    changes: Option<HostChanges>,
+    /// Storage that is written once, by configuration name.
+    steady: BTreeMap<String, PreparedStorage>,
+    /// Storage that is created for each sample, by configuration and cell.
+    fresh: BTreeMap<(String, usize), PreparedStorage>,
+    kernel: KernelSource,
+    guest_program: Option<PathBuf>,
+    /// True if guests use our generator even if fio is installed.
+    has_own_generator: bool,
+    /// Number of names already used.
+    count: u32,
+}
+
+impl Workspace {
+    /// Creates a workspace in a directory; nothing is written yet.
+    pub fn new(directory: &Path) -> Self {
+        Self::with_changes_in(directory, Path::new(host_changes::FOLDER))
+    }
+
+    /// Like [`Workspace::new`], with another directory for the journals of host changes.
+    pub fn with_changes_in(directory: &Path, changes_folder: &Path) -> Self {
+        Self(Rc::new(RefCell::new(State {
+            directory: directory.to_owned(),
+            changes_folder: changes_folder.to_owned(),
+            scratches: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            changes: None,
+            steady: BTreeMap::new(),
+            fresh: BTreeMap::new(),
+            kernel: KernelSource::Host,
+            guest_program: None,
+            has_own_generator: false,
+            count: 0,
+        })))
+    }
+
+    /// Sets the kernel that guests boot; by default, the host's.
+    #[must_use]
+    pub fn with_kernel(self, kernel: KernelSource) -> Self {
+        self.0.borrow_mut().kernel = kernel;
+        self
+    }
+
+    /// Sets the program that guests run as process 1; by default, the current one. It must call
+    /// [`crate::guest::run_as_first_program`].
+    #[must_use]
+    pub fn with_guest_program(self, program: &Path) -> Self {
+        self.0.borrow_mut().guest_program = Some(program.to_owned());
+        self
+    }
+
+    /// Uses our generator in guests even if the host has fio; the same generator drives the
+    /// storage daemon.
+    #[must_use]
+    pub fn with_own_generator(self) -> Self {
+        self.0.borrow_mut().has_own_generator = true;
+        self
+    }
+
+    pub(crate) fn has_own_generator(&self) -> bool {
+        self.0.borrow().has_own_generator
+    }
+
+    pub(crate) fn kernel(&self) -> Result<Kernel, Error> {
+        match &self.0.borrow().kernel {
+            KernelSource::Host => Kernel::of_host(),
+            KernelSource::Files { image, modules } => Kernel::of(image, modules),
+            KernelSource::Package(root) => Kernel::find(root),
+        }
+    }
+
+    pub(crate) fn guest_program(&self) -> Result<PathBuf, Error> {
+        match &self.0.borrow().guest_program {
+            Some(program) => Ok(program.clone()),
+            None => std::env::current_exe()
+                .map_err(|error| Error::io("find", "the running program", error)),
+        }
+    }
+
+    /// Returns why the storage of a configuration cannot be in a state; `None` if it can.
+    pub(crate) fn refuses(configuration: &Configuration, is_fresh: bool) -> Option<String> {
+        match &configuration.storage {
+            Storage::Device { .. } if is_fresh => {
+                Some("a device is not created for each sample; use the `steady` phase".to_owned())
+            }
+            Storage::File { .. } | Storage::Device { .. } | Storage::ThinVolume { .. } => None,
+        }
+    }
+
+    /// Returns the largest number of bytes that files take at once, by directory, given all cells of an engine.
+    pub(crate) fn space(&self, cells: &[CellView<'_>], fresh: Fresh) -> Vec<(PathBuf, u64)> {
+        let mut spaces: BTreeMap<PathBuf, Space> = BTreeMap::new();
+        let mut steady = BTreeSet::new();
+        for cell in cells {
+            let configuration = cell.configuration;
+            let Storage::File { directory, .. } = &configuration.storage else {
+                continue;
+            };
+            let directory = directory
+                .clone()
+                .unwrap_or_else(|| self.0.borrow().directory.clone());
+            let space = spaces.entry(directory).or_default();
+            match (cell.phase, fresh) {
+                (Phase::Steady, _) if steady.insert(&configuration.name) => {
+                    space.kept += image_file::largest_bytes(configuration);
+                    space.filling = space.filling.max(image_file::filling_bytes(configuration));
+                }
+                (Phase::Steady, _) => {}
+                (Phase::FirstTouch, Fresh::OneAtATime) => {
+                    space.fresh = space.fresh.max(image_file::largest_bytes(configuration));
+                }
+                (Phase::FirstTouch, Fresh::Together) => {
+                    space.fresh += image_file::largest_bytes(configuration);
+                }
+            }
+        }
+        spaces
+            .into_iter()
+            .map(|(directory, space)| (directory, space.kept + space.filling.max(space.fresh)))
+            .collect()
+    }
+
+    /// Creates the storage that exists for the whole run.
+    pub(crate) fn prepare(&self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
+        for cell in cells {
+            if cell.phase == Phase::Steady {
+                self.steady(cell.configuration, cancel)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks before a run that files can be created in every directory of a plan and that its devices may be written,
+    /// and claims the devices.
+    ///
+    /// # Errors
+    /// All refusals, without duplicates.
+    pub fn check<'a>(
+        &self,
+        configurations: impl IntoIterator<Item = &'a Configuration>,
+    ) -> Result<(), Error> {
+        let mut refused = BTreeSet::new();
+        let mut state = self.0.borrow_mut();
+        for configuration in configurations {
+            let usable = match &configuration.storage {
+                Storage::File { directory, no_cow } => {
+                    let parent = directory.clone().unwrap_or_else(|| state.directory.clone());
+                    state.scratch(&parent, *no_cow).map(|_| ())
+                }
+                Storage::Device { path, serial, .. } => state.claim(path, serial),
+                Storage::ThinVolume { .. } => Ok(()),
+            };
+            if let Err(error) = usable {
+                refused.insert(error.to_string());
+            }
+        }
+        if refused.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Unusable {
+            refusals: refused.into_iter().collect(),
+        })
+    }
+
+    /// Measures a cell on its storage; first-touch storage is removed after the sample.
+    pub(crate) fn measure_on(
+        &self,
+        cell: &CellView<'_>,
+        cancel: &Cancel,
+        measure: impl FnOnce(&PreparedStorage) -> Result<Measurement, Error>,
+    ) -> Result<Measurement, Error> {
+        let storage = self.storage(cell, cancel)?;
+        let guard = self.prepare_sample(cell.configuration, &storage);
+        let measured = guard.and_then(|guard| {
+            let measured = measure(&storage);
+            drop(guard);
+            measured
+        });
+        let discarded = self.discard_fresh(cell);
+        let mut measured = measured?;
+        discarded?;
+        measured.notes.extend(storage.notes());
+        Ok(measured)
+    }
+
+    /// Returns the directory for temporary files other than images: sockets, jobs, archives.
+    pub(crate) fn scratch(&self) -> Result<PathBuf, Error> {
+        let mut state = self.0.borrow_mut();
+        let directory = state.directory.clone();
+        Ok(state.scratch(&directory, false)?.path().to_owned())
+    }
+
+    /// Returns a name that is unique in this run.
+    pub(crate) fn name(&self, stem: &str) -> String {
+        self.0.borrow_mut().name(stem)
+    }
+
+    /// Returns the storage of a configuration, filled once with incompressible data.
+    pub(crate) fn steady(
+        &self,
+        configuration: &Configuration,
+        cancel: &Cancel,
+    ) -> Result<PreparedStorage, Error> {
+        let mut state = self.0.borrow_mut();
+        if let Some(storage) = state.steady.get(&configuration.name) {
+            return Ok(storage.clone());
+        }
+        let storage = state.make(configuration, cancel)?;
+        image_file::fill(configuration, &storage, state.count, cancel)?;
+        state
+            .steady
+            .insert(configuration.name.clone(), storage.clone());
+        Ok(storage)
+    }
+
+    /// Returns new storage for a cell, after removing its previous storage.
+    pub(crate) fn fresh(
+        &self,
+        cell: &CellView<'_>,
+        cancel: &Cancel,
+    ) -> Result<PreparedStorage, Error> {
+        self.discard_fresh(cell)?;
+        let mut state = self.0.borrow_mut();
+        let storage = state.make(cell.configuration, cancel)?;
+        let key = (cell.configuration.name.clone(), cell.id.0);
+        state.fresh.insert(key, storage.clone());
+        Ok(storage)
+    }
+
+    /// Returns the storage that a cell is measured on.
+    pub(crate) fn storage(
+        &self,
+        cell: &CellView<'_>,
+        cancel: &Cancel,
+    ) -> Result<PreparedStorage, Error> {
+        match cell.phase {
+            Phase::FirstTouch => self.fresh(cell, cancel),
+            Phase::Steady => self.steady(cell.configuration, cancel),
+        }
+    }
+
+    /// Removes the storage that was created for a cell, if any.
+    pub(crate) fn discard_fresh(&self, cell: &CellView<'_>) -> Result<(), Error> {
+        let mut state = self.0.borrow_mut();
+        let key = (cell.configuration.name.clone(), cell.id.0);
+        match state.fresh.remove(&key) {
+            Some(storage) => state.remove(cell.configuration, &storage),
+            None => Ok(()),
+        }
+    }
+
+    /// Prepares storage for a sample: drops it from the page cache, verifies the device and sets its scheduler.
+    /// The returned [`SchedulerGuard`] restores the scheduler when dropped.
+    pub(crate) fn prepare_sample(
+        &self,
+        configuration: &Configuration,
+        storage: &PreparedStorage,
+    ) -> Result<SchedulerGuard, Error> {
+        let file =
+            File::open(&storage.path).map_err(|error| Error::io("open", &storage.path, error))?;
+        // Pending writeback would disturb the measurement.
+        let _ = rustix::fs::fsync(&file);
+        let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+        let mut state = self.0.borrow_mut();
+        let before = state.changes.as_ref().map_or(0, HostChanges::len);
+        if let Storage::Device {
+            path,
+            serial: _,
+            scheduler,
+        } = &configuration.storage
+        {
+            let device = state
+                .devices
+                .get(path)
+                .expect("it was claimed during preparation");
+            device.verify().map_err(|refused| refusal(path, &refused))?;
+            if let Some(scheduler) = scheduler {
+                let text = fs::read_to_string(device.sysfs().join("dev"))
+                    .map_err(|error| Error::io("read", device.sysfs(), error))?;
+                let number = DeviceNumber::parse(&text).ok_or_else(|| {
+                    Error::program("sysfs", format!("`{}` is not a device number", text.trim()))
+                })?;
+                let change = Change::queue(number, QueueSetting::Scheduler, scheduler)?;
+                state.changes()?.make(change)?;
+            }
+        }
+        Ok(SchedulerGuard {
+            workspace: self.clone(),
+            before,
+        })
+    }
+
+    /// Removes everything that was created and restores every setting.
+    pub(crate) fn clear(&self) -> Result<(), Error> {
+        let mut state = self.0.borrow_mut();
+        state.steady.clear();
+        state.fresh.clear();
+        let mut failed = Vec::new();
+        if let Some(changes) = state.changes.take() {
+            failed = changes.revert().failed;
+        }
+        state.devices.clear();
+        state.scratches.clear();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Refused {
+            what: "to revert changes to the host".to_owned(),
+            why: failed.join("; "),
+        })
+    }
+}
+
+/// Settings of the host for one sample, reverted on drop.
+#[derive(Debug)]
+pub(crate) struct SchedulerGuard {
+    workspace: Workspace,
+    before: usize,
+}
+
+impl Drop for SchedulerGuard {
+    fn drop(&mut self) {
+        if let Some(changes) = &mut self.workspace.0.borrow_mut().changes {
+            // A failure stays in the journal and is reported at the end.
+            let _ = changes.revert_to(self.before);
+        }
+    }
+}
+
+fn refusal(path: &Path, refused: &crate::safety::Refused) -> Error {
+    let lines: Vec<String> = refused.refusals.iter().map(ToString::to_string).collect();
+    Error::Refused {
+        what: format!("to write to {}", path.display()),
+        why: lines.join("; "),
+    }
+}
+
+impl State {
+    fn name(&mut self, stem: &str) -> String {
+        self.count += 1;
+        format!("{stem}-{}", self.count)
+    }
+
+    fn changes(&mut self) -> Result<&mut HostChanges, Error> {
+        if self.changes.is_none() {
+            self.changes = Some(HostChanges::begin(&self.changes_folder)?);
+        }
+        Ok(self.changes.as_mut().expect("it was set above"))
+    }
+
+    fn scratch(&mut self, parent: &Path, no_cow: bool) -> Result<&Scratch, Error> {
+        // Programs run in other working directories.
+        let parent =
+            &std::path::absolute(parent).map_err(|error| Error::io("find", parent, error))?;
+        let key = (parent.to_owned(), no_cow);
+        if !self.scratches.contains_key(&key) {
+            let scratch = Scratch::create(parent).map_err(|error| Error::Refused {
+                what: "to create files".to_owned(),
+                why: error.to_string(),
+            })?;
+            if no_cow {
+                let path = scratch.path();
+                let set = File::open(path).and_then(|directory| {
+                    let flags = rustix::fs::ioctl_getflags(&directory)?;
+                    rustix::fs::ioctl_setflags(&directory, flags | IFlags::NOCOW)
+                        .map_err(std::io::Error::from)
+                });
+                set.map_err(|error| Error::io("set NOCOW on", path, error))?;
+            }
+            self.scratches.insert(key.clone(), scratch);
+        }
+        Ok(&self.scratches[&key])
+    }
+
+    /// Claims a device if its serial number is the confirmed one.
+    fn claim(&mut self, path: &Path, serial: &str) -> Result<(), Error> {
+        if !self.devices.contains_key(path) {
+            let device = ClaimedDevice::claim(path).map_err(|refused| refusal(path, &refused))?;
+            self.devices.insert(path.to_owned(), device);
+        }
+        let identity = &self.devices[path].marker().identity;
+        if identity != serial {
+            return Err(Error::Refused {
+                what: format!("to write to {}", path.display()),
+                why: format!("its serial number is `{identity}`, but `{serial}` was confirmed"),
+            });
+        }
+        Ok(())
+    }
+
+    fn make(
+        &mut self,
+        configuration: &Configuration,
+        cancel: &Cancel,
+    ) -> Result<PreparedStorage, Error> {
+        let size = configuration.size.0;
+        match &configuration.storage {
+            Storage::File { directory, no_cow } => {
+                let parent = directory.clone().unwrap_or_else(|| self.directory.clone());
+                let name = self.name("disk");
+                let scratch = self.scratch(&parent, *no_cow)?;
+                let path = image_file::create(scratch, &name, configuration, cancel)?;
+                Ok(PreparedStorage {
+                    path,
+                    offset: 0,
+                    length: size,
+                    is_device: false,
+                })
+            }
+            Storage::Device {
+                path,
+                serial,
+                scheduler: _,
+            } => {
+                self.claim(path, serial)?;
+                let usable = self.devices[path].usable();
+                Ok(PreparedStorage {
+                    path: path.clone(),
+                    offset: usable.start,
+                    length: size.min(usable.end - usable.start),
+                    is_device: true,
+                })
+            }
+            Storage::ThinVolume {
+                group,
+                chunk_bytes,
+                zero,
+            } => {
+                let pool = self.name(&format!("{}{}", host_changes::PREFIX, std::process::id()));
+                let path = PathBuf::from(format!("/dev/{group}/{}", host_changes::volume(&pool)));
+                self.changes()?.make(Change::ThinPool {
+                    group: group.clone(),
+                    pool,
+                    volume_bytes: size,
+                    // The pool can hold the whole volume, so it never has to be extended.
+                    pool_bytes: size + size / 8 + 2 * chunk_bytes,
+                    chunk_bytes: *chunk_bytes,
+                    zero: *zero,
+                })?;
+                Ok(PreparedStorage {
+                    path,
+                    offset: 0,
+                    length: size,
+                    is_device: true,
+                })
+            }
+        }
+    }
+
+    fn remove(
+        &mut self,
+        configuration: &Configuration,
+        storage: &PreparedStorage,
+    ) -> Result<(), Error> {
+        match &configuration.storage {
+            Storage::File { .. } => {
+                fs::remove_file(&storage.path)
+                    .map_err(|error| Error::io("remove", &storage.path, error))?;
+                if let Some(parent) = storage.path.parent().and_then(|path| File::open(path).ok()) {
+                    // The file system discards freed blocks at commit, which must not happen during the next sample.
+                    let _ = rustix::fs::fsync(&parent);
+                }
+                Ok(())
+            }
+            Storage::Device { .. } => Ok(()),
+            Storage::ThinVolume { group, .. } => {
+                let Some(changes) = &mut self.changes else {
+                    return Ok(());
+                };
+                let volume = storage
+                    .path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy();
+                changes.revert_one(|change| {
+                    matches!(change, Change::ThinPool { group: other, pool, .. }
+                        if other == group && host_changes::volume(pool) == volume)
+                })
+            }
+        }
+    }
+}

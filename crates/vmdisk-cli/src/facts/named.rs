@@ -1,0 +1,64 @@
+//! The configurations whose disks `vmdisk facts --for` looks at.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::io::Io;
+use crate::lint::gather::complaints;
+use crate::lint::inputs::{self, Origin};
+use crate::lint::{self, read};
+use crate::stop::Stop;
+use crate::wanted::Wanted;
+
+/// What the configurations in these files, directories and patterns name on the host.
+pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<Wanted, Stop> {
+    let inputs = inputs::find(domains, None, false);
+    let mut contents = lint::read_stdin(&inputs, io)?;
+    let mut messages = Vec::new();
+    let mut holds_ours = vec![false; inputs.searches.len()];
+    for (number, input) in inputs.files.iter().enumerate() {
+        if input.origin != Origin::Stdin {
+            match read::file(&input.file) {
+                Ok(bytes) => {
+                    contents.insert(number, bytes);
+                }
+                Err(message) => {
+                    messages.push(*message);
+                    continue;
+                }
+            }
+        }
+        let bytes = &contents[&number];
+        if let Origin::Found(search) = input.origin {
+            if !read::is_ours(&input.file, bytes) {
+                continue;
+            }
+            holds_ours[search] = true;
+        }
+        messages.extend(read::document(input, bytes).err().map(|message| *message));
+    }
+    for (search, holds_ours) in inputs.searches.iter().zip(holds_ours) {
+        let failed = complaints(search, holds_ours).into_iter();
+        messages.extend(failed.filter_map(|one| one.outcome.err().map(|message| *message)));
+    }
+    if !messages.is_empty() {
+        return Err(Stop(messages));
+    }
+    Ok(lint::wanted_facts(&inputs, &mut contents))
+}
+
+/// True if the file at a path is libvirt XML: a shell expands `--for *.xml` so that only the first
+/// file belongs to the option.
+pub(super) fn is_configuration(path: &Path) -> bool {
+    /// The root element is within so many bytes, whatever comments come before it.
+    const HEAD: u64 = 64 * 1024;
+    // Opening a pipe would block.
+    if !path.is_file() {
+        return false;
+    }
+    let mut head = Vec::new();
+    let is_read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    let text = String::from_utf8_lossy(&head);
+    is_read.is_ok() && text.trim_start().starts_with('<') && vmdisk::sniff(&text).is_readable()
+}

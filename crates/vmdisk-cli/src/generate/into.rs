@@ -1,0 +1,119 @@
+//! Disks for a domain that exists: planned around what it has, and added to its text.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use vmdisk::model::{BackendSource, Change, DomainField, FieldPath, Scope};
+use vmdisk::plan::{Plan, PlanError, plan_into};
+use vmdisk::{Diagnostic, Document, Facts, Source};
+use vmdisk_source::apply_edits;
+
+use super::check::Check;
+use super::spec::Asked;
+use super::write::Written;
+use crate::lint::inputs::{Input, Origin};
+use crate::lint::read;
+use crate::stop::Stop;
+
+/// A domain that disks are added to.
+pub(super) struct Existing {
+    path: String,
+    document: Document,
+}
+
+impl Existing {
+    /// Reads the domain of a file.
+    pub(super) fn read(path: &Path) -> Result<Self, Stop> {
+        let input = Input {
+            file: path.to_owned(),
+            origin: Origin::Named,
+        };
+        let bytes = read::file(path).map_err(Stop::from)?;
+        let document = read::document(&input, &bytes).map_err(Stop::from)?;
+        let is_domain = matches!(&document.source, Source::LibvirtXml(_))
+            && document.domain().scope == Scope::WholeGuest;
+        // What was decoded from another encoding would not come back as it was.
+        if !is_domain || document.text.as_bytes() != bytes {
+            return Err(Stop::new(format!(
+                "--into {}: expected a libvirt domain in UTF-8",
+                path.display()
+            )));
+        }
+        Ok(Existing {
+            path: input.path(),
+            document,
+        })
+    }
+
+    /// Plans the disks around what the domain has.
+    pub(super) fn plan(
+        &self,
+        asked: &Asked<'_>,
+        facts: &Facts,
+        check: &Check<'_>,
+    ) -> Result<Plan, Stop> {
+        if asked.spec.guest.is_some() {
+            return Err(
+                Stop::new("--into keeps the guest as it is, and the spec has one too")
+                    .help("remove `guest` from the spec"),
+            );
+        }
+        let resolved = vmdisk::resolve(&self.document);
+        plan_into(&asked.spec, &resolved.domain, facts, check.target).map_err(
+            |errors: Vec<PlanError>| {
+                Stop(errors.iter().map(|error| asked.message(error)).collect())
+            },
+        )
+    }
+
+    /// The text of the domain with the disks of a plan, and findings that they add to it.
+    pub(super) fn add(&self, plan: &Plan, check: &Check<'_>) -> Result<Written, Stop> {
+        let Source::LibvirtXml(source) = &self.document.source else {
+            return Err(Stop::new("expected a libvirt domain"));
+        };
+        let before = &self.document.text;
+        let refuse = |why: String| Stop::new(format!("{}: {why}", self.path));
+        let new = &plan.domain;
+        let mut edits = vmdisk::write::add_devices(before, source, &new.controllers, &new.disks)
+            .map_err(|error| refuse(error.to_string()))?;
+        edits.extend(
+            vmdisk::write::change_edits(before, source, &self.changes(plan))
+                .map_err(|error| refuse(error.to_string()))?,
+        );
+        let text = apply_edits(before, &edits).map_err(|error| refuse(error.to_string()))?;
+        let key = |found: &Diagnostic| {
+            let target = found.disk.as_ref().and_then(|disk| disk.target.clone());
+            (found.rule.name, target)
+        };
+        // What was wrong before is not of this command's making.
+        let known: BTreeSet<_> = check.findings(before, plan)?.iter().map(key).collect();
+        let mut found = check.findings(&text, plan)?;
+        found.retain(|found| !known.contains(&key(found)));
+        Ok(Written {
+            warnings: check.judge(found)?,
+            text,
+        })
+    }
+
+    /// What changes outside `<devices>`.
+    fn changes(&self, plan: &Plan) -> Vec<Change> {
+        let domain = self.document.domain();
+        let mut changes = Vec::new();
+        let mut set = |field, value: &str| {
+            changes.push(Change::set(FieldPath::Domain(field), value));
+        };
+        let iothreads = plan.domain.iothreads.iter().map(|thread| thread.id.0);
+        if let Some(last) = iothreads.max() {
+            set(DomainField::IoThreads, &last.to_string());
+        }
+        let mut disks = plan.domain.disks.iter();
+        let is_served =
+            disks.any(|disk| matches!(disk.backend.source, BackendSource::VhostUser(_)));
+        let memory = &domain.memory_backing;
+        if is_served && memory.source.is_none() && memory.access.is_none() {
+            set(DomainField::MemorySource, "memfd");
+            set(DomainField::MemoryAccess, "shared");
+        }
+        changes
+    }
+}

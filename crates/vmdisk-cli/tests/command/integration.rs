@@ -1,0 +1,166 @@
+//! The GitHub action and the pre-commit hook, run as their services run them.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::{CLEAN, Place, Run, UNSAFE, finish};
+
+const ACTION: &str = include_str!("../../../../action.yml");
+const HOOKS: &str = include_str!("../../../../.pre-commit-hooks.yaml");
+
+/// The block of text below the last `run: |` of the action.
+fn action_script() -> String {
+    let (_, below) = ACTION.rsplit_once("run: |\n").unwrap();
+    let indent = below.len() - below.trim_start().len();
+    let lines = below
+        .lines()
+        .map(|line| line.get(indent..).unwrap_or_default());
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The default of an input of the action.
+fn default_of(input: &str) -> String {
+    let (_, below) = ACTION.split_once(&format!("  {input}:\n")).unwrap();
+    let line = below
+        .lines()
+        .find(|line| line.contains("default:"))
+        .unwrap();
+    line.trim()
+        .trim_start_matches("default: ")
+        .trim_matches('\'')
+        .to_owned()
+}
+
+/// Runs the action in a directory with these inputs, and its defaults for the others.
+fn act(place: &Place, inputs: &[(&str, &str)]) -> Run {
+    let bin = place.path("runner/vmdisk/bin");
+    if !bin.exists() {
+        std::fs::create_dir_all(&bin).unwrap();
+        symlink(env!("CARGO_BIN_EXE_vmdisk"), bin.join("vmdisk")).unwrap();
+    }
+    let mut command = Command::new("bash");
+    // As GitHub's `shell: bash` does.
+    command
+        .args([
+            "--noprofile",
+            "--norc",
+            "-eo",
+            "pipefail",
+            "-c",
+            &action_script(),
+        ])
+        .current_dir(place.path(""))
+        .env("RUNNER_TEMP", place.path("runner"))
+        .env("SOURCE_DATE_EPOCH", "1795000000")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    for line in ACTION.lines().filter(|line| line.contains("${{ inputs.")) {
+        let (variable, input) = line.trim().split_once(": ${{ inputs.").unwrap();
+        let input = input.trim_end_matches(" }}");
+        let given = inputs.iter().find(|(name, _)| *name == input);
+        let value = given.map_or_else(|| default_of(input), |(_, value)| (*value).to_owned());
+        command.env(variable, value);
+    }
+    finish(command, b"")
+}
+
+fn guests() -> Place {
+    Place::with(&[
+        ("domains/web1.xml", CLEAN),
+        ("more/deep/db1.xml", UNSAFE),
+        ("more/network.xml", "<network/>"),
+        ("pom.xml", "<project/>"),
+        (
+            "facts/a.yaml",
+            "schema_version: '1.0'\ncollected_at: '2020-01-01T00:00:00Z'\n",
+        ),
+    ])
+}
+
+#[test]
+fn the_action_checks_every_line_word_and_pattern_of_its_paths() {
+    let place = guests();
+    assert_eq!(act(&place, &[("paths", "domains/")]).code, 0);
+    for paths in [
+        "domains/\nmore/\n",
+        "domains/ more/",
+        "  domains/\n\n  more/deep/db1.xml\n",
+        "domains/*.xml more/**/*.xml",
+        "**/*.xml",
+        ".",
+    ] {
+        let run = act(&place, &[("paths", paths)]);
+        assert_eq!(run.code, 1, "{paths:?}: {run:?}");
+        assert!(
+            run.stdout.contains("file=more/deep/db1.xml"),
+            "{paths:?}: {run:?}"
+        );
+    }
+    let run = act(&place, &[("paths", "domains/*.yml")]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stdout.contains("no file matches"), "{run:?}");
+}
+
+#[test]
+fn the_action_passes_its_other_inputs_on() {
+    let place = guests();
+    let facts = ("facts", "facts/*.yaml\n");
+    let paths = ("paths", "domains/");
+    assert_eq!(act(&place, &[paths, facts]).code, 0);
+    let unchecked = act(&place, &[paths, facts, ("fail-on-unchecked", "true")]);
+    assert_eq!(unchecked.code, 1, "{unchecked:?}");
+    let old = act(&place, &[paths, facts, ("max-facts-age", "30d")]);
+    assert_eq!(old.code, 1, "{old:?}");
+    assert!(old.stderr.contains("collect the facts again"), "{old:?}");
+    let lenient = act(&place, &[("paths", "more/deep/"), ("fail-on", "error")]);
+    assert_eq!(lenient.code, 1, "{lenient:?}");
+}
+
+/// Runs the hook as pre-commit does: its entry, the user's arguments and the files it is for.
+fn hook(place: &Place, files: &[&str], arguments: &[&str]) -> Run {
+    let key = |key: &str| {
+        let prefix = format!("{key}: ");
+        let line = HOOKS
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(&prefix));
+        line.unwrap().trim_matches('\'').to_owned()
+    };
+    assert_eq!(key("files"), r"\.(xml|args|cmdline|cfg)$");
+    let is_for = |file: &&&str| {
+        let extension = Path::new(file).extension().and_then(|name| name.to_str());
+        extension.is_some_and(|name| ["xml", "args", "cmdline", "cfg"].contains(&name))
+    };
+    let entry = key("entry");
+    let (program, rest) = entry.split_once(' ').unwrap();
+    assert_eq!(program, "vmdisk");
+    let words = rest.split(' ').chain(arguments.iter().copied());
+    finish(
+        place.command(words.chain(files.iter().filter(is_for).copied())),
+        b"",
+    )
+}
+
+#[test]
+fn the_hook_skips_foreign_files_and_checks_command_lines() {
+    let place = guests();
+    place.write(
+        "web2.args",
+        b"qemu-system-x86_64 -drive file=/a.qcow2,format=qcow2,cache=unsafe",
+    );
+    place.write("server.cfg", b"[server]\nport = 1\n");
+    let foreign = ["pom.xml", "more/network.xml", "server.cfg", "README.md"];
+    let run = hook(&place, &foreign, &[]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{run:?}");
+    let run = hook(&place, &["pom.xml", "domains/web1.xml"], &[]);
+    assert_eq!(run.code, 0, "{run:?}");
+    for bad in ["more/deep/db1.xml", "web2.args"] {
+        let run = hook(&place, &["pom.xml", bad], &["--fail-on", "error"]);
+        assert_eq!(run.code, 1, "{bad}: {run:?}");
+        assert!(run.stdout.contains("cache-unsafe"), "{bad}: {run:?}");
+    }
+    // A guest that is broken is not foreign.
+    place.write("broken.xml", b"<domain>");
+    assert_eq!(hook(&place, &["broken.xml"], &[]).code, 2);
+}

@@ -1,0 +1,136 @@
+//! Adding whole devices to a guest.
+
+use std::collections::BTreeMap;
+
+use vmdisk_model::{Controller, Disk, DomainField, FieldPath};
+use vmdisk_source::{Edit, Span};
+
+use super::insert::{behind_comments, separator};
+use super::outline::Outline;
+use super::{CannotEdit, element_span};
+use crate::controller::write_controller;
+use crate::disk::write_disk;
+use crate::kept::KeptInside;
+use crate::{Document, Unwritable};
+
+/// Why devices cannot be added.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CannotAdd {
+    /// The document has no `<devices>`.
+    #[error(transparent)]
+    NoPlace(#[from] CannotEdit),
+    /// A device cannot be written in XML.
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
+}
+
+/// The edits that add controllers and disks to a guest, each behind the last one of its kind and with the
+/// indentation of its siblings. Nothing else changes.
+///
+/// `text` must be the text that `document` was read from.
+///
+/// ```
+/// use vmdisk_libvirt::{add_devices, read};
+/// use vmdisk_model::{Disk, Format, Frontend, Image, TargetBus};
+/// use vmdisk_source::apply_edits;
+///
+/// let text = "<domain type='kvm'>
+///     <devices>
+///         <emulator>/usr/bin/qemu</emulator> <!-- ours -->
+///         <video/>
+///     </devices>
+/// </domain>";
+/// let document = read(text)?;
+/// let image = Image::file("/srv/a.img", Format::Raw);
+/// let disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
+/// let added = apply_edits(text, &add_devices(text, &document, &[], &[disk])?)?;
+/// assert_eq!(added, "<domain type='kvm'>
+///     <devices>
+///         <emulator>/usr/bin/qemu</emulator> <!-- ours -->
+///         <disk type='file'>
+///           <driver name='qemu' type='raw'/>
+///           <source file='/srv/a.img'/>
+///           <target dev='vda' bus='virtio'/>
+///         </disk>
+///         <video/>
+///     </devices>
+/// </domain>");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If the document has no `<devices>`, or a name holds a character that XML cannot carry.
+pub fn add_devices(
+    text: &str,
+    document: &Document,
+    controllers: &[Controller],
+    disks: &[Disk],
+) -> Result<Vec<Edit>, CannotAdd> {
+    let at = FieldPath::Domain(DomainField::Devices);
+    let place = document.source_map.place(at);
+    let devices = place
+        .and_then(|place| document.outlines.outline(text, element_span(place)))
+        .ok_or(CannotEdit::NoPlace(at))?;
+    let mut written = Vec::with_capacity(controllers.len() + disks.len());
+    for disk in disks {
+        written.push(("disk", write_disk(disk, &KeptInside::default())?));
+    }
+    for controller in controllers {
+        written.push(("controller", write_controller(controller)?));
+    }
+    Ok(insert(text, &devices, &written))
+}
+
+fn insert(text: &str, devices: &Outline<'_>, written: &[(&str, String)]) -> Vec<Edit> {
+    let own = separator(text, devices.span.start);
+    let children = devices.children.iter();
+    let among = children
+        .map(|(_, span)| separator(text, span.start))
+        .find(|separator| !separator.is_empty())
+        .map_or_else(|| first_separator(own), str::to_owned);
+    let mut inserted: BTreeMap<usize, String> = BTreeMap::new();
+    for (kind, xml) in written {
+        let last = |name: &str| {
+            let mut all = devices.children.iter().rev();
+            all.find(|(known, _)| *known == name)
+        };
+        let before = last(kind)
+            .or_else(|| last("disk"))
+            .or_else(|| last("emulator"));
+        let at = before.map_or(devices.tag.end.end, |(_, span)| span.end);
+        let at = behind_comments(text, at);
+        let out = inserted.entry(at).or_default();
+        for line in xml.lines() {
+            out.push_str(&among);
+            out.push_str(if among.is_empty() { line.trim() } else { line });
+        }
+    }
+    let end = devices.tag.end;
+    if end.is_empty_element {
+        let inside: String = inserted.into_values().collect();
+        let rest = Span::new(end.attributes_end, end.end);
+        let name = devices.name;
+        return vec![Edit::replace(rest, format!(">{inside}{own}</{name}>"))];
+    }
+    if devices.children.is_empty() {
+        // The end tag may stand on the same line.
+        let is_line_ended = text[end.end..]
+            .trim_start_matches([' ', '\t'])
+            .starts_with(['\n', '\r']);
+        if let (false, Some(out)) = (is_line_ended, inserted.values_mut().next()) {
+            out.push_str(own);
+        }
+    }
+    let edits = inserted.into_iter();
+    edits
+        .map(|(at, inserted)| Edit::insert(at, inserted))
+        .collect()
+}
+
+/// What stands before the first child of an element that has none.
+fn first_separator(own: &str) -> String {
+    match own {
+        "" => String::new(),
+        own => format!("{own}  "),
+    }
+}

@@ -1,0 +1,49 @@
+//! `unknown-element`
+
+use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
+
+declare_rule! {
+    /// An element inside a disk is not one that libvirt knows there.
+    ///
+    /// ## What it does
+    /// Reports child elements of a disk and of its controllers that no libvirt up to 12.5 knows. They are kept
+    /// in the file and not checked.
+    ///
+    /// ## Why it matters
+    /// libvirt drops an element it does not know without a word, so the guest starts without it.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <reedonly/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
+    pub(crate) static RULE = {
+        name: "unknown-element",
+        group: Group::Clarity,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Measured {
+                figures: "define succeeds and the element is gone from dumpxml",
+                how: "virsh of libvirt 9.0 with its QEMU driver",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}

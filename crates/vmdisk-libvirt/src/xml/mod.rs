@@ -1,0 +1,17 @@
+//! XML text to a tree with the place of every name, value and text.
+//!
+//! quick-xml finds the tokens. One loop over them checks well-formedness and limits, and builds the tree.
+
+pub(crate) mod character;
+mod decode;
+mod fault;
+mod name;
+mod namespace;
+mod parser;
+pub(crate) mod tag;
+mod tree;
+
+pub use namespace::MAX_PREFIXES;
+pub(crate) use parser::parse;
+pub use parser::{MAX_ATTRIBUTES, MAX_DEPTH};
+pub(crate) use tree::{Attribute, Comment, Node, Tree};

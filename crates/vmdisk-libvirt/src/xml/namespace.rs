@@ -1,0 +1,122 @@
+//! Prefixes: which are declared, which are not, and which attributes have the same name in the end.
+
+use vmdisk_source::Span;
+
+use super::tree::{AttributeData, Index, Tree, UndeclaredPrefix, offset};
+use crate::{ReadFailure, ReadFailureKind};
+
+/// How many name space prefixes may be declared at one place.
+pub const MAX_PREFIXES: usize = 128;
+
+const XML: &str = "http://www.w3.org/XML/1998/namespace";
+const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
+
+/// The prefixes that are declared at one place of the text.
+#[derive(Default)]
+pub(super) struct Prefixes<'t> {
+    /// Each with the attribute that declares it.
+    declared: Vec<(&'t str, Index)>,
+}
+
+impl<'t> Prefixes<'t> {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.declared.len()
+    }
+
+    /// Forgets those that an element declared that is closed now.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.declared.truncate(len);
+    }
+
+    fn attribute(&self, prefix: &str) -> Option<Index> {
+        let mut declared = self.declared.iter().rev();
+        declared.find(|(known, _)| *known == prefix).map(|it| it.1)
+    }
+
+    /// Declares what the attribute `nth` declares, if it does.
+    pub(super) fn declare(
+        &mut self,
+        nth: Index,
+        attribute: &AttributeData<'t>,
+    ) -> Result<(), ReadFailure> {
+        let Some(rest) = attribute.name.strip_prefix("xmlns") else {
+            return Ok(());
+        };
+        let prefix = rest.strip_prefix(':');
+        if prefix.is_none() && !rest.is_empty() {
+            return Ok(());
+        }
+        let message = match (prefix, attribute.value.as_ref()) {
+            (Some("xmlns"), _) => "the prefix `xmlns` cannot be declared",
+            (Some("xml"), XML) => return Ok(()),
+            (Some("xml"), _) => "the prefix `xml` cannot stand for another name space",
+            (_, XML) => "no prefix but `xml` can stand for this name space",
+            (_, XMLNS) => "no prefix but `xmlns` can stand for this name space",
+            (Some(prefix), _) => {
+                self.declared.push((prefix, nth));
+                return Ok(());
+            }
+            (None, _) => return Ok(()),
+        };
+        let end = offset(attribute.value_end) + 1;
+        let span = Span::new(offset(attribute.name_start), end);
+        Err(ReadFailure::malformed(span, message))
+    }
+
+    /// Checks that there are not too many.
+    pub(super) fn check_count(&self, element: Span) -> Result<(), ReadFailure> {
+        if self.declared.len() <= MAX_PREFIXES {
+            return Ok(());
+        }
+        let message = format!("more than {MAX_PREFIXES} name space prefixes are declared");
+        Err(ReadFailure::new(
+            ReadFailureKind::TooLarge,
+            element,
+            message,
+        ))
+    }
+
+    /// Notes the prefix of a name if it is not declared, and returns it.
+    pub(super) fn check(
+        &self,
+        tree: &mut Tree<'t>,
+        name: (&'t str, Span),
+        is_attribute: bool,
+        outer: Option<&str>,
+    ) -> Option<&'t str> {
+        let (prefix, _) = name.0.split_once(':')?;
+        if matches!(prefix, "xml" | "xmlns") || self.attribute(prefix).is_some() {
+            return None;
+        }
+        tree.undeclared.push(UndeclaredPrefix {
+            name: name.1,
+            is_attribute,
+            is_inner: outer == Some(prefix),
+        });
+        Some(prefix)
+    }
+
+    /// Finds two attributes whose prefixes differ and stand for the same name space.
+    pub(super) fn same_name<'a>(
+        &self,
+        tree: &'a Tree<'t>,
+        attributes: &'a [AttributeData<'t>],
+    ) -> Option<(&'a AttributeData<'t>, &'a AttributeData<'t>)> {
+        let mut seen: Vec<((&str, &str), &AttributeData<'t>)> = Vec::new();
+        for attribute in attributes {
+            let Some((prefix, local)) = attribute.name.split_once(':') else {
+                continue;
+            };
+            let Some(declared) = self.attribute(prefix) else {
+                continue;
+            };
+            let expanded = (tree.attributes[offset(declared)].value.as_ref(), local);
+            match seen.iter().find(|(known, _)| *known == expanded) {
+                Some((_, first)) => return Some((first, attribute)),
+                None => seen.push((expanded, attribute)),
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,516 @@
+//! One loop over the tokens: it checks well-formedness and limits, and builds the tree.
+//!
+//! The open elements are known here, so that both ends of a mistake are shown.
+
+use quick_xml::{Reader, events::Event};
+use vmdisk_source::Span;
+
+use super::character::find_illegal;
+use super::decode::attribute_value;
+use super::fault::{check_references, in_tag, in_token, rest_of_line};
+use super::name::{check_qualified, is_name};
+use super::namespace::Prefixes;
+use super::tag::{TagAttribute, TagError, TagFault, TagScanner};
+use super::tree::{
+    AttributeData, CommentData, ElementData, Index, NONE, Piece, Tree, index, offset,
+};
+use crate::encoding::{MAX_BYTES, check_declared, too_large};
+use crate::{ReadFailure, ReadFailureKind};
+
+/// How deep elements may nest; libxml2's own limit.
+pub const MAX_DEPTH: usize = 256;
+/// How many attributes one element may have.
+pub const MAX_ATTRIBUTES: usize = 256;
+
+/// So few attributes are compared each with each faster than they are sorted.
+const FEW_ATTRIBUTES: usize = 12;
+
+/// An element that is not closed yet.
+struct Open<'t> {
+    id: Index,
+    last_child: Index,
+    last_piece: Index,
+    /// Number of prefixes declared outside it.
+    prefixes: usize,
+    /// Its own prefix, if undeclared.
+    undeclared: Option<&'t str>,
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    tree: Tree<'t>,
+    open: Vec<Open<'t>>,
+    prefixes: Prefixes<'t>,
+    root_end: Option<Span>,
+}
+
+/// Builds the tree of a text.
+///
+/// # Errors
+/// At the first fault, and if the text goes beyond a limit.
+pub(crate) fn parse(text: &str) -> Result<Tree<'_>, ReadFailure> {
+    if text.len() > MAX_BYTES {
+        return Err(too_large(text.len()));
+    }
+    check_declared(text)?;
+    let base = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    if text[base..].starts_with('\u{feff}') {
+        let span = Span::new(base, base + 3);
+        return Err(ReadFailure::malformed(span, "a second byte order mark"));
+    }
+    let mut parser = Parser::new(text);
+    let mut reader = Reader::from_str(&text[base..]);
+    let config = reader.config_mut();
+    config.check_end_names = false;
+    config.allow_unmatched_ends = true;
+    let mut start = base;
+    loop {
+        let event = reader.read_event();
+        let end = base + position(reader.buffer_position());
+        let span = Span::new(start, end);
+        match event {
+            Ok(Event::Start(_)) => parser.start_tag(span, false)?,
+            Ok(Event::Empty(_)) => parser.start_tag(span, true)?,
+            Ok(Event::End(_)) => parser.end_tag(span)?,
+            Ok(Event::Text(_)) => parser.characters(span)?,
+            Ok(Event::CData(_)) => parser.piece(span, "a CDATA section")?,
+            Ok(Event::GeneralRef(_)) => {
+                parser.piece(span, "text")?;
+                check_references(text, span)?;
+            }
+            Ok(Event::Comment(_)) => parser.comment(span)?,
+            Ok(Event::PI(_)) => parser.processing_instruction(span)?,
+            Ok(Event::Decl(_)) => parser.declaration(span, start == base)?,
+            Ok(Event::DocType(_)) => return Err(document_type(span)),
+            Ok(Event::Eof) => break,
+            Err(error) => {
+                let at = base + position(reader.error_position());
+                return Err(in_token(text, &error, at));
+            }
+        }
+        start = end;
+    }
+    parser.finish()
+}
+
+/// Offsets fit: the text is at most [`MAX_BYTES`] long.
+fn position(position: u64) -> usize {
+    usize::try_from(position).unwrap_or(usize::MAX)
+}
+
+fn document_type(span: Span) -> ReadFailure {
+    ReadFailure::new(
+        ReadFailureKind::DocumentType,
+        span,
+        "a document type declaration is not read, for the entities it may define",
+    )
+    .help("delete it: libvirt's XML needs none")
+}
+
+fn not_a_name(name: &str, span: Span) -> ReadFailure {
+    ReadFailure::malformed(span, format!("`{name}` is not a name"))
+}
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t str) -> Self {
+        // As libvirt writes it, an element takes about 60 bytes and an attribute 30.
+        let expected = text.len() / 64 + 1;
+        Parser {
+            text,
+            tree: Tree {
+                text,
+                elements: Vec::with_capacity(expected),
+                attributes: Vec::with_capacity(expected * 2),
+                pieces: Vec::with_capacity(expected * 2),
+                comments: Vec::new(),
+                undeclared: Vec::new(),
+            },
+            open: Vec::new(),
+            prefixes: Prefixes::default(),
+            root_end: None,
+        }
+    }
+
+    fn slice(&self, span: Span) -> &'t str {
+        self.text.get(span.start..span.end).unwrap_or_default()
+    }
+
+    fn start_tag(&mut self, span: Span, is_empty: bool) -> Result<(), ReadFailure> {
+        let mut scanner = TagScanner::new(self.text, span.start);
+        let name_span = scanner.name;
+        let name = self.slice(name_span);
+        let colon = check_qualified(name).map_err(|_| not_a_name(name, name_span))?;
+        self.check_place(name, span)?;
+        let first = self.tree.attributes.len();
+        let outer_prefixes = self.prefixes.len();
+        let has_prefixes = self.attributes(&mut scanner)?;
+        let end = scanner.end();
+        let undeclared = if colon.is_some() || has_prefixes {
+            self.check_prefixes(name_span, first)?
+        } else {
+            None
+        };
+        let id = index(self.tree.elements.len());
+        let tag_end = index(end.map_or(span.end, |end| end.end));
+        let last = index(self.tree.attributes.len());
+        self.tree.elements.push(ElementData {
+            name,
+            start: index(span.start),
+            attributes_end: end.map_or(tag_end, |end| index(end.attributes_end)),
+            tag_end,
+            end: tag_end,
+            first_attribute: index(first),
+            last_attribute: last,
+            parent: self.open.last().map_or(NONE, |open| open.id),
+            first_child: NONE,
+            next_sibling: NONE,
+            first_piece: NONE,
+        });
+        if let Some(parent) = self.open.last_mut() {
+            match parent.last_child {
+                NONE => self.tree.elements[offset(parent.id)].first_child = id,
+                last => self.tree.elements[offset(last)].next_sibling = id,
+            }
+            parent.last_child = id;
+        }
+        if is_empty {
+            self.prefixes.truncate(outer_prefixes);
+            if self.open.is_empty() {
+                self.root_end = Some(span);
+            }
+        } else {
+            self.open.push(Open {
+                id,
+                last_child: NONE,
+                last_piece: NONE,
+                prefixes: outer_prefixes,
+                undeclared,
+            });
+        }
+        Ok(())
+    }
+
+    /// An element must be in the root element, and not too deep.
+    fn check_place(&self, name: &str, tag: Span) -> Result<(), ReadFailure> {
+        if let Some(root) = self.root_end {
+            let help = match name {
+                "disk" => {
+                    "wrap several disks in `<devices>…</devices>`, or give each a file of its own"
+                }
+                _ => "give each a file of its own",
+            };
+            let message = format!("a second root element, `<{name}>`");
+            return Err(ReadFailure::malformed(tag, message)
+                .related(root, "the first root element ends here")
+                .help(help));
+        }
+        if self.open.len() == MAX_DEPTH {
+            let message = format!("elements are nested more than {MAX_DEPTH} deep");
+            return Err(ReadFailure::new(ReadFailureKind::TooLarge, tag, message));
+        }
+        Ok(())
+    }
+
+    /// Reads the attributes of a start tag; true if one of their names has a prefix or is `xmlns`.
+    fn attributes(&mut self, scanner: &mut TagScanner<'t>) -> Result<bool, ReadFailure> {
+        let element = scanner.name;
+        let first = self.tree.attributes.len();
+        let fault = |error| in_tag(self.text, error, element);
+        while let Some(attribute) = scanner.next_attribute().map_err(fault)? {
+            let TagAttribute { name, value, whole } = attribute;
+            self.tree.attributes.push(AttributeData {
+                name: &self.text[name.start..name.end],
+                value: attribute_value(&self.text[value.start..value.end]),
+                start: index(whole.start),
+                name_start: index(name.start),
+                value_start: index(value.start),
+                value_end: index(value.end),
+            });
+            if self.tree.attributes.len() - first > MAX_ATTRIBUTES {
+                let name = self.slice(element);
+                let message = format!("`<{name}>` has more than {MAX_ATTRIBUTES} attributes");
+                return Err(ReadFailure::new(
+                    ReadFailureKind::TooLarge,
+                    element,
+                    message,
+                ));
+            }
+        }
+        let attributes = &self.tree.attributes[first..];
+        if let Some((one, other)) = written_twice(attributes) {
+            return Err(twice(self.slice(element), one, other));
+        }
+        let mut has_prefixes = false;
+        for attribute in attributes {
+            let name = attribute.name;
+            let colon =
+                check_qualified(name).map_err(|_| not_a_name(name, name_span(attribute)))?;
+            let value = Span::new(offset(attribute.value_start), offset(attribute.value_end));
+            check_references(self.text, value)?;
+            has_prefixes |= colon.is_some() || name == "xmlns";
+        }
+        Ok(has_prefixes)
+    }
+
+    /// Declares the prefixes of an element whose attributes begin at `first`, and looks up those of its names.
+    fn check_prefixes(&mut self, name: Span, first: usize) -> Result<Option<&'t str>, ReadFailure> {
+        let element = self.slice(name);
+        if element.starts_with("xmlns:") {
+            return Err(ReadFailure::malformed(
+                name,
+                "an element cannot have the prefix `xmlns`",
+            ));
+        }
+        for (nth, attribute) in (first..).zip(&self.tree.attributes[first..]) {
+            self.prefixes.declare(index(nth), attribute)?;
+        }
+        self.prefixes.check_count(name)?;
+        let outer = self.open.last().and_then(|open| open.undeclared);
+        let undeclared = self
+            .prefixes
+            .check(&mut self.tree, (element, name), false, outer);
+        for nth in first..self.tree.attributes.len() {
+            let attribute = &self.tree.attributes[nth];
+            let name = (attribute.name, name_span(attribute));
+            self.prefixes.check(&mut self.tree, name, true, outer);
+        }
+        let attributes = &self.tree.attributes[first..];
+        match self.prefixes.same_name(&self.tree, attributes) {
+            Some((one, other)) => Err(twice(element, one, other)),
+            None => Ok(undeclared),
+        }
+    }
+
+    fn end_tag(&mut self, span: Span) -> Result<(), ReadFailure> {
+        let name = self
+            .slice(Span::new(span.start + 2, span.end.saturating_sub(1)))
+            .trim_end_matches([' ', '\t', '\r', '\n']);
+        let Some(open) = self.open.pop() else {
+            let message = format!("`</{name}>` closes nothing: no element is open here");
+            return Err(ReadFailure::malformed(span, message));
+        };
+        let element = &mut self.tree.elements[offset(open.id)];
+        if element.name != name {
+            return Err(self.mismatched(&open, name, span));
+        }
+        element.end = index(span.end);
+        self.prefixes.truncate(open.prefixes);
+        if self.open.is_empty() {
+            self.root_end = Some(span);
+        }
+        Ok(())
+    }
+
+    fn mismatched(&self, open: &Open<'t>, found: &str, span: Span) -> ReadFailure {
+        let expected = self.name_of(open);
+        let message = format!("expected `</{expected}>`, found `</{found}>`");
+        let failure = ReadFailure::malformed(span, message)
+            .related(self.tag_of(open), format!("`<{expected}>` opened here"));
+        let mut outer = self.open.iter();
+        match outer.any(|open| self.name_of(open) == found) {
+            // The end tag fits an element further out, so the inner one is not closed.
+            true => failure.help(format!(
+                "close `<{expected}>` with `</{expected}>` before this"
+            )),
+            false => failure,
+        }
+    }
+
+    fn name_of(&self, open: &Open<'t>) -> &'t str {
+        self.tree.elements[offset(open.id)].name
+    }
+
+    fn tag_of(&self, open: &Open<'t>) -> Span {
+        let element = &self.tree.elements[offset(open.id)];
+        Span::new(offset(element.start), offset(element.tag_end))
+    }
+
+    /// Characters: only white space may stand outside the root element.
+    fn characters(&mut self, span: Span) -> Result<(), ReadFailure> {
+        let text = self.slice(span);
+        // Searching by bytes first is faster than setting up a searcher for each text.
+        if text.as_bytes().contains(&b'>')
+            && let Some(at) = text.find("]]>")
+        {
+            let span = Span::new(span.start + at, span.start + at + 3);
+            return Err(
+                ReadFailure::malformed(span, "`]]>` outside a CDATA section")
+                    .help("write `]]&gt;`"),
+            );
+        }
+        if !self.open.is_empty() {
+            return self.piece(span, "text");
+        }
+        let Some(at) = text.find(|c: char| !matches!(c, ' ' | '\t' | '\r' | '\n')) else {
+            return Ok(());
+        };
+        let stray = text[at..].trim_end();
+        let start = span.start + at;
+        self.piece(Span::new(start, start + stray.len()), "text")
+    }
+
+    /// A piece of the text of the innermost element.
+    fn piece(&mut self, span: Span, what: &str) -> Result<(), ReadFailure> {
+        let Some(open) = self.open.last_mut() else {
+            return Err(match self.root_end {
+                Some(root) => {
+                    ReadFailure::malformed(span, format!("{what} after the root element"))
+                        .related(root, "the root element ends here")
+                }
+                None => ReadFailure::malformed(span, format!("{what} before the root element")),
+            });
+        };
+        let nth = index(self.tree.pieces.len());
+        self.tree.pieces.push(Piece {
+            start: index(span.start),
+            end: index(span.end),
+            next: NONE,
+        });
+        match open.last_piece {
+            NONE => self.tree.elements[offset(open.id)].first_piece = nth,
+            last => self.tree.pieces[offset(last)].next = nth,
+        }
+        open.last_piece = nth;
+        Ok(())
+    }
+
+    fn comment(&mut self, span: Span) -> Result<(), ReadFailure> {
+        // With the first hyphen of the end, so that a comment cannot end in `--->`.
+        let body = Span::new(span.start + "<!--".len(), span.end - "->".len());
+        if let Some(at) = self.slice(body).find("--") {
+            let place = rest_of_line(self.text, body.start + at);
+            return Err(ReadFailure::malformed(place, "`--` inside a comment")
+                .help("a comment may not contain two hyphens in a row"));
+        }
+        let parent = self.open.last();
+        self.tree.comments.push(CommentData {
+            start: index(span.start),
+            end: index(span.end),
+            parent: parent.map_or(NONE, |open| open.id),
+            previous: parent.map_or(NONE, |open| open.last_child),
+        });
+        Ok(())
+    }
+
+    fn processing_instruction(&self, span: Span) -> Result<(), ReadFailure> {
+        let start = span.start + "<?".len();
+        let body = self.slice(Span::new(start, span.end - "?>".len()));
+        let end = body.find([' ', '\t', '\r', '\n']).unwrap_or(body.len());
+        let target = &body[..end];
+        if is_name(target) {
+            return Ok(());
+        }
+        let message = format!("`{target}` is not the name of a processing instruction");
+        Err(ReadFailure::malformed(
+            Span::new(start, start + end),
+            message,
+        ))
+    }
+
+    /// The XML declaration: a version, perhaps an encoding, perhaps `standalone`.
+    fn declaration(&self, span: Span, is_first: bool) -> Result<(), ReadFailure> {
+        if !is_first {
+            let message = "the XML declaration must be the first thing in the file";
+            return Err(ReadFailure::malformed(span, message)
+                .help("delete what stands before it, or the declaration"));
+        }
+        // To the scanner, it is a start tag that is never closed.
+        let mut scanner = TagScanner::new(&self.text[..span.end - "?>".len()], span.start);
+        let mut version = "";
+        let mut allowed: &[&str] = &["version", "encoding", "standalone"];
+        loop {
+            let attribute = match scanner.next_attribute() {
+                Ok(Some(attribute)) => attribute,
+                Ok(None) => {
+                    let message = "`>` inside an XML declaration";
+                    return Err(ReadFailure::malformed(span, message));
+                }
+                Err(TagError {
+                    fault: TagFault::Unclosed,
+                    ..
+                }) => break,
+                Err(error) => return Err(in_tag(self.text, error, scanner.name)),
+            };
+            let name = self.slice(attribute.name);
+            if name == "version" {
+                version = self.slice(attribute.value);
+            }
+            let Some(nth) = allowed.iter().position(|known| *known == name) else {
+                let message = format!("`{name}` is out of place in an XML declaration");
+                return Err(ReadFailure::malformed(attribute.name, message)
+                    .help("write `<?xml version='1.0' encoding='UTF-8'?>`"));
+            };
+            allowed = &allowed[nth + 1..];
+        }
+        if version.starts_with("1.") {
+            return Ok(());
+        }
+        let message = format!("unsupported XML version `{version}`, expected `1.0`");
+        Err(ReadFailure::malformed(span, message))
+    }
+
+    fn finish(self) -> Result<Tree<'t>, ReadFailure> {
+        let end = Span::empty(self.text.len());
+        if let Some(open) = self.open.last() {
+            let name = self.name_of(open);
+            let failure =
+                ReadFailure::malformed(self.tag_of(open), format!("`<{name}>` is never closed"));
+            return Err(failure.related(end, format!("the file ends here; expected `</{name}>`")));
+        }
+        if self.root_end.is_none() {
+            return Err(ReadFailure::malformed(
+                end,
+                "no element at all: this is not XML",
+            ));
+        }
+        if let Some((at, c)) = find_illegal(self.text) {
+            let message = format!("the character U+{:04X} is not allowed in XML", u32::from(c));
+            return Err(ReadFailure::malformed(
+                Span::new(at, at + c.len_utf8()),
+                message,
+            ));
+        }
+        Ok(self.tree)
+    }
+}
+
+fn name_span(attribute: &AttributeData<'_>) -> Span {
+    let start = offset(attribute.name_start);
+    Span::new(start, start + attribute.name.len())
+}
+
+/// Two attributes that are the same.
+fn twice(element: &str, first: &AttributeData<'_>, second: &AttributeData<'_>) -> ReadFailure {
+    let message = match first.name == second.name {
+        true => format!(
+            "attribute `{}` of `<{element}>` is written twice",
+            first.name
+        ),
+        false => format!(
+            "attributes `{}` and `{}` of `<{element}>` are the same: their prefixes stand for one name space",
+            first.name, second.name
+        ),
+    };
+    ReadFailure::malformed(name_span(second), message)
+        .related(name_span(first), "first written here")
+}
+
+/// The first two attributes that have the same name.
+fn written_twice<'a, 't>(
+    attributes: &'a [AttributeData<'t>],
+) -> Option<(&'a AttributeData<'t>, &'a AttributeData<'t>)> {
+    if attributes.len() <= FEW_ATTRIBUTES {
+        return attributes.iter().enumerate().find_map(|(nth, second)| {
+            let before = &attributes[..nth];
+            let first = before.iter().find(|first| first.name == second.name)?;
+            Some((first, second))
+        });
+    }
+    let mut sorted: Vec<&AttributeData<'t>> = attributes.iter().collect();
+    sorted.sort_by_key(|attribute| attribute.name);
+    let pairs = sorted.windows(2);
+    pairs
+        .filter(|pair| pair[0].name == pair[1].name)
+        .map(|pair| (pair[0], pair[1]))
+        .min_by_key(|(_, second)| second.name_start)
+}

@@ -1,0 +1,334 @@
+//! The tree of an XML text: arenas of elements, attributes and texts, each with its place.
+//!
+//! Names keep their prefixes. Strings borrow from the text unless a reference or a line end changes them.
+
+use std::borrow::Cow;
+
+use vmdisk_source::Span;
+
+use super::decode::{is_literal, push_piece};
+
+/// A well-formed document.
+#[derive(Debug)]
+pub(crate) struct Tree<'t> {
+    pub(super) text: &'t str,
+    pub(super) elements: Vec<ElementData<'t>>,
+    pub(super) attributes: Vec<AttributeData<'t>>,
+    pub(super) pieces: Vec<Piece>,
+    pub(super) comments: Vec<CommentData>,
+    /// Prefixes that are used and not declared, in the order of the text.
+    pub(crate) undeclared: Vec<UndeclaredPrefix>,
+}
+
+/// An index into one of the arenas, or an offset into the text: a text is at most 16 MiB long.
+pub(super) type Index = u32;
+
+/// No element or piece has this index.
+pub(super) const NONE: Index = Index::MAX;
+
+pub(super) fn index(value: usize) -> Index {
+    Index::try_from(value).expect("a text of at most 16 MiB has fewer things in it")
+}
+
+pub(super) const fn offset(index: Index) -> usize {
+    index as usize
+}
+
+#[derive(Debug)]
+pub(super) struct ElementData<'t> {
+    pub(super) name: &'t str,
+    /// Offset of the `<`.
+    pub(super) start: Index,
+    /// Just past the last attribute, or the name.
+    pub(super) attributes_end: Index,
+    /// Just past the `>` of the start tag.
+    pub(super) tag_end: Index,
+    /// Just past the end tag; the same as `tag_end` for `<a/>`.
+    pub(super) end: Index,
+    pub(super) first_attribute: Index,
+    pub(super) last_attribute: Index,
+    pub(super) parent: Index,
+    pub(super) first_child: Index,
+    pub(super) next_sibling: Index,
+    pub(super) first_piece: Index,
+}
+
+#[derive(Debug)]
+pub(super) struct AttributeData<'t> {
+    pub(super) name: &'t str,
+    pub(super) value: Cow<'t, str>,
+    /// Offset of the white space before the name.
+    pub(super) start: Index,
+    pub(super) name_start: Index,
+    pub(super) value_start: Index,
+    pub(super) value_end: Index,
+}
+
+/// Part of an element's text: characters, a reference or a CDATA section.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) start: Index,
+    pub(super) end: Index,
+    /// The next piece of the same element.
+    pub(super) next: Index,
+}
+
+#[derive(Debug)]
+pub(super) struct CommentData {
+    pub(super) start: Index,
+    pub(super) end: Index,
+    /// The element it stands in.
+    pub(super) parent: Index,
+    /// The element before it in the same parent.
+    pub(super) previous: Index,
+}
+
+/// A prefix that is used and not declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UndeclaredPrefix {
+    /// The name that carries it.
+    pub(crate) name: Span,
+    /// True if it is the name of an attribute.
+    pub(crate) is_attribute: bool,
+    /// True if the enclosing element has the same undeclared prefix, and the report with it.
+    pub(crate) is_inner: bool,
+}
+
+impl Tree<'_> {
+    /// The root element.
+    pub(crate) fn root(&self) -> Node<'_> {
+        Node { tree: self, id: 0 }
+    }
+
+    /// All elements, in the order of the text.
+    pub(crate) fn elements(&self) -> impl Iterator<Item = Node<'_>> {
+        (0..index(self.elements.len())).map(|id| Node { tree: self, id })
+    }
+
+    /// All comments, in the order of the text.
+    pub(crate) fn comments(&self) -> impl Iterator<Item = Comment<'_>> {
+        self.comments.iter().map(|comment| Comment {
+            span: Span::new(offset(comment.start), offset(comment.end)),
+            parent: self.node(comment.parent),
+            previous: self.node(comment.previous),
+        })
+    }
+
+    fn node(&self, id: Index) -> Option<Node<'_>> {
+        (id != NONE).then_some(Node { tree: self, id })
+    }
+}
+
+/// A comment and its place among the elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Comment<'d> {
+    pub(crate) span: Span,
+    /// The element it stands in; `None` outside the root element.
+    pub(crate) parent: Option<Node<'d>>,
+    /// The element before it in the same parent.
+    pub(crate) previous: Option<Node<'d>>,
+}
+
+impl<'d> Comment<'d> {
+    /// The element after it in the same parent.
+    pub(crate) fn next(&self) -> Option<Node<'d>> {
+        match self.previous {
+            Some(previous) => previous.next_sibling(),
+            None => self.parent?.children().next(),
+        }
+    }
+}
+
+/// An element.
+#[derive(Clone, Copy)]
+pub(crate) struct Node<'d> {
+    tree: &'d Tree<'d>,
+    id: Index,
+}
+
+/// Two nodes of one tree.
+impl PartialEq for Node<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl<'d> Node<'d> {
+    fn data(self) -> &'d ElementData<'d> {
+        &self.tree.elements[offset(self.id)]
+    }
+
+    /// The name as written, with its prefix.
+    pub(crate) fn name(self) -> &'d str {
+        self.data().name
+    }
+
+    /// The place of the name in the start tag.
+    pub(crate) fn name_span(self) -> Span {
+        let data = self.data();
+        let start = offset(data.start) + 1;
+        Span::new(start, start + data.name.len())
+    }
+
+    /// The whole element.
+    pub(crate) fn span(self) -> Span {
+        let data = self.data();
+        Span::new(offset(data.start), offset(data.end))
+    }
+
+    /// The start tag.
+    pub(crate) fn tag(self) -> Span {
+        let data = self.data();
+        Span::new(offset(data.start), offset(data.tag_end))
+    }
+
+    /// Where a further attribute goes: just past the last one, or past the name.
+    pub(crate) fn attributes_end(self) -> usize {
+        offset(self.data().attributes_end)
+    }
+
+    /// True for `<a/>`.
+    pub(crate) fn is_empty_element(self) -> bool {
+        let data = self.data();
+        data.tag_end == data.end
+    }
+
+    /// The element around it.
+    pub(crate) fn parent(self) -> Option<Node<'d>> {
+        self.tree.node(self.data().parent)
+    }
+
+    /// The elements around it, the nearest first.
+    pub(crate) fn ancestors(self) -> impl Iterator<Item = Node<'d>> {
+        std::iter::successors(self.parent(), |node| node.parent())
+    }
+
+    fn next_sibling(self) -> Option<Node<'d>> {
+        self.tree.node(self.data().next_sibling)
+    }
+
+    /// The elements in it.
+    pub(crate) fn children(self) -> impl Iterator<Item = Node<'d>> {
+        let first = self.tree.node(self.data().first_child);
+        std::iter::successors(first, |node| node.next_sibling())
+    }
+
+    /// The first element in it with this name.
+    pub(crate) fn child(self, name: &str) -> Option<Node<'d>> {
+        self.children().find(|child| child.name() == name)
+    }
+
+    /// The elements in it at any depth, in the order of the text.
+    pub(crate) fn descendants(self) -> impl Iterator<Item = Node<'d>> {
+        let tree = self.tree;
+        let end = self.data().end;
+        (self.id + 1..index(tree.elements.len()))
+            .map(move |id| Node { tree, id })
+            .take_while(move |node| node.data().start < end)
+    }
+
+    /// The attributes as written, name space declarations among them.
+    pub(crate) fn attributes(self) -> impl Iterator<Item = Attribute<'d>> {
+        let data = self.data();
+        let own = offset(data.first_attribute)..offset(data.last_attribute);
+        self.tree.attributes[own]
+            .iter()
+            .map(|data| Attribute { data })
+    }
+
+    /// The value of the attribute with this name.
+    pub(crate) fn attribute(self, name: &str) -> Option<&'d str> {
+        let mut attributes = self.attributes();
+        attributes
+            .find(|known| known.name() == name)
+            .map(Attribute::value)
+    }
+
+    /// All text in it, comments and the text of inner elements left out, with its place; no place without text.
+    pub(crate) fn text(self) -> (Cow<'d, str>, Option<Span>) {
+        let pieces = &self.tree.pieces;
+        let Some(first) = pieces.get(offset(self.data().first_piece)) else {
+            return (Cow::Borrowed(""), None);
+        };
+        let of = |piece: &Piece| &self.tree.text[offset(piece.start)..offset(piece.end)];
+        let span = |last: &Piece| Some(Span::new(offset(first.start), offset(last.end)));
+        if first.next == NONE && is_literal(of(first)) {
+            return (Cow::Borrowed(of(first)), span(first));
+        }
+        let (mut out, mut last) = (String::new(), first);
+        push_piece(of(first), &mut out);
+        while let Some(next) = pieces.get(offset(last.next)) {
+            push_piece(of(next), &mut out);
+            last = next;
+        }
+        (Cow::Owned(out), span(last))
+    }
+
+    /// The name space of the element; `None` without one.
+    pub(crate) fn namespace(self) -> Option<&'d str> {
+        let prefix = self.name().split_once(':').map(|(prefix, _)| prefix);
+        let declared = |attribute: &Attribute<'d>| match attribute.name().strip_prefix("xmlns") {
+            Some("") => prefix.is_none(),
+            Some(rest) => rest.strip_prefix(':') == prefix && prefix.is_some(),
+            None => false,
+        };
+        std::iter::once(self)
+            .chain(self.ancestors())
+            .find_map(|node| node.attributes().find(declared))
+            .map(Attribute::value)
+    }
+
+    /// The name without its prefix.
+    pub(crate) fn local_name(self) -> &'d str {
+        let name = self.name();
+        name.split_once(':').map_or(name, |(_, local)| local)
+    }
+}
+
+/// An attribute of an element.
+#[derive(Clone, Copy)]
+pub(crate) struct Attribute<'d> {
+    data: &'d AttributeData<'d>,
+}
+
+impl<'d> Attribute<'d> {
+    /// The name as written, with its prefix.
+    pub(crate) fn name(self) -> &'d str {
+        self.data.name
+    }
+
+    /// The value, its references resolved.
+    pub(crate) fn value(self) -> &'d str {
+        &self.data.value
+    }
+
+    /// True for the declaration of a name space.
+    pub(crate) fn is_declaration(self) -> bool {
+        let rest = self.data.name.strip_prefix("xmlns");
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    }
+
+    /// The place of the name.
+    pub(crate) fn name_span(self) -> Span {
+        let start = offset(self.data.name_start);
+        Span::new(start, start + self.data.name.len())
+    }
+
+    /// The place of the value, without its quotes.
+    pub(crate) fn value_span(self) -> Span {
+        Span::new(offset(self.data.value_start), offset(self.data.value_end))
+    }
+
+    /// The attribute with the white space before it.
+    pub(crate) fn whole(self) -> Span {
+        Span::new(offset(self.data.start), offset(self.data.value_end) + 1)
+    }
+
+    /// Name, equals sign and quoted value.
+    pub(crate) fn verbatim(self) -> Span {
+        Span::new(
+            offset(self.data.name_start),
+            offset(self.data.value_end) + 1,
+        )
+    }
+}

@@ -1,0 +1,93 @@
+//! How a spec spells settings.
+
+use vmdisk_document::Value;
+use vmdisk_fields::{Setting, Speller, disk, limit};
+use vmdisk_model::{
+    DiskField, Domain, DomainField, FieldPath, FieldValue, IoThreadId, LimitField, Switch,
+};
+
+use crate::spec::{BusSpec, MediaSpec, Word, size_text};
+
+/// The keys of `guest`, and what they ask for.
+pub(super) const GUEST: &[(&str, DomainField)] = &[
+    ("name", DomainField::Name),
+    ("uuid", DomainField::Uuid),
+    ("type", DomainField::DomainType),
+    ("arch", DomainField::Architecture),
+    ("machine", DomainField::Machine),
+    ("vcpus", DomainField::Vcpus),
+    ("memory", DomainField::Memory),
+    ("iothreads", DomainField::IoThreads),
+    ("hugepages", DomainField::HugePages),
+];
+
+/// Spells settings as keys with their values: `cache: none`.
+#[derive(Clone, Copy, Debug)]
+pub struct SpecSpeller<'d>(pub &'d Domain);
+
+impl Speller for SpecSpeller<'_> {
+    fn disk(&self, nth: usize) -> String {
+        match self.0.disks.get(nth) {
+            Some(disk) => format!("`{}`", disk.name()),
+            None => format!("disk {nth}"),
+        }
+    }
+
+    fn controller(&self, nth: usize) -> String {
+        match self.0.controllers.get(nth) {
+            Some(controller) => format!("the {} controller", controller.controller_type),
+            None => format!("controller {nth}"),
+        }
+    }
+
+    fn iothread(&self, id: IoThreadId) -> String {
+        id.to_string()
+    }
+
+    fn settings(&self, settings: &[Setting]) -> Option<String> {
+        let spelled = settings.iter().map(|Setting { at, value }| {
+            let (key, value) = (key_of(*at)?, value_text(*at, value)?);
+            Some(format!("`{key}: {value}`"))
+        });
+        Some(spelled.collect::<Option<Vec<_>>>()?.join(" and "))
+    }
+
+    fn field(&self, at: FieldPath) -> Option<String> {
+        key_of(at).map(|key| format!("`{key}`"))
+    }
+}
+
+/// The key of a field in its group; `None` if a spec has none.
+pub(super) fn key_of(at: FieldPath) -> Option<String> {
+    match at {
+        FieldPath::Disk(_, field) => disk(field).spec.map(str::to_owned),
+        FieldPath::Iotune(_, LimitField::Limits) => Some("iotune".to_owned()),
+        FieldPath::Iotune(_, field) => limit(field).map(|row| row.libvirt.replace('_', "-")),
+        FieldPath::Domain(field) => {
+            let known = GUEST.iter().find(|(_, known)| *known == field);
+            known.map(|(key, _)| (*key).to_owned())
+        }
+        FieldPath::Image(..)
+        | FieldPath::Controller(..)
+        | FieldPath::IoThread(..)
+        | FieldPath::ThrottleGroup(..) => None,
+    }
+}
+
+/// A value of a field as YAML; `None` if a spec cannot ask for it.
+pub(super) fn value_text(at: FieldPath, value: &FieldValue) -> Option<String> {
+    Some(match value {
+        FieldValue::Set | FieldValue::Switch(Switch::On) => "true".to_owned(),
+        FieldValue::Switch(Switch::Off) => "false".to_owned(),
+        FieldValue::Word(word) => {
+            let is_bus = matches!(at, FieldPath::Disk(_, DiskField::TargetBus));
+            let is_media = matches!(at, FieldPath::Disk(_, DiskField::Device));
+            let is_known = !(is_bus && BusSpec::from_word(word).is_none()
+                || is_media && MediaSpec::from_word(word).is_none());
+            is_known.then(|| (*word).to_owned())?
+        }
+        FieldValue::Text(text) => Value::Text(text.clone()).to_yaml().trim_end().to_owned(),
+        FieldValue::Size(size) => size_text(*size),
+        FieldValue::Number(_) | FieldValue::Count(_) | FieldValue::IoThread(_) => value.to_string(),
+    })
+}

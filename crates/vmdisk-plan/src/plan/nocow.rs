@@ -1,0 +1,161 @@
+//! Copy-on-write of new files on btrfs. It is decided before the cache mode, which depends on it.
+
+use std::borrow::Cow;
+
+use vmdisk_facts::{Fact, Facts, File, FileKind, FsKind, HostIndex};
+use vmdisk_model::{AioMode, CacheMode};
+
+use super::choice::{ChoiceSource, Chosen, Plan};
+use crate::spec::{BackendSpec, DiskSpec, Spec};
+use crate::steps::Condition;
+
+/// Copy-on-write of the file of one disk.
+pub(super) struct Nocow {
+    /// True if the file is written in place.
+    pub(super) chosen: Chosen<bool>,
+    /// True if `qemu-img` has to make it so; false if a new file there is already.
+    pub(super) is_set: bool,
+}
+
+/// Decides for each disk whether its new file is written in place; nothing where there is no choice.
+pub(super) fn choose_all(spec: &Spec, facts: &Facts) -> Vec<Option<Nocow>> {
+    let index = HostIndex::new(facts);
+    let disks = spec.disks.iter();
+    disks.map(|disk| choose(&index, disk)).collect()
+}
+
+fn choose(index: &HostIndex<'_>, spec: &DiskSpec) -> Option<Nocow> {
+    let (path, asked) = new_file(spec)?;
+    let asked_for = |value| Chosen {
+        source: ChoiceSource::Asked,
+        ..Chosen::by_default(value, "asked for")
+    };
+    let Some(filesystem) = index.filesystem_of(path).known() else {
+        let value = asked?;
+        return Some(Nocow {
+            chosen: asked_for(value),
+            is_set: value,
+        });
+    };
+    if filesystem.kind != FsKind::Btrfs {
+        asked?;
+        return Some(Nocow {
+            chosen: Chosen::by_fact(false, format!("{} has no such flag", filesystem.kind)),
+            is_set: false,
+        });
+    }
+    let is_mounted_so = index
+        .mount_of(path)
+        .and_then(|mount| mount.has_option("nodatacow"));
+    if index.nocow(path) == Fact::Known(true) || is_mounted_so == Fact::Known(true) {
+        let reason = "new files there are written in place already";
+        return Some(Nocow {
+            chosen: Chosen::by_fact(true, reason),
+            is_set: false,
+        });
+    }
+    let chosen = match asked {
+        Some(value) => asked_for(value),
+        None => choose_on_btrfs(
+            spec,
+            filesystem
+                .btrfs
+                .as_ref()
+                .and_then(|btrfs| btrfs.data_profile.as_ref())
+                .known(),
+        ),
+    };
+    Some(Nocow {
+        is_set: chosen.value == Some(true),
+        chosen,
+    })
+}
+
+fn choose_on_btrfs(spec: &DiskSpec, profiles: Option<&Vec<String>>) -> Chosen<bool> {
+    let has_one_copy = profiles.is_some_and(|profiles| {
+        let is_single = |profile: &String| profile == "single" || profile == "raid0";
+        !profiles.is_empty() && profiles.iter().all(is_single)
+    });
+    let wants_direct = matches!(spec.cache, Some(CacheMode::None | CacheMode::Directsync))
+        || spec.io == Some(AioMode::Native);
+    if has_one_copy {
+        let reason = "copy-on-write fragments an image (2 extents became 8541 in a trial), and with one copy of \
+            the data a checksum detects damage but cannot repair it";
+        Chosen::by_fact(true, reason).instead_of("btrfs-cow-image")
+    } else if wants_direct {
+        let reason = "direct writes were asked for, and btrfs does none to files with checksums";
+        Chosen::by_fact(true, reason).instead_of("btrfs-dio-buffered")
+    } else {
+        let reason = "the data profile keeps copies that checksums can repair, which is worth more than speed";
+        Chosen::by_fact(false, reason)
+    }
+}
+
+/// The path of a file that is to be made, and what the spec says of its copy-on-write.
+fn new_file(spec: &DiskSpec) -> Option<(&str, Option<bool>)> {
+    match &spec.backend {
+        _ if !spec.backend.is_made() => None,
+        BackendSpec::Raw(raw) => Some((&raw.path, raw.nocow)),
+        BackendSpec::Qcow2(qcow2) => Some((&qcow2.path, qcow2.nocow)),
+        BackendSpec::Lvm(_)
+        | BackendSpec::LvmThin(_)
+        | BackendSpec::Device(_)
+        | BackendSpec::VhostUserBlk(_)
+        | BackendSpec::Network(_)
+        | BackendSpec::Empty(_) => None,
+    }
+}
+
+/// The facts as they will be when the files that lose copy-on-write exist.
+pub(super) fn expected_facts<'a>(
+    facts: &'a Facts,
+    spec: &Spec,
+    nocow: &[Option<Nocow>],
+) -> Cow<'a, Facts> {
+    let mut expected = Cow::Borrowed(facts);
+    for (disk, nocow) in spec.disks.iter().zip(nocow) {
+        if let (Some((path, _)), Some(Nocow { is_set: true, .. })) = (new_file(disk), nocow) {
+            add_nocow_file(expected.to_mut(), path);
+        }
+    }
+    expected
+}
+
+/// What is known of a host when the steps of a plan have been run on it, as far as the rules about a guest ask.
+pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
+    let mut after = facts.clone();
+    for step in &plan.steps {
+        for condition in &step.conditions {
+            let path = match condition {
+                Condition::NothingAt(path) => path.clone(),
+                Condition::NoVolume(name) => name.device_path(),
+                Condition::SomethingAt(_)
+                | Condition::DirectoryAt(_)
+                | Condition::VolumeGroup(_)
+                | Condition::Volume(_) => continue,
+            };
+            // It is no longer missing, and what it is nobody has looked at yet.
+            after
+                .files
+                .retain(|file| file.path != path || !file.is_missing());
+            if step.sets_nocow() {
+                add_nocow_file(&mut after, &path);
+            }
+        }
+    }
+    after
+}
+
+fn add_nocow_file(facts: &mut Facts, path: &str) {
+    let mount = HostIndex::new(facts).mount_of(path);
+    let mount = mount.map(|mount| mount.id.clone());
+    facts.files.retain(|file| file.path != path);
+    facts.files.push(File {
+        path: path.to_owned(),
+        present: Fact::Known(true),
+        kind: Fact::Known(FileKind::Regular),
+        mount,
+        nocow: Fact::Known(true),
+        ..File::default()
+    });
+}

@@ -1,0 +1,171 @@
+//! Options, and parts of options, that the model does not have: named where a conversion drops them.
+
+use crate::document::OtherOption;
+use crate::index::Index;
+use crate::lower::Lowered;
+use crate::parse::{Parsed, READCONFIG};
+use crate::syntax::form::Form;
+use crate::syntax::option::{UNKNOWN_WORD, WrittenOption};
+use crate::syntax::properties::Properties;
+
+/// Options that the model covers as a whole.
+const COVERED: &[&str] = &[
+    "",
+    "cdrom",
+    "enable-kvm",
+    "fda",
+    "fdb",
+    "hda",
+    "hdb",
+    "hdc",
+    "hdd",
+    "nodefaults",
+    // Reported with the file, or read with it.
+    READCONFIG,
+    "sd",
+    "snapshot",
+];
+
+/// Options about the machine that the reader takes part by part.
+const IN_PARTS: &[&str] = &["M", "accel", "m", "machine", "name", "smp", "uuid"];
+
+/// Devices that are a disk, or have disks behind them, and that the model does not know.
+const UNKNOWN_DISKS: &[&str] = &[
+    "emmc",
+    "ide-cf",
+    "nvdimm",
+    "sd-card",
+    "sd-card-spi",
+    "ufs-lu",
+    "vhost-scsi-ccw",
+    "vhost-scsi-pci",
+    "vhost-scsi-pci-non-transitional",
+    "vhost-scsi-pci-transitional",
+    "vhost-user-scsi-pci",
+    "vhost-user-scsi-pci-non-transitional",
+    "vhost-user-scsi-pci-transitional",
+    "virtio-pmem-pci",
+];
+
+/// The options, and the parts of options, that the model does not have.
+pub(crate) fn leftovers(
+    parsed: &Parsed,
+    index: &Index<'_>,
+    lowered: &Lowered<'_>,
+) -> Vec<OtherOption> {
+    let mut found = Leftovers {
+        form: parsed.form(),
+        list: Vec::new(),
+    };
+    for (nth, option) in index.options().iter().enumerate() {
+        let is_read = lowered.owner(nth).is_some() || parsed.is_override(nth);
+        match (option.name.as_str(), &option.properties) {
+            (UNKNOWN_WORD, _) => {
+                let word = option.text.clone().unwrap_or_default();
+                found.push(option, word, false);
+            }
+            ("object", Some(object)) => found.object(option, object, lowered.is_read_object(nth)),
+            (name, Some(properties)) if IN_PARTS.contains(&name) => {
+                found.unused(option, "", properties, &[]);
+            }
+            _ if is_read => {}
+            ("device", Some(device)) => found.device(option, device),
+            ("drive", Some(drive)) => found.drive(option, drive),
+            ("blockdev", Some(node)) => {
+                let name = node.value("node-name").or(node.value("driver"));
+                found.part(option, name.unwrap_or_default(), false);
+            }
+            ("global" | "set", Some(properties)) => {
+                let key = match (properties.value("driver"), properties.value("property")) {
+                    (Some(driver), Some(property)) => Some(format!("{driver}.{property}")),
+                    _ => properties.iter().next().map(|it| it.key.clone()),
+                };
+                found.part(option, &key.unwrap_or_default(), false);
+            }
+            ("mtdblock", _) => found.part(option, "", true),
+            (name, _) if COVERED.contains(&name) => {}
+            _ => found.part(option, "", false),
+        }
+    }
+    found.list
+}
+
+struct Leftovers {
+    form: Form,
+    list: Vec<OtherOption>,
+}
+
+impl Leftovers {
+    fn push(&mut self, option: &WrittenOption, name: String, has_data: bool) {
+        self.list.push(OtherOption {
+            name,
+            span: option.span,
+            has_data,
+        });
+    }
+
+    /// Names an option, or a part of it.
+    fn part(&mut self, option: &WrittenOption, part: &str, has_data: bool) {
+        let name = match self.form {
+            Form::ConfigFile => format!("[{}]", option.name),
+            Form::MonitorScript => option.name.clone(),
+            Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
+                format!("-{}", option.name)
+            }
+        };
+        let space = if part.is_empty() { "" } else { " " };
+        self.push(option, format!("{name}{space}{part}"), has_data);
+    }
+
+    /// Names the parts that nobody read.
+    fn unused(
+        &mut self,
+        option: &WrittenOption,
+        owner: &str,
+        properties: &Properties,
+        known: &[&str],
+    ) {
+        let dot = if owner.is_empty() { "" } else { "." };
+        for property in properties.iter() {
+            if !property.is_used.get() && !known.contains(&property.key.as_str()) {
+                self.part(option, &format!("{owner}{dot}{}", property.key), false);
+            }
+        }
+    }
+
+    fn object(&mut self, option: &WrittenOption, object: &Properties, is_read: bool) {
+        let kind = object.value("qom-type").unwrap_or_default();
+        let is_modelled = matches!(kind, "iothread" | "main-loop" | "throttle-group")
+            || kind.starts_with("memory-backend-");
+        if is_read || is_modelled {
+            self.unused(option, kind, object, &["qom-type", "id"]);
+        } else {
+            self.part(option, kind, false);
+        }
+    }
+
+    fn device(&mut self, option: &WrittenOption, device: &Properties) {
+        let driver = device.value("driver").unwrap_or_default();
+        if matches!(driver, "usb-bot" | "usb-uas") {
+            // Made anew for the disk that sits on it.
+            self.unused(option, driver, device, &["driver", "id", "bus"]);
+        } else {
+            self.part(option, driver, UNKNOWN_DISKS.contains(&driver));
+        }
+    }
+
+    /// A drive that no disk uses: firmware, flash of a board, or nothing that the guest sees.
+    fn drive(&mut self, option: &WrittenOption, drive: &Properties) {
+        match drive.value("if") {
+            Some(interface @ ("pflash" | "none")) => {
+                let name = drive.value("id").or(drive.value("file"));
+                let name = name.unwrap_or_default();
+                self.part(option, &format!("if={interface},{name}"), false);
+            }
+            interface => {
+                let interface = interface.unwrap_or_default();
+                self.part(option, &format!("if={interface}"), true);
+            }
+        }
+    }
+}

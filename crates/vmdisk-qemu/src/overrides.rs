@@ -1,0 +1,132 @@
+//! `-set` and `-global`: properties of options that are written elsewhere.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+
+use crate::limits::MAX_PROPERTIES;
+use crate::syntax::option::WrittenOption;
+use crate::syntax::properties::Property;
+
+/// Gives each option the properties that `-set` and `-global` have for it; returns the numbers of the options that did
+/// so.
+///
+/// `-set` wins over what the option says itself, and the option wins over `-global`. A `-global` for a driver without a
+/// `-device` stays by itself.
+pub(crate) fn apply_overrides(options: &mut [WrittenOption]) -> HashSet<usize> {
+    let mut applied = HashSet::new();
+    let mut budget = MAX_PROPERTIES;
+    let mut globals: HashMap<String, Vec<Property>> = HashMap::new();
+    let by_id = numbers_by_id(options);
+    let drivers: HashSet<String> = options.iter().filter_map(driver_of).collect();
+    for nth in 0..options.len() {
+        match options[nth].name.as_str() {
+            "set" => {
+                let Some((target, property)) = setting(&options[nth], &by_id) else {
+                    continue;
+                };
+                if let Some(properties) = &mut options[target].properties {
+                    properties.set(property);
+                    applied.insert(nth);
+                }
+            }
+            "global" => {
+                let default = default_of_driver(&options[nth]);
+                if let Some((driver, property)) =
+                    default.filter(|(driver, _)| drivers.contains(driver))
+                {
+                    applied.insert(nth);
+                    globals.entry(driver).or_default().push(property);
+                }
+            }
+            _ => {}
+        }
+        if applied.len() > MAX_OVERRIDES {
+            break;
+        }
+    }
+    if globals.is_empty() {
+        return applied;
+    }
+    for option in options.iter_mut().filter(|option| option.name == "device") {
+        let Some(properties) = &mut option.properties else {
+            continue;
+        };
+        let own = properties.value("driver").and_then(|it| globals.get(it));
+        // The last of several counts.
+        let mut seen = HashSet::new();
+        for property in own.into_iter().flatten().rev() {
+            let is_written = properties.peek(&property.key).is_some();
+            if seen.insert(property.key.as_str()) && !is_written && budget > 0 {
+                budget -= 1;
+                properties.set(property.clone());
+            }
+        }
+    }
+    applied
+}
+
+/// Options of this kind that are carried out, which keeps reading linear; nobody writes so many.
+const MAX_OVERRIDES: usize = 256;
+
+/// The options that have an id, by name and id. Of two the first counts.
+fn numbers_by_id(options: &[WrittenOption]) -> HashMap<(String, String), usize> {
+    let mut numbers = HashMap::new();
+    for (nth, option) in options.iter().enumerate() {
+        let properties = option.properties.as_ref();
+        if let Some(id) = properties.and_then(|properties| properties.value("id")) {
+            numbers
+                .entry((option.name.clone(), id.to_owned()))
+                .or_insert(nth);
+        }
+    }
+    numbers
+}
+
+/// What `-set GROUP.ID.KEY=VALUE` sets, and in which option. An id may have dots too.
+fn setting(
+    option: &WrittenOption,
+    by_id: &HashMap<(String, String), usize>,
+) -> Option<(usize, Property)> {
+    let written = option.properties.as_ref()?.iter().next()?;
+    let (group, rest) = written.key.split_once('.')?;
+    let mut splits = rest.match_indices('.');
+    let (target, key) = splits.find_map(|(dot, _)| {
+        let id = (group.to_owned(), rest[..dot].to_owned());
+        Some((*by_id.get(&id)?, &rest[dot + 1..]))
+    })?;
+    Some((target, moved(option, written, key)))
+}
+
+/// The driver and the property of `-global DRIVER.KEY=VALUE`, or of its longer form.
+fn default_of_driver(option: &WrittenOption) -> Option<(String, Property)> {
+    let properties = option.properties.as_ref()?;
+    if let (Some(driver), Some(key), Some(value)) = (
+        properties.value("driver"),
+        properties.value("property"),
+        properties.peek("value"),
+    ) {
+        return Some((driver.to_owned(), moved(option, value, key)));
+    }
+    let written = properties.iter().next()?;
+    let (driver, key) = written.key.split_once('.')?;
+    Some((driver.to_owned(), moved(option, written, key)))
+}
+
+/// A property as one of another option; to delete it is to delete the option that says it.
+fn moved(option: &WrittenOption, written: &Property, key: &str) -> Property {
+    Property {
+        key: key.to_owned(),
+        whole: option.span,
+        is_used: Cell::new(false),
+        ..written.clone()
+    }
+}
+
+/// The driver of a `-device`.
+fn driver_of(option: &WrittenOption) -> Option<String> {
+    let device = option
+        .properties
+        .as_ref()
+        .filter(|_| option.name == "device")?;
+    device.value("driver").map(str::to_owned)
+}

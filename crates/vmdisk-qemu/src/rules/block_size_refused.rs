@@ -1,0 +1,247 @@
+//! `block-size-refused`
+
+use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_model::{Change, Disk, DiskField, FieldPath, FrontendKind, TargetBus};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
+
+use super::line::{Line, base_of};
+use crate::syntax::properties::Properties;
+use crate::syntax::value::size_of;
+
+declare_rule! {
+    /// A disk has a sector size that QEMU refuses.
+    ///
+    /// ## What it does
+    /// Reports logical and physical block sizes that are no power of two from 512 bytes to 2 MiB, a logical size
+    /// above the physical one, a logical size other than 512 on IDE and SATA, and a discard granularity that is no
+    /// multiple of the sector. On command lines also `min_io_size` and `opt_io_size`.
+    ///
+    /// ## Why it matters
+    /// QEMU does not start. It takes 512 for a physical size that is not written and does not raise it, so a
+    /// logical size of 4096 needs both. IDE disks discard in steps of 512 bytes, which leaves no other sector.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <blockio logical_block_size='4096'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <blockio logical_block_size='4096' physical_block_size='4096'/>
+    /// </disk>
+    /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,logical_block_size=4096,physical_block_size=4096,min_io_size=1024
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <blockio logical_block_size='512' physical_block_size='4096'/>
+    /// </disk>
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,logical_block_size=4096,physical_block_size=4096,min_io_size=4096
+    /// ```
+    pub(crate) static RULE = {
+        name: "block-size-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "logical_block_size > physical_block_size not supported",
+                source: "hw/block/block.c, blkconf_blocksizes",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "discard_granularity must be 512 for ide",
+                source: "hw/ide/qdev.c, ide_dev_initfn",
+            },
+        ],
+        supersedes: &[],
+        check: Model(check),
+    }
+}
+
+/// Largest size that QEMU takes.
+const MOST: u32 = 2 << 20;
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        let is_ide = match context.domain.frontend_kind(disk) {
+            FrontendKind::Sata | FrontendKind::Ide => true,
+            FrontendKind::VirtioBlk
+            | FrontendKind::VirtioScsi
+            | FrontendKind::Scsi
+            | FrontendKind::Usb
+            | FrontendKind::Nvme => false,
+            // Their sectors cannot be chosen.
+            FrontendKind::VhostUserBlk
+            | FrontendKind::Fdc
+            | FrontendKind::Sd
+            | FrontendKind::Foreign => continue,
+        };
+        let frontend = &disk.frontend;
+        let name = DiskName(index);
+        let at = |field| FieldPath::Disk(index, field);
+        if has_odd_size(report, index, disk) {
+            continue;
+        }
+        let logical = frontend.logical_block_size.unwrap_or(512);
+        let physical = frontend.physical_block_size.unwrap_or(512);
+        if is_ide && logical != 512 {
+            report
+                .finding(
+                    at(DiskField::LogicalBlockSize),
+                    phrase!("{name} is an IDE or SATA disk with sectors of {logical} bytes, which QEMU does not support", name, logical),
+                )
+                .label("only 512 is supported here")
+                .help(phrase!(
+                    "remove {size}, or use {virtio} or {scsi} for such sectors",
+                    size = at(DiskField::LogicalBlockSize),
+                    virtio = setting(at(DiskField::TargetBus), TargetBus::Virtio),
+                    scsi = setting(at(DiskField::TargetBus), TargetBus::Scsi),
+                ));
+            continue;
+        }
+        if logical > physical {
+            let field = match frontend.physical_block_size {
+                Some(_) => DiskField::PhysicalBlockSize,
+                None => DiskField::LogicalBlockSize,
+            };
+            report
+                .finding(
+                    at(field),
+                    phrase!("{name} has logical sectors of {logical} bytes and physical ones of {physical}, which QEMU refuses", name, logical, physical),
+                )
+                .label("QEMU uses 512 for a physical size that is not set, and does not raise it")
+                .remedy(Fix::safe([Change::set(at(DiskField::PhysicalBlockSize), logical)]));
+        }
+        let granularity = frontend.discard_granularity.filter(|size| *size != 0);
+        if let Some(granularity) =
+            granularity.filter(|size| size % logical != 0 || (is_ide && *size != 512))
+        {
+            let multiple = if is_ide {
+                "only 512 bytes".to_owned()
+            } else {
+                format!("a multiple of {logical}")
+            };
+            report
+                .finding(
+                    at(DiskField::DiscardGranularity),
+                    phrase!(
+                        "{name} discards in steps of {granularity} bytes, which QEMU refuses",
+                        name,
+                        granularity
+                    ),
+                )
+                .label(format!("QEMU accepts {multiple}"))
+                .help(phrase!(
+                    "remove {field}, or use {multiple}",
+                    field = at(DiskField::DiscardGranularity),
+                    multiple,
+                ));
+        }
+    }
+}
+
+/// Reports sizes that no disk can have; true if there are any.
+fn has_odd_size(report: &mut Report, index: usize, disk: &Disk) -> bool {
+    let frontend = &disk.frontend;
+    let name = DiskName(index);
+    let at = |field| FieldPath::Disk(index, field);
+    let sizes = [
+        (
+            DiskField::LogicalBlockSize,
+            "logical",
+            frontend.logical_block_size,
+        ),
+        (
+            DiskField::PhysicalBlockSize,
+            "physical",
+            frontend.physical_block_size,
+        ),
+    ];
+    let mut is_odd = false;
+    for (field, word, size) in sizes {
+        let Some(size) =
+            size.filter(|size| !size.is_power_of_two() || !(512..=MOST).contains(size))
+        else {
+            continue;
+        };
+        is_odd = true;
+        report
+            .finding(
+                at(field),
+                phrase!(
+                    "{name} has a {word} block size of {size} bytes, which QEMU refuses",
+                    name,
+                    word,
+                    size
+                ),
+            )
+            .label("not a power of two from 512 to 2097152")
+            .help(phrase!(
+                "use {small}, or {large} for a disk of the host with such sectors",
+                small = setting(at(field), 512_u32),
+                large = setting(at(field), 4096_u32),
+            ));
+    }
+    is_odd
+}
+
+pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
+    for (option, driver, device) in line.index.devices() {
+        check_io_sizes(line, report, option, base_of(driver), device);
+    }
+}
+
+/// The sizes that must be multiples of the sector; the sectors themselves are in the model.
+fn check_io_sizes(
+    line: &Line<'_>,
+    report: &mut Report,
+    option: usize,
+    base: &str,
+    device: &Properties,
+) {
+    let size = |key: &str| {
+        let property = device.peek(key)?;
+        Some((size_of(property.value.as_str(), 1)?.0, property.span))
+    };
+    let default = if base == "scsi-cd" { 2048 } else { 512 };
+    let sector = size("logical_block_size").map_or(default, |(size, _)| size);
+    if !sector.is_power_of_two() {
+        return;
+    }
+    for key in ["min_io_size", "opt_io_size"] {
+        let Some((bytes, span)) = size(key) else {
+            continue;
+        };
+        if bytes % sector != 0 {
+            let message =
+                format!("{key} of {bytes} bytes is no multiple of the sector of {sector}");
+            let help = format!("write a multiple of {sector}");
+            line.refuse(report, option, span, message, help);
+        } else if key == "min_io_size" && bytes / sector > 65_535 {
+            let message = format!("{key} of {bytes} bytes is more than 65535 sectors");
+            let help = format!("write at most {}", 65_535 * sector);
+            line.refuse(report, option, span, message, help);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! `bus-missing`
+
+use std::collections::HashSet;
+use vmdisk_model::Scope;
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_source::Span;
+
+use super::line::{Line, base_of};
+use super::places::{Present, span_of};
+use crate::board::Board;
+use crate::syntax::properties::{Properties, Syntax};
+use crate::syntax::value::is_open;
+
+declare_rule! {
+    /// A device hangs on a bus that nothing makes.
+    ///
+    /// ## What it does
+    /// Reports disk devices on a command line without the controller they need: SCSI disks without a SCSI
+    /// controller, USB disks without a USB controller, NVMe namespaces without `nvme`, floppies on q35 without
+    /// `isa-fdc`; virtio devices of the wrong transport; a `bus` that no device has; and `-drive if=scsi` on a PC.
+    ///
+    /// ## Why it matters
+    /// QEMU adds no controller by itself, as libvirt does, and does not start.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device scsi-hd,drive=f0,id=sda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-scsi-pci,id=scsi0 \
+    ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0
+    /// ```
+    pub(crate) static RULE = {
+        name: "bus-missing",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "No 'SCSI' bus found for device 'scsi-hd'",
+                source: "softmmu/qdev-monitor.c, qdev_device_add",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Bus 'scsi0.0' not found",
+                source: "softmmu/qdev-monitor.c, qbus_find",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+/// Buses that machines bring along, by the beginning of their names.
+const BUILT_IN: &[&str] = &[
+    "pci",
+    "pcie",
+    "ide",
+    "isa",
+    "usb-bus",
+    "usb",
+    "scsi",
+    "main-system-bus",
+    "virtio-mmio-bus",
+    "sd-bus",
+    "i2c",
+    "spi",
+    "floppy-bus",
+    "vmbus",
+    "xen-bus",
+    "virtual-css-bus",
+];
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    let present = Present::of(&line.index);
+    for (option, driver, device) in line.index.devices() {
+        let span = span_of(line, option, device);
+        check_bus(line, report, option, driver, device, span, &present);
+        check_bus_of_json(line, report, option, device, &present.late);
+    }
+    check_interfaces(line, report);
+}
+
+/// Interfaces of `-drive` that need a controller which a PC does not have.
+fn check_interfaces(line: &Line<'_>, report: &mut Report) {
+    let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx);
+    if !is_pc || line.domain().machine.is_none() {
+        return;
+    }
+    for (option, drive) in line.index.of_name("drive") {
+        let Some(interface) = drive.peek("if") else {
+            continue;
+        };
+        let (message, help) = match interface.value.as_str() {
+            "scsi" => (
+                "if=scsi: a PC has no SCSI controller of its own",
+                "write if=none, a -device virtio-scsi-pci and a -device scsi-hd",
+            ),
+            "sd" => ("if=sd: a PC has no slot for an SD card", "write if=virtio"),
+            _ => continue,
+        };
+        line.refuse(report, option, interface.span, message, help);
+    }
+}
+
+/// Whether a bus of the kind is there, and the one that is named.
+fn check_bus(
+    line: &Line<'_>,
+    report: &mut Report,
+    option: usize,
+    driver: &str,
+    device: &Properties,
+    span: Span,
+    present: &Present<'_>,
+) {
+    if let Some(bus) = device.peek("bus") {
+        let name = bus.value.as_str();
+        let owner = match name.rsplit_once('.') {
+            Some((owner, number)) if number.bytes().all(|it| it.is_ascii_digit()) => owner,
+            Some(_) | None => name,
+        };
+        let is_known = present.ids.contains(name)
+            || present.ids.contains(owner)
+            || BUILT_IN.contains(&owner)
+            || is_open(name)
+            // A bus of the device's own path.
+            || name.starts_with('/');
+        let is_disk = crate::device::driver::disk_driver(driver).is_some();
+        if !is_known && is_disk && line.domain().scope == Scope::WholeGuest {
+            let message = format!("no device has a bus `{name}`");
+            let help = format!("write the device that has it, with id={owner}, or another bus");
+            line.refuse(report, option, bus.span, message, help);
+        }
+        return;
+    }
+    let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx);
+    let has_pci = matches!(
+        line.board(),
+        Board::Q35 | Board::I440fx | Board::PcieVirt | Board::Pseries
+    );
+    let (missing, help) = match base_of(driver) {
+        "scsi-hd" | "scsi-cd" | "scsi-block" | "scsi-generic" if is_pc && !present.has_scsi => {
+            ("SCSI", "write -device virtio-scsi-pci in front")
+        }
+        "usb-storage" | "usb-bot" | "usb-uas" if is_pc && !present.has_usb => {
+            ("USB", "write -device qemu-xhci in front")
+        }
+        "nvme-ns" if !present.drivers.contains("nvme") => (
+            "NVMe",
+            "write -device nvme,serial=… in front, and its id as bus",
+        ),
+        "floppy" if line.board() == Board::Q35 && !present.drivers.contains("isa-fdc") => {
+            ("floppy", "write -device isa-fdc in front")
+        }
+        _ if driver.ends_with("-device") && driver.starts_with("virtio-") && has_pci => {
+            ("virtio MMIO", "write the same device with -pci at its end")
+        }
+        _ if driver.ends_with("-pci") && line.board() == Board::Mmio && !present.has_pcie => {
+            ("PCI", "write the same device with -device at its end")
+        }
+        _ => return,
+    };
+    if line.domain().scope == Scope::WholeGuest && line.domain().machine.is_some() {
+        let message = format!("nothing makes the {missing} bus that `{driver}` hangs on");
+        line.refuse(report, option, span, message, help);
+    }
+}
+
+/// Whether the bus is there when the device is made.
+fn check_bus_of_json(
+    line: &Line<'_>,
+    report: &mut Report,
+    option: usize,
+    device: &Properties,
+    late: &HashSet<&str>,
+) {
+    let Some(bus) = device.peek("bus") else {
+        return;
+    };
+    let name = bus.value.as_str();
+    let owner = name.rsplit_once('.').map_or(name, |(owner, _)| owner);
+    let is_pairs = !matches!(device.syntax, Syntax::Json { .. });
+    let Some(owner) = [name, owner]
+        .into_iter()
+        .find(|it| late.contains(it))
+        .filter(|_| is_pairs)
+    else {
+        return;
+    };
+    let message =
+        format!("`{owner}` is written in JSON, and QEMU makes such devices behind all others");
+    let help = format!("write this -device in JSON too, or `{owner}` as key=value");
+    line.refuse(report, option, bus.span, message, help);
+}

@@ -1,0 +1,83 @@
+//! `cache-contradicted`
+
+use vmdisk_model::CacheMode;
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+use crate::syntax::properties::Properties;
+use crate::syntax::value::switch_of;
+
+declare_rule! {
+    /// A cache mode and a switch of the cache say different things.
+    ///
+    /// ## What it does
+    /// Reports a `-drive` with `cache=` and one of `cache.direct`, `cache.no-flush` and `cache.writeback` that is
+    /// not what the mode sets.
+    ///
+    /// ## Why it matters
+    /// QEMU takes both and lets the switch win, without a word: `cache=none,cache.direct=off` goes through the page
+    /// cache.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=virtio,cache=none,cache.direct=off
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=virtio,cache=none,cache.direct=on
+    /// ```
+    pub(crate) static RULE = {
+        name: "cache-contradicted",
+        group: Group::Clarity,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Measured {
+                figures: "info block says `Cache mode: writeback`, and the file is opened without O_DIRECT",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    for (option, drive) in line.index.of_name("drive") {
+        check_cache(line, report, option, drive);
+    }
+}
+
+fn check_cache(line: &Line<'_>, report: &mut Report, option: usize, drive: &Properties) {
+    let Some(mode) = drive
+        .peek("cache")
+        .and_then(|it| CacheMode::from_wire(it.value.as_str()))
+    else {
+        return;
+    };
+    let switches = mode.switches();
+    for (key, is_set) in [
+        ("cache.direct", switches.direct),
+        ("cache.no-flush", switches.no_flush),
+        ("cache.writeback", switches.write_cache),
+    ] {
+        let Some(property) = drive.peek(key) else {
+            continue;
+        };
+        let Some(switch) = switch_of(property.value.as_str()) else {
+            continue;
+        };
+        if (switch == vmdisk_model::Switch::On) != is_set {
+            let word = property.value.as_str();
+            let message = format!(
+                "cache={mode} and {key}={word}: the switch wins, and the mode is not what it says"
+            );
+            let help = format!("take {key} away, or write the mode that has it");
+            line.refuse(report, option, property.span, message, help);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `drive-protocol-unknown`
+
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+use crate::syntax::properties::Properties;
+use crate::syntax::value::is_open;
+
+declare_rule! {
+    /// A file name with a colon is taken for a protocol that does not exist.
+    ///
+    /// ## What it does
+    /// Reports a `-drive` whose `file` has a colon in front of its first slash and no protocol of QEMU before it.
+    ///
+    /// ## Why it matters
+    /// `-drive` reads what stands before the colon as the name of a protocol, and does not start with one it does
+    /// not know. `-blockdev` takes a file name as it is.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=backup:2026.img,format=raw,if=virtio
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=./backup:2026.img,format=raw,if=virtio
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=backup:2026.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    pub(crate) static RULE = {
+        name: "drive-protocol-unknown",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Unknown protocol 'backup'",
+                source: "block.c, bdrv_find_protocol",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+/// What may stand before a colon in a file name: protocols, and drivers that are written so.
+const PROTOCOLS: &[&str] = &[
+    "blkdebug",
+    "blklogwrites",
+    "blkreplay",
+    "blkverify",
+    "fat",
+    "file",
+    "ftp",
+    "ftps",
+    "gluster",
+    "host_cdrom",
+    "host_device",
+    "http",
+    "https",
+    "iscsi",
+    "iser",
+    "json",
+    "nbd",
+    "nfs",
+    "null-aio",
+    "null-co",
+    "nvme",
+    "quorum",
+    "rbd",
+    "replication",
+    "sheepdog",
+    "ssh",
+    "tftp",
+    "vxhs",
+];
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    for (option, drive) in line.index.of_name("drive") {
+        check_protocol(line, report, option, drive);
+    }
+}
+
+fn check_protocol(line: &Line<'_>, report: &mut Report, option: usize, drive: &Properties) {
+    let Some(file) = drive.peek("file") else {
+        return;
+    };
+    let name = file.value.as_str();
+    let Some((before, _)) = name.split_once(':') else {
+        return;
+    };
+    if before.contains('/') || is_open(name) {
+        return;
+    }
+    // `nbd+unix:` and `gluster+tcp:` are spoken over something.
+    let protocol = before.split('+').next().unwrap_or(before);
+    if !PROTOCOLS.contains(&protocol) {
+        let message =
+            format!("QEMU takes `{before}` before the colon for a protocol, and there is none");
+        let help = format!("write ./{name}, or use -blockdev, where a file name is nothing else");
+        line.refuse(report, option, file.span, message, help);
+    }
+}

@@ -1,0 +1,91 @@
+//! `encryption-secret-missing`
+
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+use super::nodes::{Node, nodes};
+
+declare_rule! {
+    /// An encrypted image has no secret that opens it.
+    ///
+    /// ## What it does
+    /// Reports a node of driver `luks` without `key-secret`, `encrypt.format` and `encrypt.key-secret` of which
+    /// only one is written, and a secret that no `-object` makes.
+    ///
+    /// ## Why it matters
+    /// QEMU cannot open the image and does not start.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.luks \
+    ///   -blockdev driver=luks,node-name=l0,file=f0 \
+    ///   -device virtio-blk-pci,drive=l0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -object secret,id=key0,file=/etc/keys/a \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.luks \
+    ///   -blockdev driver=luks,node-name=l0,file=f0,key-secret=key0 \
+    ///   -device virtio-blk-pci,drive=l0,id=vda
+    /// ```
+    pub(crate) static RULE = {
+        name: "encryption-secret-missing",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Parameter 'key-secret' is required for cipher",
+                source: "crypto/block-luks.c",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "No secret with id 'key0'",
+                source: "crypto/secret_common.c",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+/// The type of the object that a node names.
+const SECRET: &str = "secret";
+
+/// The member that such an object needs.
+const FILE: &str = "file=…";
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    for node in nodes(line) {
+        match node.driver() {
+            "qcow2" => check_qcow2_secret(line, report, &node),
+            "luks" if node.peek("key-secret").is_none() => {
+                let message = "a node of driver `luks` has no key-secret, and QEMU cannot open it";
+                let help = "write key-secret, and an -object secret with file= that it names";
+                line.refuse(report, node.option, node.span(), message, help);
+            }
+            "luks" => node.check_object(line, report, "key-secret", SECRET, FILE),
+            _ => {}
+        }
+    }
+}
+
+fn check_qcow2_secret(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
+    if let Some(secret) = node.peek("encrypt.key-secret") {
+        if node.peek("encrypt.format").is_none() {
+            let message = "encrypt.key-secret without encrypt.format";
+            let help = "write encrypt.format=luks beside it";
+            line.refuse(report, node.option, secret.span, message, help);
+        }
+        node.check_object(line, report, "encrypt.key-secret", SECRET, FILE);
+    } else if let Some(format) = node.peek("encrypt.format") {
+        let message = "encrypt.format without encrypt.key-secret";
+        let help = "write encrypt.key-secret, and an -object secret with file= that it names";
+        line.refuse(report, node.option, format.span, message, help);
+    }
+}

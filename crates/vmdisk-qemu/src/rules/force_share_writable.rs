@@ -1,0 +1,59 @@
+//! `force-share-writable`
+
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+use super::nodes::{is_read_only, nodes};
+use crate::syntax::value::is_on;
+
+declare_rule! {
+    /// A node lets others write to its image while it writes itself.
+    ///
+    /// ## What it does
+    /// Reports `force-share=on` on a node that is not read-only.
+    ///
+    /// ## Why it matters
+    /// `force-share` looks at an image that somebody else is writing, which is good for a glance and for nothing
+    /// that must be right. For a node that writes QEMU refuses it.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,force-share=on \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,force-share=on,read-only=on \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    pub(crate) static RULE = {
+        name: "force-share-writable",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "force-share=on can only be used with read-only images",
+                source: "block.c, bdrv_open_common",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    for node in nodes(line).filter(|node| !is_read_only(node)) {
+        if let Some(share) = node.peek("force-share").filter(|it| is_on(Some(it))) {
+            let message =
+                "force-share=on lets others write, and QEMU takes it for read-only nodes alone";
+            let help = "write read-only=on beside it, or take force-share away";
+            line.refuse(report, node.option, share.span, message, help);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! `iothread-mapping-refused`
+
+use std::collections::HashSet;
+
+use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues, Scope};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+
+use super::line::{Line, base_of};
+use crate::syntax::properties::{Kind, Properties};
+
+declare_rule! {
+    /// The mapping of queues to iothreads is one that QEMU refuses.
+    ///
+    /// ## What it does
+    /// Reports a mapping beside a single iothread, an iothread or a queue that is named twice, rows of which some
+    /// name queues and some do not, queues that the device does not have, and queues that no row names. A mapping
+    /// without rows, and more iothreads than queues, are advice: QEMU takes them, and threads have nothing to do.
+    ///
+    /// ## Why it matters
+    /// QEMU does not start. Which queues there are depends on the number of queues: where it is not written, it is
+    /// the number of vCPUs, and a mapping that names queues breaks when vCPUs are added.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>2</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' queues='4'>
+    ///         <iothreads>
+    ///           <iothread id='1'>
+    ///             <queue id='0'/>
+    ///             <queue id='1'/>
+    ///           </iothread>
+    ///           <iothread id='2'>
+    ///             <queue id='1'/>
+    ///             <queue id='2'/>
+    ///             <queue id='3'/>
+    ///           </iothread>
+    ///         </iothreads>
+    ///       </driver>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <iothreads>2</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' queues='4'>
+    ///         <iothreads>
+    ///           <iothread id='1'>
+    ///             <queue id='0'/>
+    ///             <queue id='1'/>
+    ///           </iothread>
+    ///           <iothread id='2'>
+    ///             <queue id='2'/>
+    ///             <queue id='3'/>
+    ///           </iothread>
+    ///         </iothreads>
+    ///       </driver>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(crate) static RULE = {
+        name: "iothread-mapping-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::refused_by_libvirt("disk driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+            Evidence::refused_by_libvirt("controller driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
+            Evidence::refused_by_libvirt("duplicate mapping for iothread '…'", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("iothread to queue mapping must be provided for all iothreads or for none", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("iothread queue '…' mapping out of range", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("iothread queue '…' is already assigned", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("missing iothread mapping for queue '…'", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::refused_by_libvirt("'queue' count must be configured for explicit iothread to queue mapping", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+            Evidence::Refused {
+                by: "QEMU",
+                text: "because it is already assigned",
+                source: "hw/virtio/iothread-vq-mapping.c (10.0)",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "iothread and iothread-vq-mapping properties cannot be set at the same time",
+                source: "hw/block/virtio-blk.c (10.0)",
+            },
+        ],
+        supersedes: &[],
+        check: Model(check),
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    // Of disks alone nobody knows how many vCPUs there are.
+    let domain = context.domain;
+    let is_known = domain.scope == Scope::WholeGuest;
+    let by_default = is_known.then(|| domain.queues_by_default());
+    let must_be_written = context.taken_by == TakenBy::Libvirt;
+    for (index, disk) in context.disks() {
+        let frontend = &disk.frontend;
+        let owner = || format!("`{}`", disk.name());
+        let at = FieldPath::Disk(index, DiskField::IoThreadMapping);
+        look(
+            report,
+            at,
+            owner,
+            &frontend.iothread_mapping,
+            Queues {
+                written: frontend.queues,
+                by_default,
+                must_be_written,
+            },
+            frontend.iothread.is_some(),
+        );
+    }
+    for (index, controller) in context.domain.controllers.iter().enumerate() {
+        let owner = || format!("a {} controller", controller.controller_type);
+        let at = FieldPath::Controller(index, ControllerField::IoThreadMapping);
+        look(
+            report,
+            at,
+            owner,
+            &controller.iothread_mapping,
+            Queues {
+                written: controller.queues,
+                by_default,
+                must_be_written,
+            },
+            controller.iothread.is_some(),
+        );
+    }
+}
+
+/// How many queues a device has, as far as that is known.
+struct Queues {
+    written: Option<u32>,
+    by_default: Option<u32>,
+    /// libvirt does not count vCPUs.
+    must_be_written: bool,
+}
+
+fn look(
+    report: &mut Report,
+    at: FieldPath,
+    owner: impl Fn() -> String,
+    rows: &[IoThreadQueues],
+    queues: Queues,
+    has_iothread: bool,
+) {
+    if rows.is_empty() {
+        return;
+    }
+    let names_queues = rows.iter().any(|row| !row.queues.is_empty());
+    let is_silent = queues.must_be_written && queues.written.is_none();
+    let queues = queues.written.or(queues.by_default);
+    let fault = if has_iothread {
+        Some("it has an iothread of its own beside it".to_owned())
+    } else {
+        let unwritten =
+            || "libvirt wants the number of queues written where rows name them".to_owned();
+        fault(rows, queues).or_else(|| (is_silent && names_queues).then(unwritten))
+    };
+    if let Some(fault) = fault {
+        report
+            .finding(at, format!("the mapping of the queues of {} is refused: {fault}", owner()))
+            .label("QEMU does not start with it")
+            .help("name each iothread once and no queues, and QEMU deals them out in turn; or name every queue once");
+    } else if let Some(queues) = queues.filter(|queues| (*queues as usize) < rows.len()) {
+        let s = if queues == 1 { "" } else { "s" };
+        report
+            .finding(
+                at,
+                format!(
+                    "{} has {} iothreads for {queues} queue{s}",
+                    owner(),
+                    rows.len()
+                ),
+            )
+            .label("a queue runs on one iothread, and the others have nothing to do")
+            .help("name as many iothreads as there are queues at most")
+            .severity(Severity::Advice);
+    }
+}
+
+fn fault(rows: &[IoThreadQueues], queues: Option<u32>) -> Option<String> {
+    let mut threads = HashSet::new();
+    if let Some(row) = rows.iter().find(|row| !threads.insert(row.iothread)) {
+        return Some(format!("iothread {} is named twice", row.iothread));
+    }
+    let with_queues = rows.iter().filter(|row| !row.queues.is_empty()).count();
+    if with_queues == 0 {
+        return None;
+    }
+    if with_queues < rows.len() {
+        return Some("some rows name queues and some do not".to_owned());
+    }
+    let mut named = HashSet::new();
+    for queue in rows.iter().flat_map(|row| row.queues.iter()) {
+        if !named.insert(*queue) {
+            return Some(format!("queue {queue} is named twice"));
+        }
+    }
+    let count = queues?;
+    if let Some(queue) = named.iter().filter(|queue| **queue >= count).max() {
+        return Some(format!(
+            "there is no queue {queue} of {count}, which are counted from 0"
+        ));
+    }
+    // Every name is one of `count` and no name is there twice.
+    let missing = (0..count).find(|queue| !named.contains(queue))?;
+    Some(format!("no row names queue {missing} of {count}"))
+}
+
+pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
+    for (option, driver, device) in line.index.devices() {
+        if matches!(base_of(driver), "virtio-scsi" | "virtio-blk") {
+            check_mapping(line, report, option, device);
+        }
+    }
+}
+
+/// A mapping without rows leaves all queues in the main loop.
+fn check_mapping(line: &Line<'_>, report: &mut Report, option: usize, device: &Properties) {
+    let empty = device
+        .peek("iothread-vq-mapping")
+        .filter(|it| it.kind == Kind::EmptyArray);
+    if let Some(empty) = empty {
+        let message = "iothread-vq-mapping has no row, and every queue stays in the main loop";
+        let help = "write a row for each iothread, or take it away";
+        line.refuse(report, option, empty.span, message, help)
+            .severity(Severity::Advice);
+    }
+}

@@ -1,0 +1,104 @@
+//! What a rule about command lines looks at.
+
+use vmdisk_facts::Version;
+use vmdisk_fields::Phrase;
+use vmdisk_model::{Domain, DomainField, FieldPath};
+use vmdisk_rule::{Context, Finding, Missing, Report};
+use vmdisk_source::Span;
+
+use crate::board::Board;
+use crate::document::Document;
+use crate::index::Index;
+use crate::syntax::properties::{Properties, Property};
+
+/// A command line: its options, its model, and what it is held against.
+pub(crate) struct Line<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) index: Index<'a>,
+    pub(super) document: &'a Document,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(context: &'a Context<'a>, document: &'a Document) -> Self {
+        Line {
+            context,
+            index: Index::new(&document.options),
+            document,
+        }
+    }
+
+    /// The guest.
+    pub(super) const fn domain(&self) -> &'a Domain {
+        &self.document.domain
+    }
+
+    /// The board that the machine type names.
+    pub(super) const fn board(&self) -> Board {
+        self.document.board
+    }
+
+    /// The field that an option was read for.
+    pub(super) fn owner(&self, option: usize) -> FieldPath {
+        let owner = self.document.owners.get(&option).copied();
+        owner.unwrap_or(FieldPath::Domain(DomainField::Devices))
+    }
+
+    /// The option of a disk's topmost node.
+    pub(super) fn top_node(&self, disk: usize) -> Option<usize> {
+        self.document.slots.top.get(&disk).copied()
+    }
+
+    /// Reports something about an option, at the field that the option was read for.
+    pub(super) fn refuse<'r>(
+        &self,
+        report: &'r mut Report,
+        option: usize,
+        span: Span,
+        message: impl Into<Phrase>,
+        help: impl Into<Phrase>,
+    ) -> &'r mut Finding {
+        let finding = report.finding(self.owner(option), message);
+        finding.span(span).help(help);
+        finding
+    }
+}
+
+/// The name of a device without its transport: `virtio-blk` of `virtio-blk-pci-transitional`.
+pub(super) fn base_of(driver: &str) -> &str {
+    let driver = driver
+        .strip_suffix("-non-transitional")
+        .or_else(|| driver.strip_suffix("-transitional"))
+        .unwrap_or(driver);
+    ["-pci", "-ccw", "-device"]
+        .iter()
+        .find_map(|end| driver.strip_suffix(end))
+        .unwrap_or(driver)
+}
+
+/// The names of the nodes that an option makes.
+pub(super) fn node_names(node: &Properties) -> impl Iterator<Item = &Property> {
+    node.iter()
+        .filter(|property| property.key == "node-name" || property.key.ends_with(".node-name"))
+}
+
+/// True if the target's QEMU has a change; `last` and `first` are the versions on both sides of it that were tried.
+///
+/// # Errors
+/// If the version is not known, or between the two.
+pub(super) fn is_behind_change(
+    context: &Context<'_>,
+    last: Version,
+    first: Version,
+    what: &str,
+) -> Result<bool, Missing> {
+    let release = |Version(major, minor, _): Version| (major, minor);
+    match context.target.qemu {
+        Some(qemu) if qemu >= first => Ok(true),
+        Some(qemu) if release(qemu) <= release(last) => Ok(false),
+        Some(_) => {
+            let why = format!("no QEMU between {last} and {first} was tried");
+            Err(Missing::new(what, why))
+        }
+        None => Err(Missing::new(what, Missing::NO_QEMU)),
+    }
+}

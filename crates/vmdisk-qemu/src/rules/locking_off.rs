@@ -1,0 +1,64 @@
+//! `locking-off`
+
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+use super::nodes::{is_read_only, nodes};
+
+declare_rule! {
+    /// The locks that keep a second writer off the image are turned off.
+    ///
+    /// ## What it does
+    /// Reports `locking=off` on a node that opens a file or device for writing.
+    ///
+    /// ## Why it matters
+    /// With its locks QEMU refuses an image that another QEMU, or `qemu-img`, has open for writing. Off on either
+    /// side, both write, and two writers that do not know of each other destroy a file system within seconds. It is
+    /// meant for file systems that cannot lock, where something else must make sure.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,locking=off \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,locking=auto \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,locking=off,read-only=on \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    pub(crate) static RULE = {
+        name: "locking-off",
+        group: Group::DataSafety,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Measured {
+                figures: "two guests start on one image when either says locking=off, and the second is refused otherwise",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    for node in nodes(line).filter(|node| !is_read_only(node)) {
+        let is_file = matches!(node.driver(), "file" | "host_device");
+        let locking = node.peek("locking").filter(|_| is_file);
+        if let Some(locking) = locking.filter(|it| it.value.as_str() == "off") {
+            let message = "locking=off: a second guest, or qemu-img, writes to the same image and nothing stops it";
+            let help = "take locking=off away; with share-rw=on several guests may write to one image knowingly";
+            line.refuse(report, node.option, locking.span, message, help);
+        }
+    }
+}

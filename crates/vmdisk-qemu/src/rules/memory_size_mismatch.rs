@@ -1,0 +1,81 @@
+//! `memory-size-mismatch`
+
+use vmdisk_model::Bytes;
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+use crate::object::read_memory::memory_of_machine;
+use crate::syntax::value::{is_open, size_of};
+
+declare_rule! {
+    /// The memory object has another size than the guest.
+    ///
+    /// ## What it does
+    /// Reports an object that `-machine memory-backend` names and whose size is not that of `-m`, which is 128 MiB
+    /// where it is not written.
+    ///
+    /// ## Why it matters
+    /// QEMU does not start. A disk served by another process needs such an object, so a change of the guest's
+    /// memory has to be made in two places.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35,memory-backend=mem0 \
+    ///   -m 4G \
+    ///   -object memory-backend-memfd,id=mem0,size=2G,share=on
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35,memory-backend=mem0 \
+    ///   -m 4G \
+    ///   -object memory-backend-memfd,id=mem0,size=4G,share=on
+    /// ```
+    pub(crate) static RULE = {
+        name: "memory-size-mismatch",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Machine memory size does not match the size of the memory backend",
+                source: "hw/core/machine.c; 5.2 says: Size specified by -m option must match size of explicitly specified",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+/// What a guest has that is not told.
+const DEFAULT: Bytes = Bytes(128 * Bytes::MIB);
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    let named = memory_of_machine(&line.index);
+    let Some(option) = named.and_then(|name| line.index.object(name.value.as_str())) else {
+        return;
+    };
+    let size = line
+        .index
+        .properties(option)
+        .and_then(|object| object.peek("size"));
+    let Some(size) = size.filter(|size| !is_open(size.value.as_str())) else {
+        return;
+    };
+    let is_told = line.index.has("m");
+    let memory = match line.domain().memory {
+        Some(memory) => memory,
+        None if is_told => return,
+        None => DEFAULT,
+    };
+    let Some(bytes) = size_of(size.value.as_str(), 1) else {
+        return;
+    };
+    if bytes != memory {
+        let message = format!("the memory object has {bytes}, and the guest {memory}");
+        let help = "write the same size for both";
+        line.refuse(report, option, size.span, message, help);
+    }
+}

@@ -1,0 +1,124 @@
+//! `missing-value`, of what a device or node needs and reading does not.
+
+use std::collections::HashSet;
+
+use vmdisk_rule::Report;
+
+use super::line::{Line, base_of};
+use super::nodes::{Node, nodes};
+use crate::syntax::properties::Properties;
+
+/// Formats and filters, which have a node below them.
+const ABOVE_A_FILE: &[&str] = &[
+    "raw",
+    "qcow2",
+    "qcow",
+    "qed",
+    "vmdk",
+    "vdi",
+    "vhdx",
+    "vpc",
+    "parallels",
+    "luks",
+    "bochs",
+    "cloop",
+    "dmg",
+    "throttle",
+    "copy-on-read",
+    "compress",
+];
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    check_names(line, report);
+    let sets: HashSet<&str> = line
+        .index
+        .of_name("add-fd")
+        .filter_map(|(_, added)| added.value("set"))
+        .collect();
+    for node in nodes(line) {
+        check_file_below(line, report, &node);
+        check_fd_set(line, report, &node, &sets);
+        node.check_object(line, report, "pr-manager", "pr-manager-helper", "path=…");
+    }
+    for (option, driver, device) in line.index.devices() {
+        let base = base_of(driver);
+        check_drive(line, report, option, base, device);
+        if base == "nvme" && device.peek("serial").is_none() {
+            let span = line.index.span(option);
+            let message = "an NVMe controller has no serial number";
+            let help = "write serial, of 1 to 20 characters";
+            line.refuse(report, option, span, message, help);
+        }
+    }
+}
+
+fn check_names(line: &Line<'_>, report: &mut Report) {
+    for (option, properties) in line.index.of_name("blockdev") {
+        for (key, help) in [
+            ("driver", "write driver=file, or the driver that opens it"),
+            (
+                "node-name",
+                "write node-name, which the device names as its drive",
+            ),
+        ] {
+            if properties.peek(key).is_none() && properties.iter().next().is_some() {
+                let span = line.index.span(option);
+                let message = format!("a -blockdev has no {key}");
+                line.refuse(report, option, span, message, help);
+            }
+        }
+    }
+}
+
+fn check_file_below(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
+    let driver = node.driver();
+    let has_file =
+        node.peek("file").is_some() || node.properties.has_within(&format!("{}file.", node.prefix));
+    if ABOVE_A_FILE.contains(&driver) && !has_file {
+        let span = node.span();
+        let message = format!("the node of driver `{driver}` does not say which node it is on");
+        let help = "write file with the name of a node, or file.driver=file and file.filename";
+        line.refuse(report, node.option, span, message, help);
+    }
+}
+
+/// Whether an option makes the set of descriptors that a node opens.
+fn check_fd_set(line: &Line<'_>, report: &mut Report, node: &Node<'_>, sets: &HashSet<&str>) {
+    let Some(name) = node.peek("filename") else {
+        return;
+    };
+    let Some(set) = name.value.as_str().strip_prefix("/dev/fdset/") else {
+        return;
+    };
+    if !sets.contains(set) {
+        let message = format!("no -add-fd makes the set {set}");
+        let help = format!("write -add-fd fd=N,set={set}, or the file's path");
+        line.refuse(report, node.option, name.span, message, help);
+    }
+}
+
+/// Only drives with removable media may be empty.
+fn check_drive(
+    line: &Line<'_>,
+    report: &mut Report,
+    option: usize,
+    base: &str,
+    device: &Properties,
+) {
+    let needs_one = matches!(
+        base,
+        "virtio-blk"
+            | "scsi-hd"
+            | "scsi-block"
+            | "scsi-generic"
+            | "ide-hd"
+            | "usb-storage"
+            | "nvme-ns"
+    );
+    if needs_one && device.peek("drive").is_none() {
+        let span = line.index.span(option);
+        let message = format!("`{base}` has no drive");
+        let help = "write drive with the name of a node";
+        line.refuse(report, option, span, message, help);
+    }
+}

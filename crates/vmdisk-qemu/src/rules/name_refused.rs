@@ -1,0 +1,137 @@
+//! `name-refused`
+
+use std::collections::HashMap;
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_source::Span;
+
+use super::line::{Line, node_names};
+use crate::names::is_identifier;
+use crate::syntax::value::is_open;
+
+declare_rule! {
+    /// The name of a node, or the id of a device, is one that QEMU does not take.
+    ///
+    /// ## What it does
+    /// Reports names of nodes with more than 31 characters, names and ids that do not begin with a letter or have
+    /// other characters than letters, digits, `-`, `.` and `_`, and names and ids that are given twice.
+    ///
+    /// ## Why it matters
+    /// QEMU does not start. Names that programs make of a disk's path or of a guest's name grow past 31 characters
+    /// on some hosts and not on others. libvirt makes its own names, so only command lines can have this.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=customer-database-primary-volume,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=customer-database-primary-volume,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=customer-database-primary-disk1,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=customer-database-primary-disk1,id=vda
+    /// ```
+    pub(crate) static RULE = {
+        name: "name-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Node name too long",
+                source: "block.c, bdrv_assign_node_name",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Parameter 'id' expects an identifier",
+                source: "util/qemu-option.c, qemu_opts_create",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+/// Characters of a node's name at most (`BDS_NODE_NAME_SIZE` with the zero at its end).
+const NODE_NAME: usize = 31;
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    let mut nodes: HashMap<&str, Span> = HashMap::new();
+    for name in ["blockdev", "drive"] {
+        for (option, properties) in line.index.of_name(name) {
+            for name in node_names(properties) {
+                check_node_name(
+                    line,
+                    report,
+                    option,
+                    name.value.as_str(),
+                    name.span,
+                    &mut nodes,
+                );
+            }
+        }
+    }
+    for name in ["device", "object", "chardev", "drive"] {
+        let mut ids: HashMap<&str, Span> = HashMap::new();
+        for (option, properties) in line.index.of_name(name) {
+            let Some(id) = properties.peek("id") else {
+                continue;
+            };
+            let text = id.value.as_str();
+            if is_open(text) {
+                continue;
+            }
+            if !is_identifier(text) {
+                let message = format!("`{text}` is no id");
+                let help = "an id begins with a letter, and has letters, digits, `-`, `.` and `_`";
+                line.refuse(report, option, id.span, message, help);
+            } else if ids.insert(text, id.span).is_some() {
+                let message = format!("two -{name} have the id `{text}`");
+                let help = "give each an id of its own";
+                line.refuse(report, option, id.span, message, help);
+            } else if name == "drive" && nodes.contains_key(text) {
+                let message = format!("a -drive and a node are both called `{text}`");
+                let help = "give each a name of its own";
+                line.refuse(report, option, id.span, message, help);
+            }
+        }
+    }
+}
+
+fn check_node_name<'a>(
+    line: &Line<'_>,
+    report: &mut Report,
+    option: usize,
+    name: &'a str,
+    span: Span,
+    nodes: &mut HashMap<&'a str, Span>,
+) {
+    if is_open(name) {
+        return;
+    }
+    let (message, help) = if name.len() > NODE_NAME {
+        (
+            format!(
+                "the node's name has {} characters, of at most {NODE_NAME}",
+                name.len()
+            ),
+            "shorten it",
+        )
+    } else if !is_identifier(name) {
+        (
+            format!("`{name}` is no name of a node"),
+            "a name begins with a letter, and has letters, digits, `-`, `.` and `_`",
+        )
+    } else if nodes.insert(name, span).is_some() {
+        (
+            format!("two nodes are called `{name}`"),
+            "give each a name of its own",
+        )
+    } else {
+        return;
+    };
+    line.refuse(report, option, span, message, help);
+}

@@ -1,0 +1,127 @@
+//! `node-on-two-iothreads`
+
+use std::collections::HashMap;
+use vmdisk_facts::Version;
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::{Line, is_behind_change};
+use super::second_users::{SecondUse, second_users};
+use crate::syntax::properties::Properties;
+
+declare_rule! {
+    /// Devices in different iothreads use one node, which QEMU before 10.0 refuses.
+    ///
+    /// ## What it does
+    /// Reports two devices that share a node (`share-rw=on`, or read-only) and run in different iothreads, or one of
+    /// them in none. For a SCSI disk the thread is its controller's.
+    ///
+    /// ## Why it matters
+    /// Up to QEMU 7.2 a node belongs to one event loop: QEMU does not start. 10.0 lets several threads work on one
+    /// node; the versions between were not tried.
+    ///
+    /// ## Reported
+    /// ```args,reported,qemu-7.2
+    /// qemu-system-x86_64 -nodefaults -machine q35 -object iothread,id=io0 -object iothread,id=io1 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-scsi-pci,id=s0,iothread=io0 -device virtio-scsi-pci,id=s1,iothread=io1 \
+    ///   -device scsi-hd,drive=f0,bus=s0.0,share-rw=on -device scsi-hd,drive=f0,bus=s1.0,share-rw=on
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported,qemu-7.2
+    /// qemu-system-x86_64 -nodefaults -machine q35 -object iothread,id=io0 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-scsi-pci,id=s0,iothread=io0 -device virtio-scsi-pci,id=s1,iothread=io0 \
+    ///   -device scsi-hd,drive=f0,bus=s0.0,share-rw=on -device scsi-hd,drive=f0,bus=s1.0,share-rw=on
+    /// ```
+    /// ```args,not-reported,qemu-10.0
+    /// qemu-system-x86_64 -nodefaults -machine q35 -object iothread,id=io0 -object iothread,id=io1 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-scsi-pci,id=s0,iothread=io0 -device virtio-scsi-pci,id=s1,iothread=io1 \
+    ///   -device scsi-hd,drive=f0,bus=s0.0,share-rw=on -device scsi-hd,drive=f0,bus=s1.0,share-rw=on
+    /// ```
+    /// Without a version of QEMU there is no telling.
+    /// ```args,not-checked
+    /// qemu-system-x86_64 -nodefaults -machine q35 -object iothread,id=io0 -object iothread,id=io1 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-scsi-pci,id=s0,iothread=io0 -device virtio-scsi-pci,id=s1,iothread=io1 \
+    ///   -device scsi-hd,drive=f0,bus=s0.0,share-rw=on -device scsi-hd,drive=f0,bus=s1.0,share-rw=on
+    /// ```
+    pub(crate) static RULE = {
+        name: "node-on-two-iothreads",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU 5.2 and 7.2",
+                text: "Cannot change iothread of active block backend",
+                source: "block/block-backend.c",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    let what = "whether this QEMU takes one node in two iothreads";
+    let is_taken = is_behind_change(line.context, Version(7, 2, 0), Version(10, 0, 0), what);
+    let threads = threads_of_controllers(line);
+    for second in second_users(line).iter().filter(|it| it.is_shared) {
+        let SecondUse {
+            option,
+            device,
+            drive,
+            first: Some(first),
+            ..
+        } = second
+        else {
+            continue;
+        };
+        let (own, others) = (thread_of(device, &threads), thread_of(first, &threads));
+        if own == others {
+            continue;
+        }
+        match &is_taken {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(missing) => {
+                report.not_checked(line.owner(*option), missing.clone());
+                continue;
+            }
+        }
+        let word = |thread: Option<&str>| match thread {
+            Some(thread) => format!("iothread `{thread}`"),
+            None => "the main loop".to_owned(),
+        };
+        let message = format!(
+            "`{}` is used in {} and in {}, and before QEMU 10.0 a node is in one",
+            drive.value.as_str(),
+            word(others),
+            word(own)
+        );
+        let help = "put both devices into one iothread, or run it on QEMU 10.0 or later";
+        line.refuse(report, *option, drive.span, message, help);
+    }
+}
+
+/// The iothreads of controllers, by the controllers' ids.
+fn threads_of_controllers<'a>(line: &Line<'a>) -> HashMap<&'a str, &'a str> {
+    let text = |device: &'a Properties, key| Some(device.peek(key)?.value.as_str());
+    line.index
+        .devices()
+        .filter_map(|(_, _, device)| Some((text(device, "id")?, text(device, "iothread")?)))
+        .collect()
+}
+
+/// The iothread that a device runs in: its own or its controller's; `None` for the main loop.
+fn thread_of<'a>(device: &'a Properties, threads: &HashMap<&'a str, &'a str>) -> Option<&'a str> {
+    if let Some(own) = device.peek("iothread") {
+        return Some(own.value.as_str());
+    }
+    let bus = device.peek("bus")?.value.as_str();
+    let owner = bus.rsplit_once('.').map_or(bus, |(owner, _)| owner);
+    threads.get(owner).copied()
+}

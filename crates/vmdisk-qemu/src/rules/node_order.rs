@@ -1,0 +1,89 @@
+//! `node-order`
+
+use std::collections::HashSet;
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::{Line, node_names};
+use crate::syntax::properties::Kind;
+
+declare_rule! {
+    /// A node names a child that is only written behind it.
+    ///
+    /// ## What it does
+    /// Reports a `-blockdev` that names a node whose own `-blockdev` stands further back on the command line.
+    ///
+    /// ## Why it matters
+    /// QEMU makes the nodes one after the other, in the order in which they are written, and then everything else.
+    /// It does not start, and says that there is no such node.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=qcow2,node-name=q0,file=f0 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.qcow2 \
+    ///   -device virtio-blk-pci,drive=q0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.qcow2 \
+    ///   -blockdev driver=qcow2,node-name=q0,file=f0 \
+    ///   -device virtio-blk-pci,drive=q0,id=vda
+    /// ```
+    /// Devices are made after all nodes, wherever they are written:
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -device virtio-blk-pci,drive=f0,id=vda \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img
+    /// ```
+    pub(crate) static RULE = {
+        name: "node-order",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Cannot find device='f0' nor node-name='f0'",
+                source: "block.c, bdrv_lookup_bs",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+/// Keys under which a node names another.
+const CHILDREN: &[&str] = &[
+    "file",
+    "backing",
+    "data-file",
+    "header",
+    "raw",
+    "test",
+    "image",
+    "target",
+    "bottom",
+];
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    // QEMU makes all nodes in order, and everything else after them.
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (option, node) in line.index.of_name("blockdev") {
+        for property in node.iter() {
+            let last = property.key.rsplit('.').next().unwrap_or(&property.key);
+            let name = property.value.as_str();
+            let is_child = CHILDREN.contains(&last) && property.kind != Kind::Null;
+            if is_child && !seen.contains(name) && line.index.node(name).is_some() {
+                let message = format!("the node `{name}` is only written behind this one");
+                let help = format!("move the -blockdev of `{name}` in front");
+                line.refuse(report, option, property.span, message, help);
+            }
+        }
+        for name in node_names(node) {
+            seen.insert(name.value.as_str());
+        }
+    }
+}

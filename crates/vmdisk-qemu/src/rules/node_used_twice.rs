@@ -1,0 +1,87 @@
+//! `node-used-twice`
+
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+use super::second_users::{SecondUse, second_users};
+
+declare_rule! {
+    /// Two devices use one node, or a drive that has a device already.
+    ///
+    /// ## What it does
+    /// Reports a second `-device` on a node that the guest writes, unless both say `share-rw=on`; a second
+    /// `-device` on a `-drive`; and a `-device` on a `-drive` that makes a device of its own because it lacks
+    /// `if=none`.
+    ///
+    /// ## Why it matters
+    /// QEMU does not start. Two disks of one guest on one image would write over each other's data, so it lets that
+    /// pass only where both devices say that the guest knows.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda \
+    ///   -device virtio-blk-pci,drive=f0,id=vdb
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,share-rw=on \
+    ///   -device virtio-blk-pci,drive=f0,id=vdb,share-rw=on
+    /// ```
+    pub(crate) static RULE = {
+        name: "node-used-twice",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Permission conflict on node",
+                source: "block.c, bdrv_a_allow_b; 5.2 says: Conflicts with use by",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Did you need 'if=none' in the drive options?",
+                source: "hw/core/qdev-properties-system.c, set_drive_helper",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    for second in second_users(line) {
+        let SecondUse {
+            option,
+            drive,
+            legacy,
+            first,
+            ..
+        } = &second;
+        if first.is_some() && second.is_shared {
+            continue;
+        }
+        let name = drive.value.as_str();
+        let (message, help) = match first {
+            None => (
+                format!("the -drive `{name}` makes a device of its own, and this is another"),
+                "write if=none in the -drive",
+            ),
+            Some(_) => (
+                format!("a second device uses `{name}`"),
+                if *legacy {
+                    "a -drive is for one device; use -blockdev, and share-rw=on on both devices if the guest shares it"
+                } else {
+                    "give each device a node of its own; or write share-rw=on on both, if the guest's file system is made for sharing"
+                },
+            ),
+        };
+        line.refuse(report, *option, drive.span, message, help);
+    }
+}

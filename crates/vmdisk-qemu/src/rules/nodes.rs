@@ -1,0 +1,88 @@
+//! Nodes of `-blockdev`, at whatever depth they are written.
+
+use vmdisk_rule::Report;
+use vmdisk_source::Span;
+
+use super::line::Line;
+use crate::syntax::properties::{Properties, Property};
+use crate::syntax::value::{is_open, number_of};
+
+/// The members of one node, in whatever option and at whatever depth it stands.
+pub(super) struct Node<'p> {
+    pub(super) option: usize,
+    pub(super) properties: &'p Properties,
+    pub(super) prefix: String,
+    pub(super) driver: &'p Property,
+}
+
+impl<'p> Node<'p> {
+    /// The name of the driver.
+    pub(super) fn driver(&self) -> &'p str {
+        self.driver.value.as_str()
+    }
+
+    /// The place that stands for the node: its driver.
+    pub(super) const fn span(&self) -> Span {
+        self.driver.span
+    }
+
+    pub(super) fn peek(&self, key: &str) -> Option<&'p Property> {
+        self.properties.peek(&format!("{}{key}", self.prefix))
+    }
+
+    pub(super) fn number(&self, key: &str) -> Option<(u64, &'p Property)> {
+        let property = self.peek(key)?;
+        Some((number_of(property.value.as_str())?, property))
+    }
+
+    /// Reports a key that names an object which is not written anywhere; `rest` is what the object needs besides its id.
+    pub(super) fn check_object(
+        &self,
+        line: &Line<'_>,
+        report: &mut Report,
+        key: &str,
+        kind: &str,
+        rest: &str,
+    ) {
+        let Some(named) = self.peek(key) else {
+            return;
+        };
+        let id = named.value.as_str();
+        if !is_open(id) && line.index.object(id).is_none() {
+            let message = format!("no -object {kind} is called `{id}`");
+            let help = format!("write -object {kind},id={id},{rest}");
+            line.refuse(report, self.option, named.span, message, help);
+        }
+    }
+}
+
+/// The nodes of all `-blockdev`, in order.
+pub(super) fn nodes<'a>(line: &Line<'a>) -> impl Iterator<Item = Node<'a>> {
+    let options = line.index.of_name("blockdev");
+    options.flat_map(|(option, properties)| {
+        properties.iter().filter_map(move |property| {
+            let prefix = property.key.strip_suffix("driver")?;
+            // Where the key is written twice, the last counts.
+            let driver = properties.peek(&property.key)?;
+            (prefix.is_empty() || prefix.ends_with('.')).then(|| Node {
+                option,
+                properties,
+                prefix: prefix.to_owned(),
+                driver,
+            })
+        })
+    })
+}
+
+/// True if the node, or one that it is written inside, is read-only.
+pub(super) fn is_read_only(node: &Node<'_>) -> bool {
+    let mut prefix = node.prefix.as_str();
+    loop {
+        let own = node.properties.peek(&format!("{prefix}read-only"));
+        if own.is_some() || prefix.is_empty() {
+            return crate::syntax::value::is_on(own);
+        }
+        let shorter = prefix.trim_end_matches('.').rsplit_once('.');
+        prefix = shorter.map_or("", |(outer, _)| &prefix[..=outer.len()]);
+    }
+}

@@ -1,0 +1,231 @@
+//! Buses that a guest has, and places on them, as devices name them.
+
+use std::collections::HashSet;
+
+use vmdisk_source::Span;
+
+use super::line::{Line, base_of};
+use crate::board::Board;
+use crate::index::Index;
+use crate::syntax::properties::{Properties, Property, Syntax};
+use crate::syntax::value::{is_on, number_of};
+
+/// What a guest has that places depend on.
+pub(super) struct Present<'a> {
+    pub(super) ids: HashSet<&'a str>,
+    /// Devices in JSON, which QEMU makes after all others, wherever they are written.
+    pub(super) late: HashSet<&'a str>,
+    pub(super) root_ports: HashSet<&'a str>,
+    pub(super) drivers: HashSet<&'a str>,
+    pub(super) has_scsi: bool,
+    pub(super) has_emulated_scsi: bool,
+    pub(super) has_usb: bool,
+    /// True if a board without PCI is asked for one.
+    pub(super) has_pcie: bool,
+}
+
+impl<'a> Present<'a> {
+    pub(super) fn of(index: &Index<'a>) -> Self {
+        let is_root_port = |driver: &str| matches!(driver, "pcie-root-port" | "ioh3420");
+        let is_json = |device: &Properties| matches!(device.syntax, Syntax::Json { .. });
+        let ids = |is_wanted: &dyn Fn(&str, &Properties) -> bool| -> HashSet<&'a str> {
+            let devices = index.devices();
+            devices
+                .filter(|(_, driver, device)| is_wanted(driver, device))
+                .filter_map(|(_, _, device)| device.value("id"))
+                .collect()
+        };
+        let drivers: HashSet<&'a str> = index
+            .devices()
+            .map(|(_, driver, _)| base_of(driver))
+            .collect();
+        let has = |wanted: &[&str]| wanted.iter().any(|name| drivers.contains(name));
+        let has_emulated_scsi = has(&EMULATED_SCSI);
+        let is_usb = |driver: &&str| {
+            let kinds = ["xhci", "ehci", "uhci", "ohci"];
+            kinds.iter().any(|kind| driver.contains(kind))
+        };
+        let is_machine_with = |key| {
+            let mut machines = index.machines();
+            machines.any(|(_, machine)| is_on(machine.peek(key)))
+        };
+        Present {
+            ids: ids(&|_, _| true),
+            late: ids(&|_, device| is_json(device)),
+            root_ports: ids(&|driver, _| is_root_port(driver)),
+            has_scsi: has_emulated_scsi || has(&OTHER_SCSI),
+            has_emulated_scsi,
+            has_usb: index.has("usb")
+                || index.has("usbdevice")
+                || is_machine_with("usb")
+                || drivers.iter().any(is_usb),
+            has_pcie: is_machine_with("pcie"),
+            drivers,
+        }
+    }
+}
+
+/// A number that a device has, and where it stands.
+pub(super) fn number(device: &Properties, key: &str) -> Option<(u64, Span)> {
+    let property = device.peek(key)?;
+    Some((number_of(property.value.as_str())?, property.span))
+}
+
+/// SCSI controllers of other makes than virtio's.
+const EMULATED_SCSI: [&str; 11] = [
+    "lsi",
+    "lsi53c895a",
+    "lsi53c810",
+    "megasas",
+    "megasas-gen2",
+    "mptsas1068",
+    "pvscsi",
+    "dc390",
+    "am53c974",
+    "esp",
+    "spapr-vscsi",
+];
+
+/// SCSI controllers of other kinds.
+const OTHER_SCSI: [&str; 5] = [
+    "virtio-scsi",
+    "vhost-scsi",
+    "vhost-user-scsi",
+    "usb-bot",
+    "usb-uas",
+];
+
+/// A place on an IDE or SATA bus.
+pub(super) struct IdePlace<'a> {
+    /// The bus.
+    pub(super) bus: &'a str,
+    /// True if the option names the bus.
+    pub(super) names_bus: bool,
+    /// The place of the bus, or of the device.
+    pub(super) span: Span,
+    port: Option<u64>,
+    /// The unit, and where it stands.
+    pub(super) unit: Option<(u64, Span)>,
+    /// The units of the bus.
+    pub(super) units: u64,
+    buses: u64,
+}
+
+impl<'a> IdePlace<'a> {
+    /// The place of a device; `None` for a machine whose buses are not known.
+    pub(super) fn of(
+        line: &Line<'a>,
+        device: &'a Properties,
+        ids: &HashSet<&'a str>,
+        span: Span,
+    ) -> Option<Self> {
+        let (units, buses) = match line.board() {
+            Board::Q35 => (1, 6),
+            Board::I440fx => (2, 2),
+            Board::PcieVirt
+            | Board::Pseries
+            | Board::Ccw
+            | Board::Mmio
+            | Board::OtherPci
+            | Board::Unknown => return None,
+        };
+        line.domain().machine.as_ref()?;
+        let bus = device.peek("bus");
+        // Without a bus QEMU takes the first one, whether or not it is full.
+        let name = bus.map_or("ide.0", |bus| bus.value.as_str());
+        let (owner, port) = name.rsplit_once('.')?;
+        let (units, buses) = if ids.contains(owner) {
+            (1, 6)
+        } else {
+            (units, buses)
+        };
+        Some(IdePlace {
+            bus: name,
+            names_bus: bus.is_some(),
+            span: bus.map_or(span, |bus| bus.span),
+            port: port.parse().ok(),
+            unit: number(device, "unit"),
+            units,
+            buses,
+        })
+    }
+
+    /// Where a number is out of range, the place, the message and the largest number.
+    pub(super) fn excess(&self) -> Option<(Span, String, u64)> {
+        let IdePlace {
+            bus, units, buses, ..
+        } = self;
+        if self.port.is_some_and(|port| port >= *buses) {
+            return Some((self.span, format!("there is no bus `{bus}`"), buses - 1));
+        }
+        let (number, at) = self.unit.filter(|(unit, _)| unit >= units)?;
+        let plural = if *units == 1 { "unit" } else { "units" };
+        let message = format!("`{bus}` has {units} {plural}, and no unit {number}");
+        Some((at, message, units - 1))
+    }
+}
+
+/// True for the kinds of drivers that are disks on SCSI, IDE or SATA.
+pub(super) fn is_scsi_disk(base: &str) -> bool {
+    matches!(
+        base,
+        "scsi-hd" | "scsi-cd" | "scsi-disk" | "scsi-block" | "scsi-generic"
+    )
+}
+
+/// True for disks on IDE or SATA.
+pub(super) fn is_ide_disk(base: &str) -> bool {
+    matches!(base, "ide-hd" | "ide-cd" | "ide-drive")
+}
+
+/// The most namespaces of an NVMe controller.
+pub(super) const MAX_NAMESPACE: u64 = 256;
+
+/// The last slot of a PCI bus.
+pub(super) const MAX_PCI_SLOT: u64 = 31;
+
+/// True for the devices that are surely on PCI; the others are not counted.
+pub(super) fn is_pci(driver: &str) -> bool {
+    let is_by_name = ["-pci", "-pci-transitional", "-pci-non-transitional"]
+        .iter()
+        .any(|end| driver.ends_with(end));
+    is_by_name
+        || matches!(
+            driver,
+            "nvme"
+                | "pcie-root-port"
+                | "ioh3420"
+                | "qemu-xhci"
+                | "nec-usb-xhci"
+                | "lsi53c895a"
+                | "megasas"
+                | "mptsas1068"
+                | "pvscsi"
+                | "e1000"
+                | "e1000e"
+        )
+}
+
+/// The slot and function of an address.
+pub(super) fn slot_of(property: &Property) -> Option<(u64, u64)> {
+    let text = property.value.as_str();
+    let (slot, function) = text.split_once('.').unwrap_or((text, "0"));
+    let part = |text: &str| {
+        // QEMU reads the parts as hexadecimal, with or without a mark.
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        u64::from_str_radix(digits, 16).ok()
+    };
+    Some((part(slot)?, part(function)?))
+}
+
+/// The place of a device: its driver, or the whole option.
+pub(super) fn span_of(line: &Line<'_>, option: usize, device: &Properties) -> Span {
+    let driver = device.peek("driver");
+    driver.map_or(line.index.span(option), |driver| driver.span)
+}
+
+/// The place of a device on PCI: where it says so.
+pub(super) fn pci_span(device: &Properties, span: Span) -> Span {
+    let said = device.peek("addr").or(device.peek("bus"));
+    said.map_or(span, |said| said.span)
+}

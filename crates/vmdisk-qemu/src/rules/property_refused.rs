@@ -1,0 +1,495 @@
+//! `property-refused`
+
+use std::collections::{HashMap, HashSet};
+
+use vmdisk_facts::{Answer, Basis, MemberTable, Owner, ValueKind, Version};
+use vmdisk_rule::{
+    Applicability, Confidence, Evidence, Fix, Group, Missing, Report, Severity, declare_rule,
+};
+use vmdisk_source::{Edit, Span};
+
+use super::line::{Line, base_of};
+use super::value_kind::expected;
+use crate::limits::Suggestions;
+use crate::syntax::properties::{Kind, Properties, Property, Syntax};
+use crate::syntax::value::{is_on, is_open};
+
+declare_rule! {
+    /// A device or node does not have the property, or takes another type of value.
+    ///
+    /// ## What it does
+    /// Reports properties of disk devices, of virtio-scsi and NVMe controllers and of the usual nodes that no QEMU
+    /// from 5.2 to 11.1 has there, such as `iothread` on an IDE disk, `rotation_rate` on virtio-blk or `aio` on a
+    /// format node; device names and words of `-drive` that are gone; and, in JSON and key=value, values of another
+    /// type: a number between quotes, `"on"` for `true`.
+    ///
+    /// ## Why it matters
+    /// QEMU does not start with it. The message names the property and not the reason, and only the first.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,rotation_rate=1
+    /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev '{"driver":"file","node-name":"f0","filename":"/srv/a.img","read-only":"off"}' \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-scsi-pci,id=scsi0 \
+    ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0,rotation_rate=1
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev '{"driver":"file","node-name":"f0","filename":"/srv/a.img","read-only":false}' \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    pub(crate) static RULE = {
+        name: "property-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Property 'virtio-blk-pci.rotation_rate' not found",
+                source: "qom/object.c, object_property_find_err",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Invalid parameter type for 'read-only', expected: boolean",
+                source: "qapi/qobject-input-visitor.c",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+/// Devices that are gone: the first QEMU without them, and what to write instead.
+const GONE_DEVICES: &[(&str, Version, &str)] = &[
+    ("ide-drive", Version(6, 0, 0), "write ide-hd or ide-cd"),
+    ("scsi-disk", Version(6, 0, 0), "write scsi-hd or scsi-cd"),
+];
+
+/// Words of the frontend, which `-drive` had until QEMU 3.0.
+const GONE_FROM_DRIVE: &[&str] = &["addr", "cyls", "heads", "secs", "serial", "trans"];
+
+/// Properties that every device has, and those of channel devices, which the recorded QEMUs for x86 do not have.
+const UNRECORDED: &[&str] = &[
+    "bus",
+    "css_migration_enabled",
+    "devno",
+    "driver",
+    "id",
+    "loadparm",
+    "max_revision",
+];
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    // One mistake is one finding: what reading came across is not reported a second time.
+    let problems = line.document.problems.iter();
+    let known = problems.filter(|it| it.rule == &RULE).map(|it| it.span);
+    let mut check = Check {
+        line,
+        known: known.collect(),
+        suggestions: Suggestions::default(),
+    };
+    check.devices(report);
+    for (option, node) in line.index.of_name("blockdev") {
+        check.nodes(report, option, node);
+    }
+    check_json_chardevs(line, report);
+    check_limits_of_groups(line, report);
+    check_drives(line, report);
+}
+
+/// The check of members, with what it keeps from one to the next.
+struct Check<'l, 'a> {
+    line: &'l Line<'a>,
+    known: HashSet<Span>,
+    suggestions: Suggestions,
+}
+
+/// The members of a node that is written at `prefix` of an option.
+struct Members<'p> {
+    prefix: String,
+    list: Vec<&'p Property>,
+}
+
+impl Members<'_> {
+    /// Appends the node that is written inside another one under a key; hands back its number in `nodes`.
+    fn inside(node: &Properties, prefix: &str, key: &str, nodes: &mut Vec<Self>) -> Option<usize> {
+        let prefix = format!("{prefix}{key}.");
+        node.peek(&format!("{prefix}driver"))?;
+        let list = Vec::new();
+        nodes.push(Members { prefix, list });
+        Some(nodes.len() - 1)
+    }
+}
+
+impl Check<'_, '_> {
+    fn devices(&mut self, report: &mut Report) {
+        let line = self.line;
+        for (option, driver, device) in line.index.devices() {
+            if let Some(gone) = GONE_DEVICES.iter().find(|(name, ..)| *name == driver) {
+                check_gone(line, report, option, device, gone);
+                continue;
+            }
+            let is_recorded = |property: &&Property| !UNRECORDED.contains(&property.key.as_str());
+            let owner = device_owner(driver);
+            let properties = owner.map(|owner| (owner, device.iter().filter(is_recorded)));
+            for (owner, property) in properties
+                .into_iter()
+                .flat_map(|(owner, all)| all.map(move |it| (owner, it)))
+            {
+                self.member(
+                    report,
+                    option,
+                    property,
+                    &property.key,
+                    owner,
+                    base_of(driver),
+                );
+            }
+            check_device_syntax(line, report, option, driver, device);
+        }
+    }
+
+    /// Checks the members of a node, and of those inside it.
+    fn nodes(&mut self, report: &mut Report, option: usize, node: &Properties) {
+        let mut nodes = vec![Members {
+            prefix: String::new(),
+            list: node.iter().collect(),
+        }];
+        while let Some(members) = nodes.pop() {
+            self.node(report, option, node, &members, &mut nodes);
+        }
+    }
+
+    /// Checks the members of one node, and appends the nodes inside it to `nodes`.
+    fn node<'p>(
+        &mut self,
+        report: &mut Report,
+        option: usize,
+        node: &'p Properties,
+        members: &Members<'p>,
+        nodes: &mut Vec<Members<'p>>,
+    ) {
+        let Members { prefix, list } = members;
+        let Some(driver) = node.peek(&format!("{prefix}driver")) else {
+            return;
+        };
+        let driver = driver.value.as_str();
+        let owner = Owner::Node(driver);
+        let is_recorded = MemberTable::recorded().members(owner).is_some();
+        // The number of each node inside in `nodes`; `None` for members that are no nodes.
+        let mut inside: HashMap<&str, Option<usize>> = HashMap::new();
+        for property in list {
+            let rest = &property.key[prefix.len()..];
+            let first = rest.split('.').next().unwrap_or(rest);
+            let child = (first != rest).then(|| {
+                let child = inside.entry(first);
+                *child.or_insert_with(|| Members::inside(node, prefix, first, nodes))
+            });
+            if let Some(nth) = child.flatten() {
+                nodes[nth].list.push(property);
+            } else if first == "cache" {
+                check_cache_member(self.line, report, option, property, rest);
+            } else if is_recorded && first != "driver" {
+                let is_known = MemberTable::recorded().find(owner, first).is_some();
+                let key = if is_known { rest } else { first };
+                self.member(report, option, property, key, owner, driver);
+            }
+        }
+    }
+
+    /// Checks one property or member: whether its owner has it, and the type of its value.
+    fn member(
+        &mut self,
+        report: &mut Report,
+        option: usize,
+        property: &Property,
+        key: &str,
+        owner: Owner<'_>,
+        name: &str,
+    ) {
+        // Unstable ones come and go, and distributions have their own.
+        if key.starts_with("x-")
+            || key.starts_with("__")
+            || is_open(key)
+            || self.known.contains(&property.key_span)
+        {
+            return;
+        }
+        let table = MemberTable::recorded();
+        let member = table.find(owner, key);
+        match (self.line.context.target.has_member(owner, key), member) {
+            (Answer::No(basis), Some(_)) => {
+                self.missing_in_release(report, option, property, owner, key, name, basis);
+                return;
+            }
+            (Answer::No(_), None) => {
+                return self.unknown(report, option, property, key, owner, name);
+            }
+            (Answer::Unknown, None) if self.is_newer_than_recorded() => {
+                let what = format!("whether `{name}` has `{key}` in that QEMU");
+                let why = format!("no QEMU after {} was recorded", newest(table));
+                report.not_checked(self.line.owner(option), Missing::new(what, why));
+                return;
+            }
+            (Answer::Unknown, None) => {
+                return self.unknown(report, option, property, key, owner, name);
+            }
+            (Answer::Unknown, Some(_)) if self.line.context.target.qemu.is_some() => {
+                let what = format!("whether `{name}` has `{key}` in that QEMU");
+                let why = format!("{}, and nothing nearer was recorded", releases(owner, key));
+                report.not_checked(self.line.owner(option), Missing::new(what, why));
+            }
+            (Answer::Unknown | Answer::Yes(_), _) => {}
+        }
+        let kind = member.map_or(ValueKind::Any, |member| member.kind);
+        let is_node = matches!(owner, Owner::Node(_));
+        let is_whole = property.key.ends_with(key)
+            && table
+                .members(owner)
+                .is_some_and(|all| all.contains_key(key));
+        if let Some(expected) = expected(kind, is_node, property).filter(|_| is_whole) {
+            let value = property.value.as_str();
+            let message = format!("`{key}` is `{value}`, and QEMU takes {expected}");
+            let help = format!("write {expected}");
+            self.line
+                .refuse(report, option, property.span, message, help);
+        }
+    }
+
+    /// True if the target's QEMU is newer than every recorded one.
+    fn is_newer_than_recorded(&self) -> bool {
+        let release = |Version(major, minor, _): Version| (major, minor);
+        let newest = newest(MemberTable::recorded());
+        let target = self.line.context.target.qemu;
+        target.is_some_and(|target| release(target) > release(newest))
+    }
+
+    /// Reports a property that other releases have.
+    #[allow(clippy::too_many_arguments)] // The place, the property and its owner.
+    fn missing_in_release(
+        &self,
+        report: &mut Report,
+        option: usize,
+        property: &Property,
+        owner: Owner<'_>,
+        key: &str,
+        name: &str,
+        basis: Basis,
+    ) {
+        let (qemu, confidence) = match (basis, self.line.context.target.qemu) {
+            (Basis::Assumed(version), _) => (format!("QEMU {version}"), Confidence::Assumed),
+            (_, Some(version)) => (format!("this QEMU {version}"), Confidence::Certain),
+            (_, None) => ("this QEMU".to_owned(), Confidence::Certain),
+        };
+        let message = format!("`{name}` has no property `{key}` in {qemu}");
+        let help = "remove it: this QEMU does not start with it";
+        let span = property.key_span;
+        self.line
+            .refuse(report, option, span, message, help)
+            .note(releases(owner, key))
+            .confidence(confidence);
+    }
+
+    /// Reports a property that no recorded release has.
+    fn unknown(
+        &mut self,
+        report: &mut Report,
+        option: usize,
+        property: &Property,
+        key: &str,
+        owner: Owner<'_>,
+        name: &str,
+    ) {
+        let members = MemberTable::recorded().members(owner);
+        let words = members.into_iter().flat_map(|all| all.keys());
+        let near = self.suggestions.nearest(key, words.map(String::as_str));
+        let message = format!("`{name}` has no property `{key}`");
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "QEMU will not start with it; take it away".to_owned(),
+        };
+        let span = property.key_span;
+        let finding = self.line.refuse(report, option, span, message, help);
+        if let Some(near) = near.filter(|_| property.key == key) {
+            finding.fix(Fix {
+                changes: Vec::new(),
+                edits: vec![Edit::replace(span, near)],
+                applicability: Applicability::Safe,
+            });
+        }
+    }
+}
+
+/// The newest recorded release.
+fn newest(table: &MemberTable) -> Version {
+    table.releases().last().copied().unwrap_or_default()
+}
+
+/// The recorded releases that have a property, in words.
+fn releases(owner: Owner<'_>, key: &str) -> String {
+    let table = MemberTable::recorded();
+    let having = table.releases_with(owner, key);
+    let list: Vec<String> = having
+        .iter()
+        .map(|Version(major, minor, _)| format!("{major}.{minor}"))
+        .collect();
+    match (list.first(), having.last()) {
+        (Some(first), Some(last)) if *last == newest(table) => {
+            format!("of the recorded QEMUs, {first} and later have it")
+        }
+        (Some(_), Some(last)) => format!(
+            "of the recorded QEMUs, {} is the last that has it",
+            release_name(*last)
+        ),
+        _ => "no recorded QEMU has it".to_owned(),
+    }
+}
+
+fn release_name(Version(major, minor, _): Version) -> String {
+    format!("{major}.{minor}")
+}
+
+/// The recorded device whose properties a device has; `None` for one that is not about disks.
+fn device_owner(driver: &str) -> Option<Owner<'_>> {
+    let table = MemberTable::recorded();
+    let is_recorded = |name: &str| table.members(Owner::Device(name)).is_some();
+    let alias = match driver {
+        "virtio-blk" | "virtio-blk-ccw" => "virtio-blk-pci",
+        "virtio-scsi" | "virtio-scsi-ccw" => "virtio-scsi-pci",
+        "vhost-user-blk-ccw" => "vhost-user-blk-pci",
+        "lsi" => "lsi53c895a",
+        name => name,
+    };
+    is_recorded(alias).then_some(Owner::Device(alias))
+}
+
+fn check_gone(
+    line: &Line<'_>,
+    report: &mut Report,
+    option: usize,
+    device: &Properties,
+    (name, until, help): &(&str, Version, &'static str),
+) {
+    if line.context.target.qemu.is_some_and(|qemu| qemu < *until) {
+        return;
+    }
+    let driver = device.peek("driver");
+    let span = driver.map_or(line.index.span(option), |it| it.span);
+    let message = format!("`{name}` is gone since QEMU {}", release_name(*until));
+    line.refuse(report, option, span, message, *help);
+}
+
+/// What depends on how a device is written, or on its other properties.
+fn check_device_syntax(
+    line: &Line<'_>,
+    report: &mut Report,
+    option: usize,
+    driver: &str,
+    device: &Properties,
+) {
+    let list = device.iter().find(|property| {
+        property.kind == Kind::Plain && property.key.starts_with("iothread-vq-mapping")
+    });
+    if let Some(list) = list {
+        let message = "iothread-vq-mapping is a list, which only JSON can write";
+        let help = "write the whole -device in JSON, which QEMU takes since 6.2";
+        line.refuse(report, option, list.key_span, message, help);
+    }
+    if base_of(driver) == "virtio-blk"
+        && let Some(scsi) = device.peek("scsi").filter(|scsi| is_on(Some(scsi)))
+    {
+        let message = "scsi=on passes SCSI commands on, which no modern virtio disk does";
+        let help = "take it away; for SCSI commands use scsi-block on a virtio-scsi controller";
+        line.refuse(report, option, scsi.span, message, help);
+    }
+}
+
+fn check_json_chardevs(line: &Line<'_>, report: &mut Report) {
+    for (option, chardev) in line.index.of_name("chardev") {
+        if matches!(chardev.syntax, Syntax::Json { .. }) {
+            let span = line.index.span(option);
+            let message = "-chardev takes no JSON";
+            let help = "write -chardev socket,id=…,path=…, with a comma in the path doubled";
+            line.refuse(report, option, span, message, help);
+        }
+    }
+}
+
+fn check_limits_of_groups(line: &Line<'_>, report: &mut Report) {
+    for (option, object) in line.index.objects("throttle-group") {
+        let is_pairs = matches!(object.syntax, Syntax::Pairs { .. } | Syntax::Lines { .. });
+        let mut properties = object.iter().filter(|_| is_pairs);
+        if let Some(limits) = properties.find(|property| property.key.starts_with("limits.")) {
+            let message = format!("`{}` is for JSON alone", limits.key);
+            let help = format!(
+                "write x-{}, or the whole -object in JSON",
+                &limits.key["limits.".len()..]
+            );
+            line.refuse(report, option, limits.key_span, message, help);
+        }
+    }
+}
+
+fn check_drives(line: &Line<'_>, report: &mut Report) {
+    for (option, drive) in line.index.of_name("drive") {
+        for property in GONE_FROM_DRIVE.iter().filter_map(|key| drive.peek(key)) {
+            let key = &property.key;
+            let message = format!("-drive has no `{key}` since QEMU 3.0");
+            let help = format!("write if=none, and {key} on a -device");
+            line.refuse(report, option, property.key_span, message, help);
+        }
+    }
+}
+
+/// The cache of a node is an object of two switches; its words are those of `-drive`.
+fn check_cache_member(
+    line: &Line<'_>,
+    report: &mut Report,
+    option: usize,
+    property: &Property,
+    rest: &str,
+) {
+    if matches!(rest, "cache.direct" | "cache.no-flush") {
+        return;
+    }
+    let value = property.value.as_str();
+    let (message, help) = match (rest, vmdisk_model::CacheMode::from_wire(value)) {
+        ("cache", Some(mode)) => {
+            let switches = mode.switches();
+            let word = |is_on: bool| if is_on { "on" } else { "off" };
+            (
+                format!("-blockdev has no cache={value}"),
+                format!(
+                    "write cache.direct={},cache.no-flush={} on every node, and write-cache={} on the device",
+                    word(switches.direct),
+                    word(switches.no_flush),
+                    word(switches.write_cache)
+                ),
+            )
+        }
+        ("cache.writeback", _) => (
+            "-blockdev has no cache.writeback: it is the device's".to_owned(),
+            "write write-cache on the device".to_owned(),
+        ),
+        _ => (
+            format!("a node has no `{rest}`"),
+            "write cache.direct or cache.no-flush".to_owned(),
+        ),
+    };
+    let span = property.key_span;
+    line.refuse(report, option, span, message, help);
+}

@@ -1,0 +1,88 @@
+//! `qcow2-cache-refused`
+
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+use super::nodes::{Node, nodes};
+
+declare_rule! {
+    /// The sizes of qcow2's caches exclude each other.
+    ///
+    /// ## What it does
+    /// Reports `l2-cache-size` or `refcount-cache-size` above `cache-size`, all three of them together, and an
+    /// `l2-cache-entry-size` that is no power of two from 512.
+    ///
+    /// ## Why it matters
+    /// QEMU does not start. `cache-size` is the sum of the other two, so at most two of the three can be said.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.qcow2 \
+    ///   -blockdev driver=qcow2,node-name=q0,file=f0,cache-size=1048576,l2-cache-size=33554432 \
+    ///   -device virtio-blk-pci,drive=q0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.qcow2 \
+    ///   -blockdev driver=qcow2,node-name=q0,file=f0,cache-size=34603008,l2-cache-size=33554432 \
+    ///   -device virtio-blk-pci,drive=q0,id=vda
+    /// ```
+    pub(crate) static RULE = {
+        name: "qcow2-cache-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "l2-cache-size may not exceed cache-size",
+                source: "block/qcow2.c, read_cache_sizes",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    for node in nodes(line).filter(|node| node.driver() == "qcow2") {
+        check_qcow2_caches(line, report, &node);
+    }
+}
+
+fn check_qcow2_caches(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
+    let all = node.number("cache-size");
+    let l2 = node.number("l2-cache-size");
+    let refcounts = node.number("refcount-cache-size");
+    let (message, span) = match (all, l2, refcounts) {
+        (Some(_), Some(_), Some((_, last))) => (
+            "cache-size, l2-cache-size and refcount-cache-size are written together, and one follows from the others"
+                .to_owned(),
+            last.span,
+        ),
+        (Some((all, _)), Some((part, written)), None) if part > all => (
+            format!("l2-cache-size of {part} bytes is more than the cache-size of {all}"),
+            written.span,
+        ),
+        (Some((all, _)), None, Some((part, written))) if part > all => (
+            format!("refcount-cache-size of {part} bytes is more than the cache-size of {all}"),
+            written.span,
+        ),
+        _ => {
+            if let Some((size, written)) = node.number("l2-cache-entry-size")
+                && !(size.is_power_of_two() && (512..=2 << 20).contains(&size))
+            {
+                let message = format!("l2-cache-entry-size of {size} bytes is no power of two from 512 to the cluster size");
+                let help = "write 4096, the default, or take it away";
+                line.refuse(report, node.option, written.span, message, help);
+            }
+            return;
+        }
+    };
+    let help = "write cache-size alone, which is shared out";
+    line.refuse(report, node.option, span, message, help);
+}

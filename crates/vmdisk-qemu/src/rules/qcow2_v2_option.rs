@@ -1,0 +1,126 @@
+//! `qcow2-v2-option`
+
+use vmdisk_model::{Disk, DiskField, FieldPath, Image, Switch};
+use vmdisk_rule::image_facts;
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+use super::nodes::nodes;
+use crate::syntax::value::is_on;
+
+declare_rule! {
+    /// An option of qcow2 version 3 is set on an image of version 2.
+    ///
+    /// ## What it does
+    /// Reports `discard_no_unref`, and `lazy-refcounts` of a command line, on a qcow2 image whose header is of
+    /// version 2 (`compat=0.10`).
+    ///
+    /// ## Why it matters
+    /// Version 2 has no way to keep a discarded cluster for its block, or to postpone reference counts: QEMU does not
+    /// start.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-refused-images
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none' discard='unmap' discard_no_unref='on'/>
+    ///   <source file='/srv/img/v2.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,reported,facts-refused-images
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/img/v2.qcow2 \
+    ///   -blockdev driver=qcow2,node-name=q0,file=f0,lazy-refcounts=on \
+    ///   -device virtio-blk-pci,drive=q0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-refused-images
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none' discard='unmap' discard_no_unref='on'/>
+    ///   <source file='/srv/img/whole.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// Without facts there is no telling.
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none' discard='unmap' discard_no_unref='on'/>
+    ///   <source file='/srv/img/v2.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(crate) static RULE = {
+        name: "qcow2-v2-option",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "discard-no-unref is only supported since qcow2 version 3",
+                source: "block/qcow2.c, qcow2_update_options_prepare",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Lazy refcounts require a qcow2 image with at least qemu 1.1 compatibility level",
+                source: "block/qcow2.c, qcow2_update_options_prepare",
+            },
+        ],
+        supersedes: &[],
+        check: Model(check),
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk, image) in context.images() {
+        if disk.backend.discard_no_unref != Some(Switch::On) {
+            continue;
+        }
+        let at = FieldPath::Disk(index, DiskField::DiscardNoUnref);
+        if is_version_2(context, report, at, disk, image) {
+            report
+                .finding(at, format!("`{}` is a qcow2 image of version 2, which has no discard_no_unref", disk.name()))
+                .label("needs version 3")
+                .help("take it away, or bring the image to version 3 with the guest off: qemu-img amend -o compat=1.1 IMAGE");
+        }
+    }
+}
+
+/// Whether the header says version 2; where nobody knows, the report says so.
+fn is_version_2(
+    context: &Context<'_>,
+    report: &mut Report,
+    at: FieldPath,
+    disk: &Disk,
+    image: &Image,
+) -> bool {
+    let Some(header) = image_facts::qcow2_header(context, image) else {
+        return false;
+    };
+    let Some(header) = report.require(at, header).flatten() else {
+        return false;
+    };
+    let what = || format!("the version of the image of `{}`", disk.name());
+    let version = Context::known(header.version.as_ref(), what);
+    report.require(at, version).flatten() == Some(&2)
+}
+
+/// Options that the model does not have.
+pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
+    for node in nodes(line).filter(|node| node.driver() == "qcow2") {
+        let Some(lazy) = node.peek("lazy-refcounts").filter(|it| is_on(Some(it))) else {
+            continue;
+        };
+        let at = line.owner(node.option);
+        let disk = at.disk().and_then(|index| line.domain().disks.get(index));
+        let Some((disk, image)) = disk.and_then(|disk| Some((disk, disk.backend.image()?))) else {
+            continue;
+        };
+        if is_version_2(line.context, report, at, disk, image) {
+            let message = "lazy-refcounts is on for an image of version 2, which has none";
+            let help = "take it away, or bring the image to version 3 with the guest off: qemu-img amend -o compat=1.1 IMAGE";
+            line.refuse(report, node.option, lazy.span, message, help);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! `queue-count-refused`
+
+use vmdisk_model::{ControllerField, ControllerType, DiskField, FieldPath, FrontendKind};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+
+declare_rule! {
+    /// A device has a number of queues that QEMU refuses or does not survive.
+    ///
+    /// ## What it does
+    /// Reports 0 queues and more than 1024 on virtio and vhost-user disks, 0 and more than 1022 on virtio-scsi
+    /// controllers, and more on a vhost-user disk than the daemon beside it offers: 1 where nobody says more.
+    ///
+    /// ## Why it matters
+    /// virtio-blk with more than 1024 queues makes every QEMU abort without a message; the others are refused. A disk
+    /// that says none asks for as many as there are vCPUs, which grow later than the daemon's.
+    /// (65535 is how QEMU writes "as many as vCPUs" for virtio-blk.)
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' queues='2000'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,num-queues=1025
+    /// ```
+    /// ```args,reported
+    /// qemu-storage-daemon \
+    ///   --blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   --export type=vhost-user-blk,id=e0,node-name=f0,addr.type=unix,addr.path=/run/web1.sock,writable=on,num-queues=2 &
+    ///
+    /// qemu-system-x86_64 -nodefaults -machine q35,memory-backend=mem0 -m 1G -smp 4 \
+    ///   -object memory-backend-memfd,id=mem0,size=1G,share=on \
+    ///   -chardev socket,id=vub,path=/run/web1.sock \
+    ///   -device vhost-user-blk-pci,chardev=vub,id=vda,config-wce=off
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' queues='8'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,num-queues=1024
+    /// ```
+    /// ```args,not-reported
+    /// qemu-storage-daemon \
+    ///   --blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   --export type=vhost-user-blk,id=e0,node-name=f0,addr.type=unix,addr.path=/run/web1.sock,writable=on,num-queues=4 &
+    ///
+    /// qemu-system-x86_64 -nodefaults -machine q35,memory-backend=mem0 -m 1G -smp 4 \
+    ///   -object memory-backend-memfd,id=mem0,size=1G,share=on \
+    ///   -chardev socket,id=vub,path=/run/web1.sock \
+    ///   -device vhost-user-blk-pci,chardev=vub,id=vda,config-wce=off
+    /// ```
+    pub(crate) static RULE = {
+        name: "queue-count-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "num-queues=1025 ends with SIGABRT and an empty stderr",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Invalid number of queues (= 0), must be a positive integer less than 1022.",
+                source: "hw/scsi/virtio-scsi.c, virtio_scsi_common_realize",
+            },
+            Evidence::Refused {
+                by: "QEMU 7.2 and later",
+                text: "The maximum number of queues supported by the backend is",
+                source: "hw/virtio/vhost-user.c, vhost_user_backend_init",
+            },
+        ],
+        supersedes: &["queues-gt-vcpus"],
+        check: Model(check),
+    }
+}
+
+/// What virtio-blk takes for "one per vCPU".
+const AUTOMATIC: u32 = 65_535;
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        let Some(queues) = disk.frontend.queues else {
+            continue;
+        };
+        let (is_automatic, is_survived) = match context.domain.frontend_kind(disk) {
+            FrontendKind::VirtioBlk => (queues == AUTOMATIC, queues == 0),
+            FrontendKind::VhostUserBlk => (false, true),
+            FrontendKind::VirtioScsi
+            | FrontendKind::Scsi
+            | FrontendKind::Sata
+            | FrontendKind::Ide
+            | FrontendKind::Usb
+            | FrontendKind::Fdc
+            | FrontendKind::Nvme
+            | FrontendKind::Sd
+            | FrontendKind::Foreign => continue,
+        };
+        if is_automatic || (1..=1024).contains(&queues) {
+            continue;
+        }
+        let outcome = if is_survived {
+            "QEMU refuses it"
+        } else {
+            "QEMU aborts on it"
+        };
+        report
+            .finding(
+                FieldPath::Disk(index, DiskField::Queues),
+                format!("`{}` has {queues} queues: {outcome}", disk.name()),
+            )
+            .label("QEMU takes 1 to 1024")
+            .help("leave it away: QEMU takes one queue per vCPU");
+    }
+    for (index, controller) in context.domain.controllers.iter().enumerate() {
+        let is_virtio = controller.scsi_model.is_some_and(|model| model.is_virtio());
+        let Some(queues) = controller
+            .queues
+            .filter(|_| controller.controller_type == ControllerType::Scsi && is_virtio)
+        else {
+            continue;
+        };
+        if !(1..=1022).contains(&queues) {
+            report
+                .finding(
+                    FieldPath::Controller(index, ControllerField::Queues),
+                    format!("a virtio-scsi controller has {queues} queues, which QEMU refuses"),
+                )
+                .label("QEMU takes 1 to 1022")
+                .help("leave it away: QEMU takes one queue per vCPU");
+        }
+    }
+}

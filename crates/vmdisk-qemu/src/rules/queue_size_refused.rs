@@ -1,0 +1,140 @@
+//! `queue-size-refused`
+
+use vmdisk_model::{Change, DiskField, FieldPath, FrontendKind};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
+
+use super::line::{Line, base_of};
+use crate::syntax::properties::Properties;
+use crate::syntax::value::number_of;
+
+declare_rule! {
+    /// A virtqueue has a size that QEMU refuses, or that no guest can use.
+    ///
+    /// ## What it does
+    /// Reports queue sizes of virtio and vhost-user disks that are no power of two from 4 to 1024, and on command
+    /// lines `virtqueue_size` of virtio-scsi.
+    ///
+    /// ## Why it matters
+    /// virtio-blk with another size does not start. With 2048 vhost-user-blk of QEMU 5.2 and virtio-scsi of every
+    /// version abort without a message. Where a size such as 100 is accepted, the guest's driver cannot set the
+    /// queue up: the ring of virtio 1.0 has a power of two.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' queue_size='1000'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' queue_size='1024'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -device virtio-scsi-pci,id=scsi0,virtqueue_size=2048 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' queue_size='512'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -device virtio-scsi-pci,id=scsi0,virtqueue_size=512 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0
+    /// ```
+    pub(crate) static RULE = {
+        name: "queue-size-refused",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "must be a power of 2 (max 1024)",
+                source: "hw/block/virtio-blk.c, virtio_blk_device_realize",
+            },
+            Evidence::Source("Virtual I/O Device (VIRTIO) 1.2, 2.7: queue size is always a power of 2"),
+        ],
+        supersedes: &[],
+        check: Model(check),
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        let Some(size) = disk.frontend.queue_size else {
+            continue;
+        };
+        let word = match context.domain.frontend_kind(disk) {
+            FrontendKind::VirtioBlk => "which QEMU refuses",
+            FrontendKind::VhostUserBlk if size > 1024 => "which QEMU refuses, and 5.2 aborts on",
+            FrontendKind::VhostUserBlk => "which no guest can use",
+            FrontendKind::VirtioScsi
+            | FrontendKind::Scsi
+            | FrontendKind::Sata
+            | FrontendKind::Ide
+            | FrontendKind::Usb
+            | FrontendKind::Fdc
+            | FrontendKind::Nvme
+            | FrontendKind::Sd
+            | FrontendKind::Foreign => continue,
+        };
+        if size.is_power_of_two() && (4..=1024).contains(&size) {
+            continue;
+        }
+        let fitting = size.clamp(4, 1024).next_power_of_two().min(1024);
+        let at = FieldPath::Disk(index, DiskField::QueueSize);
+        report
+            .finding(
+                at,
+                format!("`{}` has queues of {size} requests, {word}", disk.name()),
+            )
+            .label("no power of two from 4 to 1024")
+            .help(format!("write queue_size='{fitting}'; 256 is the default"))
+            .fix(Fix::safe([Change::set(at, fitting)]));
+    }
+}
+
+pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
+    for (option, driver, device) in line.index.devices() {
+        if base_of(driver) == "virtio-scsi" {
+            check_virtqueue_size(line, report, option, device);
+        }
+    }
+}
+
+fn check_virtqueue_size(line: &Line<'_>, report: &mut Report, option: usize, device: &Properties) {
+    let Some(property) = device.peek("virtqueue_size") else {
+        return;
+    };
+    let Some(size) = number_of(property.value.as_str()) else {
+        return;
+    };
+    let message = match size {
+        0..=2 => format!("virtqueue_size of {size}: QEMU takes 3 or more"),
+        1025.. => {
+            format!("virtqueue_size of {size}: QEMU aborts on more than 1024, without a message")
+        }
+        _ if !size.is_power_of_two() => {
+            format!(
+                "virtqueue_size of {size} is no power of two, and guests cannot use such a queue"
+            )
+        }
+        _ => return,
+    };
+    let help = "write a power of two from 4 to 1024, or take it away for 256";
+    line.refuse(report, option, property.span, message, help);
+}

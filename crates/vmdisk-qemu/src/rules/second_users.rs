@@ -1,0 +1,59 @@
+//! Devices whose drive another device uses already.
+
+use std::collections::HashMap;
+
+use super::line::Line;
+use crate::syntax::properties::{Properties, Property};
+use crate::syntax::value::{is_on, is_open};
+
+/// A device whose drive another device uses already.
+pub(super) struct SecondUse<'a> {
+    pub(super) option: usize,
+    pub(super) device: &'a Properties,
+    pub(super) drive: &'a Property,
+    /// True if the drive is a `-drive`.
+    pub(super) legacy: bool,
+    /// The other device; `None` for the one that a `-drive` makes itself.
+    pub(super) first: Option<&'a Properties>,
+    /// True if QEMU lets both use it.
+    pub(super) is_shared: bool,
+}
+
+/// The devices whose drive another device uses already, in order.
+pub(super) fn second_users<'a>(line: &Line<'a>) -> Vec<SecondUse<'a>> {
+    let mut found = Vec::new();
+    let mut users: HashMap<&'a str, &'a Properties> = HashMap::new();
+    for (option, _, device) in line.index.devices() {
+        let Some(drive) = device.peek("drive") else {
+            continue;
+        };
+        let name = drive.value.as_str();
+        if is_open(name) {
+            continue;
+        }
+        let legacy = line.index.drive(name);
+        let legacy = legacy.and_then(|drive| line.index.properties(drive));
+        let has_device = legacy.is_some_and(|drive| drive.value("if") != Some("none"));
+        let first = if has_device {
+            None
+        } else {
+            let Some(first) = users.insert(name, device) else {
+                continue;
+            };
+            Some(first)
+        };
+        let node = line.index.node(name);
+        let is_read_only = node.is_some_and(|node| is_on(node.view.properties.peek("read-only")));
+        let shares = |device: &Properties| is_on(device.peek("share-rw"));
+        let both_share = shares(device) && first.is_some_and(shares);
+        found.push(SecondUse {
+            option,
+            device,
+            drive,
+            legacy: legacy.is_some(),
+            first,
+            is_shared: legacy.is_none() && (is_read_only || both_share),
+        });
+    }
+    found
+}

@@ -1,0 +1,132 @@
+//! `slice-unaligned`
+
+use vmdisk_model::{FieldPath, ImageField};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+
+use super::line::Line;
+use super::nodes::{Node, nodes};
+
+declare_rule! {
+    /// The part of a file that is the disk begins or ends inside a sector.
+    ///
+    /// ## What it does
+    /// Reports `offset` and `size` of a `<slice>` or a raw node that are no multiples of 512 bytes.
+    ///
+    /// ## Why it matters
+    /// A `size` inside a sector is refused by QEMU, and not by libvirt when the guest is defined. An `offset` inside a sector is taken: every request of the guest then
+    /// lies across two sectors of the host, and with direct I/O none of them is aligned.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/all.img'>
+    ///     <slices>
+    ///       <slice type='storage' offset='1048576' size='1000000'/>
+    ///     </slices>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/all.img \
+    ///   -blockdev driver=raw,node-name=r0,file=f0,offset=1048576,size=1000000 \
+    ///   -device virtio-blk-pci,drive=r0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/all.img'>
+    ///     <slices>
+    ///       <slice type='storage' offset='1048576' size='1048576'/>
+    ///     </slices>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/all.img \
+    ///   -blockdev driver=raw,node-name=r0,file=f0,offset=1048576,size=1048576 \
+    ///   -device virtio-blk-pci,drive=r0,id=vda
+    /// ```
+    pub(crate) static RULE = {
+        name: "slice-unaligned",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Specified size is not multiple of 512",
+                source: "block/raw-format.c, raw_apply_options",
+            },
+            Evidence::Measured {
+                figures: "offset=100 is accepted without a word",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+            },
+        ],
+        supersedes: &[],
+        check: Model(check),
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    if context.taken_by == TakenBy::Qemu {
+        return;
+    }
+    for (index, disk, image) in context.images() {
+        for (depth, layer) in image.chain().enumerate() {
+            let Some(slice) = layer.slice else {
+                continue;
+            };
+            let numbers = [("size", slice.size), ("offset", slice.offset)];
+            let Some((what, number)) = numbers
+                .into_iter()
+                .find(|(_, number)| !number.is_multiple_of(512))
+            else {
+                continue;
+            };
+            let at = FieldPath::Image(index, depth, ImageField::Slice);
+            let title = format!(
+                "the slice that `{}` is has {what} {number}, which is inside a sector",
+                disk.name()
+            );
+            let finding = report.finding(at, title);
+            finding.label("no multiple of 512");
+            let below = number - number % 512;
+            finding.help(format!(
+                "write a multiple of 512, such as {}",
+                if below == 0 { 512 } else { below }
+            ));
+            if what == "offset" {
+                finding
+                    .severity(Severity::Warning)
+                    .note("QEMU takes it, and every request lies across two sectors of the host");
+            } else {
+                finding.note("libvirt takes it, and QEMU does not start with it");
+            }
+        }
+    }
+}
+
+pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
+    for node in nodes(line).filter(|node| node.driver() == "raw") {
+        check_window(line, report, &node);
+    }
+}
+
+fn check_window(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
+    for key in ["offset", "size"] {
+        if let Some((number, written)) = node.number(key)
+            && number % 512 != 0
+        {
+            let message = format!("`{key}` of {number} bytes ends inside a sector");
+            let help = format!("write a multiple of 512, such as {}", number / 512 * 512);
+            line.refuse(report, node.option, written.span, message, help);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! `slot-taken`
+
+use std::collections::{HashMap, HashSet};
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_source::Span;
+
+use super::line::{Line, base_of};
+use super::places::{
+    IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
+    pci_span, slot_of, span_of,
+};
+use crate::board::Board;
+use crate::syntax::properties::Properties;
+
+declare_rule! {
+    /// Two devices are at one place, or the bus has no place left.
+    ///
+    /// ## What it does
+    /// Reports two disks at one SCSI target and unit, one IDE or SATA port, one NVMe namespace or one PCI slot; a
+    /// second device in a PCI Express root port; more IDE or SATA disks without a `bus` than its first bus has units, 1 on q35 and 2 on pc; and more than
+    /// 30 devices on the PCI bus of a PC. On command lines.
+    ///
+    /// ## Why it matters
+    /// QEMU does not start; with a second device in a root port, before 10.0, it does, and the guest never sees
+    /// that device.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -blockdev driver=file,node-name=f1,filename=/srv/b.img \
+    ///   -device virtio-scsi-pci,id=scsi0 \
+    ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0,scsi-id=0,lun=0 \
+    ///   -device scsi-hd,drive=f1,id=sdb,bus=scsi0.0,scsi-id=0,lun=0
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -blockdev driver=file,node-name=f1,filename=/srv/b.img \
+    ///   -device virtio-scsi-pci,id=scsi0 \
+    ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0,scsi-id=0,lun=0 \
+    ///   -device scsi-hd,drive=f1,id=sdb,bus=scsi0.0,scsi-id=0,lun=1
+    /// ```
+    pub(crate) static RULE = {
+        name: "slot-taken",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "lun already used by",
+                source: "hw/scsi/scsi-bus.c, scsi_bus_check_address",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "no slot/function available for virtio-blk-pci",
+                source: "hw/pci/pci.c, do_pci_register_device",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+/// Places on the root bus of a PC that are left for devices with -nodefaults; counted with QEMU 7.2.
+const ROOT_SLOTS: usize = 30;
+
+/// A PCI address that is written: bus, slot and function.
+type Slot<'a> = (&'a str, u64, u64);
+
+/// What is taken so far.
+#[derive(Default)]
+struct Taken<'a> {
+    ide: HashSet<(&'a str, u64)>,
+    scsi: HashSet<(&'a str, u64, u64, u64)>,
+    namespaces: HashSet<(&'a str, u64)>,
+    slots: HashSet<Slot<'a>>,
+    ports: HashMap<&'a str, usize>,
+    root: usize,
+}
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    let present = Present::of(&line.index);
+    let mut taken = Taken::default();
+    for (option, driver, device) in line.index.devices() {
+        let base = base_of(driver);
+        let span = span_of(line, option, device);
+        let found = if is_scsi_disk(base) {
+            taken.scsi_place(device, span)
+        } else if is_ide_disk(base) {
+            let place = IdePlace::of(line, device, &present.ids, span);
+            place.and_then(|place| taken.ide_place(&place))
+        } else if base == "nvme" || base == "nvme-ns" {
+            taken.namespace(base, device)
+        } else {
+            None
+        };
+        let on_pci = if is_pci(driver) {
+            taken.pci_place(line, device, span, &present.root_ports)
+        } else {
+            None
+        };
+        for (span, message) in found.into_iter().chain(on_pci) {
+            let help = "give each device a place of its own, or leave the place open";
+            line.refuse(report, option, span, message, help);
+        }
+    }
+}
+
+impl<'a> Taken<'a> {
+    fn scsi_place(&mut self, device: &'a Properties, span: Span) -> Option<(Span, String)> {
+        let (target, _) = number(device, "scsi-id")?;
+        let (unit, at) = number(device, "lun")?;
+        let bus = device.value("bus").unwrap_or_default();
+        let channel = number(device, "channel").map_or(0, |(channel, _)| channel);
+        if self.scsi.insert((bus, channel, target, unit)) {
+            return None;
+        }
+        let at = if at.is_empty() { span } else { at };
+        Some((
+            at,
+            format!("another disk has SCSI target {target}, unit {unit}"),
+        ))
+    }
+
+    fn ide_place(&mut self, place: &IdePlace<'a>) -> Option<(Span, String)> {
+        if place.excess().is_some() {
+            return None;
+        }
+        let IdePlace {
+            bus, span, units, ..
+        } = *place;
+        let first_free = (0..units).find(|unit| !self.ide.contains(&(bus, *unit)));
+        let unit = place.unit.map(|(unit, _)| unit).or(first_free);
+        if unit.is_some_and(|unit| self.ide.insert((bus, unit))) {
+            return None;
+        }
+        let message = if place.names_bus {
+            format!("another disk is at that place of `{bus}`")
+        } else {
+            format!("without a bus the disk goes to `{bus}`, which is full")
+        };
+        Some((span, message))
+    }
+
+    /// A namespace; a controller with a drive is its first one.
+    fn namespace(&mut self, base: &str, device: &'a Properties) -> Option<(Span, String)> {
+        if base == "nvme" {
+            device.peek("drive")?;
+            self.namespaces.insert((device.value("id")?, 1));
+            return None;
+        }
+        let (number, span) = number(device, "nsid")?;
+        let bus = device.value("bus")?;
+        if !(1..=MAX_NAMESPACE).contains(&number) || self.namespaces.insert((bus, number)) {
+            return None;
+        }
+        Some((
+            span,
+            format!("another disk is namespace {number} of `{bus}`"),
+        ))
+    }
+
+    fn pci_place(
+        &mut self,
+        line: &Line<'_>,
+        device: &'a Properties,
+        span: Span,
+        root_ports: &HashSet<&'a str>,
+    ) -> Option<(Span, String)> {
+        let bus = device.value("bus").unwrap_or_default();
+        let slot = device.peek("addr").and_then(slot_of);
+        let at = pci_span(device, span);
+        if slot.is_some_and(|(slot, _)| slot > MAX_PCI_SLOT) {
+            return None;
+        }
+        let function = slot.map_or(0, |(_, function)| function);
+        if root_ports.contains(bus) {
+            let port = self.ports.entry(bus).or_default();
+            *port += usize::from(function == 0);
+            let message = || format!("the port `{bus}` has one slot, and another device is in it");
+            return (*port > 1).then(|| (at, message()));
+        }
+        let is_pc =
+            matches!(line.board(), Board::Q35 | Board::I440fx) && line.domain().machine.is_some();
+        let is_on_root = matches!(bus, "" | "pcie.0" | "pci.0");
+        let own: &[u64] = if line.board() == Board::Q35 {
+            &[0, 31]
+        } else {
+            &[0, 1]
+        };
+        if let Some((slot, 0)) = slot.filter(|(slot, _)| is_pc && is_on_root && own.contains(slot))
+        {
+            return Some((at, format!("slot {slot} is the machine's own")));
+        }
+        if let Some((slot, function)) = slot
+            && !self.slots.insert((bus, slot, function))
+        {
+            return Some((
+                at,
+                format!("another device is in slot {slot}, function {function} of that bus"),
+            ));
+        }
+        let is_root = is_on_root && function == 0;
+        self.root += usize::from(is_root);
+        (is_pc && is_root && self.root > ROOT_SLOTS).then(|| {
+            let message = format!(
+                "the machine's own PCI bus has {ROOT_SLOTS} slots at most, and this device is one more"
+            );
+            (span, message)
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! `snapshot-ignored-by-blockdev`
+
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+
+declare_rule! {
+    /// `-snapshot` is meant to keep the images as they are, and does nothing for `-blockdev`.
+    ///
+    /// ## What it does
+    /// Reports `-snapshot` on a command line with a writable disk whose nodes are written as `-blockdev`.
+    ///
+    /// ## Why it matters
+    /// `-snapshot` puts a temporary overlay on every `-drive`. Nodes of `-blockdev` are not touched by it, and QEMU
+    /// says nothing: the guest writes to the image itself, and what was meant as a trial run has changed it for
+    /// good.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -snapshot \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -snapshot \
+    ///   -drive file=/srv/a.img,format=raw,if=virtio
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -snapshot \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.iso,read-only=on \
+    ///   -device virtio-scsi-pci,id=scsi0 \
+    ///   -device scsi-cd,drive=f0,bus=scsi0.0
+    /// ```
+    pub(crate) static RULE = {
+        name: "snapshot-ignored-by-blockdev",
+        group: Group::DataSafety,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Measured {
+                figures: "a byte written by the guest is in the image afterwards; with -drive it is not",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    let Some(snapshot) = line
+        .index
+        .options()
+        .iter()
+        .position(|option| option.name == "snapshot")
+    else {
+        return;
+    };
+    let kept: Vec<String> = line
+        .domain()
+        .disks
+        .iter()
+        .enumerate()
+        .filter(|(nth, disk)| {
+            let top = line.top_node(*nth);
+            disk.is_writable() && top.is_some_and(|option| !line.index.is_drive(option))
+        })
+        .map(|(_, disk)| format!("`{}`", disk.name()))
+        .collect();
+    if kept.is_empty() {
+        return;
+    }
+    let span = line.index.span(snapshot);
+    let message = format!(
+        "-snapshot does nothing for {}: the guest writes to the image itself",
+        kept.join(", ")
+    );
+    let help = "put an overlay on the image (qemu-img create -f qcow2 -b IMAGE -F FORMAT OVERLAY), or use -drive";
+    line.refuse(report, snapshot, span, message, help);
+}

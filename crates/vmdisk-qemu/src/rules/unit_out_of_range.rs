@@ -1,0 +1,262 @@
+//! `unit-out-of-range`
+
+use vmdisk_model::{
+    Address, Disk, DiskField, Domain, DriveAddress, FieldPath, ScsiControllerModel, TargetBus,
+};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_source::Span;
+
+use super::line::{Line, base_of};
+use super::places::{
+    IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
+    pci_span, slot_of, span_of,
+};
+use crate::syntax::properties::Properties;
+
+declare_rule! {
+    /// A disk is at a place that its bus does not have.
+    ///
+    /// ## What it does
+    /// Reports targets and units that the disk's SCSI controller does not have, IDE, SATA and floppy units that the
+    /// machine does not have, and on command lines channels other than 0 on virtio-scsi, NVMe namespaces above 256 and
+    /// PCI slots above 31. What SCSI controllers have (QEMU 11.1):
+    ///
+    /// | controller | highest target | highest unit |
+    /// |---|---|---|
+    /// | `virtio-scsi` | 255 | 16383 |
+    /// | `lsisas1078` | 64 | 255 |
+    /// | `vmpvscsi` | 64 | 0 |
+    /// | `lsisas1068` | 8 | 1 |
+    /// | `lsilogic`, whose targets libvirt calls units | 7 | 0 |
+    /// | `am53c974`, `dc390` | 7 | 7 |
+    ///
+    /// ## Why it matters
+    /// libvirt defines the guest, QEMU does not start, and what it says names the number and not the limit.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <controller type='scsi' index='0' model='lsilogic'/>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='sda' bus='scsi'/>
+    ///       <address type='drive' controller='0' bus='0' target='0' unit='8'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='sda' bus='sata'/>
+    ///   <address type='drive' controller='0' bus='0' target='0' unit='6'/>
+    /// </disk>
+    /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device ide-hd,drive=f0,id=sda,bus=ide.6
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='sda' bus='sata'/>
+    ///   <address type='drive' controller='0' bus='0' target='0' unit='5'/>
+    /// </disk>
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device ide-hd,drive=f0,id=sda,bus=ide.5
+    /// ```
+    pub(crate) static RULE = {
+        name: "unit-out-of-range",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Bus 'ide.6' not found",
+                source: "softmmu/qdev-monitor.c, qbus_find",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "bad scsi device lun: 16384",
+                source: "hw/scsi/scsi-bus.c, scsi_qdev_realize",
+            },
+        ],
+        supersedes: &[],
+        check: Model(check),
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk) in context.disks() {
+        let Some(Address::Drive(place)) = &disk.frontend.address else {
+            continue;
+        };
+        let limits = match context.taken_by {
+            TakenBy::Libvirt => limits(context.domain, disk),
+            // The reader of command lines looks at the other places by itself.
+            TakenBy::Qemu => scsi_limits(context.domain, disk).filter(|_| {
+                let DriveAddress { target, unit, .. } = *place;
+                target <= VIRTIO_SCSI.target && unit <= VIRTIO_SCSI.unit
+            }),
+        };
+        let Some(most) = limits else {
+            continue;
+        };
+        let numbers = [
+            ("bus", place.bus, most.bus),
+            ("target", place.target, most.target),
+            ("unit", place.unit, most.unit),
+        ];
+        let Some((what, number, most)) =
+            numbers.into_iter().find(|(_, number, most)| number > most)
+        else {
+            continue;
+        };
+        let name = disk.name();
+        let title = match most {
+            0 => format!("`{name}` is at {what} {number}, and its controller has {what} 0 alone"),
+            _ => format!(
+                "`{name}` is at {what} {number}, and its controller has those from 0 to {most}"
+            ),
+        };
+        report
+            .finding(FieldPath::Disk(index, DiskField::Address), title)
+            .label(format!("no such {what}"))
+            .note("QEMU does not start with it")
+            .help(context.for_taker(
+                "write a place that the controller has, or no address, and libvirt finds one",
+                "write a place that the controller has, or none, and QEMU finds one",
+            ));
+    }
+}
+
+/// The highest numbers that a controller has; what libvirt refuses by itself has no limit here.
+struct Limits {
+    bus: u32,
+    target: u32,
+    unit: u32,
+}
+
+/// Those of virtio-scsi, the highest of all.
+const VIRTIO_SCSI: Limits = Limits {
+    bus: u32::MAX,
+    target: 255,
+    unit: 16_383,
+};
+
+/// What QEMU has of a bus.
+fn limits(domain: &Domain, disk: &Disk) -> Option<Limits> {
+    let (bus, unit) = match disk.frontend.effective_bus() {
+        TargetBus::Scsi => return scsi_limits(domain, disk),
+        TargetBus::Ide => (1, 1),
+        TargetBus::Sata => (u32::MAX, 5),
+        TargetBus::Fdc => (u32::MAX, 1),
+        TargetBus::Virtio
+        | TargetBus::Usb
+        | TargetBus::Nvme
+        | TargetBus::Sd
+        | TargetBus::Xen
+        | TargetBus::Uml => return None,
+    };
+    Some(Limits {
+        bus,
+        target: u32::MAX,
+        unit,
+    })
+}
+
+/// What QEMU has of a SCSI controller; source: tried with QEMU 11.1, `max_target` and `max_lun` in hw/scsi.
+fn scsi_limits(domain: &Domain, disk: &Disk) -> Option<Limits> {
+    // The model of a controller that is not written depends on the QEMU that libvirt finds.
+    let written = domain.scsi_controller_of(disk)?.scsi_model?;
+    let (target, unit) = match written {
+        ScsiControllerModel::VirtioScsi
+        | ScsiControllerModel::VirtioTransitional
+        | ScsiControllerModel::VirtioNonTransitional => return Some(VIRTIO_SCSI),
+        // libvirt writes the unit as QEMU's target.
+        ScsiControllerModel::Lsilogic => (u32::MAX, 7),
+        ScsiControllerModel::Lsisas1068 => (8, 1),
+        ScsiControllerModel::Lsisas1078 => (64, 255),
+        ScsiControllerModel::Vmpvscsi => (64, 0),
+        ScsiControllerModel::Dc390 | ScsiControllerModel::Am53c974 => (7, 7),
+        ScsiControllerModel::Auto
+        | ScsiControllerModel::Buslogic
+        | ScsiControllerModel::Ibmvscsi
+        | ScsiControllerModel::Ncr53c90 => return None,
+    };
+    Some(Limits {
+        bus: u32::MAX,
+        target,
+        unit,
+    })
+}
+
+pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
+    let present = Present::of(&line.index);
+    for (option, driver, device) in line.index.devices() {
+        let base = base_of(driver);
+        let span = span_of(line, option, device);
+        let mut refuse = |span, message, most| {
+            let help = format!("write a number from 0 to {most}");
+            line.refuse(report, option, span, message, help);
+        };
+        if is_scsi_disk(base) {
+            check_scsi(device, &present, &mut refuse);
+        } else if is_ide_disk(base) {
+            let place = IdePlace::of(line, device, &present.ids, span);
+            if let Some((span, message, most)) = place.and_then(|place| place.excess()) {
+                refuse(span, message, most);
+            }
+        } else if base == "nvme-ns"
+            && let Some((number, span)) =
+                number(device, "nsid").filter(|(it, _)| *it > MAX_NAMESPACE)
+        {
+            let message = format!("an NVMe controller has no namespace {number}");
+            refuse(span, message, MAX_NAMESPACE);
+        }
+        let slot = device.peek("addr").and_then(slot_of);
+        if is_pci(driver)
+            && let Some((slot, _)) = slot.filter(|(slot, _)| *slot > MAX_PCI_SLOT)
+        {
+            let message = format!("a PCI bus has no slot {slot}");
+            refuse(pci_span(device, span), message, MAX_PCI_SLOT);
+        }
+    }
+}
+
+fn check_scsi(
+    device: &Properties,
+    present: &Present<'_>,
+    refuse: &mut impl FnMut(Span, String, u64),
+) {
+    // The limits are the controller's; those of virtio-scsi are the largest.
+    for (key, most) in [("lun", VIRTIO_SCSI.unit), ("scsi-id", VIRTIO_SCSI.target)] {
+        let most = u64::from(most);
+        if let Some((number, span)) = number(device, key).filter(|(number, _)| *number > most) {
+            let message = format!("{key} {number} is more than SCSI controllers have");
+            refuse(span, message, most);
+        }
+    }
+    let is_virtio_alone = present.drivers.contains("virtio-scsi") && !present.has_emulated_scsi;
+    if let Some((channel, span)) =
+        number(device, "channel").filter(|(channel, _)| *channel > 0 && is_virtio_alone)
+    {
+        let message = format!("channel {channel}: virtio-scsi has one channel");
+        refuse(span, message, 0);
+    }
+}

@@ -1,0 +1,94 @@
+//! `vectors-too-few`
+
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::{Line, base_of};
+use crate::syntax::properties::Properties;
+use crate::syntax::value::number_of;
+
+declare_rule! {
+    /// A device has fewer interrupt vectors than queues.
+    ///
+    /// ## What it does
+    /// Reports `vectors` of virtio disks and virtio-scsi controllers below one per request queue and one for
+    /// changes of the configuration (virtio-scsi: three), 0 among them.
+    ///
+    /// ## Why it matters
+    /// With a vector of its own each queue interrupts the vCPU that waits for it. With fewer all queues share one,
+    /// and with none the device falls back to a level interrupt that every request pays for. QEMU says nothing, and
+    /// by itself takes what is needed.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -smp 4 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,num-queues=4,vectors=2
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -smp 4 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,num-queues=4,vectors=5
+    /// ```
+    pub(crate) static RULE = {
+        name: "vectors-too-few",
+        group: Group::Performance,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Measured {
+                figures: "vectors=0 and vectors=2 with 4 queues are accepted without a word",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+            },
+            Evidence::NotMeasuredHere("Linux drivers/virtio/virtio_pci_common.c, vp_find_vqs: one vector per queue, else one for all, else INTx"),
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    for (option, driver, device) in line.index.devices() {
+        let (queues, others) = match base_of(driver) {
+            "virtio-scsi" => ("num_queues", 3),
+            "virtio-blk" | "vhost-user-blk" => ("num-queues", 1),
+            _ => continue,
+        };
+        check_vectors(line, report, option, device, queues, others);
+    }
+}
+
+/// `others` is the number of vectors for what is no request queue.
+fn check_vectors(
+    line: &Line<'_>,
+    report: &mut Report,
+    option: usize,
+    device: &Properties,
+    queues: &str,
+    others: u64,
+) {
+    let Some(property) = device.peek("vectors") else {
+        return;
+    };
+    let Some(vectors) = number_of(property.value.as_str()) else {
+        return;
+    };
+    let written = device
+        .peek(queues)
+        .and_then(|it| number_of(it.value.as_str()));
+    let count = written.unwrap_or_else(|| u64::from(line.domain().queues_by_default()));
+    let needed = count.saturating_add(others);
+    if vectors < needed {
+        let s = if count == 1 { "" } else { "s" };
+        let message = match vectors {
+            0 => format!("vectors=0: {count} queue{s} share one interrupt line"),
+            _ => format!("{vectors} interrupt vectors for {count} queue{s}, which then share them"),
+        };
+        let help = format!("take vectors away, which gives {needed}");
+        line.refuse(report, option, property.span, message, help);
+    }
+}

@@ -1,0 +1,421 @@
+//! How a command line spells settings: by the options that its disks are written in.
+
+use std::collections::BTreeMap;
+
+use vmdisk_fields::{Setting, Speller, controller, disk};
+use vmdisk_model::{
+    AioMode, CacheMode, Device, DiskField, DomainField, FieldPath, FieldValue, Fields, Format,
+    ImageField, IoThreadField, IoThreadId, TargetBus,
+};
+use vmdisk_source::Span;
+
+use crate::device::driver::disk_driver;
+use crate::document::Document;
+use crate::edits::{Put, puts, written_key};
+use crate::slots::{NewValue, SlotOption};
+use crate::syntax::properties::Syntax;
+
+/// Spells settings as the values of options: `cache=none` of a `-drive`, `cache.direct=on` of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandLineSpeller<'d> {
+    /// The command line.
+    pub document: &'d Document,
+    /// The text that it was read from.
+    pub text: &'d str,
+}
+
+impl Speller for CommandLineSpeller<'_> {
+    fn disk(&self, nth: usize) -> String {
+        let written = self.written(FieldPath::Disk(nth, DiskField::TargetDev));
+        let name = written.or_else(|| Some(self.document.domain.disks.get(nth)?.name()));
+        name.map_or_else(|| format!("disk {nth}"), |name| format!("`{name}`"))
+    }
+
+    fn controller(&self, nth: usize) -> String {
+        let kind = self
+            .document
+            .domain
+            .controllers
+            .get(nth)
+            .map(|it| it.controller_type);
+        let kind = kind.map_or("", |kind| kind.as_wire());
+        let option = self.document.slots.controller.get(&nth);
+        match option.and_then(|option| self.name_of(*option)) {
+            Some(name) => format!("{kind} controller `{name}`"),
+            None => format!("{kind} controller without an id"),
+        }
+    }
+
+    fn iothread(&self, id: IoThreadId) -> String {
+        format!("`{}`", self.document.iothread_name(id))
+    }
+
+    fn settings(&self, settings: &[Setting]) -> Option<String> {
+        let mut parts: Vec<String> = Vec::new();
+        let mut values: Vec<Put> = Vec::new();
+        for setting in settings {
+            // A command line has no name for a target: it goes with the device.
+            let is_target = matches!(setting.at, FieldPath::Disk(_, DiskField::TargetDev));
+            if is_target && settings.len() > 1 || self.is_part_of_new_memory(setting, settings) {
+                continue;
+            }
+            match puts(self.document, setting.at, &setting.value) {
+                Some(mut found) => {
+                    self.keep_decisive(setting, &mut found);
+                    values.append(&mut found);
+                }
+                None => parts.push(self.option_for(setting)?),
+            }
+        }
+        let mut by_option: BTreeMap<usize, Vec<Put>> = BTreeMap::new();
+        for put in values {
+            by_option.entry(put.option).or_default().push(put);
+        }
+        let are_several = by_option.len() > 1;
+        for (option, puts) in by_option {
+            parts.push(self.values_of(option, &puts, are_several)?);
+        }
+        Some(parts.join(" and "))
+    }
+
+    fn field(&self, at: FieldPath) -> Option<String> {
+        let named = |name: &str| Some(format!("`{name}`"));
+        if let Some((_, key)) = written_key(self.document, at) {
+            let is_pair = self
+                .document
+                .slots
+                .options
+                .values()
+                .any(|slot| slot.values.contains_key(&key));
+            if is_pair || !matches!(at, FieldPath::Disk(_, DiskField::Cache)) {
+                return named(&key);
+            }
+        }
+        match at {
+            FieldPath::Disk(_, DiskField::Disk) => named("-device"),
+            FieldPath::Disk(_, DiskField::Cache) => named("cache"),
+            FieldPath::Disk(_, DiskField::Address) => named("addr"),
+            FieldPath::Disk(_, DiskField::TargetDev) => named("id"),
+            FieldPath::Disk(_, DiskField::ReadOnly) => named("read-only"),
+            FieldPath::Disk(_, DiskField::Transient) => named("snapshot"),
+            FieldPath::Disk(_, field) => named(disk(field).node?),
+            FieldPath::Controller(_, field) => named(controller(field).virtio_scsi?),
+            FieldPath::Image(nth, _, ImageField::Format) => named(if self.is_blockdev(nth) {
+                "driver"
+            } else {
+                "format"
+            }),
+            FieldPath::Image(nth, _, ImageField::Path) => named(if self.is_blockdev(nth) {
+                "filename"
+            } else {
+                "file"
+            }),
+            FieldPath::Domain(field) => named(domain_option(field)?),
+            FieldPath::IoThread(_, IoThreadField::IoThread) => named("-object iothread"),
+            FieldPath::Image(..)
+            | FieldPath::IoThread(..)
+            | FieldPath::Iotune(..)
+            | FieldPath::ThrottleGroup(..) => None,
+        }
+    }
+}
+
+/// The option that says something of the guest.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "the rest stands inside other options, or QEMU is not told"
+)]
+const fn domain_option(field: DomainField) -> Option<&'static str> {
+    Some(match field {
+        DomainField::Name => "-name",
+        DomainField::Uuid => "-uuid",
+        DomainField::DomainType => "-accel",
+        DomainField::Machine => "-machine",
+        DomainField::Vcpus => "-smp",
+        DomainField::Memory => "-m",
+        DomainField::IoThreads | DomainField::IoThreadIds => "-object iothread",
+        DomainField::MemoryBacking | DomainField::MemorySource => "-object memory-backend",
+        DomainField::MemoryAccess => "share",
+        DomainField::HugePages => "hugetlb",
+        _ => return None,
+    })
+}
+
+impl CommandLineSpeller<'_> {
+    fn slice(&self, span: Span) -> &str {
+        span.slice(self.text).unwrap_or_default()
+    }
+
+    /// What is written in the place of a field.
+    fn written(&self, at: FieldPath) -> Option<&str> {
+        let place = self.document.source_map.place(at)?;
+        Some(self.slice(place.span)).filter(|text| !text.is_empty())
+    }
+
+    fn slot(&self, option: usize) -> Option<&SlotOption> {
+        self.document.slots.options.get(&option)
+    }
+
+    fn is_blockdev(&self, nth: usize) -> bool {
+        let top = self.document.slots.top.get(&nth);
+        top.and_then(|top| self.slot(*top))
+            .is_some_and(|slot| slot.name == "blockdev")
+    }
+
+    /// The id or node name of an option.
+    fn name_of(&self, option: usize) -> Option<&str> {
+        let values = &self.slot(option)?.values;
+        let name = values.get("node-name").or_else(|| values.get("id"))?;
+        Some(self.slice(name.span))
+    }
+
+    /// True if the document has this value already.
+    fn is_current(&self, setting: &Setting) -> bool {
+        let domain = &self.document.domain;
+        let value = match setting.at {
+            FieldPath::Disk(nth, field) => domain.disks.get(nth).and_then(|it| it.get(field)),
+            FieldPath::Controller(nth, field) => {
+                domain.controllers.get(nth).and_then(|it| it.get(field))
+            }
+            FieldPath::Image(nth, 0, ImageField::Format) => {
+                let image = domain.disks.get(nth).and_then(|it| it.backend.image());
+                image.and_then(|image| image.format).map(FieldValue::from)
+            }
+            FieldPath::Domain(_)
+            | FieldPath::Image(..)
+            | FieldPath::IoThread(..)
+            | FieldPath::Iotune(..)
+            | FieldPath::ThrottleGroup(..) => None,
+        };
+        value.as_ref() == Some(&setting.value)
+    }
+
+    /// Keeps the values that make the difference: of a setting that is written, those that depart from QEMU's
+    /// defaults; of one to write, those that are not there yet. All, where none does.
+    fn keep_decisive(&self, setting: &Setting, puts: &mut Vec<Put>) {
+        let is_current = self.is_current(setting);
+        let is_decisive = |put: &Put| {
+            let written = self
+                .slot(put.option)
+                .and_then(|slot| slot.values.get(&put.key));
+            let is_default = is_default(put);
+            match written {
+                Some(_) if is_current => !is_default,
+                Some(written) => {
+                    let text = self.slice(written.span);
+                    text != put.value.text(true) && text != put.value.text(false)
+                }
+                None => !is_current && !is_default,
+            }
+        };
+        if puts.iter().any(is_decisive) {
+            puts.retain(is_decisive);
+        } else if is_current {
+            let is_written = |put: &Put| {
+                self.slot(put.option)
+                    .is_some_and(|slot| slot.values.contains_key(&put.key))
+            };
+            if puts.iter().any(is_written) {
+                puts.retain(is_written);
+            }
+        }
+    }
+
+    /// Values of one option, with the option where it is not plain which is meant.
+    fn values_of(&self, option: usize, puts: &[Put], are_several: bool) -> Option<String> {
+        let slot = self.slot(option)?;
+        let pairs = |separator: &str, pair: &dyn Fn(&Put) -> String| {
+            puts.iter().map(pair).collect::<Vec<_>>().join(separator)
+        };
+        let plain = |put: &Put| format!("{}={}", put.key, put.value.text(false));
+        let text = match &slot.syntax {
+            Syntax::FileName => {
+                let drive = self.as_drive(slot, &pairs(",", &plain))?;
+                return Some(match slot.name.as_str() {
+                    "" => format!("{drive} instead of the file name alone"),
+                    name => format!("{drive} instead of `-{name}`"),
+                });
+            }
+            Syntax::Pairs { .. } => pairs(",", &plain),
+            Syntax::Lines { .. } => pairs("` and `", &|put| {
+                format!("{} = \"{}\"", put.key, put.value.text(false))
+            }),
+            Syntax::Json { .. } => pairs(", ", &as_json),
+        };
+        let name = self.name_of(option);
+        Some(match (slot.name.as_str(), name) {
+            ("blockdev", Some(name)) => format!("`{text}` on node `{name}`"),
+            ("device", Some(name)) if are_several => format!("`{text}` on device `{name}`"),
+            ("device", None) if are_several => format!("`{text}` on the device"),
+            ("object", Some(name)) => format!("`{text}` on object `{name}`"),
+            _ => format!("`{text}`"),
+        })
+    }
+
+    /// The `-drive` that says the same as `-hda FILE`, with further values.
+    fn as_drive(&self, slot: &SlotOption, values: &str) -> Option<String> {
+        let place = match slot.name.as_str() {
+            "" | "hda" => "if=ide,index=0",
+            "hdb" => "if=ide,index=1",
+            "hdc" => "if=ide,index=2",
+            "hdd" => "if=ide,index=3",
+            "cdrom" => "media=cdrom",
+            "fda" => "if=floppy,index=0",
+            "fdb" => "if=floppy,index=1",
+            "sd" => "if=sd",
+            _ => return None,
+        };
+        Some(format!("`-drive file=FILE,{place},{values}`"))
+    }
+
+    /// The option for a setting that is more than a value of one that is there.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "what is not here is a value of an option, or cannot be said"
+    )]
+    fn option_for(&self, setting: &Setting) -> Option<String> {
+        let Setting { at, value } = setting;
+        let text = match (at, value) {
+            (FieldPath::Domain(DomainField::DomainType), value) => {
+                let word = if value.to_string() == "qemu" {
+                    "tcg".to_owned()
+                } else {
+                    value.to_string()
+                };
+                let place = self.document.source_map.place(*at);
+                let is_of_machine = place.is_some_and(|place| {
+                    let before = self.text.get(..place.span.start).unwrap_or_default();
+                    before.ends_with(",accel=")
+                });
+                if is_of_machine {
+                    format!("accel={word}")
+                } else {
+                    format!("-accel {word}")
+                }
+            }
+            (FieldPath::Domain(DomainField::Vcpus), value) => format!("-smp {value}"),
+            (FieldPath::Domain(DomainField::Machine), value) => format!("-machine {value}"),
+            (FieldPath::Domain(DomainField::IoThreads), FieldValue::Number(number)) => {
+                let is_more = *number as usize > self.document.domain.iothreads.len();
+                let id = is_more.then_some(IoThreadId(*number))?;
+                format!("-object iothread,id={}", self.document.iothread_name(id))
+            }
+            (FieldPath::Disk(nth, DiskField::TargetBus), FieldValue::Word(word)) => {
+                self.device_on(*nth, TargetBus::from_wire(word)?)?
+            }
+            (FieldPath::Disk(_, DiskField::Device), FieldValue::Word(word)) => {
+                match Device::from_wire(word)? {
+                    Device::Lun => "scsi-block".to_owned(),
+                    Device::Disk => "scsi-hd".to_owned(),
+                    Device::Cdrom => "scsi-cd".to_owned(),
+                    Device::Floppy => "floppy".to_owned(),
+                }
+            }
+            (FieldPath::Disk(nth, DiskField::ReadOnly), FieldValue::Set) => {
+                self.is_on_nodes(*nth).then(|| "read-only=on".to_owned())?
+            }
+            (FieldPath::Disk(nth, DiskField::Transient), FieldValue::Set) => {
+                (!self.is_blockdev(*nth)).then(|| "snapshot=on".to_owned())?
+            }
+            (FieldPath::Image(_, _, ImageField::Format), FieldValue::Word(word)) => {
+                format!("driver={}", Format::from_wire(word)?.qemu_driver()?)
+            }
+            (FieldPath::Disk(nth, DiskField::SourceType), FieldValue::Text(word)) => {
+                let driver = match word.as_str() {
+                    "block" => "host_device",
+                    "file" => "file",
+                    _ => return None,
+                };
+                let key = if self.is_blockdev(*nth) { "driver" } else { "file.driver" };
+                format!("{key}={driver}")
+            }
+            (FieldPath::Domain(DomainField::HugePages), FieldValue::Set) => {
+                "-object memory-backend-memfd,hugetlb=on".to_owned()
+            }
+            (FieldPath::Domain(DomainField::MemoryAccess), FieldValue::Word("shared")) => {
+                "-object memory-backend-memfd,id=memory,size=SIZE,share=on` and `-machine memory-backend=memory"
+                    .to_owned()
+            }
+            (FieldPath::Domain(DomainField::MemorySource), FieldValue::Word(word)) => match *word {
+                "memfd" => "-object memory-backend-memfd".to_owned(),
+                "file" => "-object memory-backend-file".to_owned(),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(format!("`{text}`"))
+    }
+
+    /// True for the kind of memory where an object is to be made, which says all at once.
+    fn is_part_of_new_memory(&self, setting: &Setting, settings: &[Setting]) -> bool {
+        let at = |field| FieldPath::Domain(field);
+        setting.at == at(DomainField::MemorySource)
+            && self.document.slots.memory.is_empty()
+            && settings
+                .iter()
+                .any(|other| other.at == at(DomainField::MemoryAccess))
+    }
+
+    fn is_on_nodes(&self, nth: usize) -> bool {
+        self.document.slots.top.contains_key(&nth)
+    }
+
+    /// The device of a disk on another bus; of a `-drive` that makes its device itself, the interface.
+    fn device_on(&self, nth: usize, bus: TargetBus) -> Option<String> {
+        let Some(device) = self.document.slots.device.get(&nth) else {
+            return Some(match bus {
+                TargetBus::Virtio => "if=virtio".to_owned(),
+                TargetBus::Ide | TargetBus::Sata => "if=ide".to_owned(),
+                TargetBus::Scsi
+                | TargetBus::Usb
+                | TargetBus::Fdc
+                | TargetBus::Sd
+                | TargetBus::Nvme
+                | TargetBus::Xen
+                | TargetBus::Uml => return None,
+            });
+        };
+        let driver = &self.slot(*device)?.driver;
+        let is_cd = disk_driver(driver).is_some_and(|it| it.device == Device::Cdrom);
+        let transport = ["ccw", "device"]
+            .into_iter()
+            .find(|end| driver.ends_with(&format!("-{end}")));
+        Some(match bus {
+            TargetBus::Virtio => format!("virtio-blk-{}", transport.unwrap_or("pci")),
+            TargetBus::Scsi if is_cd => "scsi-cd".to_owned(),
+            TargetBus::Scsi => "scsi-hd".to_owned(),
+            TargetBus::Sata | TargetBus::Ide if is_cd => "ide-cd".to_owned(),
+            TargetBus::Sata | TargetBus::Ide => "ide-hd".to_owned(),
+            TargetBus::Usb => "usb-storage".to_owned(),
+            TargetBus::Nvme => "nvme".to_owned(),
+            TargetBus::Fdc => "floppy".to_owned(),
+            TargetBus::Sd => "sd-card".to_owned(),
+            TargetBus::Xen | TargetBus::Uml => return None,
+        })
+    }
+}
+
+/// True for what QEMU does where nothing is written.
+fn is_default(put: &Put) -> bool {
+    match put.key.rsplit('.').next().unwrap_or_default() {
+        "direct" | "no-flush" => put.value == NewValue::Bool(false),
+        "write-cache" => put.value == NewValue::Word("on".to_owned()),
+        "cache" => put.value == NewValue::Word(CacheMode::Writeback.as_wire().to_owned()),
+        "aio" => put.value == NewValue::Word(AioMode::Threads.as_wire().to_owned()),
+        _ => false,
+    }
+}
+
+/// A member of a JSON object.
+fn as_json(put: &Put) -> String {
+    let value = put.value.text(true);
+    let value = if put.value.is_quoted() {
+        format!("\"{value}\"")
+    } else {
+        value.to_owned()
+    };
+    let mut members = put.key.rsplit('.');
+    let last = members.next().unwrap_or_default();
+    let inner = format!("\"{last}\": {value}");
+    members.fold(inner, |inside, outer| format!("\"{outer}\": {{{inside}}}"))
+}

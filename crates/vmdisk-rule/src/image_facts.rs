@@ -1,0 +1,52 @@
+//! What the facts say of the file of an image.
+
+use vmdisk_facts::{File, ImageHeader};
+use vmdisk_model::{Format, Image};
+
+use crate::{Context, Missing};
+
+/// What is known of a file; `what` names what it is needed for.
+///
+/// # Errors
+/// If nobody looked at it.
+pub fn file<'a>(
+    context: &Context<'a>,
+    path: &str,
+    what: impl Fn() -> String,
+) -> Result<&'a File, Missing> {
+    let host = context.host(&what)?;
+    host.file(path)
+        .ok_or_else(|| Missing::new(what(), "not collected"))
+}
+
+/// What the first bytes of an image tell; `None` if there is nothing at the path.
+///
+/// # Errors
+/// If nobody looked at them.
+pub fn header<'a>(context: &Context<'a>, path: &str) -> Result<Option<&'a ImageHeader>, Missing> {
+    let what = || format!("the header of {path}");
+    let file = file(context, path, what)?;
+    if file.is_missing() {
+        return Ok(None);
+    }
+    Context::known(file.image.as_ref(), what)
+}
+
+/// The header of the top image of a disk whose format is written as qcow2; `None` if it is something else.
+pub fn qcow2_header<'a>(
+    context: &Context<'a>,
+    image: &Image,
+) -> Option<Result<Option<&'a ImageHeader>, Missing>> {
+    let path = image.host_path()?;
+    let is_there = image.format == Some(Format::Qcow2) && image.is_headed_by_its_format();
+    is_there.then(|| {
+        let header = header(context, path)?;
+        let is_qcow2 = |header: &&ImageHeader| {
+            header
+                .format
+                .value()
+                .is_some_and(|format| format == "qcow2")
+        };
+        Ok(header.filter(is_qcow2))
+    })
+}

@@ -1,0 +1,32 @@
+//! The types of rules: what a rule is, what it may look at, and what it says.
+//!
+//! A [`Rule`] is metadata, a manual page and a check. [`declare_rule!`] makes one of a doc comment, which is the page,
+//! and a few fields. Rules about the model are in `vmdisk-rules`; rules about the text of a syntax are in the crate of
+//! that syntax.
+
+mod comparison;
+mod context;
+mod evidence;
+mod finding;
+pub mod image_facts;
+mod outcome;
+mod page;
+mod policy;
+mod problem;
+pub mod reading;
+mod registry;
+mod rule;
+pub mod serial;
+
+pub use comparison::{ByAnswer, ComparedHost, Comparison};
+pub use context::{Context, Missing, TakenBy};
+pub use evidence::Evidence;
+pub use finding::{
+    Applicability, Confidence, Finding, FindingText, Fix, NotChecked, Related, Report,
+};
+pub use outcome::Outcome;
+pub use page::Example;
+pub use policy::Policy;
+pub use problem::Problem;
+pub use registry::{has_sorted_names, joined};
+pub use rule::{Check, Group, Rule, Severity};

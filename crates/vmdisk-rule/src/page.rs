@@ -1,0 +1,105 @@
+//! The manual page of a rule, and the examples in it.
+
+use crate::{Rule, Severity};
+
+/// One executed example of a rule's page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// Words behind the language in the fence: `reported`, `not-reported` or `fixed`, then
+    /// `facts-NAME` for `fixtures/facts/NAME.json` (several are several hosts), `qemu-7.2` or `libvirt-9.0` for a target, and
+    /// `single-tenant` or `lab` for a policy.
+    pub words: Vec<String>,
+    /// The text between the fences.
+    pub text: String,
+}
+
+impl Example {
+    /// True if the fence says `word`.
+    pub fn says(&self, word: &str) -> bool {
+        self.words.iter().any(|said| said == word)
+    }
+
+    /// What follows `prefix` in the first word that starts with it.
+    pub fn value_of(&self, prefix: &str) -> Option<&str> {
+        self.words.iter().find_map(|word| word.strip_prefix(prefix))
+    }
+
+    /// What follows `prefix` in each word that starts with it.
+    pub fn values_of(&self, prefix: &str) -> Vec<&str> {
+        let words = self.words.iter();
+        words.filter_map(|word| word.strip_prefix(prefix)).collect()
+    }
+}
+
+/// Lines of a doc comment, without the space behind `///`.
+fn lines(page: &str) -> impl Iterator<Item = &str> {
+    page.lines()
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+}
+
+pub(crate) fn summary(page: &'static str) -> &'static str {
+    page.lines().next().unwrap_or_default().trim()
+}
+
+pub(crate) fn explain(rule: &Rule) -> String {
+    let mut out = format!(
+        "# {}\n\n{} · {}\n\n",
+        rule.name,
+        rule.severity,
+        rule.group.as_str()
+    );
+    for line in lines(rule.page) {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out.push_str(&allow_it(rule));
+    out.push_str("\n## Evidence\n");
+    for evidence in rule.evidence {
+        out.push_str(&format!("- {evidence}\n"));
+    }
+    out.push_str(&format!("\n## Versions\nSince vmdisk {}.\n", rule.since));
+    out
+}
+
+/// The section on accepting findings of a rule.
+fn allow_it(rule: &Rule) -> String {
+    let name = rule.name;
+    let mut out = format!(
+        "\n## Allow it\n\
+         For one place, write the reason in a comment before it: `<!-- vmdisk: allow({name}) REASON -->` in XML,\n\
+         `# vmdisk: allow({name}) REASON` in a spec. For command lines and whole runs, use `--ignore {name}`.\n"
+    );
+    if rule.severity == Severity::Advice {
+        out.push_str("Advice does not fail a run without `--fail-on advice`.\n");
+    }
+    if !rule.supersedes.is_empty() {
+        out.push_str(&format!(
+            "Where this rule reports a disk, these rules do not report it: {}.\n",
+            rule.supersedes.join(", ")
+        ));
+    }
+    out
+}
+
+pub(crate) fn examples(page: &str) -> Vec<Example> {
+    let mut found = Vec::new();
+    let mut open: Option<Example> = None;
+    for line in lines(page) {
+        match (line.strip_prefix("```"), open.take()) {
+            (Some(info), None) => {
+                open = Some(Example {
+                    words: info.split(',').map(|word| word.trim().to_owned()).collect(),
+                    text: String::new(),
+                });
+            }
+            (Some(_), Some(done)) => found.push(done),
+            (None, Some(mut example)) => {
+                example.text.push_str(line);
+                example.text.push('\n');
+                open = Some(example);
+            }
+            (None, None) => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,69 @@
+//! `missing-value`
+
+use crate::declare_rule;
+use crate::{Evidence, Group, Severity};
+
+declare_rule! {
+    /// Something is missing without which the disk cannot be understood.
+    ///
+    /// ## What it does
+    /// Reports a disk without a target name, and a source without its path or socket.
+    ///
+    /// ## Why it matters
+    /// libvirt refuses the definition. An empty drive with removable media is not a missing source: leave
+    /// `<source>` out.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='cdrom'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <target dev='sda' bus='sata'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
+    pub static RULE = {
+        name: "missing-value",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::refused_by_libvirt("missing target information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+            Evidence::refused_by_libvirt("missing source information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+            Evidence::refused_by_libvirt("missing name for disk source", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),
+            Evidence::refused_by_libvirt("missing name for host", "src/conf/domain_conf.c, virDomainStorageNetworkParseHost"),
+            Evidence::refused_by_libvirt("missing socket for unix transport", "src/conf/domain_conf.c, virDomainStorageNetworkParseHost"),
+            Evidence::refused_by_libvirt("missing offset or size attribute of slice", "src/conf/domain_conf.c, virDomainStorageSourceParseSlice"),
+            Evidence::refused_by_libvirt("missing username for auth", "src/conf/storage_source_conf.c, virStorageAuthDefParse"),
+            Evidence::refused_by_libvirt("Missing <secret> element in auth", "src/conf/storage_source_conf.c, virStorageAuthDefParse"),
+            Evidence::refused_by_libvirt("missing secret uuid or usage attribute", "src/conf/../util/virsecret.c, virSecretLookupParseSecret"),
+            Evidence::refused_by_libvirt("missing connection type for <reservations/>", "src/conf/storage_source_conf.c, virStoragePRDefParseXML"),
+            Evidence::refused_by_libvirt("missing path for <reservations/>", "src/conf/storage_source_conf.c, virStoragePRDefParseXML"),
+            Evidence::refused_by_libvirt("missing connection mode for <reservations/>", "src/conf/storage_source_conf.c, virStoragePRDefParseXML"),
+            Evidence::refused_by_libvirt("missing disk backing store format", "src/conf/domain_conf.c, virDomainDiskBackingStoreParse"),
+            Evidence::refused_by_libvirt("missing disk backing store source", "src/conf/domain_conf.c, virDomainDiskBackingStoreParse"),
+            Evidence::refused_by_libvirt("missing data file store format", "src/conf/domain_conf.c, virDomainDiskDataStoreParse"),
+            Evidence::refused_by_libvirt("missing disk data file store source", "src/conf/domain_conf.c, virDomainDiskDataStoreParse"),
+            Evidence::refused_by_libvirt("NVMe disk source is missing address", "src/conf/domain_conf.c, virDomainDiskSourceNVMeParse"),
+            Evidence::refused_by_libvirt("missing '…' attribute to disk source", "src/conf/domain_conf.c, virDomainDiskSourceNVMeParse"),
+            Evidence::refused_by_libvirt("missing '…' attribute for vhostuser disk source", "src/conf/domain_conf.c, virDomainDiskSourceVHostUserParse"),
+            Evidence::refused_by_libvirt("'pool' and 'volume' must be specified together for 'pool' type source", "src/conf/domain_conf.c, virDomainDiskSourcePoolDefParse"),
+            Evidence::refused_by_libvirt("missing value for cookie '…'", "src/conf/storage_source_conf.c, virStorageSourceNetCookieValidate"),
+            Evidence::refused_by_libvirt("ivgen element found, but cipher is missing", "src/conf/storage_encryption_conf.c, virStorageEncryptionParseNode"),
+            Evidence::refused_by_libvirt("missing cookie name", "src/conf/domain_conf.c, virDomainStorageNetCookieParse"),
+            Evidence::refused_by_libvirt("element '…' requires either 'keyfile' or 'agentsock' attribute", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),
+            Evidence::refused_by_libvirt("Missing required attribute '…' in element '…'", "src/conf/../util/virxml.c, virXMLPropEnumInternal"),
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}

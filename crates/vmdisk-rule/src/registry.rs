@@ -1,0 +1,59 @@
+//! Lists of rules, checked and joined when they are compiled.
+
+use crate::Rule;
+
+/// True if the names of a list of rules ascend.
+pub const fn has_sorted_names(rules: &[&Rule]) -> bool {
+    let mut nth = 1;
+    while nth < rules.len() {
+        if !is_before(rules[nth - 1].name, rules[nth].name) {
+            return false;
+        }
+        nth += 1;
+    }
+    true
+}
+
+/// One sorted list of all rules in sorted lists; `N` is their number.
+///
+/// # Panics
+/// If a list is not sorted, or `N` is not the number of rules.
+pub const fn joined<const N: usize>(lists: &[&[&'static Rule]]) -> [&'static Rule; N] {
+    let mut all = [lists[0][0]; N];
+    let mut length = 0;
+    let mut list = 0;
+    while list < lists.len() {
+        assert!(
+            has_sorted_names(lists[list]),
+            "a list of rules is not sorted by name"
+        );
+        let mut nth = 0;
+        while nth < lists[list].len() {
+            // The list is short and this runs at compile time: insert each rule at its place.
+            let mut at = length;
+            while at > 0 && is_before(lists[list][nth].name, all[at - 1].name) {
+                all[at] = all[at - 1];
+                at -= 1;
+            }
+            all[at] = lists[list][nth];
+            length += 1;
+            nth += 1;
+        }
+        list += 1;
+    }
+    assert!(length == N, "`N` is not the number of rules");
+    all
+}
+
+/// True if one text sorts before another.
+const fn is_before(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() {
+        if one[at] != other[at] {
+            return one[at] < other[at];
+        }
+        at += 1;
+    }
+    one.len() < other.len()
+}

@@ -1,0 +1,30 @@
+//! What a guest sees of a serial number.
+
+use vmdisk_model::FrontendKind;
+
+/// Bytes that SCSI and USB disks show.
+pub const SCSI_BYTES: usize = 36;
+
+/// Number of bytes that a device shows of a serial number; `None` if it shows none, or nothing is known of it.
+pub const fn shown_bytes(kind: FrontendKind) -> Option<usize> {
+    match kind {
+        FrontendKind::VirtioBlk | FrontendKind::Sata | FrontendKind::Ide | FrontendKind::Nvme => {
+            Some(20)
+        }
+        FrontendKind::VirtioScsi | FrontendKind::Scsi | FrontendKind::Usb => Some(SCSI_BYTES),
+        FrontendKind::VhostUserBlk
+        | FrontendKind::Fdc
+        | FrontendKind::Sd
+        | FrontendKind::Foreign => None,
+    }
+}
+
+/// What the guest sees of a serial number; a character that would be cut in two is left out.
+pub fn shown(kind: FrontendKind, serial: &str) -> &str {
+    let most = shown_bytes(kind).unwrap_or(serial.len());
+    let end = (0..=most.min(serial.len()))
+        .rev()
+        .find(|end| serial.is_char_boundary(*end))
+        .unwrap_or(0);
+    &serial[..end]
+}

@@ -1,0 +1,72 @@
+//! What QEMU takes where a command line says nothing, and libvirt has to be told.
+
+use vmdisk_model::{Architecture, Bytes, Domain, DomainType, Image, MachineType, Protocol, Scope};
+
+use crate::{Document, Source};
+
+/// Memory of a guest that says none.
+const MEMORY_OF_QEMU: Bytes = Bytes(128 << 20);
+
+/// The name of a guest that has none.
+const NAME: &str = "guest";
+
+/// Fills in what QEMU takes where a command line says nothing, and reports what libvirt needs in another form. Other
+/// documents stay as they are.
+pub fn complete(document: &mut Document) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Source::QemuCommandLine(source) = &mut document.source else {
+        return notes;
+    };
+    let domain = &mut source.domain;
+    if domain.scope == Scope::WholeGuest {
+        complete_machine(domain, &mut notes);
+    }
+    for disk in &domain.disks {
+        for path in disk.backend.image().into_iter().flat_map(relative_paths) {
+            notes.push(format!(
+                "disk {}: `{path}` is relative to where QEMU is started, and libvirt needs the full path",
+                disk.name()
+            ));
+        }
+    }
+    notes
+}
+
+fn complete_machine(domain: &mut Domain, notes: &mut Vec<String>) {
+    if domain.name.is_none() {
+        notes.push(format!("the guest has no name and is called `{NAME}`"));
+        domain.name = Some(NAME.to_owned());
+    }
+    // Without -accel, QEMU emulates.
+    domain.domain_type.get_or_insert(DomainType::Qemu);
+    if let Some(machine) = &mut domain.machine {
+        let name = machine.without_vendor().to_owned();
+        if name != machine.0 {
+            notes.push(format!(
+                "the suffix of the machine `{machine}` is not carried over: only QEMUs of its vendor know it"
+            ));
+            *machine = MachineType::new(name);
+        }
+    }
+    let is_pc = |machine: &MachineType| machine.is_q35() || machine.is_i440fx();
+    if domain.architecture.is_none() && domain.machine.as_ref().is_some_and(is_pc) {
+        domain.architecture = Some(Architecture::X86_64);
+    }
+    domain.memory.get_or_insert(MEMORY_OF_QEMU);
+}
+
+/// The paths of an image and those below it that are not full.
+fn relative_paths(image: &Image) -> impl Iterator<Item = &str> {
+    image.chain().filter_map(|image| {
+        let path = match &image.protocol {
+            Protocol::File { path } | Protocol::Directory { path } => path.as_str(),
+            Protocol::HostDevice { path } => path.0.as_str(),
+            Protocol::Network(_)
+            | Protocol::Volume(_)
+            | Protocol::Nvme(_)
+            | Protocol::VhostVdpa { .. }
+            | Protocol::Other(_) => return None,
+        };
+        (!path.starts_with(['/', '$'])).then_some(path)
+    })
+}

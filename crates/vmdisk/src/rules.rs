@@ -1,0 +1,146 @@
+//! All rules: those about the model, those about a syntax, and those of every reader.
+
+use vmdisk_libvirt::Document as Xml;
+use vmdisk_qemu::Document as CommandLine;
+
+pub use vmdisk_rule::{
+    Applicability, Check, ComparedHost, Comparison, Confidence, Context, Evidence, Example,
+    Finding, FindingText, Fix, Group, Missing, NotChecked, Outcome, Policy, Problem, Related,
+    Report, Rule, Severity, TakenBy,
+};
+pub use vmdisk_rules::{FOLLOW_UPS, FollowUp, may_follow};
+
+const LISTS: [&[&Rule]; 4] = [
+    vmdisk_rule::reading::RULES,
+    vmdisk_rules::RULES,
+    vmdisk_libvirt::RULES,
+    vmdisk_qemu::RULES,
+];
+
+const COUNT: usize = LISTS[0].len() + LISTS[1].len() + LISTS[2].len() + LISTS[3].len();
+
+/// Every rule, sorted by name.
+pub static RULES: &[&Rule] = &vmdisk_rule::joined::<COUNT>(&LISTS);
+
+/// The rule with this name.
+pub fn find(name: &str) -> Option<&'static Rule> {
+    let at = RULES.binary_search_by(|rule| rule.name.cmp(name)).ok()?;
+    Some(RULES[at])
+}
+
+/// The text that a configuration was read from, with all that its reader knows.
+#[derive(Clone, Copy, Debug)]
+pub enum Text<'a> {
+    /// libvirt's XML.
+    Xml(&'a Xml),
+    /// A command line of QEMU.
+    CommandLine(&'a CommandLine),
+    /// A spec, whose reader reports its mistakes by itself.
+    Spec,
+}
+
+impl Text<'_> {
+    fn problems(&self) -> &[Problem] {
+        match self {
+            Text::Xml(document) => &document.problems,
+            Text::CommandLine(document) => &document.problems,
+            Text::Spec => &[],
+        }
+    }
+}
+
+/// Runs all rules over one configuration and its text.
+pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
+    let mut outcome = Outcome::default();
+    outcome.add_problems(context, text.problems());
+    match text {
+        // The readers of XML and of specs find by themselves what is wrong with a text.
+        Text::Xml(_) | Text::Spec => {}
+        Text::CommandLine(document) => vmdisk_qemu::check(document, context, &mut outcome),
+    }
+    judge_model(context, &mut outcome);
+    outcome.settle();
+    outcome
+}
+
+/// Runs the rules about the model over one configuration that has no text.
+pub fn check_model(context: &Context<'_>) -> Outcome {
+    let mut outcome = Outcome::default();
+    judge_model(context, &mut outcome);
+    outcome.settle();
+    outcome
+}
+
+fn judge_model(context: &Context<'_>, outcome: &mut Outcome) {
+    for rule in RULES {
+        outcome.judge(context, rule, |report| match rule.check {
+            Check::Model(check) => check(context, report),
+            // Of these only that they say nothing about the guests of other hypervisors.
+            Check::Hosts(_) | Check::Text | Check::Trial | Check::Allowances => {}
+        });
+    }
+}
+
+/// Compares the hosts that one configuration may run on; with fewer than two there is nothing to compare.
+pub fn compare(comparison: &Comparison<'_>) -> Outcome {
+    let mut outcome = Outcome::default();
+    let domain_type = comparison.domain.domain_type.as_ref();
+    let is_foreign = domain_type.is_some_and(|domain_type| !domain_type.is_run_by_qemu());
+    // That rules about QEMU have nothing to say about this guest is told for each host already.
+    if comparison.hosts.len() < 2 || is_foreign {
+        return outcome;
+    }
+    for rule in RULES {
+        if let Check::Hosts(compare) = rule.check {
+            outcome.run(rule, |report| compare(comparison, report));
+        }
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vmdisk_facts::Target;
+
+    fn said_of_a_guest_of(word: &str) -> (Vec<&'static str>, Vec<NotChecked>) {
+        let xml = format!(
+            "<domain type='{word}'><name>a</name><devices><disk type='file' device='disk'>\
+             <driver name='qemu' type='raw' cache='unsafe'/><source file='/a.img'/><sorce/>\
+             <target dev='vda' bus='virtio'/></disk></devices></domain>"
+        );
+        let document = vmdisk_libvirt::read(&xml).unwrap();
+        let target = Target::default();
+        let context = Context::new(&document.domain, &target);
+        let outcome = check(Text::Xml(&document), &context);
+        let names = outcome.findings.iter().map(|finding| finding.rule.name);
+        (names.collect(), outcome.not_checked)
+    }
+
+    #[test]
+    fn rules_about_qemu_say_nothing_about_other_hypervisors_and_tell_so() {
+        let (found, not_checked) = said_of_a_guest_of("xen");
+        assert_eq!(found, ["unknown-element"]);
+        assert!(
+            not_checked
+                .iter()
+                .all(|missed| missed.missing.why == Missing::NOT_QEMU)
+        );
+        let about_qemu = RULES.iter().filter(|rule| !rule.is_about_text).count();
+        assert_eq!(not_checked.len(), about_qemu);
+    }
+
+    #[test]
+    fn accelerators_of_qemu_are_qemu() {
+        for word in ["kvm", "qemu", "hvf"] {
+            let (found, not_checked) = said_of_a_guest_of(word);
+            assert!(found.contains(&"cache-unsafe"), "{word}: {found:?}");
+            assert!(found.contains(&"unknown-element"), "{word}: {found:?}");
+            assert!(
+                not_checked
+                    .iter()
+                    .all(|missed| missed.missing.why != Missing::NOT_QEMU)
+            );
+        }
+    }
+}

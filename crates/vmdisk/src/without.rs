@@ -1,0 +1,115 @@
+//! A document without some of its disks.
+
+use std::collections::BTreeSet;
+
+use vmdisk_model::{Disk, FieldPath};
+use vmdisk_source::SourceMap;
+
+use crate::{Document, Source};
+
+impl Document {
+    /// Removes disks from the guest, by their targets or by the ids of their devices, for a conversion. The text stays
+    /// as it is, and findings about it are not available afterwards.
+    ///
+    /// # Errors
+    /// The name, if no disk has it.
+    pub fn remove_disks<'n>(&mut self, names: &'n [String]) -> Result<(), &'n str> {
+        let mut removed = BTreeSet::new();
+        for name in names {
+            let is_called = |disk: &Disk| {
+                disk.frontend.target.as_deref() == Some(name)
+                    || disk.frontend.alias.as_deref() == Some(name)
+            };
+            let found = self.domain().disks.iter().position(is_called);
+            removed.insert(found.ok_or(name.as_str())?);
+        }
+        let moved = |at: FieldPath| moved(at, &removed);
+        match &mut self.source {
+            Source::LibvirtXml(source) => {
+                remove(&mut source.domain.disks, &removed);
+                remove(&mut source.kept.disks, &removed);
+                source.source_map = moved_map(&source.source_map, moved);
+                source.problems.clear();
+                source.later_words.clear();
+            }
+            Source::QemuCommandLine(source) => {
+                remove(&mut source.domain.disks, &removed);
+                source.kept.retain_mut(|kept| match moved(kept.at) {
+                    Some(at) => {
+                        kept.at = at;
+                        true
+                    }
+                    None => false,
+                });
+                source.source_map = moved_map(&source.source_map, moved);
+                source.problems.clear();
+            }
+            Source::Spec(source) => {
+                remove(&mut source.planned.domain.disks, &removed);
+                source.planned.source_map = moved_map(&source.planned.source_map, moved);
+                source.planned.mistakes.clear();
+            }
+        }
+        Ok(())
+    }
+}
+
+fn remove<T>(list: &mut Vec<T>, removed: &BTreeSet<usize>) {
+    let mut nth = 0;
+    list.retain(|_| {
+        nth += 1;
+        !removed.contains(&(nth - 1))
+    });
+}
+
+fn moved_map(
+    map: &SourceMap<FieldPath>,
+    moved: impl Fn(FieldPath) -> Option<FieldPath>,
+) -> SourceMap<FieldPath> {
+    let mut result = SourceMap::default();
+    for (at, place) in map.iter() {
+        if let Some(at) = moved(at) {
+            result.record(at, *place);
+        }
+    }
+    result
+}
+
+/// The field after the disks are removed; `None` for a field of one of them.
+fn moved(at: FieldPath, removed: &BTreeSet<usize>) -> Option<FieldPath> {
+    let number = |nth: usize| {
+        let before = removed.range(..nth).count();
+        (!removed.contains(&nth)).then(|| nth - before)
+    };
+    Some(match at {
+        FieldPath::Disk(nth, field) => FieldPath::Disk(number(nth)?, field),
+        FieldPath::Image(nth, depth, field) => FieldPath::Image(number(nth)?, depth, field),
+        FieldPath::Iotune(nth, field) => FieldPath::Iotune(number(nth)?, field),
+        FieldPath::Domain(_)
+        | FieldPath::Controller(..)
+        | FieldPath::IoThread(..)
+        | FieldPath::ThrottleGroup(..) => at,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{losses, read, write};
+
+    #[test]
+    fn a_removed_disk_takes_its_losses_along_and_the_others_keep_theirs() {
+        let line = "qemu-system-x86_64 -M q35 -hda /srv/a.img \
+            -drive file=/srv/b.img,format=raw,if=virtio,locking=off";
+        let mut document = read(line).expect("it is a command line");
+        assert_eq!(document.remove_disks(&["nobody".to_owned()]), Err("nobody"));
+        let names = [document.domain().disks[0].name().to_owned()];
+        document.remove_disks(&names).expect("it is the first disk");
+        let left = losses(&document);
+        let [loss] = left.as_slice() else {
+            panic!("the format of the first disk is lost no longer: {left:?}");
+        };
+        assert_eq!(loss.place.span.slice(line), Some("off"));
+        let xml = write::document_xml(&document).expect("it can be written");
+        assert!(xml.contains("/srv/b.img") && !xml.contains("/srv/a.img"));
+    }
+}

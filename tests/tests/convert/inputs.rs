@@ -1,0 +1,234 @@
+//! Realistic inputs of each class: converted, and judged by real libvirt and QEMU; or refused with the right reason.
+
+use std::fs::File;
+use std::path::Path;
+
+use vmdisk_qmp::Launch;
+use vmdisk_tests::{Step, libvirts, qemus};
+
+use crate::conversion::{Conversion, Target, convert};
+
+/// A guest as a management tool starts it; `DISKS` is where its disks are.
+const MANAGED: &str = "/usr/bin/kvm -id 100 -name web1,debug-threads=on -no-shutdown \
+    -chardev socket,id=qmp,path=/run/q.sock,server=on,wait=off -mon chardev=qmp,mode=control \
+    -pidfile /run/q.pid -daemonize -smp 4,sockets=1,cores=4,maxcpus=4 -nodefaults \
+    -boot menu=on,strict=on,reboot-timeout=1000 -vnc unix:/run/q.vnc,password=on -cpu host,+kvm_pv_eoi -m 2048 \
+    -global PIIX4_PM.disable_s3=1 -device pci-bridge,id=pci.1,chassis_nr=1,bus=pci.0,addr=0x1e \
+    -device pci-bridge,id=pci.2,chassis_nr=2,bus=pci.0,addr=0x1f \
+    -device piix3-usb-uhci,id=uhci,bus=pci.0,addr=0x1.0x2 -device usb-tablet,id=tablet,bus=uhci.0,port=1 \
+    -device VGA,id=vga,bus=pci.0,addr=0x2 DISKS \
+    -netdev type=tap,id=net0,ifname=tap100i0,vhost=on -device virtio-net-pci,netdev=net0,bus=pci.0,addr=0x12,id=net0 \
+    -machine type=pc+vendor0";
+
+/// The disks of managed guests.
+const DISKS_OF_A_MANAGER: &[&str] = &[
+    "-drive if=none,id=drive-ide2,media=cdrom,aio=io_uring -device ide-cd,bus=ide.1,unit=0,drive=drive-ide2,id=ide2,bootindex=101",
+    "-drive if=none,id=drive-ide2,media=cdrom,aio=threads -device ide-cd,bus=ide.1,unit=0,drive=drive-ide2,id=ide2",
+    "-drive file=/srv/a.iso,if=none,id=drive-ide2,media=cdrom,format=raw,aio=io_uring -device ide-cd,bus=ide.1,unit=0,drive=drive-ide2,id=ide2,bootindex=100",
+    "-device virtio-scsi-pci,id=scsihw0,bus=pci.0,addr=0x5 -drive file=/dev/vg0/a,if=none,id=drive-scsi0,format=raw,cache=none,aio=native,detect-zeroes=on -device scsi-hd,bus=scsihw0.0,channel=0,scsi-id=0,lun=0,drive=drive-scsi0,id=scsi0,bootindex=100",
+    "-device virtio-scsi-pci,id=scsihw0,bus=pci.0,addr=0x5 -drive file=/srv/a.qcow2,if=none,id=drive-scsi0,format=qcow2,cache=none,aio=io_uring,discard=on,detect-zeroes=unmap -device scsi-hd,bus=scsihw0.0,channel=0,scsi-id=0,lun=0,drive=drive-scsi0,id=scsi0,rotation_rate=1",
+    "-object iothread,id=iothread-virtioscsi0 -device virtio-scsi-pci,id=virtioscsi0,bus=pci.0,addr=0x5,iothread=iothread-virtioscsi0 -drive file=/srv/a.qcow2,if=none,id=drive-scsi0,format=qcow2,cache=none,aio=native -device scsi-hd,bus=virtioscsi0.0,channel=0,scsi-id=0,lun=0,drive=drive-scsi0,id=scsi0",
+    "-drive file=/srv/a.qcow2,if=none,id=drive-virtio0,format=qcow2,cache=writeback,aio=threads -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa,bootindex=100",
+    "-object iothread,id=iothread-virtio0 -drive file=/srv/a.raw,if=none,id=drive-virtio0,format=raw,cache=none,aio=io_uring -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa,iothread=iothread-virtio0",
+    "-device ahci,id=ahci0,multifunction=on,bus=pci.0,addr=0x7 -drive file=/srv/a.raw,if=none,id=drive-sata0,format=raw,cache=none,aio=native -device ide-hd,bus=ahci0.0,drive=drive-sata0,id=sata0",
+    "-device ahci,id=ahci0,multifunction=on,bus=pci.0,addr=0x7 -drive file=/srv/a.raw,if=none,id=drive-sata5,format=raw -device ide-hd,bus=ahci0.5,drive=drive-sata5,id=sata5",
+    "-drive file=/srv/a.raw,if=none,id=drive-ide0,format=raw,cache=none,aio=native,detect-zeroes=on -device ide-hd,bus=ide.0,unit=0,drive=drive-ide0,id=ide0,bootindex=100",
+    "-drive file=/srv/a.qcow2,if=none,id=drive-ide0,format=qcow2,snapshot=on -device ide-hd,bus=ide.0,unit=0,drive=drive-ide0,id=ide0",
+    "-drive file=/srv/a.raw,if=none,id=drive-virtio0,format=raw,throttling.iops-total=500,throttling.bps-read=1048576 -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa",
+    "-drive file=/srv/a.raw,if=none,id=drive-virtio0,format=raw,werror=stop,rerror=stop -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa",
+    "-drive file=/srv/a.raw,if=none,id=drive-virtio0,format=raw,readonly=on -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa",
+    "-drive file=/srv/a.raw,if=none,id=drive-virtio0,format=raw,cache=none,aio=native -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa,serial=S100",
+    "-drive file=/srv/a.raw,if=none,id=drive-virtio0,format=raw -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa,scsi=off",
+    "-drive file=/srv/a.raw,if=none,id=drive-virtio0,format=raw -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa,num-queues=4,queue-size=512",
+    "-drive file=/srv/a.raw,if=none,id=drive-virtio0,format=raw -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa -set drive.drive-virtio0.cache=none",
+    "-drive file=/srv/a.raw,if=none,id=drive-virtio0,format=raw -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa -global virtio-blk-pci.num-queues=2",
+    "-drive file=/srv/a.raw,if=none,id=drive-virtio0,format=raw,file.locking=off -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa",
+    "-drive file=/srv/a.qcow2,if=none,id=drive-virtio0,format=qcow2,l2-cache-size=8M,lazy-refcounts=on -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa",
+    "-drive file=rbd:pool/a:mon_host=10.0.0.1:auth_supported=none,if=none,id=drive-virtio0,format=raw,cache=none -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa",
+    "-drive file=nbd:10.0.0.1:10809:exportname=a,if=none,id=drive-virtio0,format=raw -device virtio-blk-pci,drive=drive-virtio0,id=virtio0,bus=pci.0,addr=0xa",
+    "-drive file=/srv/a.raw,if=virtio,format=raw -drive file=/srv/b.iso,media=cdrom,format=raw",
+    "-drive file=/srv/a.raw,if=ide,index=0,format=raw -drive file=/srv/b.raw,if=ide,index=3,format=raw",
+    "-drive file=/srv/a.vmdk,if=virtio,format=vmdk",
+    "-device lsi,id=scsihw0,bus=pci.0,addr=0x5 -drive file=/srv/a.raw,if=none,id=drive-scsi0,format=raw -device scsi-hd,bus=scsihw0.0,scsi-id=0,drive=drive-scsi0,id=scsi0",
+    "-device megasas,id=scsihw0,bus=pci.0,addr=0x5 -drive file=/srv/a.raw,if=none,id=drive-scsi0,format=raw -device scsi-hd,bus=scsihw0.0,channel=0,scsi-id=0,lun=0,drive=drive-scsi0,id=scsi0",
+    "-drive file=/srv/a.raw,if=none,id=drive-usb0,format=raw -device usb-storage,bus=uhci.0,port=2,drive=drive-usb0,id=usb0",
+    "-drive if=pflash,unit=0,format=raw,readonly=on,file=/srv/CODE.fd -drive if=pflash,unit=1,format=raw,id=drive-efidisk0,file=/srv/VARS.fd -drive file=/srv/a.raw,if=virtio,format=raw",
+    "-drive file=/srv/a.raw,if=virtio,format=raw \"$@\"",
+];
+
+/// Command lines that lose a disk, or its data, and are refused; with the word that the reason has.
+const REFUSED: &[(&str, &str)] = &[
+    ("-hda a.img", "format"),
+    ("-drive file=a.img,if=virtio", "format"),
+    (
+        "-device sdhci-pci -device sd-card,drive=e -drive if=none,id=e,file=/srv/e.img,format=raw",
+        "-device sd-card",
+    ),
+    (
+        "-device vhost-scsi-pci,wwpn=naa.5001405",
+        "-device vhost-scsi-pci",
+    ),
+    (
+        "-chardev socket,id=c,path=/run/s -device vhost-user-scsi-pci,chardev=c",
+        "-device vhost-user-scsi-pci",
+    ),
+    (
+        "-object memory-backend-file,id=m,mem-path=/srv/n,size=1G -device nvdimm,memdev=m",
+        "-device nvdimm",
+    ),
+    ("-mtdblock /srv/flash", "-mtdblock"),
+    ("-drive if=mtd,file=/srv/flash,format=raw", "-drive if=mtd"),
+    ("-readconfig /etc/vm.cfg", "readconfig"),
+    (
+        "-blockdev driver=file,node-name=f,filename=/a -blockdev driver=raw,node-name=d,file=f,offset=512 -device virtio-blk-pci,drive=d",
+        "offset",
+    ),
+    (
+        "-drive file=/a,format=raw,if=none,id=d -device virtio-blk-pci,drive=nobody",
+        "the source",
+    ),
+    (
+        "-drive file=/a,format=raw,if=none,id=d -device nvme,serial=x,id=n -device nvme-ns,bus=n,drive=d,zoned=on",
+        "zoned",
+    ),
+];
+
+fn command_line(nth: usize, disks: &str) -> String {
+    MANAGED
+        .replace("web1", &format!("web{nth}"))
+        .replace("DISKS", disks)
+}
+
+#[test]
+fn guests_of_a_management_tool_become_xml_that_libvirt_takes_and_specs() {
+    let mut accepted = Vec::new();
+    for (nth, disks) in DISKS_OF_A_MANAGER.iter().enumerate() {
+        let line = command_line(nth, disks);
+        match convert(&line, Target::LibvirtXml) {
+            Conversion::Done { output, .. } => accepted.push(output),
+            Conversion::Refused(reason) => panic!("{disks}: {reason}"),
+        }
+        if let Conversion::Refused(reason) = convert(&line, Target::Spec) {
+            assert!(disks.contains("vmdk"), "{disks}: {reason}");
+        }
+    }
+    for build in libvirts("convert") {
+        let session = build.session();
+        let verdicts = session.verdicts(Step::Define, accepted.iter().map(String::as_str));
+        for (disks, verdict) in DISKS_OF_A_MANAGER.iter().zip(&verdicts) {
+            assert_eq!(
+                verdict.refusal(),
+                None,
+                "libvirt {:?}: {disks}",
+                build.version
+            );
+        }
+    }
+    println!(
+        "a management tool's command lines: {} inputs",
+        accepted.len()
+    );
+}
+
+#[test]
+fn what_loses_a_disk_is_refused_with_its_reason() {
+    for (disks, word) in REFUSED {
+        let line = format!("qemu-system-x86_64 -machine q35 -m 1G {disks}");
+        match convert(&line, Target::LibvirtXml) {
+            Conversion::Refused(reason) => assert!(reason.contains(word), "{disks}: {reason}"),
+            Conversion::Done { output, said } => panic!("{disks} was converted: {output} {said:?}"),
+        }
+    }
+}
+
+/// Disks in libvirt's XML, as tools write them; `ROOT` is the folder of their images.
+const DISKS_IN_XML: &[&str] = &[
+    "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='default'/><source file='ROOT/a.qcow2'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none' discard='unmap'/><source file='ROOT/a.qcow2'/><target dev='vda' bus='virtio'/><boot order='1'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='writeback' io='threads'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/><address type='pci'/></disk>",
+    "<disk type='file' device='cdrom'><driver name='qemu' type='raw'/><source file=''/><target dev='sda' bus='sata'/><readonly/></disk>",
+    "<disk type='file' device='cdrom'><driver name='qemu' type='raw'/><backingStore/><target dev='sda' bus='sata'/><readonly/></disk>",
+    "<disk type='file' device='cdrom'><target dev='sda' bus='sata'/><readonly/></disk>",
+    "<disk type='block' device='cdrom'><driver name='qemu' cache='default'/><target dev='sda' bus='sata'/></disk>",
+    "<disk type='file' device='cdrom'><driver name='qemu' type='raw' error_policy='report'/><source file='ROOT/a.raw' startupPolicy='optional'/><target dev='sdc' bus='sata'/><readonly/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='ROOT/a.qcow2'/><mirror type='file' job='copy'><format type='raw'/><source file='ROOT/b.raw'/></mirror><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk' snapshot='no'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/></disk>",
+    "<controller type='scsi' index='0' model='virtio-scsi'/><disk type='file' device='disk'><driver name='qemu' type='raw' cache='none'/><source file='ROOT/a.raw'/><target dev='sda' bus='scsi'/></disk>",
+    "<controller type='scsi' index='0' model='virtio-scsi'><address type='pci'/></controller><disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='sda' bus='scsi'/><address type='drive' controller='0' bus='0' target='0' unit='3'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='sda' bus='sata'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='sdf' bus='sata'/><serial>abc</serial></disk>",
+    "<controller type='usb' index='0' model='qemu-xhci'/><disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='sda' bus='usb'/></disk>",
+    "<controller type='usb' model='ich9-ehci1'/><controller type='usb' model='ich9-uhci1'><master startport='0'/></controller><controller type='usb' model='ich9-uhci2'><master startport='2'/></controller><disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='sda' bus='usb'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' queues='2'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' detect_zeroes='on'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' copy_on_read='off'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' ioeventfd='on' event_idx='on'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk' model='virtio-non-transitional'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/><iotune><total_iops_sec>500</total_iops_sec></iotune></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/><readonly/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/><shareable/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/><blockio logical_block_size='512' physical_block_size='4096'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/><alias name='ua-disk0'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw' index='1'><seclabel model='dac' relabel='no'/></source><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><backingStore/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/><wwn>5000c50015ea71aa</wwn></disk><disk type='file' device='cdrom'><target dev='sda' bus='sata'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/></disk><controller type='pci' index='0' model='pcie-root'/><controller type='pci' index='1' model='pcie-root-port'/>",
+];
+
+/// Those that QEMU has no property for, which is refused.
+const NOT_OF_QEMU: &[&str] = &["<wwn>"];
+
+fn guest_xml(disks: &str, root: &Path) -> String {
+    let disks = disks.replace("ROOT", &root.display().to_string());
+    format!(
+        "<domain type='qemu'><name>a</name><memory unit='MiB'>64</memory><vcpu>1</vcpu><os><type arch='x86_64' \
+         machine='q35'>hvm</type></os><devices>{disks}</devices></domain>"
+    )
+}
+
+#[test]
+fn guests_in_xml_become_command_lines_that_qemu_starts_and_specs() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.raw", "b.raw"] {
+        File::create(folder.path().join(name))
+            .unwrap()
+            .set_len(1 << 20)
+            .unwrap();
+    }
+    let builds = qemus("convert");
+    if let Some(build) = builds.first() {
+        let image = folder.path().join("a.qcow2");
+        let made = std::process::Command::new(build.program("qemu-img"))
+            .args(["create", "-q", "-f", "qcow2"])
+            .arg(&image)
+            .arg("1M")
+            .status();
+        assert!(made.unwrap().success());
+    }
+    let mut started = 0;
+    for disks in DISKS_IN_XML {
+        let xml = guest_xml(disks, folder.path());
+        let is_refused = NOT_OF_QEMU.iter().any(|part| disks.contains(part));
+        if let Conversion::Refused(reason) = convert(&xml, Target::Spec) {
+            panic!("{disks} to a spec: {reason}");
+        }
+        let output = match convert(&xml, Target::Qemu) {
+            Conversion::Refused(_) if is_refused => continue,
+            Conversion::Refused(reason) => panic!("{disks}: {reason}"),
+            Conversion::Done { output, .. } => output,
+        };
+        // The newest knows every option that is written for no version in particular.
+        if let Some(build) = builds.iter().max_by_key(|build| build.version) {
+            let arguments = output.lines().skip(1);
+            let qemu = Launch::paused(build.emulator()).args(arguments).start();
+            if let Err(error) = qemu {
+                panic!("QEMU {}: {disks}: {error}", build.name);
+            }
+            started += 1;
+        }
+    }
+    println!(
+        "guests in XML: {} inputs, {started} started",
+        DISKS_IN_XML.len()
+    );
+}

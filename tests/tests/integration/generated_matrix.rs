@@ -1,0 +1,212 @@
+//! Backends × buses × targets × facts: whatever `vmdisk generate` writes, its target takes.
+
+use std::collections::BTreeMap;
+
+use vmdisk_qmp::Launch;
+use vmdisk_tests::{
+    LibvirtBuild, QemuBuild, Verdict, fixtures, has_program, libvirts, qemus, real, run,
+};
+
+/// Backends, each as a disk in one line; `DIR` stands for a directory.
+const BACKENDS: [&str; 13] = [
+    "raw:DIR/new.img,size=64M",
+    "raw:DIR/full.img,size=64M,preallocation=falloc",
+    "raw:DIR/old.img",
+    "qcow2:DIR/new.qcow2,size=64M",
+    "qcow2:DIR/old.qcow2",
+    "qcow2:DIR/top.qcow2,backing.path=DIR/old.qcow2,backing.format=qcow2",
+    "lvm:vg0/data",
+    "lvm-thin:vg0/thin,size=1G,pool=pool0",
+    "device:/dev/disk/by-id/wwn-0x5000c50015ea71aa",
+    "nbd://store.example/web1",
+    "rbd:pool/web1,hosts=mon1:6789",
+    "https://store.example/debian.iso",
+    "vhost-user-blk:/run/vmdisk/disk.sock",
+];
+
+/// Buses, and options that ask for a special kind of place on them.
+const BUSES: [&str; 12] = [
+    "",
+    ",bus=virtio",
+    ",bus=virtio,iothread=auto",
+    ",bus=virtio-scsi",
+    ",bus=virtio-scsi,iothread=auto",
+    ",bus=sata",
+    ",bus=ide",
+    ",bus=usb",
+    ",bus=nvme,serial=s1",
+    ",bus=fdc,media=floppy",
+    ",media=cdrom",
+    ",bus=virtio,cache=none,io=io_uring",
+];
+
+/// Facts files; the first is none.
+const FACTS: [&str; 6] = [
+    "",
+    "btrfs-checksums-6.1",
+    "btrfs-raid1-nocow-6.18",
+    "xfs-nvme",
+    "lvm-thin-64k",
+    "tmpfs",
+];
+
+/// One case that is written, and what is written.
+struct Case {
+    arguments: String,
+    text: String,
+}
+
+/// What is written for each case, each text once; and the numbers of cases that are written and refused.
+fn cases(target: &str, form: &[&str], directory: &str, facts: &[&str]) -> (Vec<Case>, [usize; 2]) {
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    let mut counts = [0, 0];
+    for facts in facts {
+        let file = format!("{}/facts/{facts}.json", fixtures().display());
+        for backend in BACKENDS {
+            for bus in BUSES {
+                let disk = backend.replace("DIR", directory) + bus;
+                let mut arguments = vec!["generate", "--disk", &disk, "--target", target];
+                if !facts.is_empty() {
+                    arguments.extend(["--facts", &file]);
+                }
+                arguments.extend(form);
+                let said = generate(&arguments);
+                let told = arguments.join(" ");
+                match said {
+                    Ok(text) => {
+                        counts[0] += 1;
+                        texts.entry(text).or_insert(told);
+                    }
+                    Err(message) => {
+                        counts[1] += 1;
+                        assert!(message.contains("error: "), "{told}: {message}");
+                    }
+                }
+            }
+        }
+    }
+    let cases = texts.into_iter();
+    let cases = cases.map(|(text, arguments)| Case { arguments, text });
+    (cases.collect(), counts)
+}
+
+/// Runs the command in this process, because there are thousands of cases.
+fn generate(arguments: &[&str]) -> Result<String, String> {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let mut io = vmdisk_cli::Io {
+        stdin: &mut std::io::empty(),
+        stdout: &mut stdout,
+        stderr: &mut stderr,
+        stdout_has_color: false,
+        stderr_has_color: false,
+    };
+    let words = ["vmdisk"]
+        .iter()
+        .chain(arguments)
+        .map(|word| (*word).into());
+    let exit = vmdisk_cli::run(words, &mut io).code();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    match exit {
+        0 => Ok(text(stdout)),
+        _ => Err(text(stderr)),
+    }
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "the number of cases is worth knowing")]
+fn each_libvirt_defines_all_that_is_written_for_it() {
+    for libvirt in libvirts("generated XML of all kinds") {
+        let target = libvirt.target().to_string();
+        let (cases, [written, refused]) = cases(&target, &[], "/srv/img", &FACTS);
+        let verdicts = define(&libvirt, &cases);
+        let mut complaints = Vec::new();
+        for (case, verdict) in cases.iter().zip(verdicts) {
+            if verdict != Verdict::Accepted {
+                complaints.push(format!("{}: {verdict:?}", case.arguments));
+            }
+        }
+        assert!(
+            complaints.is_empty(),
+            "{target}:\n{}",
+            complaints.join("\n")
+        );
+        let different = cases.len();
+        println!(
+            "{target}: {written} cases written, {refused} refused; libvirt defines all {different} texts"
+        );
+        assert!(written > 300 && different > 100, "{written} {different}");
+    }
+}
+
+fn define(libvirt: &LibvirtBuild, cases: &[Case]) -> Vec<Verdict> {
+    // Each stays defined, so that each needs a name of its own.
+    let named = |(number, case): (usize, &Case)| {
+        let name = format!("<name>guest{number}</name>");
+        case.text.replace("<name>guest</name>", &name)
+    };
+    let guests: Vec<String> = cases.iter().enumerate().map(named).collect();
+    let session = libvirt.session();
+    session.verdicts(
+        vmdisk_tests::Step::Define,
+        guests.iter().map(String::as_str),
+    )
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "the number of cases is worth knowing")]
+fn each_qemu_starts_all_that_is_written_for_it_on_files() {
+    let test = "generated command lines of all kinds";
+    if !real(has_program("qemu-img"), test, "qemu-img") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().to_str().unwrap();
+    for (name, format) in [
+        ("new.img", "raw"),
+        ("full.img", "raw"),
+        ("old.img", "raw"),
+        ("new.qcow2", "qcow2"),
+        ("old.qcow2", "qcow2"),
+    ] {
+        let path = format!("{directory}/{name}");
+        let made = run("qemu-img", &["create", "-f", format, &path, "64M"], "");
+        assert_eq!(made.code, 0, "{made:?}");
+    }
+    let (below, top) = (
+        format!("{directory}/old.qcow2"),
+        format!("{directory}/top.qcow2"),
+    );
+    let made = run(
+        "qemu-img",
+        &["create", "-f", "qcow2", "-b", &below, "-F", "qcow2", &top],
+        "",
+    );
+    assert_eq!(made.code, 0, "{made:?}");
+    for build in qemus(test) {
+        let target = build.target().to_string();
+        let form = ["--to", "qemu", "--qemu-format", "json"];
+        let (cases, _) = cases(&target, &form, directory, &FACTS[..1]);
+        let on_files = cases
+            .iter()
+            .filter(|case| case.arguments.contains(directory));
+        let mut started = 0;
+        for case in on_files {
+            start(&build, case);
+            started += 1;
+        }
+        println!("{target}: QEMU starts all {started} command lines");
+        assert!(started >= 30, "only {started}");
+    }
+}
+
+fn start(build: &QemuBuild, case: &Case) {
+    let argv: Vec<String> = serde_json::from_str(&case.text).unwrap();
+    let launch = Launch::paused(build.emulator()).args(&argv[1..]);
+    let started = launch.start().and_then(|mut qemu| qemu.nodes());
+    assert!(
+        started.is_ok(),
+        "{}: {started:?}\n{}",
+        case.arguments,
+        case.text
+    );
+}
