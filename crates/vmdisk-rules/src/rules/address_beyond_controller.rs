@@ -7,15 +7,22 @@ use vmdisk_model::{
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The address of a disk names a controller, a bus or a target that its kind of bus does not have.
+    /// A disk's drive address does not exist on its controller.
     ///
-    /// ## What it does
-    /// Reports drive addresses on IDE and floppy controllers other than the first, buses of SCSI and SATA
-    /// controllers other than 0, and targets other than 0 on IDE, SATA, floppy and emulated LSI controllers.
+    /// ## What it reports
+    /// Reports drive addresses on a second IDE or floppy controller; a `bus` other than 0 on SCSI and SATA controllers;
+    /// and a `target` other than 0 on IDE, SATA, floppy and emulated LSI controllers.
     ///
     /// ## Why it matters
-    /// A drive address has four numbers, and no bus but virtio-scsi has a meaning for all of them. libvirt refuses
-    /// the guest. Where nothing says which model a SCSI controller is, libvirt takes the emulated LSI one on PCs.
+    /// A drive address has four numbers (controller, bus, target, unit), but only virtio-scsi uses target and unit
+    /// freely. libvirt refuses to define the guest, for example with `target must be 0 for sata controller`. The
+    /// message does not name the disk. A SCSI controller without a `model` is an emulated LSI controller on PCs, which
+    /// has no targets either.
+    ///
+    /// ## Use instead
+    /// Remove the `<address>` element: libvirt assigns a free address when the guest is defined. To keep an address,
+    /// change only `unit` (IDE has two units per bus, SATA six), or use `<controller type='scsi'
+    /// model='virtio-scsi'/>`.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -7,15 +7,19 @@ use vmdisk_model::{Address, ControllerField, DiskField, FieldPath, PciAddress};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// Two devices are at one PCI address, or at one port of a USB controller.
+    /// Two devices have the same PCI address or USB port.
     ///
-    /// ## What it does
-    /// Reports disks and disk controllers whose written PCI addresses are the same, and USB disks at the same port of the
-    /// same controller.
+    /// ## What it reports
+    /// Reports disks and disk controllers with the same PCI address, and USB disks at the same port of the same
+    /// controller.
     ///
     /// ## Why it matters
-    /// It happens when a disk's XML is copied from another one, address and all. libvirt refuses the guest. An
-    /// address that is left out is one that libvirt chooses, and it chooses a free one.
+    /// This usually happens when a disk's XML is copied together with its address. libvirt refuses to define the guest
+    /// with `Attempted double use of PCI Address` or `Duplicate USB address`. The message names the address, but
+    /// neither of the two devices.
+    ///
+    /// ## Use instead
+    /// Remove the `<address>` element of the copied device. libvirt assigns a free address when the guest is defined.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -5,15 +5,19 @@ use vmdisk_model::{Change, DiskField, FieldPath, Protocol};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The I/O engine is set on a source that libvirt does not hand it to.
+    /// The I/O engine (`io`) has no effect on this kind of source.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports `io` on disks whose source is on the network, a directory, an NVMe controller or a vhost-vdpa device.
     ///
     /// ## Why it matters
-    /// Only QEMU's drivers for files and host devices have such an engine. libvirt keeps the attribute, shows it in
-    /// `dumpxml`, and leaves it out of the command line: who reads the configuration believes in an engine that is
-    /// not there.
+    /// Only QEMU's drivers for files and host devices have a selectable I/O engine. libvirt accepts the attribute,
+    /// shows it in `virsh dumpxml`, and leaves it out of QEMU's command line. There is no error and no log message, so
+    /// a tuned-looking configuration is not tuned.
+    ///
+    /// ## Use instead
+    /// Remove the attribute. To check what reaches QEMU, run `virsh domxml-to-native qemu-argv --domain GUEST` and look
+    /// for `aio`.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -11,18 +11,22 @@ use crate::io_uring::is_opened_by_path;
 use crate::iothreads;
 
 declare_rule! {
-    /// The disks need more slots for Linux AIO than the host has.
+    /// The disks with `io='native'` need more Linux AIO slots than the host has.
     ///
-    /// ## What it does
-    /// Counts the threads that disks with `io='native'` run in: the iothreads that they or their controllers name,
-    /// and the main loop for the others. Each takes 1024 of `fs.aio-max-nr`, which all processes of the host share.
-    /// Reported is what the host does not have at all; how many others hold at the moment (`fs.aio-nr`) is another
-    /// question every minute.
+    /// ## What it reports
+    /// Counts the threads that disks with `io='native'` run in: the iothreads assigned to them or to their controllers,
+    /// and QEMU's main loop for the others. Each thread reserves 1024 slots of `fs.aio-max-nr`, which all processes of
+    /// the host share. Reported is a guest that needs more than this limit. The slots in use at the moment
+    /// (`fs.aio-nr`) are not counted, because they change all the time.
     ///
     /// ## Why it matters
-    /// The default of 65536 is enough for 64 threads on the whole host. QEMU 5.2 and 7.2 do not start without; 10.0
-    /// and 11.1 start, say `Unable to use Linux AIO, falling back to thread pool` at the first request, and go on
-    /// with threads: the guest is slower than it was on another host, and nothing else tells.
+    /// The default limit of 65536 is enough for 64 threads on the whole host. Without free slots, QEMU 5.2 and 7.2 do
+    /// not start. QEMU 10.0 and 11.1 start, log `Unable to use Linux AIO, falling back to thread pool` at the first
+    /// request, and use threads instead. The guest then is slower than on other hosts, with no other sign of it.
+    ///
+    /// ## Use instead
+    /// Raise the limit on the host and make it permanent in `/etc/sysctl.d`: `sysctl fs.aio-max-nr=1048576`.
+    /// Alternatively use fewer iothreads, or `io='io_uring'`, which does not use these slots.
     ///
     /// ## Reported
     /// ```xml,reported,facts-aio-slots-few
@@ -63,7 +67,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none' io='native'/>

@@ -9,12 +9,16 @@ use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 declare_rule! {
     /// Two devices have the same alias.
     ///
-    /// ## What it does
-    /// Reports disks and disk controllers with an alias that another one has. Only names that begin with `ua-` are kept
-    /// by libvirt; others it replaces with its own.
+    /// ## What it reports
+    /// Reports disks and disk controllers whose alias another device already has. Only aliases that begin with `ua-`
+    /// are checked, because libvirt replaces all others with its own.
     ///
     /// ## Why it matters
-    /// The alias becomes the device's id in QEMU, and there can be only one. libvirt refuses the guest.
+    /// libvirt uses the alias as the device id in QEMU, which must be unique. It refuses to define the guest with `non
+    /// unique alias detected`. This usually happens when a disk's XML is copied.
+    ///
+    /// ## Use instead
+    /// Give each device its own alias with the prefix `ua-`, or remove `<alias>`: libvirt then chooses one.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -5,11 +5,15 @@ use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 declare_rule! {
     /// An allowance names a rule that does not exist.
     ///
-    /// ## What it does
-    /// Reports a name in `vmdisk: allow(…)` that is no rule, with the nearest name that is one.
+    /// ## What it reports
+    /// Reports a name in `vmdisk: allow(…)` that is not the name of a rule, and suggests the nearest one.
     ///
     /// ## Why it matters
-    /// The finding that was meant to be allowed is still reported, or comes back one day unseen.
+    /// The allowance has no effect: the finding that it was written for is still reported. A misspelled name also hides
+    /// that the finding was never accepted.
+    ///
+    /// ## Use instead
+    /// Correct the name. `vmdisk rules` lists all names.
     ///
     /// ## Reported
     /// ```xml,reported

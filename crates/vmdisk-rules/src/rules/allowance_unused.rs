@@ -3,14 +3,17 @@
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
 declare_rule! {
-    /// An allowance allows nothing.
+    /// An allowance is not needed.
     ///
-    /// ## What it does
-    /// Reports an allowance that no finding needs: the mistake was mended, or the comment stands in the wrong
-    /// place. The fix removes it.
+    /// ## What it reports
+    /// Reports an allowance that matches no finding: the problem was fixed, or the comment is in the wrong place. The
+    /// fix removes it.
     ///
     /// ## Why it matters
-    /// What was allowed once would be allowed again when the mistake comes back for another reason.
+    /// An allowance that is left behind hides the same problem when it returns later for a different reason.
+    ///
+    /// ## Use instead
+    /// Remove the comment, or move it directly before the element that it is meant for.
     ///
     /// ## Reported
     /// ```xml,reported

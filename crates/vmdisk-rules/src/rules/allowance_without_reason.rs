@@ -3,13 +3,16 @@
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
 declare_rule! {
-    /// An allowance does not say why.
+    /// An allowance has no reason.
     ///
-    /// ## What it does
-    /// Reports `vmdisk: allow(rule)` without a reason behind it. The finding is allowed all the same.
+    /// ## What it reports
+    /// Reports `vmdisk: allow(rule)` without a reason after it. The finding is allowed anyway.
     ///
     /// ## Why it matters
-    /// Whoever reads the file next cannot tell whether the reason still holds.
+    /// Readers of the file do not know whether the reason still applies, so nobody dares to remove the allowance.
+    ///
+    /// ## Use instead
+    /// Write the reason after the parenthesis: `vmdisk: allow(cache-unsafe) scratch disk, recreated at each boot`.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -9,14 +9,22 @@ use crate::chain::chains;
 declare_rule! {
     /// An image does not record the format of its backing file.
     ///
-    /// ## What it does
-    /// Looks for qcow2 images that name a backing file and not its format, in the chain that the headers of a
-    /// disk's images make. It is an error if the backing file itself stands on another one: libvirt (6.0) refuses
-    /// that. If it is the end of the chain, libvirt and QEMU go by its first bytes, and it is a warning.
+    /// ## What it reports
+    /// Reports qcow2 images whose header names a backing file without its format, in the chain that the headers of a
+    /// disk's images form. It is an error if that backing file has a backing file too, and a warning otherwise.
     ///
     /// ## Why it matters
-    /// `qemu-img create -b` without `-F` made such images until QEMU 6.1 refused to. A guest that ever had the
-    /// backing file as its raw disk may have written a header into it, which then decides what the host opens.
+    /// `qemu-img create -b` without `-F` created such images until QEMU 6.1, which requires `-F`. In a longer chain
+    /// libvirt (6.0 and later) does not start the guest: the format `was not specified in the image metadata`. At the
+    /// end of a chain, libvirt and QEMU guess the format from the first bytes of the backing file. A guest that once
+    /// had this file as its raw disk could write a fake header there, and so choose which host file QEMU opens
+    /// (CVE-2008-2004).
+    ///
+    /// ## Use instead
+    /// Record the format in the overlay while the guest is shut down: `qemu-img rebase -u -F FORMAT -b BACKING
+    /// OVERLAY`. FORMAT is the format that the backing file was created with, such as `qcow2` or `raw`; do not rely on
+    /// probing to find it. `-u` changes only the header, so it takes no time and copies no data. For new overlays use
+    /// `qemu-img create -f qcow2 -b BACKING -F FORMAT OVERLAY`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-backing-chains
@@ -31,7 +39,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// The first bytes decide, and the finding is a warning.
+    /// A warning, because this format is probed:
     /// ```xml,reported,facts-backing-chains
     /// <domain type='kvm'>
     ///   <name>guest</name>
@@ -58,7 +66,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>

@@ -6,16 +6,22 @@ use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 use crate::chain::{End, chains};
 
 declare_rule! {
-    /// An image's header names a backing file that is not there.
+    /// The backing file of an image does not exist.
     ///
-    /// ## What it does
-    /// Follows the backing files that the headers of a disk's images name, below those that the configuration
-    /// writes, and reports a disk whose chain ends at a file that was looked for on the host and not found.
-    /// Relative names count from the directory of the image that has them.
+    /// ## What it reports
+    /// Follows the backing files that the image headers name, below the images in the configuration, and reports a disk
+    /// whose chain ends at a file that does not exist on the host. Relative names are resolved against the directory of
+    /// the image that contains them.
     ///
     /// ## Why it matters
-    /// The overlay holds only what was written since it was made. Without the image below it the guest does not
-    /// start, and copying the overlay alone to another host copies only a part of the disk.
+    /// An overlay holds only the data written since it was created. Without the image below it the guest does not
+    /// start: libvirt reports `Cannot access backing file`, QEMU `Could not open backing file`. It happens when an
+    /// overlay is moved or copied to another host without its chain, or when a base image is cleaned up.
+    ///
+    /// ## Use instead
+    /// Restore the file. If it has moved, record the new path while the guest is shut down: `qemu-img rebase -u -F
+    /// FORMAT -b NEWPATH OVERLAY`. To copy a disk with its whole chain into one image, use `qemu-img convert -O qcow2
+    /// OVERLAY NEW`. `qemu-img info --backing-chain IMAGE` shows the chain.
     ///
     /// ## Reported
     /// ```xml,reported,facts-backing-chains
@@ -44,7 +50,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>

@@ -7,17 +7,21 @@ use vmdisk_rule::{Context, Evidence, Group, Policy, Report, Severity, declare_ru
 use crate::chain::{End, chains};
 
 declare_rule! {
-    /// An image's header leads QEMU to another place than a file on the host.
+    /// The header of an image names a network or `json:` backing file.
     ///
-    /// ## What it does
-    /// Reports a disk with an image whose header names a backing file by a protocol (`nbd:`, `https:`) or as a tree
-    /// of QEMU's block devices (`json:`), where the configuration does not write what stands below. It is a
-    /// warning if several owners share the host, and advice with `--policy single-tenant` or `--policy lab`.
+    /// ## What it reports
+    /// Reports a disk with an image whose header names a backing file with a protocol (`nbd:`, `https:`) or as a QEMU
+    /// block device description (`json:`), if the configuration does not set the backing image itself. It is a warning
+    /// on hosts with several tenants, and advice with `--policy single-tenant` or `--policy lab`.
     ///
     /// ## Why it matters
-    /// Whoever made the image decides what the host connects to or opens: `json:` can name any file, host and
-    /// driver. For an image that somebody handed in, that is a way to read what QEMU may read. A chain that the
-    /// configuration writes as `<backingStore>` is taken instead of the header (libvirt 5.10).
+    /// QEMU follows the header when the guest starts, without a message. Whoever created the image therefore decides
+    /// what the host opens or connects to: `json:` can name any file, host and driver. An uploaded image can read every
+    /// file that QEMU can read this way (CVE-2024-32498, CVE-2024-4467).
+    ///
+    /// ## Use instead
+    /// If the backing image is intended, write it into the configuration as `<backingStore>`: libvirt (5.10 and later)
+    /// then ignores the header. Otherwise do not open the image.
     ///
     /// ## Reported
     /// ```xml,reported,facts-backing-chains
@@ -58,7 +62,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// The configuration decides.
+    /// The configuration sets the backing image:
     /// ```xml,not-reported,facts-backing-chains
     /// <domain type='kvm'>
     ///   <name>guest</name>
@@ -72,7 +76,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>

@@ -5,15 +5,20 @@ use vmdisk_model::{Backing, FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// An image is written below one whose format has no room for a backing file.
+    /// A backing image is configured below a format that does not support one.
     ///
-    /// ## What it does
-    /// Reports a `<backingStore>` with an image below an image of a format other than qcow, qcow2, qed, cow and vmdk.
+    /// ## What it reports
+    /// Reports a `<backingStore>` with an image below an image whose format is not qcow, qcow2, qed, cow or vmdk.
     ///
     /// ## Why it matters
-    /// Only an image that says which clusters it has can leave the others to the image below. libvirt takes the
-    /// definition, and does not start the guest. A raw disk that was an overlay has most likely been flattened, and its
-    /// `<backingStore>` was forgotten; or it is a qcow2 image, and the guest would see its headers.
+    /// An overlay must record which clusters it holds, and a raw image cannot. libvirt defines the guest, but does not
+    /// start it: `storage format 'raw' does not support backing store`. Usually the overlay was flattened and its
+    /// `<backingStore>` was left behind. If the image is in fact qcow2, `type='raw'` would also show the guest the
+    /// qcow2 header instead of its disk.
+    ///
+    /// ## Use instead
+    /// Remove `<backingStore>` if the image is flattened. Otherwise set `type` to the format of the image, which
+    /// `qemu-img info IMAGE` shows.
     ///
     /// ## Reported
     /// ```xml,reported

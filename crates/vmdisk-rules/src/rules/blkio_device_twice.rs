@@ -7,13 +7,16 @@ use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The share of one device is set twice.
+    /// The I/O limits of one device are set twice in `<blkiotune>`.
     ///
-    /// ## What it does
-    /// Reports two `<device>` elements of `<blkiotune>` with one path.
+    /// ## What it reports
+    /// Reports two `<device>` elements of `<blkiotune>` with the same path.
     ///
     /// ## Why it matters
-    /// Which of the two would count is not defined. libvirt refuses the guest.
+    /// libvirt refuses to define the guest with `duplicate blkio device path`. Schema validation accepts it.
+    ///
+    /// ## Use instead
+    /// Merge the two elements: one `<device>` can hold the weight and all limits of its path.
     ///
     /// ## Reported
     /// ```xml,reported

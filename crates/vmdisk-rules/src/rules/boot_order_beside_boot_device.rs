@@ -5,13 +5,19 @@ use vmdisk_model::{DiskField, DomainField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// Disks have an order to boot in, and the guest has another.
+    /// A guest sets both `<boot dev>` and a boot order on its devices.
     ///
-    /// ## What it does
-    /// Reports `<boot order='…'/>` on a disk where `<os>` has `<boot dev='…'/>` too.
+    /// ## What it reports
+    /// Reports `<boot order='…'/>` on a disk if `<os>` contains `<boot dev='…'/>`.
     ///
     /// ## Why it matters
-    /// There can be one order. libvirt refuses the guest.
+    /// The two ways to set the boot order exclude each other. libvirt refuses to define the guest with `per-device boot
+    /// elements cannot be used together with os/boot elements`. Schema validation accepts it. Adding an order to a disk
+    /// of a guest that was created with `<boot dev='hd'/>` is the usual cause.
+    ///
+    /// ## Use instead
+    /// Keep `<boot order='…'/>` on the devices and remove `<boot dev='…'/>` from `<os>`. The order on the devices can
+    /// also distinguish between two disks.
     ///
     /// ## Reported
     /// ```xml,reported

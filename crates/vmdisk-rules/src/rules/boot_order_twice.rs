@@ -7,13 +7,17 @@ use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// Two disks have one place in the boot order.
+    /// Two disks have the same boot order.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports a second disk with the same `<boot order='…'/>` or `bootindex`.
     ///
     /// ## Why it matters
-    /// libvirt refuses the domain, and QEMU does not start.
+    /// libvirt refuses to define the guest with `boot order '1' used for more than one device`. QEMU exits at start
+    /// with `The bootindex 1 has already been used`. This usually happens when a disk's XML is copied.
+    ///
+    /// ## Use instead
+    /// Give each device its own number, or remove the boot order from disks that the guest does not boot from.
     ///
     /// ## Reported
     /// ```xml,reported

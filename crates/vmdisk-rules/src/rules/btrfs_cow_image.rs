@@ -6,26 +6,29 @@ use vmdisk_model::{Bytes, Disk, FieldPath, Format, HostStorage, Image, ImageFiel
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk's image lies on btrfs with copy-on-write.
+    /// A disk image is copy-on-write on btrfs and fragments.
     ///
-    /// ## What it does
-    /// Reports raw and qcow2 images of 1 GiB and more that the guest writes, on btrfs, where NOCOW is off:
-    /// for the file, or for its directory if the file does not exist yet. A warning where btrfs is known to
-    /// keep one copy of the data (profile single or raid0), else advice.
+    /// ## What it reports
+    /// Reports raw and qcow2 images of at least 1 GiB that the guest writes, on btrfs with NOCOW off for the file, or
+    /// for its directory if the file does not exist yet. It is a warning if btrfs is known to keep one copy of the data
+    /// (profile single or raid0), otherwise advice.
     ///
     /// ## Why it matters
-    /// btrfs writes every changed block to a new place. A guest that writes here and there takes its image to
-    /// pieces: 6000 random writes of 4 KiB left a file of 64 MiB in 8541 pieces instead of 2, and in a NOCOW
-    /// file in 2. Later reads of what the guest sees as one file go all over the disk, and each write needs
-    /// more metadata. qcow2 copies on write by itself, and does it a second time here.
+    /// btrfs writes every changed block to a new place, so random writes split the image: after 6000 writes of 4 KiB, a
+    /// file of 64 MiB had 8541 extents instead of 2. A NOCOW file still had 2. Later sequential reads become random
+    /// reads, and each write updates more metadata. qcow2 already does its own copy-on-write, so btrfs repeats the
+    /// work.
     ///
-    /// The other side of the bargain: without copy-on-write btrfs keeps no checksum, no compression and no
-    /// repair from a mirror for that image. With one copy of the data a checksum tells damage and mends nothing,
-    /// and that side weighs little; with several it is a matter of choice, which is why it is advice then. A
-    /// snapshot of the subvolume turns copy-on-write on again for every block it holds.
+    /// NOCOW has a price: the image has no checksums, no compression and no repair from a second copy. With one copy of
+    /// the data, a checksum can detect damage but not repair it, so little is lost. With several copies it is a real
+    /// choice, and the finding is only advice. A snapshot of the subvolume enables copy-on-write again for every block
+    /// that it holds.
     ///
-    /// NOCOW has to come before the data: `chattr +C` on a file that has some exits with 0 and does nothing,
-    /// and `mv` keeps what the file was. libvirt sets NOCOW on directories of pools that it creates since 6.6.
+    /// ## Use instead
+    /// Shut the guest down, create an empty NOCOW directory (`mkdir DIR && chattr +C DIR`) and copy the image into it:
+    /// `cp --reflink=never IMAGE DIR/`. NOCOW must be set before data is written. `chattr +C` on a file with data exits
+    /// with 0 and does nothing, and `mv` does not change the file either. libvirt (6.6 and later) sets NOCOW on the
+    /// directories of storage pools that it creates.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-checksums-6.18
@@ -54,7 +57,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// A small image does not matter.
+    /// A small image:
     /// ```xml,not-reported,facts-btrfs-checksums-6.18
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -67,7 +70,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>web1</name>

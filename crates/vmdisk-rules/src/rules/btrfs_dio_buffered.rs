@@ -9,24 +9,30 @@ use crate::host::{self, WrittenDirectly};
 use crate::remedy;
 
 declare_rule! {
-    /// A disk asks for `O_DIRECT` on a btrfs that writes through its page cache instead, and waits.
+    /// `cache='none'` is slow on btrfs: direct writes fall back to buffered writes.
     ///
-    /// ## What it does
-    /// Reports `cache='none'` and `cache='directsync'` on a disk the guest writes, where btrfs falls back to
-    /// buffered writes: for images with checksums on Linux 6.15 to 7.2, 6.6.130 and 6.12.77; and for NOCOW
-    /// images on a data profile with more than one copy (dup, raid1, raid10, raid5, raid6) on Linux 7.0 to 7.2,
-    /// 6.12.75 and 6.18.44. Later patches of 6.6, 6.12 and 6.18 behave as the first that is named.
+    /// ## What it reports
+    /// Reports `cache='none'` and `cache='directsync'` on a disk that the guest writes, if btrfs falls back to buffered
+    /// writes:
+    ///
+    /// - for images with checksums on Linux 6.15 to 7.2, 6.6.130 and 6.12.77
+    /// - for NOCOW images on a data profile with several copies (dup, raid1, raid10, raid5, raid6) on Linux 7.0 to 7.2,
+    ///   6.12.75 and 6.18.44
+    ///
+    /// Later patch releases of 6.6, 6.12 and 6.18 behave like the first one named.
     ///
     /// ## Why it matters
-    /// The fallback is there because direct writes could leave wrong checksums or mirrors that differ. Each
-    /// write is copied into the page cache and then waited for until it is on the disk. Random writes of 4 KiB
-    /// with Linux AIO came to 13 thousand a second with checksums, 59 thousand in a NOCOW file of the same
-    /// file system, and 191 thousand on XFS; submitting one took 74 µs instead of 2.
+    /// btrfs accepts `O_DIRECT`, so nothing reports the fallback. The kernel added it because direct writes could
+    /// produce wrong checksums or copies that differ. Each write is copied into the page cache and then waits for the
+    /// disk. Random 4 KiB writes with Linux AIO reached 13 thousand per second with checksums, 59 thousand in a NOCOW
+    /// file of the same file system, and 191 thousand on XFS. Submitting one write took 74 µs instead of 2.
     ///
-    /// `writeback` does not wait after each write and keeps the guest's promise at each flush; its price is
-    /// host memory, and it is not faster for a guest that flushes after every write (1355 against 1321 a
-    /// second). A NOCOW directory gives direct writes back on a data profile with one copy; its price is
-    /// checksums, compression and self-repair of that image.
+    /// ## Use instead
+    /// Use `cache='writeback'`: it does not wait after each write, and it keeps the guest's data safe at each flush. It
+    /// uses host memory, and it is not faster for a guest that flushes after every write (1355 writes per second
+    /// instead of 1321). Alternatively copy the image into a NOCOW directory, if btrfs keeps one copy of the data:
+    /// `chattr +C DIR`, then `cp --reflink=never IMAGE DIR/`. This gives direct writes back, but the image then has no
+    /// checksums, no compression and no repair.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-checksums-6.18
@@ -55,7 +61,7 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
-    /// A NOCOW image on a data profile with one copy is written directly.
+    /// A NOCOW image on a data profile with one copy is written directly:
     /// ```xml,not-reported,facts-btrfs-nocow-6.18
     /// <domain type='kvm'>
     ///   <name>db1</name>
@@ -68,7 +74,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// On an older kernel direct writes are worse than slow: `btrfs-dio-csum-corruption` reports this one.
+    /// On older kernels direct writes can corrupt data, which `btrfs-dio-csum-corruption` reports:
     /// ```xml,not-reported,facts-btrfs-checksums-6.1
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -81,7 +87,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>web1</name>

@@ -9,25 +9,27 @@ use crate::host::{self, WrittenDirectly};
 use crate::remedy;
 
 declare_rule! {
-    /// A disk asks for `O_DIRECT` on a btrfs that then stores wrong checksums.
+    /// `cache='none'` on btrfs can store wrong checksums and lose data.
     ///
-    /// ## What it does
-    /// Reports `cache='none'` and `cache='directsync'` on a disk the guest writes, where the image has btrfs
-    /// checksums and the kernel really writes past its page cache: Linux up to 6.6.129, 6.7 to 6.12.76, 6.13
-    /// and 6.14, which includes every 6.1 (Debian 12). NOCOW images have no checksums and are not reported.
+    /// ## What it reports
+    /// Reports `cache='none'` and `cache='directsync'` on a disk that the guest writes, if the image has btrfs
+    /// checksums and the kernel does not fall back to buffered writes: Linux up to 6.6.129, 6.7 to 6.12.76, 6.13 and
+    /// 6.14. This includes every 6.1 (Debian 12). NOCOW images have no checksums and are not reported.
     ///
     /// ## Why it matters
-    /// With `O_DIRECT` the guest's memory is handed to the disk as it is. btrfs reads it once to compute the
-    /// checksum and the disk reads it again to store it. A guest that changes the page in between (swap,
-    /// memory-mapped files, Windows do so all the time) leaves data and checksum that do not belong together:
-    /// every later read fails with `EIO`, on all mirrors, and `btrfs scrub` cannot repair it. On Linux 6.1.192
-    /// a program that changed its buffer during the write could not read back 151 of 400 writes; with NOCOW
-    /// all came back.
+    /// With `O_DIRECT`, btrfs reads the guest's memory once for the checksum, and the disk reads it again for the data.
+    /// If the guest changes the page in between, data and checksum do not match. Swap, memory-mapped files and Windows
+    /// do so all the time. Every later read of the block fails with `EIO`, on all copies, and `btrfs scrub` cannot
+    /// repair it. The kernel logs `csum failed root 5 ino 261 off 0`. On Linux 6.1.192, a program that changed its
+    /// buffer during the write could not read back 151 of 400 writes; with NOCOW it could read all of them.
     ///
-    /// With `writeback` the page cache holds a copy that the guest cannot change, and the guest's flushes reach
-    /// the disk just the same. Kernels from 6.15 on, 6.12.77 and 6.6.130 take that way by themselves, and
-    /// `btrfs-dio-buffered` tells what it costs. A trial on the host cannot tell these kernels from the
-    /// others, so the verdict rests on a table of versions.
+    /// The result rests on a table of kernel versions, because a trial write on the host cannot distinguish these
+    /// kernels from others.
+    ///
+    /// ## Use instead
+    /// Use `cache='writeback'`: the page cache then holds a copy that the guest cannot change, and the guest's flushes
+    /// reach the disk as before. Kernels 6.15, 6.12.77, 6.6.130 and later do this on their own; `btrfs-dio-buffered`
+    /// reports the cost. Images that are already damaged must be restored from a backup.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-checksums-6.1
@@ -56,7 +58,7 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
-    /// The same disk on a kernel that falls back to buffered writes.
+    /// The same disk on a kernel that falls back to buffered writes:
     /// ```xml,not-reported,facts-btrfs-checksums-6.18
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -69,7 +71,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// An image in a directory with `chattr +C` has no checksum that could be wrong.
+    /// An image in a directory with `chattr +C` has no checksums:
     /// ```xml,not-reported,facts-btrfs-checksums-6.1
     /// <domain type='kvm'>
     ///   <name>db1</name>
@@ -82,7 +84,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>web1</name>

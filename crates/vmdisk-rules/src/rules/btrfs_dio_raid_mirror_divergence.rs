@@ -9,26 +9,31 @@ use crate::host::{self, WrittenDirectly};
 use crate::remedy;
 
 declare_rule! {
-    /// A disk asks for `O_DIRECT` on a btrfs whose copies of the data may then differ unnoticed.
+    /// `cache='none'` on a NOCOW image on btrfs RAID can make the copies differ.
     ///
-    /// ## What it does
-    /// Reports `cache='none'` and `cache='directsync'` on a disk the guest writes, where the image has no btrfs
-    /// checksums (NOCOW), the data profile keeps more than one copy or parity (dup, raid1, raid10, raid5, raid6)
-    /// and the kernel writes past its page cache: Linux up to 6.12.74 and 6.13 to 6.17, which includes every 6.1
-    /// (Debian 12) and 6.6. From 6.18.0 to 6.18.43 and in 6.19 it is not known, and the rule is not checked.
+    /// ## What it reports
+    /// Reports `cache='none'` and `cache='directsync'` on a disk that the guest writes, if all of these hold:
+    ///
+    /// - the image has no btrfs checksums (NOCOW)
+    /// - the data profile keeps several copies or parity (dup, raid1, raid10, raid5, raid6)
+    /// - the kernel does not fall back to buffered writes: Linux up to 6.12.74 and 6.13 to 6.17, which includes every
+    ///   6.1 (Debian 12) and 6.6
+    ///
+    /// For Linux 6.18.0 to 6.18.43 and 6.19 the behavior is unknown, and the rule is not checked.
     ///
     /// ## Why it matters
-    /// With `O_DIRECT` the guest's memory is handed to the drives as it is, to each of them at its own time. A
-    /// guest that changes the page in between (swap, memory-mapped files, Windows do so all the time) leaves
-    /// different bytes on each copy. btrfs reads one copy or the other, and without a checksum neither a read nor
-    /// `btrfs scrub` sees that they differ: the same block may read differently after a reboot, or when a drive
-    /// fails. The kernel's developers call it data contents that differ between mirrors, and since
-    /// 7.0 (also 6.12.75 and 6.18.44) btrfs writes such files through the page cache, whose copy the guest
-    /// cannot change.
+    /// With `O_DIRECT` each drive reads the guest's memory at its own time. If the guest changes the page in between,
+    /// each copy holds different bytes. Swap, memory-mapped files and Windows do so all the time. Without a checksum,
+    /// neither a read nor `btrfs scrub` notices it. The same block can read differently after a reboot, or when a drive
+    /// fails. Since Linux 7.0, 6.12.75 and 6.18.44, btrfs writes such files through the page cache, whose copy the
+    /// guest cannot change.
     ///
-    /// It is a warning and no error: most guests write such a page again before they rely on it. md RAID has the
-    /// same property, so moving the redundancy below btrfs does not remove it. The verdict rests on a trial write
-    /// where the facts have one, and else on a table of kernels.
+    /// It is a warning, not an error: most guests write such a page again before they rely on it. md RAID behaves the
+    /// same way, so redundancy below btrfs does not avoid it. The result rests on a trial write if the facts contain
+    /// one, otherwise on a table of kernel versions.
+    ///
+    /// ## Use instead
+    /// Use `cache='writeback'`: the guest's flushes reach the disk as before, and the host uses memory for the copy.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-raid1-nocow-6.1
@@ -57,7 +62,7 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
-    /// A newer kernel writes the file through its page cache; what that costs, `btrfs-dio-buffered` tells.
+    /// A newer kernel writes the file through the page cache; `btrfs-dio-buffered` reports the cost:
     /// ```xml,not-reported,facts-btrfs-raid1-nocow-6.18
     /// <domain type='kvm'>
     ///   <name>db1</name>
@@ -70,7 +75,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// With one copy of the data there is nothing to differ from.
+    /// A data profile with one copy:
     /// ```xml,not-reported,facts-btrfs-checksums-6.1
     /// <domain type='kvm'>
     ///   <name>db1</name>
@@ -83,7 +88,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>db1</name>

@@ -6,17 +6,21 @@ use vmdisk_model::{FieldPath, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// An image without copy-on-write shares its blocks, so that it is copied on write all the same.
+    /// A NOCOW image on btrfs shares blocks with a snapshot and fragments.
     ///
-    /// ## What it does
-    /// Reports an image that the guest writes, on btrfs, where NOCOW is on and blocks are shared: with a snapshot of
-    /// the subvolume, or with a copy made with `cp --reflink`.
+    /// ## What it reports
+    /// Reports an image that the guest writes, on btrfs with NOCOW on, if some of its blocks are shared: with a
+    /// snapshot of the subvolume, or with a copy made by `cp --reflink`.
     ///
     /// ## Why it matters
-    /// NOCOW holds for blocks that belong to one file only. The first write to each shared block goes to a new
-    /// place, and the image falls to pieces as if NOCOW were off: 6000 random writes of 4 KiB after one snapshot left
-    /// a NOCOW file of 64 MiB in 8541 pieces, and in one piece without it. Each new snapshot starts it over, while
-    /// NOCOW has already cost the checksums.
+    /// NOCOW applies only to blocks that belong to one file. The first write to a shared block goes to a new place, so
+    /// the image fragments as if NOCOW were off. After one snapshot and 6000 random writes of 4 KiB, a NOCOW file of 64
+    /// MiB had 8541 extents; without the snapshot it had 2. Every new snapshot repeats this, and the image has no
+    /// checksums either way.
+    ///
+    /// ## Use instead
+    /// Keep images in a subvolume that is not snapshotted: `btrfs subvolume create DIR && chattr +C DIR`. To defragment
+    /// an image, shut the guest down, delete the snapshots and copy the image: `cp --reflink=never IMAGE DIR/`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-nocow-snapshotted
@@ -45,7 +49,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>

@@ -11,19 +11,22 @@ use crate::boot;
 use crate::target_names::TargetNames;
 
 declare_rule! {
-    /// A disk is on an emulated IDE or SATA bus where virtio would do.
+    /// A disk is on an emulated IDE or SATA bus instead of virtio.
     ///
-    /// ## What it does
-    /// Reports a writable disk on IDE or SATA in a guest of QEMU whose machine has PCI or a channel subsystem. If
-    /// the guest boots from a virtio disk, its drivers are there, and that is a warning. If not, nobody can tell
-    /// from the configuration whether the guest has the drivers, so it is advice: Linux and the BSDs have them,
-    /// Windows has not until virtio-win is installed, and a boot disk must not be moved before that. CD and floppy
-    /// drives belong on such buses and are not reported.
+    /// ## What it reports
+    /// Reports a writable disk on IDE or SATA in a guest of QEMU whose machine supports virtio devices. It is a warning
+    /// if the guest boots from a virtio disk, because the guest then has the drivers. Otherwise it is advice: the
+    /// configuration does not show whether the guest has them. CD and floppy drives are not reported.
     ///
     /// ## Why it matters
-    /// The guest writes several registers for each request, and each write leaves the guest and is emulated. AHCI
-    /// has one queue of 32 requests, IDE one request at a time; neither can have an iothread or more queues, and
-    /// neither can show sectors of 4096 bytes.
+    /// For each request the guest writes several device registers, and QEMU emulates each of these writes. AHCI has one
+    /// queue of 32 requests, and IDE handles one request at a time. Neither supports iothreads, several queues or
+    /// sectors of 4096 bytes.
+    ///
+    /// ## Use instead
+    /// Use `bus='virtio'`, and a target name such as `vdb`. Linux and the BSDs include the drivers. In Windows, install
+    /// virtio-win before you move the boot disk, or the guest does not boot. The guest's name for the disk changes, so
+    /// `/etc/fstab` should use UUIDs.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -66,7 +69,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// As advice, where only the guest knows whether it has the drivers:
+    /// Advice, because the configuration does not show whether the guest has the drivers:
     /// ```xml,reported
     /// <domain type='kvm'>
     ///   <name>desk1</name>
@@ -105,7 +108,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// A disk alone does not show the machine:
+    /// Not checked without the machine:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2'/>

@@ -6,15 +6,22 @@ use vmdisk_model::{DiskField, FieldPath, Fields, Tray};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// An option is set that the bus of the disk does not have.
+    /// A disk sets an option that its bus does not support.
     ///
-    /// ## What it does
-    /// Reports virtio's options (queues, event_idx, ioeventfd, iommu, ats, packed, page_per_vq, model) on another
-    /// bus, a WWN, a vendor, a product, a rotation rate, a tray, geometry and `removable` where libvirt knows that
-    /// no device there has them.
+    /// ## What it reports
+    /// Reports options of virtio (queues, event_idx, ioeventfd, iommu, ats, packed, page_per_vq, model) on another bus;
+    /// and a WWN, vendor, product, serial number, rotation rate, tray, geometry, I/O limits, ACPI index or `removable`
+    /// on a bus or device for which libvirt refuses them. `removable` on SCSI disks is accepted by libvirt 9.6 and
+    /// later.
     ///
     /// ## Why it matters
-    /// libvirt refuses the whole guest, and names one option at a time.
+    /// libvirt refuses to define the guest, and names one option at a time: `queues attribute in disk driver element is
+    /// only supported` by virtio, `disk event_idx mode supported only for virtio bus`, `Only ide and scsi disk support
+    /// wwn`. It usually happens when the bus of a disk is changed and its other options are kept.
+    ///
+    /// ## Use instead
+    /// Remove the option, or move the disk to a bus that supports it. SCSI on a virtio-scsi controller supports WWN,
+    /// vendor, product and rotation rate; queues are then set on the controller.
     ///
     /// ## Reported
     /// ```xml,reported

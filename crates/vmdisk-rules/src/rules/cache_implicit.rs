@@ -5,16 +5,18 @@ use vmdisk_model::{CacheMode, Change, Device, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk leaves its cache mode to QEMU.
+    /// A disk does not set its cache mode.
     ///
-    /// ## What it does
-    /// Advises to write `cache=` on a disk the guest can write. Nothing is wrong with the disk.
+    /// ## What it reports
+    /// Advises to set `cache` on a disk that the guest can write. The disk works without it.
     ///
     /// ## Why it matters
-    /// QEMU takes `writeback`: the host caches what the guest caches already, and live migration asks
-    /// questions. Many take `none` for the default, older QEMU took `writethrough`, and libvirt itself
-    /// takes `none` for a shareable disk. A reader of the file cannot tell whether the choice was made.
-    /// Writing `writeback` changes nothing and says it.
+    /// Without `cache`, QEMU uses `writeback`: the host caches data that the guest caches too. Many administrators
+    /// expect `none`, which several management tools set. QEMU before 1.2 used `writethrough`, and libvirt uses `none`
+    /// for a shareable disk. So the file does not show which mode is used, or whether it was chosen.
+    ///
+    /// ## Use instead
+    /// Write `cache='writeback'` to keep the present behavior, or `cache='none'` to bypass the host's page cache.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -40,7 +42,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// For a shareable disk libvirt makes the choice, and it is the only right one.
+    /// For a shareable disk libvirt uses `none`, the only safe mode:
     /// ```xml,not-reported
     /// <disk type='block' device='disk'>
     ///   <driver name='qemu' type='raw'/>

@@ -5,16 +5,20 @@ use vmdisk_model::{CacheMode, Change, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk that is kept throws away the guest's flushes.
+    /// A persistent disk uses `cache='unsafe'`, which ignores flushes.
     ///
-    /// ## What it does
-    /// Reports `cache='unsafe'` on a disk the guest can write and whose data outlives it.
+    /// ## What it reports
+    /// Reports `cache='unsafe'` on a disk that the guest can write and that is not transient.
     ///
     /// ## Why it matters
-    /// With `unsafe` QEMU opens the image in the page cache and never calls `fdatasync`, whatever the
-    /// guest asks for. The guest's file system and database believe that their journals are on disk; a
-    /// crash or power cut of the host leaves them in any order, and the guest may not come up again.
-    /// It is meant for throw-away disks: an installation that can be repeated, or a `<transient/>` disk.
+    /// With `unsafe`, QEMU never calls `fdatasync`, even if the guest requests a flush. The file system and the
+    /// databases of the guest rely on flushes to order their journals. After a crash or power failure of the host, any
+    /// of the last writes can be missing, in any order, and the guest may not boot. While the host runs, no sign of it
+    /// can be seen. The mode is meant for disposable disks, such as a repeatable installation or a `<transient/>` disk.
+    ///
+    /// ## Use instead
+    /// Use `cache='writeback'`, which is as fast until the guest flushes. If the data may be lost, allow this finding
+    /// with the reason.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -7,20 +7,24 @@ use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule}
 use crate::remedy;
 
 declare_rule! {
-    /// A disk waits for the medium after every single write.
+    /// A disk uses `cache='writethrough'` or `directsync`, which flushes after every write.
     ///
-    /// ## What it does
-    /// Reports `cache='writethrough'` and `cache='directsync'` on a disk the guest can write.
+    /// ## What it reports
+    /// Reports `cache='writethrough'` and `cache='directsync'` on a disk that the guest can write.
     ///
     /// ## Why it matters
-    /// QEMU calls `fdatasync` after each write, whether the guest asked for it or not. The guest is told that
-    /// the disk has no write cache and stops asking. It is not safer than `writeback` or `none` for a guest
-    /// that flushes, as guests since about 2010 do: its journal is on the disk when it has to
-    /// be. It is slower by the time one flush takes, with each write: 732 writes a second on btrfs instead of
-    /// 7590, 3875 on ext4 instead of 29304.
+    /// A guest that flushes after each write, such as a database that commits one transaction at a time, sees no
+    /// difference: it waits for the disk either way. For all other writes QEMU calls `fdatasync` after each one,
+    /// although the guest did not request it. QEMU also hides the write cache, so the guest stops sending flushes.
+    /// Without flushes from the guest, XFS reached 4559 sequential writes per second instead of 31372, ext4 3875
+    /// instead of 29304, btrfs 732 instead of 7590 (`writethrough` against `writeback`).
     ///
-    /// It has its use for a guest that never flushes: an operating system from before then, or a file
-    /// system that the guest mounts with `nobarrier`.
+    /// It is not safer than `writeback` or `none` for a guest that flushes, as all common systems have done since about
+    /// 2010: such a guest's journal is on the disk when it must be.
+    ///
+    /// ## Use instead
+    /// Use `cache='none'` or `cache='writeback'`. Keep `writethrough` for a guest that never flushes: an operating
+    /// system older than that, or a file system mounted with `nobarrier` in the guest.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -60,7 +64,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// What is never written never waits.
+    /// A read-only disk:
     /// ```xml,not-reported
     /// <disk type='file' device='cdrom'>
     ///   <driver name='qemu' type='raw' cache='writethrough'/>

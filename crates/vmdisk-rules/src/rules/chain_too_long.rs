@@ -9,17 +9,23 @@ use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_r
 use crate::chain::{Chain, End, MOST_IMAGES, chains};
 
 declare_rule! {
-    /// A disk's chain of backing files is long, or has no end.
+    /// A disk's chain of backing files is too long, or is a loop.
     ///
-    /// ## What it does
-    /// Counts the images of a disk, those that are written and those that the headers below them name. More than 8
-    /// are a warning. More than 200, or a loop, are an error; an image that is written twice below the one that the
-    /// guest writes is a warning.
+    /// ## What it reports
+    /// Counts the images of a disk: the images in the configuration and the images that headers below them name. More
+    /// than 8 images are a warning. More than 200 images, or a loop, are an error. An image that is written twice below
+    /// the image that the guest writes is a warning.
     ///
     /// ## Why it matters
-    /// A block that was never written is looked up in every image of the chain, each with tables and a cache of its
-    /// own, and each is one more file that must not be lost. Backup and snapshot tools that do not clean up make
-    /// chains that grow without anybody seeing it. libvirt refuses more than 200 images, and loops.
+    /// QEMU looks up a block that was never written in every image of the chain. Each image has its own tables and
+    /// cache, and is one more file that must not be lost. Backup and snapshot tools that do not clean up make chains
+    /// that grow unnoticed. libvirt defines a guest with a chain that is too long or a loop, but does not start it:
+    /// `backing chains more than 200 layers deep are not supported` or `is self-referential or too deeply nested`.
+    ///
+    /// ## Use instead
+    /// Merge the images that are not needed separately. While the guest runs: `virsh blockcommit GUEST TARGET --active
+    /// --pivot --wait`, which merges the whole chain into its lowest image. While it is shut down: `qemu-img commit
+    /// OVERLAY`, the lowest overlay first, or `qemu-img convert -O qcow2 OVERLAY NEW` for one new image.
     ///
     /// ## Reported
     /// ```xml,reported,facts-backing-chains
@@ -34,7 +40,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// An error, because the chain is a loop.
+    /// An error, because the chain is a loop:
     /// ```xml,reported,facts-backing-chains
     /// <domain type='kvm'>
     ///   <name>guest</name>
@@ -47,7 +53,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// An error too, because the guest would write the image that its own chain stands on:
+    /// An error too, because the guest would write a backing file of its own chain:
     /// ```xml,reported
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2'/>
@@ -78,7 +84,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none'/>

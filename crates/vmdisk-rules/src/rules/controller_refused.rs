@@ -11,15 +11,22 @@ use vmdisk_model::{
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk controller has a model, a number or an option that libvirt does not take.
+    /// A disk controller has an unsupported model, index or option.
     ///
-    /// ## What it does
-    /// Reports two controllers of a kind with one number, IDE controllers on q35 machines and more than one on
-    /// others, SCSI models that QEMU does not have, and queues, limits, ioeventfd and iothreads on SCSI controllers
-    /// that are not virtio-scsi.
+    /// ## What it reports
+    /// Reports two controllers of one type with the same index, IDE controllers on q35 and more than one on other
+    /// machines, NVMe controllers before libvirt 11.5, SCSI models that QEMU does not have, and queues, limits,
+    /// ioeventfd and iothreads on SCSI controllers other than virtio-scsi.
     ///
     /// ## Why it matters
-    /// libvirt refuses the guest.
+    /// libvirt refuses to define the guest, with messages such as `Multiple 'scsi' controllers with index '0'`, `IDE
+    /// controllers are unsupported for this QEMU binary or machine type` or `'queues' is only supported by virtio-scsi
+    /// controller`. The IDE message usually appears after the machine of a guest is changed from `pc` to `q35`.
+    /// BusLogic controllers come from VMware guests.
+    ///
+    /// ## Use instead
+    /// Use `<controller type='scsi' model='virtio-scsi'/>` for SCSI, and SATA instead of IDE on q35. Remove duplicate
+    /// controllers: libvirt adds the ones that the disks need.
     ///
     /// ## Reported
     /// ```xml,reported

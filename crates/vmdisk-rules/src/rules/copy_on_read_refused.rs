@@ -5,14 +5,21 @@ use vmdisk_model::{BackendSource, Change, Device, DiskField, FieldPath, Switch};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// Data that is read is to be copied up, and nothing can be copied into.
+    /// A disk enables copy-on-read, but its image cannot be written.
     ///
-    /// ## What it does
-    /// Reports `copy_on_read` on read-only disks, on CD and floppy drives and on SCSI units of the host.
+    /// ## What it reports
+    /// Reports `copy_on_read` on read-only disks, on CD and floppy drives, and on SCSI devices of the host
+    /// (`device='lun'`).
     ///
     /// ## Why it matters
-    /// What is read from the backing image is written to the top image, which has to take writes. libvirt refuses
-    /// the guest.
+    /// Copy-on-read copies each block that the guest reads from the backing image into the top image, so the top image
+    /// must be writable. libvirt refuses to define the guest with `copy_on_read is not compatible with read-only disk
+    /// 'vda'`, or `is not supported with removable disk` for drives. It often happens when `<readonly/>` is added to a
+    /// disk.
+    ///
+    /// ## Use instead
+    /// Remove `copy_on_read`. To fetch all data from a slow backing image once, use a writable overlay, or copy the
+    /// data while the guest runs: `virsh blockpull GUEST TARGET --wait`.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -199,7 +199,7 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
         id: rule.name,
         name: pascal_case(rule.name),
         short_description: text(rule.summary()),
-        full_description: text(what_it_does(&page).unwrap_or_else(|| rule.summary().to_owned())),
+        full_description: text(what_it_reports(&page).unwrap_or_else(|| rule.summary().to_owned())),
         help_uri: format!("{REPOSITORY}/blob/main/docs/rules/{}.md", rule.name),
         help: Markdown {
             text: page.clone(),
@@ -247,8 +247,8 @@ fn pascal_case(name: &str) -> String {
 }
 
 /// The first section of a rule's page, without line breaks.
-fn what_it_does(page: &str) -> Option<String> {
-    let (_, section) = page.split_once("## What it does\n")?;
+fn what_it_reports(page: &str) -> Option<String> {
+    let (_, section) = page.split_once("## What it reports\n")?;
     let paragraph = section.split("\n## ").next()?;
     let words: Vec<&str> = paragraph.split_whitespace().collect();
     (!words.is_empty()).then(|| words.join(" "))
