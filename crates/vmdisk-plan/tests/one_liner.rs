@@ -95,13 +95,13 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "",
             &[
-                "line 1, column 1: a disk is written as KIND:PLACE, and nothing is there; write KIND:PLACE[,KEY=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
+                "line 1, column 1: a disk is written as KIND:PLACE, and nothing is there; write KIND:PLACE[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
             ][..],
         ),
         (
             "/srv/a.img",
             &[
-                "line 1, column 1: `/srv/a.img` does not say what kind of disk it is; write KIND:PLACE[,KEY=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
+                "line 1, column 1: `/srv/a.img` does not say what kind of disk it is; write KIND:PLACE[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
             ],
         ),
         (

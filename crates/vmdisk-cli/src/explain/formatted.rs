@@ -7,9 +7,11 @@ const RESET: &str = "\u{1b}[0m";
 pub(super) fn formatted(page: &str, has_color: bool) -> String {
     let mut out = String::with_capacity(page.len());
     let mut in_example = false;
+    let mut follows_example = false;
     for line in page.lines() {
         if let Some(info) = line.strip_prefix("```") {
             in_example = !in_example;
+            follows_example = !in_example;
             let words: Vec<&str> = info.split(',').skip(1).collect();
             if in_example && words.contains(&"fixed") {
                 out.push_str("\nThe same after its fix:\n\n");
@@ -26,9 +28,14 @@ pub(super) fn formatted(page: &str, has_color: bool) -> String {
         {
             heading(&mut out, title, has_color);
         } else {
+            // Pages continue directly after the fence of an example.
+            if !line.is_empty() && follows_example {
+                out.push('\n');
+            }
             out.push_str(line);
         }
         out.push('\n');
+        follows_example = false;
     }
     out
 }
@@ -45,13 +52,13 @@ fn heading(out: &mut String, title: &str, has_color: bool) {
 mod tests {
     use super::formatted;
 
-    const PAGE: &str = "# a-rule\n\nIt is `so`.\n\n## Reported\n```xml,reported\n<a/>\n```\n```xml,fixed\n<b/>\n```\n";
+    const PAGE: &str = "# a-rule\n\nIt is `so`.\n\n## Reported\n```xml,reported\n<a/>\n```\n```xml,fixed\n<b/>\n```\nNot this:\n```xml\n<c/>\n```\n";
 
     #[test]
     fn headings_are_capitals_and_examples_are_indented() {
         assert_eq!(
             formatted(PAGE, false),
-            "A-RULE\n\nIt is `so`.\n\nREPORTED\n\n    <a/>\n\nThe same after its fix:\n\n    <b/>\n"
+            "A-RULE\n\nIt is `so`.\n\nREPORTED\n\n    <a/>\n\nThe same after its fix:\n\n    <b/>\n\nNot this:\n\n    <c/>\n"
         );
     }
 

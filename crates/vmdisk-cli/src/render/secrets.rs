@@ -278,6 +278,7 @@ mod tests {
             "{\"data\":{\"addr\":1}}",
             "http://host:80/x",
             "pool:key:x monkey=1",
+            vmdisk::plan::DiskSpec::ONE_LINER,
         ] {
             assert!(
                 matches!(mask(text), Cow::Borrowed(_)),

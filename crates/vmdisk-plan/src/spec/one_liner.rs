@@ -39,7 +39,7 @@ fn kinds() -> Vec<&'static str> {
 
 impl DiskSpec {
     /// What a one-liner looks like, for help texts.
-    pub const ONE_LINER: &'static str = "KIND:PLACE[,KEY=VALUE]…, such as \
+    pub const ONE_LINER: &'static str = "KIND:PLACE[,OPTION=VALUE]…, such as \
         qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio";
 
     /// Reads a disk from one line.
