@@ -1,21 +1,29 @@
 //! `network-server-refused`
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, Phrase, phrase};
 use vmdisk_model::{
     FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol, Switch,
 };
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A network source names servers in a way in which its protocol is not spoken.
+    /// A network source has the wrong number of servers, or a transport or TLS that its protocol does not support.
     ///
-    /// ## What it does
-    /// Reports sources on iscsi, nbd, ssh, http and ftp that do not name exactly one server, servers of nbd and
-    /// ssh behind a transport that QEMU does not use for them, and TLS asked of a protocol that is not nbd or vxhs.
+    /// ## What it reports
+    /// Reports sources on iscsi, nbd, ssh, http, https, ftp and ftps that do not name exactly one server; the
+    /// transport `rdma` for nbd and ssh, and `unix` for ssh; and TLS for protocols other than nbd and vxhs. libvirt
+    /// 9.0 uses the first of several iSCSI servers; with that target they are not reported.
     ///
     /// ## Why it matters
-    /// libvirt takes the definition, and refuses to start the guest: it looks at servers when it writes QEMU's command
-    /// line. A guest that was defined months ago fails at its next start.
+    /// libvirt accepts the definition, and refuses to start the guest: it checks the servers only when it builds
+    /// QEMU's command line. A guest that was defined months ago fails at its next start.
+    ///
+    /// ## Use instead
+    /// Keep one `<host>`, and remove `transport`. For several paths to an iSCSI target, let the host log in with
+    /// `iscsiadm --mode node --targetname IQN --portal SERVER --login` once per path, and use the multipath device.
+    /// Use https and ftps instead of http and ftp with `tls='yes'`. For other protocols, remove `tls`, and encrypt the
+    /// connection outside QEMU.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -70,70 +78,115 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    // 9.0 speaks iSCSI with the first of several servers, and crashes without any.
-    let takes_first = context.libvirt_is_before(Version(9, 1, 0)) == Some(true);
-    for (index, disk, top) in context.images() {
+    // 9.0 connects to the first of several iSCSI servers, and crashes without any.
+    let uses_first = context.libvirt_is_before(Version(9, 1, 0)) == Some(true);
+    for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Protocol::Network(network) = &image.protocol else {
                 continue;
             };
-            let protocol = network.protocol;
-            for (field, what, help) in wrong(network, takes_first) {
+            let at = |field| FieldPath::Image(index, depth, field);
+            for mistake in mistakes(network, uses_first) {
+                let (field, what, help) = mistake.texts(network.protocol, at(ImageField::Tls));
                 report
                     .finding(
-                        FieldPath::Image(index, depth, field),
-                        format!("`{}`: {what}", disk.name()),
+                        at(field),
+                        phrase!("{disk} {what}", disk = DiskName(index), what),
                     )
-                    .label(format!("not with {protocol}"))
-                    .note("libvirt takes the guest, and does not start it")
+                    .label(format!("not supported for {}", network.protocol))
+                    .note("libvirt accepts the definition, but does not start the guest")
                     .help(help);
             }
         }
     }
 }
 
-/// What is wrong with the servers of a source: where, what, and what to write instead.
-fn wrong(network: &NetworkSource, takes_first: bool) -> Vec<(ImageField, String, &'static str)> {
+/// A mistake in the servers of a source.
+enum Mistake {
+    /// The source names this many servers instead of one.
+    ServerCount(usize),
+    /// The protocol does not run over this transport.
+    Transport(NetworkTransport),
+    /// The protocol has no TLS that libvirt can enable.
+    Tls,
+}
+
+impl Mistake {
+    /// The field, what the disk does wrong, and what to write instead.
+    fn texts(&self, protocol: NetworkProtocol, tls: FieldPath) -> (ImageField, String, Phrase) {
+        match self {
+            Mistake::ServerCount(count) => (
+                ImageField::Hosts,
+                format!("needs exactly one {protocol} server, but names {count}"),
+                "name one server".into(),
+            ),
+            Mistake::Transport(transport) => (
+                ImageField::Hosts,
+                format!("uses {protocol} over {transport}"),
+                "remove the transport; the default is TCP".into(),
+            ),
+            Mistake::Tls => (
+                ImageField::Tls,
+                format!("enables TLS for {protocol}"),
+                match protocol {
+                    NetworkProtocol::Http => phrase!("remove {tls}, and use https", tls),
+                    NetworkProtocol::Ftp => phrase!("remove {tls}, and use ftps", tls),
+                    NetworkProtocol::Https | NetworkProtocol::Ftps => {
+                        phrase!(
+                            "remove {tls}; {protocol} always uses TLS",
+                            tls,
+                            protocol = protocol.to_string()
+                        )
+                    }
+                    NetworkProtocol::Gluster
+                    | NetworkProtocol::Iscsi
+                    | NetworkProtocol::Nbd
+                    | NetworkProtocol::Nfs
+                    | NetworkProtocol::Rbd
+                    | NetworkProtocol::Sheepdog
+                    | NetworkProtocol::Ssh
+                    | NetworkProtocol::Tftp
+                    | NetworkProtocol::Vxhs => {
+                        phrase!("remove {tls}, and encrypt the connection outside QEMU", tls)
+                    }
+                },
+            ),
+        }
+    }
+}
+
+/// The mistakes in the servers of a source.
+fn mistakes(network: &NetworkSource, uses_first: bool) -> Vec<Mistake> {
     use NetworkProtocol::{
         Ftp, Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Sheepdog, Ssh, Tftp, Vxhs,
     };
     let protocol = network.protocol;
-    let takes_one = match protocol {
+    let needs_one = match protocol {
         Iscsi | Nbd | Ssh | Http | Https | Ftp | Ftps => true,
-        // NFS is refused when it is defined, and so are tftp and sheepdog; VxHS is not to be had.
+        // libvirt refuses the definition of NFS, tftp and sheepdog sources; VxHS is no longer in QEMU.
         Gluster | Rbd | Nfs | Sheepdog | Tftp | Vxhs => false,
     };
     let has_tls = matches!(protocol, Nbd | Vxhs);
     let mut found = Vec::new();
     let count = network.hosts.len();
-    let is_first_taken = takes_first && protocol == Iscsi && count > 1;
-    if takes_one && count != 1 && !is_first_taken {
-        found.push((
-            ImageField::Hosts,
-            format!("{protocol} has exactly one server, and this source names {count}"),
-            "write one <host name='…'/>",
-        ));
+    let is_first_used = uses_first && protocol == Iscsi && count > 1;
+    if needs_one && count != 1 && !is_first_used {
+        found.push(Mistake::ServerCount(count));
     }
-    if let (true, [host]) = (takes_one, network.hosts.as_slice()) {
-        let wrong = match host.transport {
-            Some(NetworkTransport::Rdma) => matches!(protocol, Nbd | Ssh),
-            Some(NetworkTransport::Unix) => protocol == Ssh,
-            Some(NetworkTransport::Tcp) | None => false,
-        };
-        if let (true, Some(transport)) = (wrong, host.transport) {
-            found.push((
-                ImageField::Hosts,
-                format!("{protocol} is not spoken over {transport}"),
-                "leave transport out",
-            ));
+    if let (true, [host]) = (needs_one, network.hosts.as_slice()) {
+        match host.transport {
+            Some(NetworkTransport::Rdma) if matches!(protocol, Nbd | Ssh) => {
+                found.push(Mistake::Transport(NetworkTransport::Rdma));
+            }
+            Some(NetworkTransport::Unix) if protocol == Ssh => {
+                found.push(Mistake::Transport(NetworkTransport::Unix));
+            }
+            Some(NetworkTransport::Rdma | NetworkTransport::Unix | NetworkTransport::Tcp)
+            | None => {}
         }
     }
     if network.tls == Some(Switch::On) && !has_tls {
-        found.push((
-            ImageField::Tls,
-            format!("{protocol} has no TLS that libvirt can ask for"),
-            "leave tls out, and encrypt the way to the server by other means",
-        ));
+        found.push(Mistake::Tls);
     }
     found
 }

@@ -1,21 +1,27 @@
 //! `network-source-refused`
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, Phrase, phrase};
 use vmdisk_model::{
     FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol,
 };
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A network source has what its protocol does not have, or lacks what it needs.
+    /// A network source uses a removed protocol, or a name, server or port that libvirt refuses for its protocol.
     ///
-    /// ## What it does
-    /// Reports protocols that libvirt no longer starts (sheepdog, tftp), names on rbd and gluster that are no
-    /// `pool/image`, a name in the certificate of anything but nbd, and an NFS source without exactly one server,
-    /// or with its port.
+    /// ## What it reports
+    /// Reports sheepdog (not for libvirt 9.0, which still accepts it) and tftp; names on rbd and gluster that are not
+    /// `POOL/IMAGE`; `tlsHostname` for protocols other than nbd; and NFS sources that do not name exactly one server,
+    /// or that set its port or a transport other than TCP.
     ///
     /// ## Why it matters
-    /// libvirt refuses the guest, and names one member at a time.
+    /// libvirt refuses to define the guest, and its message names one mistake at a time.
+    ///
+    /// ## Use instead
+    /// Write `name='POOL/IMAGE'` for rbd, and `name='VOLUME/IMAGE'` for gluster. Serve a tftp image over http, and
+    /// copy a sheepdog image to other storage with `qemu-img convert`. For NFS, keep one `<host>` with only a name.
+    /// Remove `tlsHostname` for other protocols.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -69,33 +75,34 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    // 9.0 takes it, and the QEMU it starts does not.
-    let takes_sheepdog = context.libvirt_is_before(Version(9, 1, 0)) == Some(true);
-    for (index, disk, top) in context.images() {
+    // 9.0 accepts it; the QEMU that it starts does not.
+    let accepts_sheepdog = context.libvirt_is_before(Version(9, 1, 0)) == Some(true);
+    for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Protocol::Network(network) = &image.protocol else {
                 continue;
             };
-            let (name, protocol) = (disk.name(), network.protocol);
-            for (field, what, help) in wrong(network, takes_sheepdog) {
+            let tls_hostname = FieldPath::Image(index, depth, ImageField::TlsHostname);
+            for (field, what, help) in mistakes(network, accepts_sheepdog, tls_hostname) {
                 report
                     .finding(
                         FieldPath::Image(index, depth, field),
-                        format!("`{name}`: {what}"),
+                        phrase!("{disk} {what}", disk = DiskName(index), what),
                     )
-                    .label(format!("not with {protocol}"))
-                    .note("libvirt refuses the guest for it")
+                    .label(format!("refused for {}", network.protocol))
+                    .note("libvirt refuses the guest")
                     .help(help);
             }
         }
     }
 }
 
-/// What is wrong with a source: where, what, and what to write instead.
-fn wrong(
+/// The mistakes in a source: the field, what the disk does wrong, and what to write instead.
+fn mistakes(
     network: &NetworkSource,
-    takes_sheepdog: bool,
-) -> Vec<(ImageField, &'static str, &'static str)> {
+    accepts_sheepdog: bool,
+    tls_hostname: FieldPath,
+) -> impl Iterator<Item = (ImageField, &'static str, Phrase)> {
     use NetworkProtocol::{Gluster, Nbd, Nfs, Rbd, Sheepdog, Tftp};
     let protocol = network.protocol;
     let lacks_slash = network
@@ -106,56 +113,61 @@ fn wrong(
         [host] => Some(host),
         _ => None,
     };
+    let has_other_transport = one.is_some_and(|host| {
+        host.transport
+            .is_some_and(|transport| transport != NetworkTransport::Tcp)
+    });
     [
         (
-            protocol == Sheepdog && !takes_sheepdog,
+            protocol == Sheepdog && !accepts_sheepdog,
             ImageField::NetworkProtocol,
-            "no QEMU that libvirt runs speaks sheepdog",
-            "move the disk to other storage",
+            "is on sheepdog, which libvirt and QEMU no longer support",
+            "move the image to other storage".into(),
         ),
         (
             protocol == Tftp,
             ImageField::NetworkProtocol,
-            "QEMU dropped tftp in 2.8",
-            "serve the image over http",
+            "is on tftp, which QEMU 2.8 removed",
+            "serve the image over http".into(),
         ),
         (
-            matches!(protocol, Gluster | Rbd) && lacks_slash,
+            protocol == Rbd && lacks_slash,
             ImageField::NetworkName,
-            "the name has to say where the image is and what it is called",
-            "write name='pool/image'",
+            "does not name the pool of its image",
+            "name the source `POOL/IMAGE`".into(),
+        ),
+        (
+            protocol == Gluster && lacks_slash,
+            ImageField::NetworkName,
+            "does not name the volume of its image",
+            "name the source `VOLUME/IMAGE`".into(),
         ),
         (
             network.tls_hostname.is_some() && protocol != Nbd,
             ImageField::TlsHostname,
-            "only nbd can name the server in the certificate",
-            "leave tlsHostname out",
+            "sets the host name of a TLS certificate, but only nbd uses it",
+            phrase!("remove {tls_hostname}", tls_hostname),
         ),
         (
             protocol == Nfs && one.is_none(),
             ImageField::Hosts,
-            "nfs has exactly one server",
-            "write one <host name='…'/>",
+            "does not name exactly one NFS server",
+            "name one server".into(),
         ),
         (
             protocol == Nfs && one.is_some_and(|host| host.port.is_some()),
             ImageField::Hosts,
-            "the port of an nfs server is found, not said",
-            "leave port out",
+            "sets the port of an NFS server",
+            "remove the port".into(),
         ),
         (
-            protocol == Nfs
-                && one.is_some_and(|host| {
-                    host.transport
-                        .is_some_and(|transport| transport != NetworkTransport::Tcp)
-                }),
+            protocol == Nfs && has_other_transport,
             ImageField::Hosts,
-            "nfs runs over TCP",
-            "leave transport out",
+            "uses NFS over another transport than TCP",
+            "remove the transport".into(),
         ),
     ]
     .into_iter()
     .filter(|(is_wrong, ..)| *is_wrong)
     .map(|(_, field, what, help)| (field, what, help))
-    .collect()
 }

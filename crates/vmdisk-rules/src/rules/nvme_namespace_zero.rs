@@ -1,16 +1,20 @@
 //! `nvme-namespace-zero`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{FieldPath, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The namespace of an NVMe controller is 0.
+    /// The namespace of an NVMe source is 0.
     ///
-    /// ## What it does
-    /// Reports `<source … namespace='0'>`.
+    /// ## What it reports
+    /// Reports `namespace='0'` in the source of a disk with `type='nvme'`.
     ///
     /// ## Why it matters
-    /// Namespaces count from 1. libvirt refuses the guest.
+    /// NVMe namespaces are numbered from 1. libvirt refuses the guest.
+    ///
+    /// ## Use instead
+    /// Use the number of the namespace on the host: `nvme list-ns /dev/nvme0` lists them. The first is 1.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -48,17 +52,20 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image) in context.images() {
+    for (index, _, image) in context.images() {
         if !matches!(&image.protocol, Protocol::Nvme(source) if source.namespace == 0) {
             continue;
         }
         report
             .finding(
                 FieldPath::Image(index, 0, ImageField::Namespace),
-                format!("`{}` names namespace 0, and they count from 1", disk.name()),
+                phrase!(
+                    "{disk} uses namespace 0 of an NVMe controller",
+                    disk = DiskName(index)
+                ),
             )
-            .label("there is no namespace 0")
-            .note("libvirt refuses the guest for it")
-            .help("write namespace='1'");
+            .label("namespaces are numbered from 1")
+            .note("libvirt refuses the guest")
+            .help("use the number of the namespace on the host; the first is 1");
     }
 }

@@ -1,17 +1,22 @@
 //! `passthrough-option-refused`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, ImageField, Sgio};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// An option for SCSI units of the host is set on another disk, or to what no kernel does.
+    /// An option for passed-through SCSI devices (`rawio`, `sgio`, `<reservations>`) is set on an emulated disk.
     ///
-    /// ## What it does
-    /// Reports `rawio`, `sgio` and `<reservations>` without `device='lun'`, and `sgio='unfiltered'`.
+    /// ## What it reports
+    /// Reports `rawio`, `sgio` and `<reservations>` without `device='lun'`, and `sgio='unfiltered'` on every disk.
     ///
     /// ## Why it matters
-    /// The options say which SCSI commands reach the host; other disks pass none on. Linux dropped the unfiltered
-    /// mode. libvirt refuses the guest.
+    /// The options control which SCSI commands of the guest reach the host's device; an emulated disk passes none on.
+    /// No current Linux has the unfiltered mode. libvirt refuses the guest.
+    ///
+    /// ## Use instead
+    /// Remove the option. If the guest needs SCSI commands of the host's device, pass the device through: use
+    /// `type='block'` with `device='lun'` on bus scsi.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -49,51 +54,58 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
-        let name = disk.name();
+        let name = DiskName(index);
+        let device = FieldPath::Disk(index, DiskField::Device);
+        let sgio = FieldPath::Disk(index, DiskField::Sgio);
         let is_lun = disk.frontend.effective_device() == Device::Lun;
         if disk.frontend.sgio == Some(Sgio::Unfiltered) {
             report
                 .finding(
-                    FieldPath::Disk(index, DiskField::Sgio),
-                    format!("`{name}` asks for a mode that no kernel has any more"),
+                    sgio,
+                    phrase!(
+                        "{name} disables the filter for SCSI commands, which Linux no longer supports",
+                        name,
+                    ),
                 )
-                .label("Linux filters the commands, always")
-                .note("libvirt refuses the guest for it")
-                .help("leave sgio out");
+                .label("Linux always filters the commands")
+                .note("libvirt refuses the guest")
+                .help(phrase!("remove {sgio}", sgio));
         }
+        let has_filter = disk
+            .frontend
+            .sgio
+            .is_some_and(|sgio| sgio != Sgio::Unfiltered);
         let has_reservations = disk
             .backend
             .image()
             .is_some_and(|image| image.reservations.is_some());
-        for (is_set, field, word) in [
+        for (is_set, at) in [
             (
                 disk.frontend.rawio.is_some(),
                 FieldPath::Disk(index, DiskField::RawIo),
-                "rawio",
             ),
-            (
-                disk.frontend
-                    .sgio
-                    .is_some_and(|sgio| sgio != Sgio::Unfiltered),
-                FieldPath::Disk(index, DiskField::Sgio),
-                "sgio",
-            ),
+            (has_filter, sgio),
             (
                 has_reservations,
                 FieldPath::Image(index, 0, ImageField::Reservations),
-                "<reservations>",
             ),
         ] {
-            if is_set && !is_lun {
-                report
-                    .finding(
-                        field,
-                        format!("`{name}` has {word}, and is no SCSI unit of the host"),
-                    )
-                    .label("only for device='lun'")
-                    .note("libvirt refuses the guest for it")
-                    .help(format!("leave {word} out, or write device='lun'"));
+            if !is_set || is_lun {
+                continue;
             }
+            let lun = setting(device, Device::Lun);
+            report
+                .finding(
+                    at,
+                    phrase!(
+                        "{name} has {option}, but is not a passed-through SCSI device",
+                        name,
+                        option = at
+                    ),
+                )
+                .label(phrase!("only with {lun}", lun = lun.clone()))
+                .note("libvirt refuses the guest")
+                .help(phrase!("remove {option}, or use {lun}", option = at, lun));
         }
     }
 }

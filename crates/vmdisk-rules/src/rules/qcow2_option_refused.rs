@@ -1,18 +1,22 @@
 //! `qcow2-option-refused`
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath, Format, Switch};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// An option of qcow2 is set on another format.
+    /// A qcow2 option (`discard_no_unref`, `metadata_cache`) is set on an image of another format.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports `discard_no_unref` and `metadata_cache` on formats other than qcow2, and `discard_no_unref` on a
-    /// read-only disk.
+    /// read-only disk. libvirt before 9.5 drops `discard_no_unref`; `unsupported-by-target` reports that.
     ///
     /// ## Why it matters
-    /// The other formats have no such thing. libvirt refuses the guest.
+    /// Only qcow2 has clusters and metadata to cache. libvirt refuses the guest.
+    ///
+    /// ## Use instead
+    /// Remove the option. If the image is qcow2, correct the format: `qemu-img info IMAGE` shows it.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -57,18 +61,23 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
-        let name = disk.name();
+        let name = DiskName(index);
         let image = disk.backend.image();
         let is_qcow2 = image.is_some_and(|image| image.format == Some(Format::Qcow2));
         if disk.backend.metadata_cache_size.is_some() && image.is_some() && !is_qcow2 {
+            let at = FieldPath::Disk(index, DiskField::MetadataCacheSize);
             report
                 .finding(
-                    FieldPath::Disk(index, DiskField::MetadataCacheSize),
-                    format!("`{name}` has a metadata cache, and its format is not qcow2"),
+                    at,
+                    phrase!(
+                        "{name} has {option}, but its format is not qcow2",
+                        name,
+                        option = at
+                    ),
                 )
-                .label("only qcow2 has metadata to cache")
-                .note("libvirt refuses the guest for it")
-                .help("leave metadata_cache out");
+                .label("other formats have no metadata cache")
+                .note("libvirt refuses the guest")
+                .help(phrase!("remove {option}", option = at));
         }
         // libvirt 9.0 does not know the attribute, and drops it.
         if disk.backend.discard_no_unref != Some(Switch::On)
@@ -83,13 +92,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         } else {
             continue;
         };
+        let at = FieldPath::Disk(index, DiskField::DiscardNoUnref);
         report
             .finding(
-                FieldPath::Disk(index, DiskField::DiscardNoUnref),
-                format!("`{name}` is to keep discarded clusters, and {what}"),
+                at,
+                phrase!("{name} has {option}, but {what}", name, option = at, what),
             )
-            .label("only for qcow2 images that are written")
-            .note("libvirt refuses the guest for it")
-            .help("leave discard_no_unref out");
+            .label("only for writable qcow2 images")
+            .note("libvirt refuses the guest")
+            .help(phrase!("remove {option}", option = at));
     }
 }

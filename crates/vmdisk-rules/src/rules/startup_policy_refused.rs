@@ -1,18 +1,23 @@
 //! `startup-policy-refused`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{BackendSource, Device, DiskField, FieldPath, Protocol, StartupPolicy};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A startup policy is set where libvirt cannot follow it.
+    /// A startup policy is set on a disk that libvirt cannot apply it to.
     ///
-    /// ## What it does
-    /// Reports `startupPolicy` on sources that are neither file nor block nor dir nor volume, and `requisite` on
-    /// anything but a CD or floppy drive.
+    /// ## What it reports
+    /// Reports `startupPolicy` for sources of another type than file, block, dir and volume, and
+    /// `startupPolicy='requisite'` for devices other than CD and floppy drives.
     ///
     /// ## Why it matters
-    /// libvirt can leave out only storage whose path it can look for, and empties only drives with removable media.
-    /// It refuses the guest.
+    /// A startup policy says what happens if the source is missing. libvirt can check only paths on its host, and can
+    /// leave only CD and floppy drives empty. It refuses the guest.
+    ///
+    /// ## Use instead
+    /// Remove `startupPolicy` for network sources and other sources without a path. For a disk, use
+    /// `startupPolicy='optional'`: the guest then starts without the disk if the source is missing.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -51,7 +56,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(policy) = disk.backend.startup_policy else {
             continue;
         };
-        let name = disk.name();
+        let name = DiskName(index);
         let at = FieldPath::Disk(index, DiskField::StartupPolicy);
         let has_no_path = match &disk.backend.source {
             BackendSource::Image(image) => match &image.protocol {
@@ -73,22 +78,31 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     at,
-                    format!(
-                        "`{name}` has a startup policy, and no path that libvirt could look for"
+                    phrase!(
+                        "{name} has a startup policy, but its source has no path on the host",
+                        name
                     ),
                 )
                 .label("only for sources of type file, block, dir and volume")
-                .note("libvirt refuses the guest for it")
-                .help("leave the policy out");
+                .note("libvirt refuses the guest")
+                .help(phrase!("remove {policy}", policy = at));
         } else if policy == StartupPolicy::Requisite && !is_removable {
             report
                 .finding(
                     at,
-                    format!("`{name}` is a disk, and libvirt empties only CD and floppy drives"),
+                    phrase!(
+                        "{name} has {requisite}, but is neither a CD nor a floppy drive",
+                        name,
+                        requisite = setting(at, policy),
+                    ),
                 )
-                .label("'requisite' is for removable media")
-                .note("libvirt refuses the guest for it")
-                .help("write startupPolicy='optional', which leaves the disk out, or 'mandatory'");
+                .label("only for removable media")
+                .note("libvirt refuses the guest")
+                .help(phrase!(
+                    "use {optional} to start without the disk if its source is missing, or remove {policy}",
+                    optional = setting(at, StartupPolicy::Optional),
+                    policy = at,
+                ));
         }
     }
 }

@@ -1,18 +1,26 @@
 //! `target-name-refused`
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Device, Disk, DiskField, FieldPath, TargetBus, target_number};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The target's name is none that a disk can have.
+    /// The target name of a disk (`<target dev='…'/>`) is not one that libvirt accepts.
     ///
-    /// ## What it does
-    /// Reports names that do not begin with hd, sd, vd, xvd or ubd (fd for floppy drives), names of partitions such
-    /// as `vda1`, and names from which libvirt cannot count out a place on the controller.
+    /// ## What it reports
+    /// Reports names that do not start with hd, sd, vd, xvd, ubd or nvme (fd for floppy drives); names of partitions
+    /// such as `vda1`; other characters than letters after the prefix; and, for libvirt before 11.5, names of NVMe
+    /// disks on other buses.
     ///
     /// ## Why it matters
-    /// libvirt derives the bus and the place on the controller from the name, and refuses one that it cannot read.
+    /// libvirt derives the bus and the address on the controller from the name. It refuses a guest with a name that it
+    /// cannot parse.
+    ///
+    /// ## Use instead
+    /// Use a prefix and letters: `vda`, `vdb` for virtio, `sda` for SATA, SCSI and USB, `hda` for IDE, `fda` for
+    /// floppy drives. The name is only a label: the guest chooses its own device names. To attach only a partition,
+    /// use the partition as the source: `<source dev='/dev/disk/by-id/…-part1'/>`.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -61,7 +69,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(target) = disk.frontend.target.as_deref() else {
             continue;
         };
-        let what = wrong(disk.frontend.effective_device(), target)
+        let what = mistake(disk.frontend.effective_device(), target)
             .or_else(|| (knows_no_nvme && is_nvme(disk, target)).then_some(NO_NVME));
         let Some(what) = what else {
             continue;
@@ -69,45 +77,47 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, DiskField::TargetDev),
-                format!("`{target}` is no name for a disk: {what}"),
+                phrase!(
+                    "libvirt refuses the target name {target}: {what}",
+                    target = quoted(target.to_owned()),
+                    what,
+                ),
             )
-            .label("libvirt cannot read this name")
-            .help("write a prefix and letters, such as vda, sdb or fda");
+            .label("libvirt cannot parse this name")
+            .help("use a prefix and letters, such as vda, sdb or fda");
     }
 }
 
-const NO_NVME: &str = "libvirt counts disks of NVMe from 11.5 on";
+const NO_NVME: &str = "names of NVMe disks need libvirt 11.5 or later";
 
-/// Whether libvirt has to find a place for the disk by a name of NVMe.
+/// True if libvirt has to derive an address from the name of an NVMe disk.
 fn is_nvme(disk: &Disk, target: &str) -> bool {
-    // A bus that this libvirt does not know is `unsupported-by-target`'s business.
+    // `unsupported-by-target` reports a bus that this libvirt does not know.
     disk.frontend.address.is_none()
         && target.starts_with("nvme")
         && disk.frontend.effective_bus() != TargetBus::Nvme
 }
 
-/// What is wrong with a name, if anything.
-fn wrong(device: Device, target: &str) -> Option<&'static str> {
+/// The mistake in a name, if there is one.
+fn mistake(device: Device, target: &str) -> Option<&'static str> {
     let is_floppy = device == Device::Floppy;
     let prefixes: &[&str] = match device {
         Device::Floppy => &["fd"],
-        // Of a CD drive libvirt asks only that its name can be counted.
+        // libvirt only requires that the name of a CD drive has a number.
         Device::Cdrom => &["hd", "sd", "vd", "xvd", "ubd", "fd", "nvme"],
         Device::Disk | Device::Lun => &["hd", "sd", "vd", "xvd", "ubd", "nvme"],
     };
     if !prefixes.iter().any(|prefix| target.starts_with(prefix)) {
         return Some(if is_floppy {
-            "a floppy drive is called fda or fdb"
+            "the name of a floppy drive starts with fd"
         } else {
-            "names begin with hd, sd, vd, xvd or ubd"
+            "names start with hd, sd, vd, xvd or ubd"
         });
     }
     if target.ends_with(|last: char| last.is_ascii_digit()) && target_number(target).is_some() {
-        return Some(
-            "a number behind the letters names a partition, and the guest gets whole disks",
-        );
+        return Some("it names a partition, but a target is a whole disk");
     }
-    // Controllers and namespaces of NVMe are counted in numbers.
+    // Controllers and namespaces of NVMe have numbers.
     (target_number(target).is_none() && !target.starts_with("nvme"))
-        .then_some("only letters that count the disk may follow the prefix")
+        .then_some("only letters may follow the prefix")
 }

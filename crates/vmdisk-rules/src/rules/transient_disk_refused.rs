@@ -1,19 +1,25 @@
 //! `transient-disk-refused`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{
     BackendSource, Device, Disk, DiskField, FieldPath, Protocol, Switch, TargetBus,
 };
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk is to forget its writes, and libvirt cannot make it.
+    /// A disk is transient, but libvirt cannot create an overlay for it.
     ///
-    /// ## What it does
-    /// Reports `<transient/>` on a drive without a source, a read-only disk, a source that is not a file, a device
-    /// that is not a disk, and shared backing on a bus other than virtio, scsi and usb.
+    /// ## What it reports
+    /// Reports `<transient/>` on a drive without a source, a read-only disk, a source that is not a file, and a CD or
+    /// floppy drive or passed-through SCSI device; and `shareBacking='yes'` on buses other than virtio, scsi and usb.
     ///
     /// ## Why it matters
-    /// libvirt puts an overlay file beside the image when the guest starts. Where it cannot, it refuses the guest.
+    /// When the guest starts, libvirt creates an overlay file beside the image, and discards it when the guest stops.
+    /// Where it cannot, it refuses the guest.
+    ///
+    /// ## Use instead
+    /// Remove `<transient/>`, or use a writable file as the source. For a block device, create the overlay yourself
+    /// and discard it afterwards: `qemu-img create -f qcow2 -b DEVICE -F raw OVERLAY`.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -61,19 +67,26 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(what) = obstacle(disk) else {
             continue;
         };
+        let at = FieldPath::Disk(index, DiskField::Transient);
         report
             .finding(
-                FieldPath::Disk(index, DiskField::Transient),
-                format!("`{}` cannot forget its writes: {what}", disk.name()),
+                at,
+                phrase!(
+                    "{disk} is transient, but {what}",
+                    disk = DiskName(index),
+                    what
+                ),
             )
-            .label("libvirt refuses the guest for it")
-            .help(
-                "leave <transient/> out, or make the disk one of type='file' that may be written",
-            );
+            .label("libvirt cannot create an overlay")
+            .note("libvirt refuses the guest")
+            .help(phrase!(
+                "remove {transient}, or use a writable file as the source of a disk",
+                transient = at,
+            ));
     }
 }
 
-/// Why libvirt cannot put an overlay beside the image.
+/// The reason why libvirt cannot create an overlay beside the image.
 fn obstacle(disk: &Disk) -> Option<&'static str> {
     let image = match &disk.backend.source {
         BackendSource::Image(image) => image,
@@ -83,10 +96,10 @@ fn obstacle(disk: &Disk) -> Option<&'static str> {
         return Some("it is read-only");
     }
     if !matches!(image.protocol, Protocol::File { .. }) {
-        return Some("its source is no file");
+        return Some("its source is not a file");
     }
     if disk.frontend.effective_device() != Device::Disk {
-        return Some("it is no disk but another kind of device");
+        return Some("it is another kind of device than a disk");
     }
     let shares = disk.backend.share_backing == Some(Switch::On);
     let can_share = matches!(
@@ -94,5 +107,5 @@ fn obstacle(disk: &Disk) -> Option<&'static str> {
         TargetBus::Virtio | TargetBus::Scsi | TargetBus::Usb
     );
     (shares && !can_share)
-        .then_some("guests can share what is below it only on bus virtio, scsi or usb")
+        .then_some("only disks on bus virtio, scsi and usb can share its backing image")
 }

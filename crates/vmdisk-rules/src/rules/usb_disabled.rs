@@ -1,16 +1,22 @@
 //! `usb-disabled`
 
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{ControllerField, ControllerType, DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk hangs on USB, and the guest has none.
+    /// A disk is on bus usb, but USB is disabled for the guest.
     ///
-    /// ## What it does
-    /// Reports a disk on bus usb beside `<controller type='usb' model='none'/>`.
+    /// ## What it reports
+    /// Reports a disk on bus usb in a guest with `<controller type='usb' model='none'/>`.
     ///
     /// ## Why it matters
-    /// libvirt refuses the guest.
+    /// `model='none'` says that the guest has no USB controller, so there is nothing to attach the disk to. libvirt
+    /// refuses the guest.
+    ///
+    /// ## Use instead
+    /// Use another bus. If the guest has to see a USB disk, remove the controller with `model='none'`, or use
+    /// `model='qemu-xhci'`.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -57,6 +63,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let Some(none) = none else {
         return;
     };
+    let model = FieldPath::Controller(none, ControllerField::Model);
     for (index, disk) in context.disks() {
         if disk.frontend.effective_bus() != TargetBus::Usb {
             continue;
@@ -64,17 +71,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, DiskField::TargetBus),
-                format!(
-                    "`{}` hangs on USB, which this guest does not have",
-                    disk.name()
+                phrase!(
+                    "{disk} is on bus usb, but the guest has no USB",
+                    disk = DiskName(index)
                 ),
             )
-            .label("there is no USB")
-            .related(
-                FieldPath::Controller(none, ControllerField::Model),
-                "it is turned off here",
-            )
-            .note("libvirt refuses the guest for it")
-            .help("put the disk on another bus, or write another model of USB controller");
+            .label("no USB controller")
+            .related(model, "USB is disabled here")
+            .note("libvirt refuses the guest")
+            .help(phrase!(
+                "use another bus, or use {xhci}",
+                xhci = setting(model, "qemu-xhci"),
+            ));
     }
 }

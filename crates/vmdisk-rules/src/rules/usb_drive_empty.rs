@@ -1,18 +1,22 @@
 //! `usb-drive-empty`
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{BackendSource, DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A drive on USB has no medium.
+    /// A CD or floppy drive on bus usb has no medium.
     ///
-    /// ## What it does
-    /// Reports a drive with removable media on bus usb without a source.
+    /// ## What it reports
+    /// Reports a drive on bus usb without a source, for libvirt before 11.5.
     ///
     /// ## Why it matters
-    /// libvirt makes a USB stick of it, which is never empty. libvirt 11.3 refuses the guest; 9.0 takes it, and QEMU
-    /// refuses it at the start. From 11.5 on libvirt makes a drive of it again.
+    /// Before 11.5, libvirt attaches the drive as a USB stick, which cannot be empty. libvirt 11.3 refuses the guest;
+    /// 9.0 accepts it, and QEMU refuses it at the start. libvirt 11.5 and later attach a CD drive.
+    ///
+    /// ## Use instead
+    /// Put the drive on bus sata, or insert a medium: add a `<source>`.
     ///
     /// ## Reported
     /// ```xml,reported,libvirt-11.3
@@ -46,7 +50,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    // From 11.5 on a CD drive on USB is one again.
+    // Later ones attach a CD drive.
     if context.libvirt_is_before(Version(11, 5, 0)) != Some(true) {
         return;
     }
@@ -56,13 +60,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
         {
             continue;
         }
+        let at = FieldPath::Disk(index, DiskField::TargetBus);
         report
             .finding(
-                FieldPath::Disk(index, DiskField::TargetBus),
-                format!("`{}` is a drive on USB without a medium", disk.name()),
+                at,
+                phrase!(
+                    "{disk} is an empty drive on bus usb",
+                    disk = DiskName(index)
+                ),
             )
-            .label("a USB stick is never empty")
+            .label("attached as a USB stick, which cannot be empty")
             .note("the guest does not start")
-            .help("put it on bus='sata', or name a medium");
+            .help(phrase!(
+                "use {sata}, or insert a medium",
+                sata = setting(at, TargetBus::Sata),
+            ));
     }
 }
