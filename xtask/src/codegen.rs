@@ -77,6 +77,7 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
         "recording",
         "report",
         "spec",
+        "statistics",
     ] {
         let text = vmdisk(&["schema", schema], "")?;
         files.insert(PathBuf::from(format!("docs/schema/{schema}.json")), text);

@@ -10,7 +10,8 @@ use vmdisk::{Policy, Severity, Target};
 use vmdisk_collect::Group;
 
 use crate::bench::args::BenchArgs;
-use crate::parsers::rule_name;
+use crate::lint::selection::SelectionArgs;
+use crate::parsers::rule;
 
 /// The tool that knows VM disks.
 ///
@@ -113,15 +114,23 @@ pub(crate) struct LintArgs {
         value_parser = severity_parser()
     )]
     pub(crate) fail_on: Severity,
-    /// Do not count findings of this rule; may be repeated.
-    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule_name)]
-    pub(crate) ignore: Vec<String>,
+    /// Exit with 0 instead of 1, whatever is found; errors still exit with 2.
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
     /// How to print findings.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Full)]
     pub(crate) format: LintFormat,
     /// Write findings to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Print the number of findings of each rule instead of the findings, with --format full, concise or json.
+    #[arg(long, conflicts_with = "diff")]
+    pub(crate) statistics: bool,
+    /// Print the files that would be checked, one per line, and check none of them.
+    #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"])]
+    pub(crate) show_files: bool,
     /// Apply the fixes that change nothing but the mistake; of standard input, print the result.
     #[arg(long, help_heading = "Fixes")]
     pub(crate) fix: bool,
@@ -199,7 +208,7 @@ pub(crate) struct GenerateArgs {
     )]
     pub(crate) explain: Option<ExplainFormat>,
     /// Write the result although it breaks this rule; may be repeated. Without it an error refuses.
-    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule_name)]
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule(), hide_possible_values = true)]
     pub(crate) ignore: Vec<String>,
     /// How to write QEMU's arguments, with --to qemu.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = QemuFormat::Lines)]
@@ -529,7 +538,7 @@ pub(crate) struct ImageArgs {
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
     /// Name of a rule; `vmdisk rules` lists them.
-    #[arg(value_name = "RULE", value_parser = rule_name)]
+    #[arg(value_name = "RULE", value_parser = rule(), hide_possible_values = true)]
     pub(crate) rule: String,
     /// Format of the page.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = PageFormat::Text)]
@@ -572,6 +581,8 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaFormat {
     /// What `vmdisk lint --format json` prints.
     Report,
+    /// What `vmdisk lint --statistics --format json` prints.
+    Statistics,
     /// What `vmdisk facts` prints and `--facts` reads.
     Facts,
     /// What `vmdisk generate` reads.
@@ -623,7 +634,7 @@ fn group_parser() -> impl TypedValueParser<Value = Group> {
         .map(|word| Group::from_name(&word).unwrap_or(Group::Core))
 }
 
-fn severity_parser() -> impl TypedValueParser<Value = Severity> {
+pub(crate) fn severity_parser() -> impl TypedValueParser<Value = Severity> {
     PossibleValuesParser::new(Severity::ALL.iter().rev().map(|severity| severity.as_str())).map(
         |word| {
             Severity::ALL

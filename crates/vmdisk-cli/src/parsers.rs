@@ -1,15 +1,97 @@
 //! Parsers of values that several commands have.
 
-/// A name of a rule, or what it may have meant.
-pub(crate) fn rule_name(name: &str) -> Result<String, String> {
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use vmdisk::rules::{Group, RULES};
+
+/// The word that selects every rule.
+pub(crate) const ALL: &str = "all";
+
+/// A parser of one word, with the words that a shell completes.
+#[derive(Clone)]
+pub(crate) struct Words {
+    parse: fn(&str) -> Result<String, String>,
+    known: fn() -> Vec<PossibleValue>,
+}
+
+impl TypedValueParser for Words {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        TypedValueParser::parse_ref(&self.parse, command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.known)().into_iter()))
+    }
+}
+
+/// A parser of the name of a rule.
+pub(crate) fn rule() -> Words {
+    Words {
+        parse: rule_name,
+        known: rules,
+    }
+}
+
+/// A parser of the name of a rule or of a group of rules.
+pub(crate) fn selector() -> Words {
+    Words {
+        parse: selector_name,
+        known: || groups().into_iter().chain(rules()).collect(),
+    }
+}
+
+fn rules() -> Vec<PossibleValue> {
+    let value = |rule: &&vmdisk::Rule| PossibleValue::new(rule.name).help(rule.summary());
+    RULES.iter().map(value).collect()
+}
+
+fn groups() -> Vec<PossibleValue> {
+    let groups = Group::ALL.iter().map(|group| group.as_str());
+    groups.chain([ALL]).map(PossibleValue::new).collect()
+}
+
+/// Returns a name of a rule, or suggests one.
+fn rule_name(name: &str) -> Result<String, String> {
     if vmdisk::rules::find(name).is_some() {
         return Ok(name.to_owned());
     }
-    let known = vmdisk::rules::RULES.iter().map(|rule| rule.name);
+    let known = RULES.iter().map(|rule| rule.name);
     Err(match vmdisk_source::nearest(name, known) {
         Some(near) => format!("there is no such rule; did you mean `{near}`?"),
         None => "there is no such rule; `vmdisk rules` lists them".to_owned(),
     })
+}
+
+/// Returns a name of a rule or group, or suggests one.
+fn selector_name(name: &str) -> Result<String, String> {
+    if !rules_of(name).is_empty() {
+        return Ok(name.to_owned());
+    }
+    let groups = Group::ALL.iter().map(|group| group.as_str());
+    let known = groups
+        .chain([ALL])
+        .chain(RULES.iter().map(|rule| rule.name));
+    Err(match vmdisk_source::nearest(name, known) {
+        Some(near) => format!("there is no such rule or group; did you mean `{near}`?"),
+        None => "there is no such rule or group; `vmdisk rules` lists them".to_owned(),
+    })
+}
+
+/// The names of the rules that a selector stands for.
+pub(crate) fn rules_of(selector: &str) -> Vec<&'static str> {
+    let is_meant = |rule: &&&vmdisk::Rule| {
+        selector == ALL || rule.name == selector || rule.group.as_str() == selector
+    };
+    let rules = RULES.iter().filter(is_meant);
+    rules.map(|rule| rule.name).collect()
 }
 
 #[cfg(test)]
@@ -23,5 +105,23 @@ mod tests {
             Err("there is no such rule; did you mean `cache-unsafe`?".to_owned())
         );
         assert_eq!(rule_name("cache-unsafe"), Ok("cache-unsafe".to_owned()));
+    }
+
+    #[test]
+    fn a_selector_is_a_rule_a_group_or_all() {
+        assert_eq!(rules_of("cache-unsafe"), ["cache-unsafe"]);
+        assert!(rules_of("data-safety").contains(&"cache-unsafe"));
+        assert_eq!(rules_of("all").len(), RULES.len());
+        assert_eq!(
+            selector_name("data-safty"),
+            Err("there is no such rule or group; did you mean `data-safety`?".to_owned())
+        );
+    }
+
+    #[test]
+    fn no_rule_is_called_like_a_group() {
+        for group in groups() {
+            assert!(vmdisk::rules::find(group.get_name()).is_none());
+        }
     }
 }

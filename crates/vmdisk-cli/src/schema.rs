@@ -9,13 +9,14 @@ use crate::exit::Exit;
 use crate::image;
 use crate::io::Io;
 use crate::output::deliver;
-use crate::render::json;
+use crate::render::{json, statistics};
 use crate::stop::Stop;
 
 /// Prints the JSON Schema of a format.
 pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let schema = match args.format {
         SchemaFormat::Report => json::v1::schema(),
+        SchemaFormat::Statistics => statistics::schema(),
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),
         SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
         SchemaFormat::FactsDiff => crate::facts::diff::schema(),

@@ -14,7 +14,7 @@ use vmdisk_source::{Edit, Span};
 use crate::trial::{Said, Tried};
 use crate::{
     AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, Fleet, FoundOn, RelatedPlace,
-    ResolvedFix, Source,
+    ResolvedFix, Selection, Source,
 };
 
 /// What a document is checked against.
@@ -30,6 +30,8 @@ pub struct LintOptions<'a> {
     pub policy: Policy,
     /// Names of rules whose findings do not count.
     pub ignored: BTreeSet<String>,
+    /// The findings to report.
+    pub selection: Selection,
 }
 
 /// What came of it.
@@ -79,6 +81,17 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
 ///
 /// A spec is planned for the host of the options first; for several hosts, for each of them.
 pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried) -> LintReport {
+    let mut report = lint_unselected(document, options, tried);
+    options.selection.apply(&mut report);
+    report
+}
+
+/// Runs all rules over `document`, and keeps findings that the options do not ask for: fixes must not cause them either.
+pub(crate) fn lint_unselected(
+    document: &Document,
+    options: &LintOptions<'_>,
+    tried: &Tried,
+) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
     let context = Context {
@@ -165,6 +178,8 @@ pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried)
             report.diagnostics.push(diagnostic);
         }
     }
+    options.selection.set_severities(&mut report.diagnostics);
+    options.selection.set_severities(&mut report.allowed);
     let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
     report.diagnostics.sort_by_key(order);
     report.allowed.sort_by_key(order);

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use vmdisk::model::Bytes;
 use vmdisk_bench_runner::{EngineKind, MIN_ROUNDS, PRESETS};
 
-use crate::parsers::rule_name;
+use crate::parsers::rule;
 
 #[derive(Args, Debug)]
 pub(crate) struct BenchArgs {
@@ -240,7 +240,7 @@ pub(crate) enum HistoryFormat {
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
     /// The name of a rule about speed.
-    #[arg(value_name = "RULE", value_parser = rule_name)]
+    #[arg(value_name = "RULE", value_parser = rule(), hide_possible_values = true)]
     pub(crate) rule: String,
     #[command(flatten)]
     pub(crate) how: HowArgs,

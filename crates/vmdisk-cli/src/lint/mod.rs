@@ -11,6 +11,8 @@ mod output;
 pub(crate) mod read;
 mod results;
 mod run;
+pub(crate) mod selection;
+mod show_files;
 pub(crate) mod storage;
 mod trial;
 mod walk;
@@ -44,6 +46,15 @@ use run::Job;
 /// Runs the command.
 pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let mode = mode(args)?;
+    check_statistics(args)?;
+    let inputs = inputs::find(
+        &args.paths,
+        args.stdin_filename.as_deref(),
+        args.skip_foreign,
+    );
+    if args.show_files {
+        return show_files::run(&inputs, io, colors);
+    }
     let tester = args
         .try_qemu
         .as_deref()
@@ -58,11 +69,6 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         Some(_) => Host::without_facts(&args.host, args.try_qemu.as_deref())?,
         None => Host::prepare(&args.host, args.try_qemu.as_deref(), io, colors)?,
     };
-    let inputs = inputs::find(
-        &args.paths,
-        args.stdin_filename.as_deref(),
-        args.skip_foreign,
-    );
     let mut read_before = read_stdin(&inputs, io)?;
     let has_stdin = !read_before.is_empty();
     if args.host.live {
@@ -82,7 +88,8 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
             fleet: fleet.as_ref(),
             target: host.target(),
             policy: args.host.policy,
-            ignored: args.ignore.iter().cloned().collect::<BTreeSet<String>>(),
+            ignored: args.selection.ignored(),
+            selection: args.selection.selection(),
         },
         mode,
         tester: tester.as_ref(),
@@ -102,7 +109,30 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     output.deliver(args, mode, &results, classes.as_ref(), exit, io)?;
     say_unchecked(args, &results, io);
     let dated = dated(&files, &host, hosts.as_ref());
-    Ok(exit.max(judge_age(args, &dated, io, colors)))
+    Ok(exit.max(if_counted(args, judge_age(args, &dated, io, colors))))
+}
+
+/// Statistics are a table or JSON.
+fn check_statistics(args: &LintArgs) -> Result<(), Stop> {
+    match args.format {
+        LintFormat::Sarif | LintFormat::Github if args.statistics => {
+            Err(Stop::new("--statistics has no such format")
+                .help("use --format full, concise or json"))
+        }
+        LintFormat::Full
+        | LintFormat::Concise
+        | LintFormat::Json
+        | LintFormat::Sarif
+        | LintFormat::Github => Ok(()),
+    }
+}
+
+/// How the run ends, if findings count.
+fn if_counted(args: &LintArgs, exit: Exit) -> Exit {
+    match exit {
+        Exit::Findings if args.exit_zero => Exit::Clean,
+        Exit::Clean | Exit::Findings | Exit::CouldNot => exit,
+    }
 }
 
 /// The facts that were read from files, with the paths of these.
@@ -261,5 +291,5 @@ fn exit(args: &LintArgs, mode: Mode, results: &Results) -> Exit {
         Exit::Findings
     };
     let worst = results.all.iter().map(found).max();
-    worst.unwrap_or_default().max(changes)
+    if_counted(args, worst.unwrap_or_default().max(changes))
 }

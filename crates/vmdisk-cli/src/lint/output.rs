@@ -14,6 +14,7 @@ use crate::lint::mode::Mode;
 use crate::lint::results::Results;
 use crate::output::{deliver, deliver_with};
 use crate::render::message::{Message, MessagePlace};
+use crate::render::statistics::Statistics;
 use crate::render::summary::{self, Summary};
 use crate::render::{View, concise, github, human, json, sarif};
 use crate::stop::Stop;
@@ -25,6 +26,8 @@ pub(crate) struct Output {
     /// True if the output is made when all inputs are done: data, and findings on several hosts, whose classes are
     /// known only then.
     is_of_all_together: bool,
+    /// True if rules are counted instead of findings listed.
+    counts_rules: bool,
     /// True if messages have colour.
     colors_messages: bool,
 }
@@ -56,7 +59,8 @@ impl Output {
         Output {
             format: args.format,
             view,
-            is_of_all_together: is_data || has_hosts,
+            is_of_all_together: is_data || has_hosts || args.statistics,
+            counts_rules: args.statistics,
             colors_messages: colors.stderr,
         }
     }
@@ -68,6 +72,7 @@ impl Output {
             format,
             view: View::plain(),
             is_of_all_together: false,
+            counts_rules: false,
             colors_messages: false,
         }
     }
@@ -110,6 +115,15 @@ impl Output {
         exit: Exit,
     ) -> io::Result<()> {
         let all = &results.all;
+        if self.counts_rules {
+            let statistics = Statistics::of(all, self.view.least_shown);
+            return match self.format {
+                LintFormat::Json => statistics.write_json(out),
+                LintFormat::Full | LintFormat::Concise | LintFormat::Sarif | LintFormat::Github => {
+                    statistics.write_text(out)
+                }
+            };
+        }
         match self.format {
             _ if !self.is_of_all_together => out.write_all(results.rendered.as_bytes()),
             LintFormat::Json => json::v1::write(out, all, summary, classes),

@@ -8,6 +8,7 @@ pub(crate) mod json;
 pub(crate) mod message;
 pub(crate) mod sarif;
 mod secrets;
+pub(crate) mod statistics;
 pub(crate) mod summary;
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ mod integration;
 mod pages;
 mod sarif_schema;
 mod scale;
+mod selection;
 mod specs;
 mod storage;
 mod streams;

@@ -9,7 +9,9 @@ use crate::rules::Applicability;
 use vmdisk_model::FieldPath;
 use vmdisk_source::{Edit, Span, apply_edits};
 
-use crate::{Diagnostic, Document, LintOptions, LintReport, ReadFailure, lint, read};
+use crate::lint::lint_unselected;
+use crate::trial::Tried;
+use crate::{Diagnostic, Document, LintOptions, LintReport, ReadFailure, read};
 
 pub use failure::{FailedFix, FixFailure};
 use judge::{Blame, judge};
@@ -63,7 +65,7 @@ pub fn fix_document(
     options: &LintOptions<'_>,
     scope: FixScope,
 ) -> Fixed {
-    let report = lint(&document, options);
+    let report = lint_unselected(&document, options, &Tried::default());
     let mut fixer = Fixer {
         read_again,
         options,
@@ -133,6 +135,7 @@ impl Fixer<'_> {
                 (Applicability::Unsafe, FixScope::Safe) => false,
             };
             let is_possible = |edit: &Edit| edit.span.end <= end && is_free(&taken, edit.span);
+            let is_wanted = is_wanted && self.options.selection.has(diagnostic);
             if !is_wanted || !fix.edits.iter().all(is_possible) {
                 continue;
             }
@@ -198,7 +201,7 @@ impl Fixer<'_> {
         let text = apply_edits(self.document.own_text(), &edits)
             .map_err(|conflict| unreadable(conflict.to_string()))?;
         let document = (self.read_again)(&text).map_err(|failure| unreadable(failure.message))?;
-        let report = lint(&document, self.options);
+        let report = lint_unselected(&document, self.options, &Tried::default());
         let seen: Vec<&judge::Seen> = batch.iter().map(|candidate| &candidate.finding).collect();
         judge(&self.report, &report, &seen)?;
         Ok((document, report))
@@ -206,6 +209,7 @@ impl Fixer<'_> {
 
     fn finish(self) -> Fixed {
         let mut report = self.report;
+        self.options.selection.apply(&mut report);
         let mut failed = Vec::new();
         for diagnostic in &mut report.diagnostics {
             let Some(why) = self.failed.get(&id_of(diagnostic)) else {

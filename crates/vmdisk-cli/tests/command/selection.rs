@@ -1,0 +1,188 @@
+//! Which rules are reported: selections, severities, statistics, and the exit status without a threshold.
+
+use serde_json::Value;
+
+use crate::{CLEAN, Place, Run, UNSAFE};
+
+/// A disk with two errors: flushes are discarded, which `--fix` mends, and the device may change its name.
+const TWO: &str = "\
+<disk type='block' device='disk'>
+  <driver name='qemu' type='raw' cache='unsafe'/>
+  <source dev='/dev/sda'/>
+  <target dev='vda' bus='virtio'/>
+</disk>
+";
+
+fn lint(place: &Place, arguments: &[&str]) -> Run {
+    let words = ["lint", "a.xml", "--format", "concise"];
+    let words: Vec<&str> = words.iter().chain(arguments).copied().collect();
+    place.run(&words)
+}
+
+/// The names of the rules in concise output.
+fn rules(run: &Run) -> Vec<&str> {
+    let name = |line| -> Option<&str> {
+        let line: &str = line;
+        Some(line.split_once('[')?.1.split_once(']')?.0)
+    };
+    run.stdout.lines().filter_map(name).collect()
+}
+
+#[test]
+fn only_the_selected_rules_and_groups_are_reported() {
+    let place = Place::with(&[("a.xml", TWO)]);
+    let all = lint(&place, &[]);
+    let everything = rules(&all);
+    assert!(everything.contains(&"cache-unsafe"), "{all:?}");
+    assert!(everything.contains(&"unstable-device-path"), "{all:?}");
+    let run = lint(&place, &["--select", "cache-unsafe"]);
+    assert_eq!((rules(&run), run.code), (vec!["cache-unsafe"], 1));
+    assert!(!run.stderr.contains("allowed"), "{run:?}");
+    assert!(!run.stderr.contains("not checked"), "{run:?}");
+    let group = lint(&place, &["--select", "data-safety"]);
+    assert!(rules(&group).contains(&"cache-unsafe"), "{group:?}");
+    let both = lint(&place, &["--select", "cache-unsafe,unstable-device-path"]);
+    let extended = lint(
+        &place,
+        &[
+            "--select",
+            "cache-unsafe",
+            "--extend-select",
+            "unstable-device-path",
+        ],
+    );
+    assert_eq!(rules(&both), rules(&extended));
+    assert_eq!(rules(&both).len(), 2, "{both:?}");
+    let ignored = lint(
+        &place,
+        &[
+            "--select",
+            "all",
+            "--ignore",
+            "data-safety",
+            "--ignore",
+            "startup",
+        ],
+    );
+    assert!(!rules(&ignored).contains(&"cache-unsafe"), "{ignored:?}");
+    assert!(ignored.stderr.contains("allowed"), "{ignored:?}");
+}
+
+#[test]
+fn an_unknown_rule_or_group_is_refused_with_what_was_meant() {
+    let place = Place::with(&[("a.xml", TWO)]);
+    for (option, word, meant) in [
+        ("--select", "data-safty", "data-safety"),
+        ("--extend-select", "cache-unsaf", "cache-unsafe"),
+        ("--ignore", "performnce", "performance"),
+        ("--select", "cache-unsafe,al", "all"),
+    ] {
+        let run = lint(&place, &[option, word]);
+        assert_eq!(run.code, 2, "{run:?}");
+        let meant = format!("did you mean `{meant}`?");
+        assert!(run.stderr.contains(&meant), "{run:?}");
+    }
+}
+
+#[test]
+fn findings_below_the_least_severity_are_left_out_and_not_fixed() {
+    let place = Place::with(&[("a.xml", TWO)]);
+    let run = lint(&place, &["--min-severity", "error"]);
+    assert!(!run.stdout.is_empty());
+    for line in run.stdout.lines() {
+        assert!(line.contains(" error["), "{line}");
+    }
+    assert!(!run.stderr.contains("warning"), "{run:?}");
+    let run = lint(&place, &["--select", "unstable-device-path", "--fix"]);
+    assert_eq!(place.read("a.xml"), TWO, "{run:?}");
+    lint(&place, &["--select", "cache-unsafe", "--fix"]);
+    assert!(!place.read("a.xml").contains("unsafe"));
+}
+
+#[test]
+fn an_allowance_of_a_rule_that_is_not_selected_is_not_unused() {
+    let text = format!("<!-- vmdisk: allow(cache-unsafe) scratch -->\n{UNSAFE}");
+    let place = Place::with(&[("a.xml", &text)]);
+    let run = lint(&place, &["--select", "allowance-unused"]);
+    assert_eq!((run.stdout.as_str(), run.code), ("", 0), "{run:?}");
+}
+
+#[test]
+fn findings_exit_with_zero_where_that_is_asked_for_and_errors_with_two() {
+    let place = Place::with(&[("a.xml", TWO), ("clean.xml", CLEAN)]);
+    assert_eq!(lint(&place, &[]).code, 1);
+    assert_eq!(lint(&place, &["--exit-zero"]).code, 0);
+    let unchecked = &["lint", "clean.xml", "--fail-on-unchecked"];
+    assert_eq!(place.run(unchecked).code, 1);
+    assert_eq!(
+        place.run(&[unchecked, &["--exit-zero"][..]].concat()).code,
+        0
+    );
+    assert_eq!(lint(&place, &["--exit-zero", "missing.xml"]).code, 2);
+    let diff = place.run(&["lint", "a.xml", "--diff", "--exit-zero"]);
+    assert_eq!(diff.code, 0, "{diff:?}");
+    assert!(diff.stdout.contains("+  <driver"), "{diff:?}");
+}
+
+#[test]
+fn statistics_count_the_findings_of_each_rule() {
+    let place = Place::with(&[("d/a.xml", TWO), ("d/b.xml", UNSAFE), ("d/c.xml", UNSAFE)]);
+    let run = place.run(&["lint", "d", "--statistics", "--min-severity", "warning"]);
+    assert_eq!(run.code, 1);
+    let first = run.stdout.lines().next().unwrap();
+    let words: Vec<&str> = first.split_whitespace().collect();
+    assert_eq!(
+        words,
+        ["3", "error", "cache-unsafe", "3", "fixable"],
+        "{run:?}"
+    );
+    let json = place.run(&["lint", "d", "--statistics", "--format", "json"]);
+    let data: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(data["rules"][0]["rule"], "cache-unsafe");
+    assert_eq!(data["rules"][0]["findings"], 3);
+    let counts: Vec<u64> = data["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["findings"].as_u64().unwrap())
+        .collect();
+    assert!(counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
+    let schema: Value = serde_json::from_str(&place.run(&["schema", "statistics"]).stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    assert!(validator.is_valid(&data));
+    assert!(!validator.is_valid(&serde_json::json!({"schema_version": "1.0", "rules": [{}]})));
+    let refused = place.run(&["lint", "d", "--statistics", "--format", "sarif"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+}
+
+#[test]
+fn the_files_of_a_run_can_be_shown() {
+    let place = Place::with(&[
+        ("d/a.xml", UNSAFE),
+        ("d/deep/b.xml", CLEAN),
+        ("d/network.xml", "<network/>"),
+        ("empty/network.xml", "<network/>"),
+    ]);
+    let run = place.run(&["lint", "d", "d/a.xml", "--show-files"]);
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (0, "d/a.xml\nd/deep/b.xml\n")
+    );
+    let none = place.run(&["lint", "empty", "--show-files"]);
+    assert_eq!((none.code, none.stdout.as_str()), (2, ""));
+    assert!(none.stderr.contains("holds a domain or a disk"), "{none:?}");
+}
+
+#[test]
+fn shells_complete_rules_and_groups() {
+    let place = Place::with(&[]);
+    for shell in ["bash", "fish", "zsh"] {
+        let script = place.run(&["completions", shell]).stdout;
+        assert!(script.contains("cache-unsafe"), "{shell}");
+        assert!(script.contains("data-safety"), "{shell}");
+    }
+    // The help names where the rules are listed, not each of them.
+    let help = place.run(&["lint", "--help"]).stdout;
+    assert!(help.contains("--extend-select <RULE>"), "{help}");
+    assert!(!help.contains("cache-unsafe"), "{help}");
+}

@@ -1,0 +1,67 @@
+//! The findings that a caller asks for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::rules::Severity;
+use crate::{Diagnostic, LintReport};
+
+/// The findings that a caller asks for, and their severities. All others are left out of a report, and not fixed.
+///
+/// ```
+/// use vmdisk::{LintOptions, Selection, lint, read};
+///
+/// let document = read("<disk type='file'>\n<driver name='qemu' type='qcow2' cache='unsafe' io='native'/>\n\
+///     <source file='/a'/>\n<target dev='vda' bus='virtio'/>\n</disk>")?;
+/// let rules = Some(["cache-unsafe".to_owned()].into());
+/// let selection = Selection { rules, ..Selection::default() };
+/// let report = lint(&document, &LintOptions { selection, ..LintOptions::default() });
+/// let names: Vec<&str> = report.diagnostics.iter().map(|diagnostic| diagnostic.rule.name).collect();
+/// assert_eq!(names, ["cache-unsafe"]);
+/// # Ok::<(), vmdisk::ReadFailure>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Names of the rules; `None` means all.
+    pub rules: Option<BTreeSet<String>>,
+    /// Severities of findings by the names of their rules, instead of those that the rules report.
+    pub severities: BTreeMap<String, Severity>,
+    /// The least severity; `None` means every severity.
+    pub least: Option<Severity>,
+}
+
+impl Selection {
+    /// True if the findings of a rule are asked for.
+    pub fn has_rule(&self, name: &str) -> bool {
+        self.rules.as_ref().is_none_or(|rules| rules.contains(name))
+    }
+
+    /// True if a finding is asked for.
+    pub fn has(&self, diagnostic: &Diagnostic) -> bool {
+        self.has_rule(diagnostic.rule.name)
+            && self.least.is_none_or(|least| diagnostic.severity >= least)
+    }
+
+    /// Gives findings the severities that the caller wants.
+    pub(crate) fn set_severities(&self, diagnostics: &mut [Diagnostic]) {
+        if self.severities.is_empty() {
+            return;
+        }
+        for diagnostic in diagnostics {
+            if let Some(severity) = self.severities.get(diagnostic.rule.name) {
+                diagnostic.severity = *severity;
+            }
+        }
+    }
+
+    /// Removes everything from a report that is not asked for.
+    pub(crate) fn apply(&self, report: &mut LintReport) {
+        if self.rules.is_none() && self.least.is_none() {
+            return;
+        }
+        report.diagnostics.retain(|diagnostic| self.has(diagnostic));
+        report.allowed.retain(|diagnostic| self.has(diagnostic));
+        report
+            .not_checked
+            .retain(|missed| self.has_rule(missed.rule.name));
+    }
+}
