@@ -10,6 +10,7 @@ mod fuzz;
 mod hostlab;
 mod libvirts;
 mod lines;
+mod new_rule;
 mod qemus;
 mod race;
 
@@ -63,6 +64,8 @@ enum Chore {
         /// Root of the checkout to count [default: this one]
         checkout: Option<PathBuf>,
     },
+    /// Write the file of a new rule from the template of its crate, and add the rule to the crate's list
+    NewRule(new_rule::Arguments),
     /// Download QEMU 5.2, 7.2, 10.0 and 11.1 from the system's mirror and unpack them without installation
     Qemus {
         /// Directory for the files [default: target/qemus, which tests use]
@@ -106,6 +109,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Libvirts { folder } => libvirts::run(folder),
         Chore::Lines { checkout } => lines::run(checkout),
+        Chore::NewRule(arguments) => new_rule::run(&arguments),
         Chore::Qemus { folder } => qemus::run(folder),
         Chore::Record { folder } => qemus::record(folder),
         Chore::Race {

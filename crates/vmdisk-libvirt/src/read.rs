@@ -2,7 +2,7 @@
 
 use vmdisk_model::{Domain, DomainField, FieldPath};
 use vmdisk_rule::reading::INVALID_VALUE;
-use vmdisk_source::{Edit, Span};
+use vmdisk_source::Edit;
 
 use crate::allowance;
 use crate::document::Document;
@@ -10,9 +10,9 @@ use crate::edits::Outlines;
 use crate::encoding::decode;
 use crate::kept::Kept;
 use crate::reader::Reader;
-use crate::rules;
+use crate::rules::{self, Xml};
 use crate::vocabulary::{DOMAIN_BACKUP, DOMAIN_CHECKPOINT, DOMAIN_SNAPSHOT};
-use crate::xml::{Attribute, Node, Tree, parse};
+use crate::xml::{Attribute, Node, parse};
 use crate::{ReadFailure, ReadFailureKind, RootKind, StorageItem, domain, moment, storage};
 
 /// Reads a domain, a `<disk>` or `<devices>`.
@@ -43,7 +43,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let root = RootKind::of_name(node.name());
     let mut reader = Reader::new(text);
     let (domain, kept, storage) = read_root(&mut reader, root, node)?;
-    report_prefixes(&mut reader, &tree, root);
+    rules::check(&Xml { tree: &tree, root }, &mut reader);
     report_default_namespace(&mut reader, node);
     let allowances = allowance::read(&mut reader, &tree, &domain);
     let Reader {
@@ -114,89 +114,6 @@ fn read_root<'d>(
             node.name()
         ))
         .help("expected `<domain>`, `<disk>` or `<devices>` as the outermost element")),
-    }
-}
-
-/// Name spaces whose prefix says which one was meant.
-const KNOWN_NAMESPACES: [(&str, &str); 4] = [
-    ("qemu", "http://libvirt.org/schemas/domain/qemu/1.0"),
-    ("xen", "http://libvirt.org/schemas/domain/xen/1.0"),
-    ("lxc", "http://libvirt.org/schemas/domain/lxc/1.0"),
-    ("bhyve", "http://libvirt.org/schemas/domain/bhyve/1.0"),
-];
-
-/// libvirt's parser accepts a prefix that is not declared, and libvirt does not find the name.
-fn report_prefixes(reader: &mut Reader<'_>, tree: &Tree<'_>, root: RootKind) {
-    // Disks follow one another, so the one around a place is found by bisection.
-    let mut disks: Vec<(Span, usize)> = reader
-        .map
-        .iter()
-        .filter_map(|(path, place)| match path {
-            FieldPath::Disk(nth, vmdisk_model::DiskField::Disk) => Some((place.whole, nth)),
-            FieldPath::Disk(..)
-            | FieldPath::Domain(_)
-            | FieldPath::Image(..)
-            | FieldPath::Controller(..)
-            | FieldPath::IoThread(..)
-            | FieldPath::Iotune(..)
-            | FieldPath::ThrottleGroup(..) => None,
-        })
-        .collect();
-    disks.sort_unstable();
-    let top = FieldPath::Domain(DomainField::Domain);
-    let declare_at = match root {
-        RootKind::Domain => reader.map.place(top).and_then(|place| place.attributes_end),
-        RootKind::DomainStatus
-        | RootKind::Pool
-        | RootKind::Volume
-        | RootKind::DomainSnapshot
-        | RootKind::DomainCheckpoint
-        | RootKind::DomainBackup
-        | RootKind::Devices
-        | RootKind::Disk
-        | RootKind::OtherLibvirt(_)
-        | RootKind::Foreign
-        | RootKind::NotXml => None,
-    };
-    for undeclared in &tree.undeclared {
-        if undeclared.is_inner && !undeclared.is_attribute {
-            continue;
-        }
-        let name = undeclared.name.slice(reader.text).unwrap_or_default();
-        let Some((prefix, _)) = name.split_once(':') else {
-            continue;
-        };
-        let before = disks.partition_point(|(span, _)| span.start <= undeclared.name.start);
-        let at = before
-            .checked_sub(1)
-            .map(|nth| disks[nth])
-            .filter(|(span, _)| undeclared.name.end <= span.end)
-            .map_or(top, |(_, nth)| {
-                FieldPath::Disk(nth, vmdisk_model::DiskField::Disk)
-            });
-        let what = if undeclared.is_attribute {
-            format!("attribute `{name}`")
-        } else {
-            format!("element `<{name}>`")
-        };
-        let message =
-            format!("prefix `{prefix}` is not declared: libvirt drops {what} without a word");
-        let problem = reader.problem(
-            &rules::undeclared_prefix::RULE,
-            at,
-            undeclared.name,
-            message,
-        );
-        let known = KNOWN_NAMESPACES.iter().find(|(known, _)| *known == prefix);
-        match (known, declare_at) {
-            (Some((_, uri)), Some(offset)) => {
-                problem.help = Some(format!("declare it: `xmlns:{prefix}='{uri}'`"));
-                problem.fix = vec![Edit::insert(offset, format!(" xmlns:{prefix}='{uri}'"))];
-            }
-            (Some(_) | None, _) => {
-                problem.help = Some(format!("declare it with `xmlns:{prefix}='…'`"));
-            }
-        }
     }
 }
 

@@ -2,6 +2,42 @@
 
 use crate::Rule;
 
+/// A rule about the text of a syntax, in the list of that syntax.
+pub struct TextRule<F> {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The function that looks at the text; `None` if the reader reports the rule.
+    pub check: Option<F>,
+}
+
+impl<F: Copy> TextRule<F> {
+    /// A rule with the function that looks at the text.
+    pub const fn checked(rule: &'static Rule, check: F) -> Self {
+        let check = Some(check);
+        TextRule { rule, check }
+    }
+
+    /// A rule that the reader reports.
+    pub const fn read(rule: &'static Rule) -> Self {
+        TextRule { rule, check: None }
+    }
+
+    /// The rules of a list; `N` is its length.
+    ///
+    /// # Panics
+    /// If `N` is not the length of the list.
+    pub const fn rules<const N: usize>(list: &[Self]) -> [&'static Rule; N] {
+        assert!(list.len() == N, "`N` is not the number of rules");
+        let mut rules = [list[0].rule; N];
+        let mut nth = 0;
+        while nth < N {
+            rules[nth] = list[nth].rule;
+            nth += 1;
+        }
+        rules
+    }
+}
+
 /// True if the names of a list of rules ascend.
 pub const fn has_sorted_names(rules: &[&Rule]) -> bool {
     let mut nth = 1;

@@ -1,14 +1,46 @@
-//! Rules about XML text: one file each, with its page. The reader reports them.
+//! Rules about XML text: one file each, with page and evidence.
+//!
+//! The reader reports what it meets on its way. A rule with a check looks at the whole document once it is read.
 
 pub(crate) mod undeclared_prefix;
 pub(crate) mod unknown_attribute;
 pub(crate) mod unknown_element;
 
-use vmdisk_rule::Rule;
+#[cfg(test)]
+#[allow(
+    dead_code,
+    reason = "`cargo xtask new-rule` copies it; tests compile it"
+)]
+mod template;
+
+use vmdisk_rule::{Rule, TextRule};
+
+use crate::RootKind;
+use crate::reader::Reader;
+use crate::xml::Tree;
+
+/// A document that has been read.
+pub(crate) struct Xml<'t> {
+    pub(crate) tree: &'t Tree<'t>,
+    pub(crate) root: RootKind,
+}
+
+/// Looks at a document, and notes problems.
+type Check = fn(&Xml<'_>, &mut Reader<'_>);
 
 /// The rules of this crate, sorted by name.
-pub static RULES: &[&Rule] = &[
-    &undeclared_prefix::RULE,
-    &unknown_attribute::RULE,
-    &unknown_element::RULE,
+static TEXT_RULES: &[TextRule<Check>] = &[
+    TextRule::checked(&undeclared_prefix::RULE, undeclared_prefix::check),
+    TextRule::read(&unknown_attribute::RULE),
+    TextRule::read(&unknown_element::RULE),
 ];
+
+/// The rules of this crate, sorted by name.
+pub static RULES: &[&Rule] = &TextRule::rules::<{ TEXT_RULES.len() }>(TEXT_RULES);
+
+/// Runs the rules that look at the whole document.
+pub(crate) fn check(document: &Xml<'_>, reader: &mut Reader<'_>) {
+    for check in TEXT_RULES.iter().filter_map(|rule| rule.check) {
+        check(document, reader);
+    }
+}

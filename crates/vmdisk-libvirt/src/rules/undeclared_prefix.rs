@@ -1,6 +1,12 @@
 //! `undeclared-prefix`
 
+use vmdisk_model::{DiskField, DomainField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
+use vmdisk_source::{Edit, Span};
+
+use super::Xml;
+use crate::RootKind;
+use crate::reader::Reader;
 
 declare_rule! {
     /// An element has a name space prefix that nobody declared.
@@ -45,5 +51,81 @@ declare_rule! {
         ],
         supersedes: &[],
         check: Text,
+    }
+}
+
+/// Name spaces whose prefix says which one was meant.
+const KNOWN_NAMESPACES: [(&str, &str); 4] = [
+    ("qemu", "http://libvirt.org/schemas/domain/qemu/1.0"),
+    ("xen", "http://libvirt.org/schemas/domain/xen/1.0"),
+    ("lxc", "http://libvirt.org/schemas/domain/lxc/1.0"),
+    ("bhyve", "http://libvirt.org/schemas/domain/bhyve/1.0"),
+];
+
+/// libvirt's parser accepts a prefix that is not declared, and libvirt does not find the name.
+pub(super) fn check(document: &Xml<'_>, reader: &mut Reader<'_>) {
+    // Disks follow one another, so the one around a place is found by bisection.
+    let mut disks: Vec<(Span, usize)> = reader
+        .map
+        .iter()
+        .filter_map(|(path, place)| match path {
+            FieldPath::Disk(nth, DiskField::Disk) => Some((place.whole, nth)),
+            FieldPath::Disk(..)
+            | FieldPath::Domain(_)
+            | FieldPath::Image(..)
+            | FieldPath::Controller(..)
+            | FieldPath::IoThread(..)
+            | FieldPath::Iotune(..)
+            | FieldPath::ThrottleGroup(..) => None,
+        })
+        .collect();
+    disks.sort_unstable();
+    let top = FieldPath::Domain(DomainField::Domain);
+    let declare_at = match document.root {
+        RootKind::Domain => reader.map.place(top).and_then(|place| place.attributes_end),
+        RootKind::DomainStatus
+        | RootKind::Pool
+        | RootKind::Volume
+        | RootKind::DomainSnapshot
+        | RootKind::DomainCheckpoint
+        | RootKind::DomainBackup
+        | RootKind::Devices
+        | RootKind::Disk
+        | RootKind::OtherLibvirt(_)
+        | RootKind::Foreign
+        | RootKind::NotXml => None,
+    };
+    for undeclared in &document.tree.undeclared {
+        if undeclared.is_inner && !undeclared.is_attribute {
+            continue;
+        }
+        let name = undeclared.name.slice(reader.text).unwrap_or_default();
+        let Some((prefix, _)) = name.split_once(':') else {
+            continue;
+        };
+        let before = disks.partition_point(|(span, _)| span.start <= undeclared.name.start);
+        let at = before
+            .checked_sub(1)
+            .map(|nth| disks[nth])
+            .filter(|(span, _)| undeclared.name.end <= span.end)
+            .map_or(top, |(_, nth)| FieldPath::Disk(nth, DiskField::Disk));
+        let what = if undeclared.is_attribute {
+            format!("attribute `{name}`")
+        } else {
+            format!("element `<{name}>`")
+        };
+        let message =
+            format!("prefix `{prefix}` is not declared: libvirt drops {what} without a word");
+        let problem = reader.problem(&RULE, at, undeclared.name, message);
+        let known = KNOWN_NAMESPACES.iter().find(|(known, _)| *known == prefix);
+        match (known, declare_at) {
+            (Some((_, uri)), Some(offset)) => {
+                problem.help = Some(format!("declare it: `xmlns:{prefix}='{uri}'`"));
+                problem.fix = vec![Edit::insert(offset, format!(" xmlns:{prefix}='{uri}'"))];
+            }
+            (Some(_) | None, _) => {
+                problem.help = Some(format!("declare it with `xmlns:{prefix}='…'`"));
+            }
+        }
     }
 }

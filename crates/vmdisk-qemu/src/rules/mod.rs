@@ -41,34 +41,24 @@ mod value_kind;
 pub(crate) mod vectors_too_few;
 pub(crate) mod vhost_user_server_socket;
 
+#[cfg(test)]
+#[allow(
+    dead_code,
+    reason = "`cargo xtask new-rule` copies it; tests compile it"
+)]
+mod template;
+
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
-use vmdisk_rule::{Context, Outcome, Report, Rule};
+use vmdisk_rule::{Context, Outcome, Report, Rule, TextRule};
 
 use crate::document::Document;
 use line::Line;
 
-/// A rule with the function that looks at a command line.
-struct TextRule {
-    rule: &'static Rule,
-    check: Option<fn(&Line<'_>, &mut Report)>,
-}
-
-impl TextRule {
-    const fn checked(rule: &'static Rule, check: fn(&Line<'_>, &mut Report)) -> Self {
-        TextRule {
-            rule,
-            check: Some(check),
-        }
-    }
-
-    /// A rule whose problems the reader comes across.
-    const fn read(rule: &'static Rule) -> Self {
-        TextRule { rule, check: None }
-    }
-}
+/// Looks at a command line.
+type Check = fn(&Line<'_>, &mut Report);
 
 /// The rules of this crate, sorted by name.
-static TEXT_RULES: &[TextRule] = &[
+static TEXT_RULES: &[TextRule<Check>] = &[
     TextRule::checked(&block_size_refused::RULE, block_size_refused::check_line),
     TextRule::checked(&bus_missing::RULE, bus_missing::check),
     TextRule::checked(&cache_contradicted::RULE, cache_contradicted::check),
@@ -121,21 +111,13 @@ static TEXT_RULES: &[TextRule] = &[
 ];
 
 /// Rules of every reader that look at command lines once more, with the target known.
-static SHARED_RULES: &[TextRule] = &[
+static SHARED_RULES: &[TextRule<Check>] = &[
     TextRule::checked(&INVALID_VALUE, invalid_value::check),
     TextRule::checked(&MISSING_VALUE, missing_value::check),
 ];
 
 /// The rules of this crate, sorted by name.
-pub static RULES: &[&Rule] = &{
-    let mut rules = [TEXT_RULES[0].rule; TEXT_RULES.len()];
-    let mut nth = 0;
-    while nth < rules.len() {
-        rules[nth] = TEXT_RULES[nth].rule;
-        nth += 1;
-    }
-    rules
-};
+pub static RULES: &[&Rule] = &TextRule::rules::<{ TEXT_RULES.len() }>(TEXT_RULES);
 
 /// Holds a command line against the rules about its text.
 pub fn check(document: &Document, context: &Context<'_>, outcome: &mut Outcome) {

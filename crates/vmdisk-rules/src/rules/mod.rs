@@ -116,6 +116,13 @@ mod vhost_user_option_refused;
 mod vhost_vdpa_needs_direct;
 mod web_source_writable;
 
+#[cfg(test)]
+#[allow(
+    dead_code,
+    reason = "`cargo xtask new-rule` copies it; tests compile it"
+)]
+mod template;
+
 use vmdisk_rule::Rule;
 
 /// Every rule, sorted by name.

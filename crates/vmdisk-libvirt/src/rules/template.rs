@@ -1,0 +1,62 @@
+//! `template`
+
+use vmdisk_model::{DomainField, FieldPath};
+use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
+
+use super::Xml;
+use crate::reader::Reader;
+
+declare_rule! {
+    /// REPLACE: the mistake in one sentence, as a user would search for it.
+    ///
+    /// ## What it reports
+    /// REPLACE: the settings that are reported, and the similar ones that are not.
+    ///
+    /// ## Why it matters
+    /// REPLACE: what libvirt, QEMU or the host does with them, and since when.
+    ///
+    /// ## Use instead
+    /// REPLACE: what to write, or the command to run.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "template",
+        group: Group::Clarity,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(document: &Xml<'_>, reader: &mut Reader<'_>) {
+    for element in document.tree.elements() {
+        if element.name() != "REPLACE: the condition" {
+            continue;
+        }
+        let at = FieldPath::Domain(DomainField::Devices);
+        let message = "REPLACE: what is wrong".to_owned();
+        let problem = reader.problem(&RULE, at, element.tag(), message);
+        problem.help = Some("REPLACE: what to write instead".to_owned());
+    }
+}

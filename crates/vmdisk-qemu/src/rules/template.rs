@@ -1,0 +1,55 @@
+//! `template`
+
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+
+use super::line::Line;
+
+declare_rule! {
+    /// REPLACE: the mistake in one sentence, as a user would search for it.
+    ///
+    /// ## What it reports
+    /// REPLACE: the settings that are reported, and the similar ones that are not.
+    ///
+    /// ## Why it matters
+    /// REPLACE: what libvirt, QEMU or the host does with them, and since when.
+    ///
+    /// ## Use instead
+    /// REPLACE: what to write, or the command to run.
+    ///
+    /// ## Reported
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    pub(super) static RULE = {
+        name: "template",
+        group: Group::Clarity,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        is_about_text: true,
+        evidence: &[
+            Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    for (option, driver, _properties) in line.index.devices() {
+        if driver != "REPLACE: the condition" {
+            continue;
+        }
+        let message = "REPLACE: what is wrong";
+        let help = "REPLACE: what to write instead";
+        line.refuse(report, option, line.index.span(option), message, help);
+    }
+}
