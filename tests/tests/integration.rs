@@ -28,6 +28,8 @@ mod fleet;
 mod generated_is_accepted;
 #[path = "integration/generated_matrix.rs"]
 mod generated_matrix;
+#[path = "integration/guides.rs"]
+mod guides;
 #[path = "integration/hostlab.rs"]
 mod hostlab;
 #[path = "integration/mistakes.rs"]

@@ -1,4 +1,4 @@
-//! Holds the manifests to the layer table of ARCHITECTURE.md.
+//! Compares the manifests with the layer table of ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -180,6 +180,41 @@ fn dependencies_point_downward_as_the_table_says() {
         "not in the layer table: {:?}",
         manifests.keys()
     );
+}
+
+/// The rows of the layer table of ARCHITECTURE.md: layer and crate.
+fn rows_of_the_page() -> BTreeSet<(u8, String)> {
+    let page = std::fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
+    page.lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| ")?.split(" | ");
+            let layer = cells.next()?.parse().ok()?;
+            let name = cells.next()?.strip_prefix('`')?.strip_suffix('`')?;
+            Some((layer, name.to_owned()))
+        })
+        .collect()
+}
+
+#[test]
+fn the_layer_table_of_the_page_names_every_crate_at_its_layer() {
+    let layers: BTreeSet<(u8, String)> = LAYERS
+        .iter()
+        .map(|(layer, name, _)| (*layer, (*name).to_owned()))
+        .collect();
+    assert_eq!(rows_of_the_page(), layers);
+}
+
+#[test]
+fn no_crate_may_depend_on_a_higher_layer() {
+    let layer_of: BTreeMap<&str, u8> = LAYERS
+        .iter()
+        .map(|(layer, name, _)| (*name, *layer))
+        .collect();
+    for (layer, name, allowed) in LAYERS {
+        for dependency in *allowed {
+            assert!(layer_of[dependency] <= *layer, "{name} on {dependency}");
+        }
+    }
 }
 
 #[test]
