@@ -43,7 +43,13 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let root = RootKind::of_name(node.name());
     let mut reader = Reader::new(text);
     let (domain, kept, storage) = read_root(&mut reader, root, node)?;
-    rules::check(&Xml { tree: &tree, root }, &mut reader);
+    let xml = Xml {
+        text,
+        tree: &tree,
+        root,
+        map: &reader.map,
+    };
+    rules::check(&xml, &mut reader.problems);
     report_default_namespace(&mut reader, node);
     let allowances = allowance::read(&mut reader, &tree, &domain);
     let Reader {

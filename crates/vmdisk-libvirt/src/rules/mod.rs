@@ -5,6 +5,7 @@
 pub(crate) mod undeclared_prefix;
 pub(crate) mod unknown_attribute;
 pub(crate) mod unknown_element;
+mod xml;
 
 #[cfg(test)]
 #[allow(
@@ -13,20 +14,12 @@ pub(crate) mod unknown_element;
 )]
 mod template;
 
-use vmdisk_rule::{Rule, TextRule};
+use vmdisk_rule::{Problem, Rule, TextRule};
 
-use crate::RootKind;
-use crate::reader::Reader;
-use crate::xml::Tree;
+pub(crate) use xml::Xml;
 
-/// A document that has been read.
-pub(crate) struct Xml<'t> {
-    pub(crate) tree: &'t Tree<'t>,
-    pub(crate) root: RootKind,
-}
-
-/// Looks at a document, and notes problems.
-type Check = fn(&Xml<'_>, &mut Reader<'_>);
+/// Looks at a document, and adds problems.
+type Check = fn(&Xml<'_>, &mut Vec<Problem>);
 
 /// The rules of this crate, sorted by name.
 static TEXT_RULES: &[TextRule<Check>] = &[
@@ -39,8 +32,8 @@ static TEXT_RULES: &[TextRule<Check>] = &[
 pub static RULES: &[&Rule] = &TextRule::rules::<{ TEXT_RULES.len() }>(TEXT_RULES);
 
 /// Runs the rules that look at the whole document.
-pub(crate) fn check(document: &Xml<'_>, reader: &mut Reader<'_>) {
+pub(crate) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
     for check in TEXT_RULES.iter().filter_map(|rule| rule.check) {
-        check(document, reader);
+        check(xml, problems);
     }
 }

@@ -1,10 +1,9 @@
 //! `template`
 
 use vmdisk_model::{DomainField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
 
-use super::Xml;
-use crate::reader::Reader;
+use super::xml::Xml;
 
 declare_rule! {
     /// REPLACE: the mistake in one sentence, as a user would search for it.
@@ -49,14 +48,15 @@ declare_rule! {
     }
 }
 
-pub(super) fn check(document: &Xml<'_>, reader: &mut Reader<'_>) {
-    for element in document.tree.elements() {
+pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+    for element in xml.tree.elements() {
         if element.name() != "REPLACE: the condition" {
             continue;
         }
         let at = FieldPath::Domain(DomainField::Devices);
-        let message = "REPLACE: what is wrong".to_owned();
-        let problem = reader.problem(&RULE, at, element.tag(), message);
+        let message = "REPLACE: what is wrong";
+        let mut problem = Problem::new(&RULE, at, element.tag(), message);
         problem.help = Some("REPLACE: what to write instead".to_owned());
+        problems.push(problem);
     }
 }

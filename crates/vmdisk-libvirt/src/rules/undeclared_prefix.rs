@@ -1,12 +1,11 @@
 //! `undeclared-prefix`
 
 use vmdisk_model::{DiskField, DomainField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
 use vmdisk_source::{Edit, Span};
 
-use super::Xml;
+use super::xml::Xml;
 use crate::RootKind;
-use crate::reader::Reader;
 
 declare_rule! {
     /// An element has a name space prefix that nobody declared.
@@ -63,9 +62,9 @@ const KNOWN_NAMESPACES: [(&str, &str); 4] = [
 ];
 
 /// libvirt's parser accepts a prefix that is not declared, and libvirt does not find the name.
-pub(super) fn check(document: &Xml<'_>, reader: &mut Reader<'_>) {
+pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
     // Disks follow one another, so the one around a place is found by bisection.
-    let mut disks: Vec<(Span, usize)> = reader
+    let mut disks: Vec<(Span, usize)> = xml
         .map
         .iter()
         .filter_map(|(path, place)| match path {
@@ -81,8 +80,8 @@ pub(super) fn check(document: &Xml<'_>, reader: &mut Reader<'_>) {
         .collect();
     disks.sort_unstable();
     let top = FieldPath::Domain(DomainField::Domain);
-    let declare_at = match document.root {
-        RootKind::Domain => reader.map.place(top).and_then(|place| place.attributes_end),
+    let declare_at = match xml.root {
+        RootKind::Domain => xml.map.place(top).and_then(|place| place.attributes_end),
         RootKind::DomainStatus
         | RootKind::Pool
         | RootKind::Volume
@@ -95,11 +94,11 @@ pub(super) fn check(document: &Xml<'_>, reader: &mut Reader<'_>) {
         | RootKind::Foreign
         | RootKind::NotXml => None,
     };
-    for undeclared in &document.tree.undeclared {
+    for undeclared in &xml.tree.undeclared {
         if undeclared.is_inner && !undeclared.is_attribute {
             continue;
         }
-        let name = undeclared.name.slice(reader.text).unwrap_or_default();
+        let name = undeclared.name.slice(xml.text).unwrap_or_default();
         let Some((prefix, _)) = name.split_once(':') else {
             continue;
         };
@@ -116,7 +115,7 @@ pub(super) fn check(document: &Xml<'_>, reader: &mut Reader<'_>) {
         };
         let message =
             format!("prefix `{prefix}` is not declared: libvirt drops {what} without a word");
-        let problem = reader.problem(&RULE, at, undeclared.name, message);
+        let mut problem = Problem::new(&RULE, at, undeclared.name, message);
         let known = KNOWN_NAMESPACES.iter().find(|(known, _)| *known == prefix);
         match (known, declare_at) {
             (Some((_, uri)), Some(offset)) => {
@@ -127,5 +126,6 @@ pub(super) fn check(document: &Xml<'_>, reader: &mut Reader<'_>) {
                 problem.help = Some(format!("declare it with `xmlns:{prefix}='…'`"));
             }
         }
+        problems.push(problem);
     }
 }
