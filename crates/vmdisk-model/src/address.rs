@@ -65,7 +65,7 @@ impl DriveAddress {
     }
 }
 
-/// Number that a target's name stands for: `sda` 0, `sdz` 25, `sdaa` 26, `sda1` 0; libvirt's
+/// Number encoded in a target name: `sda` 0, `sdz` 25, `sdaa` 26, `sda1` 0; libvirt's
 /// `virDiskNameToIndex`.
 pub fn target_number(target: &str) -> Option<u32> {
     const PREFIXES: [&str; 6] = ["xvd", "ubd", "hd", "sd", "vd", "fd"];
@@ -117,7 +117,7 @@ pub enum Address {
     VirtioMmio,
     /// On the virtual bus of a POWER machine, at this register.
     SpaprVio(u32),
-    /// Nowhere yet; libvirt plugs the device in when it is told where.
+    /// No address yet; libvirt attaches the device once an address is given.
     Unassigned,
     /// An address of a type that no disk has, or one with parts missing, by its libvirt word; its text is
     /// kept by the reader.

@@ -101,7 +101,7 @@ impl Format {
 }
 
 wire_enum! {
-    /// What a snapshot of the guest does with a disk; libvirt `disk/@snapshot` (0.9.5).
+    /// Effect of a snapshot of the guest on a disk; libvirt `disk/@snapshot` (0.9.5).
     pub enum Snapshot {
         /// Leaves it out.
         No = "no",
@@ -127,12 +127,12 @@ wire_enum! {
     }
 }
 
-/// The host side of a disk: what is opened, and how.
+/// The host side of a disk: the storage, and how QEMU opens it.
 ///
 /// libvirt spreads it over `<driver>` and `<source>`; QEMU has it in a graph of `-blockdev` nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backend {
-    /// What is opened.
+    /// The storage to open.
     pub source: BackendSource,
     /// Cache mode; its `write_cache` switch belongs to the frontend.
     pub cache: Option<CacheMode>,
@@ -154,7 +154,7 @@ pub struct Backend {
     /// Groups of the guest whose limits the disk shares, in the order of their filters; libvirt
     /// `throttlefilters` (11.2.0). Excludes `iotune`.
     pub throttle_filters: Vec<String>,
-    /// What a snapshot of the guest does with it.
+    /// Effect of a snapshot of the guest.
     pub snapshot: Option<Snapshot>,
     /// The guest must not write; libvirt `<readonly/>`.
     pub is_read_only: bool,
@@ -232,7 +232,7 @@ impl Backend {
     }
 }
 
-/// What a backend opens.
+/// The storage that a backend opens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BackendSource {
     /// An image: a format on a protocol, with its backing chain.

@@ -1,6 +1,6 @@
 //! The share of the host's disks that a guest gets, by its cgroup.
 
-/// What a guest may take of one device of the host; libvirt `blkiotune/device`.
+/// Limits of a guest on one device of the host; libvirt `blkiotune/device`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlkioDevice {
     /// The device on the host.

@@ -1,4 +1,4 @@
-//! Cache modes and the three switches behind them.
+//! Cache modes and their three switches.
 
 use crate::wire_enum::wire_enum;
 
@@ -35,7 +35,7 @@ pub struct CacheSwitches {
 }
 
 impl CacheMode {
-    /// What the mode comes to on the two layers.
+    /// The switches that the mode sets on the two layers.
     pub const fn switches(self) -> CacheSwitches {
         let (write_cache, direct, no_flush) = match self {
             CacheMode::None => (true, true, false),

@@ -1,4 +1,4 @@
-//! What a fix does, said in terms of the model.
+//! Changes made by a fix, in terms of the model.
 
 use crate::{FieldPath, FieldValue};
 

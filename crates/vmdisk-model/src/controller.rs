@@ -1,4 +1,4 @@
-//! Controllers that disks hang on.
+//! Disk controllers.
 
 use crate::{
     Address, Architecture, ControllerField, FieldKind, IoThreadId, IoThreadQueues, MachineType,
@@ -56,7 +56,7 @@ wire_enum! {
 }
 
 impl ScsiControllerModel {
-    /// What libvirt takes where no model is written, for a QEMU that has every device of its
+    /// libvirt's default model, for a QEMU that has every device of its
     /// architecture (`qemuDomainGetSCSIControllerModel`): POWER's own, on PCs LSI's, else virtio-scsi.
     ///
     /// Until 11.6 libvirt took LSI's for Arm and RISC-V too, where QEMU had it.
@@ -109,7 +109,7 @@ impl ScsiControllerModel {
     }
 }
 
-/// A controller that disks hang on; libvirt `<controller>`, QEMU `-device virtio-scsi-pci` and kin.
+/// A disk controller; libvirt `<controller>`, QEMU `-device virtio-scsi-pci` and similar devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
     /// Kind.
@@ -128,7 +128,7 @@ pub struct Controller {
     pub max_sectors: Option<u32>,
     /// Whether requests are noticed by another thread than the vCPU's; virtio-scsi only (libvirt 1.2.18).
     pub ioeventfd: Option<Switch>,
-    /// What all virtio devices can be told; virtio-scsi only.
+    /// Options of all virtio devices; virtio-scsi only.
     pub virtio: VirtioOptions,
     /// Event loop of all disks on this controller; virtio-scsi only.
     pub iothread: Option<IoThreadId>,
@@ -176,7 +176,7 @@ fields! {
 }
 
 impl ControllerField {
-    /// Which values the field can have; `None` for one that is no field of its own.
+    /// Accepted values of the field; `None` for a group of fields.
     pub const fn kind(self) -> Option<FieldKind> {
         Controller::kind_of(self)
     }

@@ -1,4 +1,4 @@
-//! How the storage behind a disk comes to be: options that exist at creation and in no running VM.
+//! Creation of storage: options that exist only at creation and not in a running VM.
 
 use crate::{Bytes, Format, wire_enum::wire_enum};
 
@@ -67,7 +67,7 @@ impl std::fmt::Display for LogicalVolumeName {
     }
 }
 
-/// Options of a thin volume and, where it is to be made too, of its pool.
+/// Options of a thin volume and, if the pool must be created too, of its pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThinCreation {
     /// The volume.
@@ -76,7 +76,7 @@ pub struct ThinCreation {
     pub size: Option<Bytes>,
     /// Name of the pool, in the same group.
     pub pool: String,
-    /// Size of the pool, if the pool is to be made too.
+    /// Size of the pool, if the pool must be created too.
     pub pool_size: Option<Bytes>,
     /// Unit of allocation in the pool, a multiple of 64 KiB up to 1 GiB; LVM's default is 64 KiB or more.
     pub chunk_size: Option<Bytes>,
@@ -84,7 +84,7 @@ pub struct ThinCreation {
     pub zero: Option<bool>,
 }
 
-/// How the storage of one image is made; goes to the creation script, never to a running VM.
+/// Creation options of one image's storage; written to the creation script, never to a running VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Creation {
     /// A raw file.

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DevicePath(pub String);
 
-/// What the name of a device promises.
+/// The stability that a device name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DevicePathKind<'a> {
     /// `/dev/sda`, `/dev/nvme0n1p2`, `/dev/vdb`, `/dev/dm-3`, `/dev/md0`, `/dev/loop0`: handed out in
@@ -38,7 +38,7 @@ impl DevicePath {
         DevicePath(path.into())
     }
 
-    /// What the name promises, told from its form alone.
+    /// The stability that the name promises, derived from its form alone.
     pub fn kind(&self) -> DevicePathKind<'_> {
         let Some(name) = self.0.strip_prefix("/dev/") else {
             return DevicePathKind::Other;

@@ -9,9 +9,9 @@ use crate::{
 /// One disk: a guest-visible frontend on a host-side backend.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disk {
-    /// What the guest sees.
+    /// The guest side.
     pub frontend: Frontend,
-    /// What the host opens, and how.
+    /// The host side.
     pub backend: Backend,
 }
 
@@ -68,7 +68,7 @@ impl Fields for Disk {
 }
 
 impl DiskField {
-    /// Which values the field can have; `None` for one that is no field of its own.
+    /// Accepted values of the field; `None` for a group of fields.
     pub const fn kind(self) -> Option<FieldKind> {
         if matches!(self, DiskField::GeometryTranslation) {
             return Some(kind_of(|it: &Geometry| &it.translation));

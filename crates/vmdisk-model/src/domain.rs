@@ -9,7 +9,7 @@ use crate::{
 /// How much of a guest is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// The whole guest: what is not there does not exist.
+    /// The whole guest. Absent devices do not exist.
     #[default]
     WholeGuest,
     /// Disks alone, as in a `<disk>` snippet: the machine around them is not known.
@@ -38,7 +38,7 @@ pub struct Domain {
     pub memory: Option<Bytes>,
     /// How memory is backed.
     pub memory_backing: MemoryBacking,
-    /// What the firmware looks for, in this order; libvirt `os/boot`. Excludes a boot order of devices.
+    /// Boot devices of the firmware, in order; libvirt `os/boot`. Excludes a boot order of devices.
     pub boot_devices: Vec<BootDevice>,
     /// Share of the host's disks.
     pub blkiotune: Option<Blkiotune>,
@@ -56,7 +56,7 @@ pub struct Domain {
     pub controllers: Vec<Controller>,
     /// Disks, in order.
     pub disks: Vec<Disk>,
-    /// Places on SCSI controllers that devices of the host take, which are no disks; libvirt `<hostdev
+    /// Addresses on SCSI controllers that host devices occupy; libvirt `<hostdev
     /// type='scsi'>`. They are only looked at, and written back as they were read.
     pub scsi_host_devices: Vec<DriveAddress>,
 }
@@ -67,7 +67,7 @@ impl Domain {
         self.iothreads.iter().any(|thread| thread.id == id)
     }
 
-    /// The SCSI controller that a disk hangs on, if it is written down: as addressed, else by its
+    /// The configured SCSI controller of a disk: as addressed, else derived from its
     /// target's name, as libvirt puts 7 disks on each. A disk on another bus has none.
     ///
     /// libvirt has a second rule for a wide bus, of 15 disks, which its driver for QEMU never follows: the
@@ -103,7 +103,7 @@ impl Domain {
             .map(|(nth, controller)| (controller.index.unwrap_or(nth as u32), controller))
     }
 
-    /// The number of the SCSI controller that a disk hangs on, whether or not it is written down.
+    /// The number of the disk's SCSI controller, configured or not.
     pub fn scsi_controller_number_of(disk: &Disk) -> u32 {
         let by_name = || {
             let target = disk.frontend.target.as_deref().unwrap_or_default();
@@ -124,10 +124,10 @@ impl Domain {
         }
     }
 
-    /// The model of the controller that a SCSI disk hangs on.
+    /// The model of the controller that a SCSI disk is attached to.
     ///
     /// Without a written controller, or on one without a model, it is what libvirt makes of it
-    /// ([`ScsiControllerModel::libvirts_choice`]); where no architecture is written, that of a PC.
+    /// ([`ScsiControllerModel::libvirts_choice`]); without an architecture, the default of a PC.
     pub fn scsi_model_of(&self, disk: &Disk) -> ScsiControllerModel {
         let written = self
             .scsi_controller_of(disk)
@@ -139,7 +139,7 @@ impl Domain {
         })
     }
 
-    /// The device model that a disk's frontend comes to; of a SCSI disk, as [`Self::scsi_model_of`] has it.
+    /// The device model of a disk's frontend; for a SCSI disk it depends on [`Self::scsi_model_of`].
     pub fn frontend_kind(&self, disk: &Disk) -> FrontendKind {
         if matches!(disk.backend.source, BackendSource::VhostUser(_)) {
             return FrontendKind::VhostUserBlk;

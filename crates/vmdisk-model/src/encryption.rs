@@ -5,7 +5,7 @@ use crate::wire_enum::wire_enum;
 /// A secret, which is only ever referred to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
-    /// What it is for; libvirt `secret/@type`: `passphrase`, `ceph`, `iscsi`, …
+    /// Purpose; libvirt `secret/@type`: `passphrase`, `ceph`, `iscsi`, …
     pub secret_type: Option<String>,
     /// Where it is.
     pub reference: SecretReference,

@@ -69,7 +69,7 @@ field_enum! {
         Machine in Os,
         /// vCPUs.
         Vcpus in Domain,
-        /// What the firmware looks for.
+        /// The boot devices of the firmware.
         BootDevices in Os,
         /// Memory size.
         Memory in Domain,
@@ -115,7 +115,7 @@ field_enum! {
         RawIo in Disk,
         /// Filter of SCSI commands.
         Sgio in Disk,
-        /// What a snapshot does.
+        /// Effect of a snapshot.
         Snapshot in Disk,
         /// The driver element.
         Driver in Disk,
@@ -219,7 +219,7 @@ field_enum! {
         Product in Disk,
         /// Boot order.
         BootOrder in Disk,
-        /// What the boot loader is told.
+        /// Parameters of the boot loader.
         LoadParm in Disk,
         /// Address.
         Address in Disk,
@@ -233,7 +233,7 @@ field_enum! {
 field_enum! {
     /// Fields of an image.
     pub enum ImageField {
-        /// The image: the top one stands for the disk, one below for its `<backingStore>`.
+        /// The image: the top one means the disk, one below means its `<backingStore>`.
         Image,
         /// Format.
         Format in Image,
@@ -243,9 +243,9 @@ field_enum! {
         Path in Source,
         /// Descriptors instead of a path.
         FdGroup in Source,
-        /// How a server is spoken to.
+        /// Protocol of a server.
         NetworkProtocol in Source,
-        /// What the storage is called on its server.
+        /// Name of the storage on its server.
         NetworkName in Source,
         /// What follows the `?` of a URL.
         Query in Source,
@@ -271,7 +271,7 @@ field_enum! {
         Timeout in Source,
         /// Reconnection to the server.
         ReconnectDelay in Source,
-        /// As whom a server is spoken to.
+        /// Identity presented to a server.
         Identity in Source,
         /// Keys of known servers.
         KnownHosts in Source,

@@ -1,4 +1,4 @@
-//! What the guest sees.
+//! The guest side of a disk.
 
 use crate::{
     Address, Bytes, DiskField, ErrorPolicy, Geometry, IoThreadId, IoThreadQueues, ReadErrorPolicy,
@@ -20,7 +20,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Bus that the disk hangs on; libvirt `target/@bus`.
+    /// Bus that the disk is attached to; libvirt `target/@bus`.
     pub enum TargetBus {
         /// A virtio device of its own.
         Virtio = "virtio",
@@ -58,7 +58,7 @@ impl TargetBus {
         }
     }
 
-    /// The bus that a target's name stands for: `vda` virtio, `sda` SCSI, `hda` IDE, `xvda` Xen, …
+    /// The bus implied by a target name: `vda` virtio, `sda` SCSI, `hda` IDE, `xvda` Xen, …
     pub fn of_target_name(target: &str) -> Option<Self> {
         const PREFIXES: [(&str, TargetBus); 7] = [
             ("xvd", TargetBus::Xen),
@@ -122,7 +122,7 @@ wire_enum! {
     }
 }
 
-/// The device model that a frontend comes to, once its controller is known.
+/// The device model of a frontend, once its controller is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrontendKind {
     /// `virtio-blk-pci` and kin.
@@ -183,7 +183,7 @@ impl FrontendKind {
     }
 }
 
-/// What the guest sees of a disk.
+/// The guest side of a disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frontend {
     /// Kind of device; unset is `disk`.
@@ -206,7 +206,7 @@ pub struct Frontend {
     /// Whether the guest is interrupted less often; libvirt `driver/@event_idx` (0.9.5), QEMU
     /// `event_idx`. Default: on.
     pub event_idx: Option<Switch>,
-    /// What all virtio devices can be told.
+    /// Options of all virtio devices.
     pub virtio: VirtioOptions,
     /// Statistics that are kept of its requests.
     pub statistics: Statistics,
@@ -226,9 +226,9 @@ pub struct Frontend {
     pub physical_block_size: Option<u32>,
     /// Smallest discard the disk advertises, in bytes; `blockio/@discard_granularity` (9.8).
     pub discard_granularity: Option<u32>,
-    /// What a failed write does.
+    /// Effect of a failed write.
     pub error_policy: Option<ErrorPolicy>,
-    /// What a failed read does.
+    /// Effect of a failed read.
     pub read_error_policy: Option<ReadErrorPolicy>,
     /// Serial number the guest reads; QEMU cuts it to 20 bytes (virtio, IDE) or 36 (SCSI).
     pub serial: Option<String>,
@@ -249,7 +249,7 @@ pub struct Frontend {
     pub dpofua: Option<Switch>,
     /// Place in the boot order, from 1.
     pub boot_order: Option<u32>,
-    /// What the boot loader of an IBM Z is told; libvirt `boot/@loadparm` (3.5.0), QEMU `loadparm` (2.9).
+    /// Parameter of the boot loader of an IBM Z; libvirt `boot/@loadparm` (3.5.0), QEMU `loadparm` (2.9).
     pub loadparm: Option<String>,
     /// Where it sits in the machine.
     pub address: Option<Address>,

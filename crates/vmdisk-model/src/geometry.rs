@@ -1,4 +1,4 @@
-//! The cylinders, heads and sectors that a guest is told.
+//! The cylinders, heads and sectors that a guest sees.
 
 use crate::wire_enum::wire_enum;
 
@@ -8,14 +8,14 @@ wire_enum! {
     pub enum GeometryTranslation {
         /// QEMU guesses.
         Auto = "auto",
-        /// The geometry as it is.
+        /// The geometry unchanged.
         None = "none",
         /// Logical block addressing.
         Lba = "lba",
     }
 }
 
-/// The cylinders, heads and sectors that a guest is told; libvirt `<geometry>` (0.10.0), QEMU `cyls`,
+/// The cylinders, heads and sectors that a guest sees; libvirt `<geometry>` (0.10.0), QEMU `cyls`,
 /// `heads` and `secs`. Unset, QEMU guesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Geometry {

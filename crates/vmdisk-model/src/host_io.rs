@@ -37,7 +37,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// What a failed write does to the guest; libvirt `driver/@error_policy`, QEMU `werror`. Default: `enospace` (QEMU `enospc`).
+    /// Effect of a failed write on the guest; libvirt `driver/@error_policy`, QEMU `werror`. Default: `enospace` (QEMU `enospc`).
     pub enum ErrorPolicy {
         /// The guest is paused.
         Stop = "stop",
@@ -51,7 +51,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// What a failed read does to the guest; libvirt `driver/@rerror_policy`, QEMU `rerror`. Default: `report`.
+    /// Effect of a failed read on the guest; libvirt `driver/@rerror_policy`, QEMU `rerror`. Default: `report`.
     pub enum ReadErrorPolicy {
         /// The guest is paused.
         Stop = "stop",

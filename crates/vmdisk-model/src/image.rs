@@ -31,7 +31,7 @@ pub struct Image {
     /// `backingStore/format/metadata_cache` (7.0). The top image's is the
     /// [`Backend`](crate::Backend)'s.
     pub metadata_cache_size: Option<Bytes>,
-    /// How the storage is made, where that is asked for.
+    /// Creation options of the storage, if it must be created.
     pub creation: Option<Creation>,
 }
 
@@ -219,7 +219,7 @@ pub struct Slice {
 /// `pr-manager`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reservations {
-    /// True if libvirt starts the helper, false if it is to be found at [`Self::socket`].
+    /// True if libvirt starts the helper, false if it already listens on [`Self::socket`].
     pub managed: Option<Switch>,
     /// Path of the helper's socket.
     pub socket: Option<String>,

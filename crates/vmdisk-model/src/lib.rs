@@ -1,4 +1,4 @@
-//! What a VM disk is: typed, without syntax, positions or IO.
+//! The model of a VM disk: typed, without syntax, positions or IO.
 //!
 //! A [`Disk`] is a [`Frontend`] (what the guest sees) on a [`Backend`] (what the host opens). A
 //! [`Domain`] is the part of a guest that its disks depend on. Layers carry QEMU's names, one-word
@@ -6,7 +6,7 @@
 //!
 //! The values are *as written*: an option nobody set is `None`, never its default, and combinations
 //! that no hypervisor accepts can be expressed, because saying what is wrong with them is what this
-//! project is for. What an unset option comes to is asked of methods: [`Frontend::effective_bus`],
+//! project is for. Methods return the effective value of an unset option: [`Frontend::effective_bus`],
 //! [`Domain::frontend_kind`].
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! The machine that the disks hang on.
+//! The machine that the disks are attached to.
 
 use crate::wire_enum::wire_enum;
 

@@ -3,7 +3,7 @@
 use crate::{Bytes, Switch, wire_enum::wire_enum};
 
 wire_enum! {
-    /// How storage on a network is spoken to; libvirt `source/@protocol`, QEMU driver of the same name.
+    /// Protocol of network storage; libvirt `source/@protocol`, QEMU driver of the same name.
     pub enum NetworkProtocol {
         /// Network block device.
         Nbd = "nbd",
@@ -35,7 +35,7 @@ wire_enum! {
 }
 
 impl NetworkProtocol {
-    /// The port that libvirt writes where none is said (`virStorageSourceNetworkDefaultPort`); 0 where
+    /// libvirt's default port (`virStorageSourceNetworkDefaultPort`); 0 where
     /// the client library knows better.
     pub const fn default_port(self) -> u32 {
         match self {
@@ -75,7 +75,7 @@ impl NetworkProtocol {
 }
 
 wire_enum! {
-    /// What a connection runs over; libvirt `host/@transport`. Default: `tcp`.
+    /// Transport of a connection; libvirt `host/@transport`. Default: `tcp`.
     pub enum NetworkTransport {
         /// TCP.
         Tcp = "tcp",
@@ -93,7 +93,7 @@ pub struct NetworkHost {
     pub name: Option<String>,
     /// Port; unset is the protocol's own.
     pub port: Option<u32>,
-    /// What the connection runs over; unset is TCP.
+    /// Transport of the connection; unset is TCP.
     pub transport: Option<NetworkTransport>,
     /// Path of the UNIX socket.
     pub socket: Option<String>,
@@ -128,7 +128,7 @@ pub struct Cookie {
     pub value: String,
 }
 
-/// As whom a server is spoken to; libvirt `source/identity`.
+/// Identity presented to a server; libvirt `source/identity`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkIdentity {
     /// Owner of files on NFS, a name or `+` and a number (libvirt 7.0).
@@ -148,9 +148,9 @@ pub struct NetworkIdentity {
 /// Which members a protocol has is for rules to say; libvirt takes most of them for any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkSource {
-    /// How it is spoken to.
+    /// Protocol.
     pub protocol: NetworkProtocol,
-    /// What it is called there: an export, `target/lun`, `pool/image`, `volume/path`, a path.
+    /// Name on the server: an export, `target/lun`, `pool/image`, `volume/path`, a path.
     pub name: Option<String>,
     /// What follows the `?` of a URL (libvirt 6.2).
     pub query: Option<String>,

@@ -6,7 +6,7 @@ use crate::{
 };
 
 wire_enum! {
-    /// What a pool is made of; libvirt `pool/@type`.
+    /// Type of a pool; libvirt `pool/@type`.
     pub enum PoolType {
         /// A directory.
         Dir = "dir",
@@ -42,7 +42,7 @@ wire_enum! {
 /// A storage pool; libvirt `<pool>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoragePool {
-    /// What it is made of.
+    /// Type.
     pub pool_type: PoolType,
     /// Name by which disks speak of it.
     pub name: Option<String>,
@@ -63,7 +63,7 @@ pub struct StoragePool {
 }
 
 wire_enum! {
-    /// What a volume is; libvirt `volume/@type` (1.3.4), told by the pool where it is not written.
+    /// Type of a volume; libvirt `volume/@type` (1.3.4), derived from the pool where it is unset.
     pub enum VolumeType {
         /// A file.
         File = "file",
@@ -85,7 +85,7 @@ wire_enum! {
 pub struct StorageVolume {
     /// Its name.
     pub name: Option<String>,
-    /// What it is.
+    /// Type.
     pub volume_type: Option<VolumeType>,
     /// Where it is; libvirt `target/path`.
     pub path: Option<String>,
@@ -102,7 +102,7 @@ pub struct StorageVolume {
 /// A volume as libvirt opens it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocatedVolume {
-    /// What is opened.
+    /// The storage to open.
     pub protocol: Protocol,
     /// How a server is logged in to, where the pool says it.
     pub authentication: Option<Authentication>,
@@ -119,7 +119,7 @@ pub enum VolumeNotLocated {
     VolumeTypeRefused(VolumeType),
     /// The name of a unit of an iSCSI target is not `unit:0:0:1`.
     NameRefused,
-    /// What is known of the pool does not say where the volume is.
+    /// The known facts of the pool do not give the location of the volume.
     NotSaid,
 }
 
@@ -139,7 +139,7 @@ impl StoragePool {
         }
     }
 
-    /// What a disk on a volume of this pool opens, as libvirt translates it at start
+    /// The storage that a disk on a volume of this pool opens, as libvirt translates it at start
     /// (`virDomainStorageSourceTranslateSourcePool`); `volume` is what is known of the volume beside its
     /// name.
     ///

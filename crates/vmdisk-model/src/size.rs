@@ -49,7 +49,7 @@ impl Bytes {
     /// `KB` forms are powers of 1000, as libvirt has them.
     ///
     /// # Errors
-    /// If there is no number, the unit is unknown, or the value does not fit 64 bits.
+    /// If the number is missing, the unit is unknown, or the value does not fit 64 bits.
     pub fn parse(text: &str) -> Result<Self, SizeError> {
         let text = text.trim();
         let digits = text

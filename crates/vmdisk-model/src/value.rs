@@ -281,7 +281,7 @@ pub trait Fields {
     /// The names.
     type Field: Copy;
 
-    /// The field; `None` for a name that is no field of its own, such as that of an element around others.
+    /// The field; `None` for the name of a group, such as an element around others.
     fn field(&self, field: Self::Field) -> Option<&dyn FieldType>;
 
     /// The same, to be set.
@@ -309,7 +309,7 @@ pub trait Fields {
 
 /// Says which name each field of a struct has, once for reading and setting.
 ///
-/// Every field of the struct stands in the list, or the code does not compile. A struct inside is taken apart; what
+/// Every field of the struct is in the list, or the code does not compile. A struct inside is destructured; what
 /// no name reaches is named behind `without`.
 #[macro_export]
 macro_rules! fields {

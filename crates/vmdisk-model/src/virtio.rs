@@ -1,4 +1,4 @@
-//! What all virtio devices can be told.
+//! Options of all virtio devices.
 
 use crate::Switch;
 
