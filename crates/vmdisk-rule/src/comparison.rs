@@ -12,15 +12,15 @@ use crate::{Context, Missing, Report};
 pub struct ComparedHost<'a> {
     /// What people call it.
     pub name: &'a str,
-    /// How many hosts it stands for, itself included.
+    /// Number of hosts in this class, itself included.
     pub count: usize,
-    /// What is known of it.
+    /// Facts of the host.
     pub host: &'a HostIndex<'a>,
     /// What would run the guest there.
     pub target: &'a Target,
 }
 
-/// One configuration, and the hosts that it may run on: what a guest meets when it migrates.
+/// One configuration, and the hosts that it may run on or migrate between.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison<'a> {
     /// The configuration.
@@ -44,7 +44,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// The hosts by their answers to one question; those that cannot answer are told to `report` at `at`.
+    /// The hosts grouped by their answers to one question; hosts without an answer are reported as not checked at `at`.
     pub fn answers<T: Ord>(
         &self,
         report: &mut Report,
@@ -67,7 +67,7 @@ impl<'a> Comparison<'a> {
 
     /// Hosts in words: `kvm1, kvm2 and 38 more`.
     pub fn names(&self, numbers: &[usize]) -> String {
-        /// Names that are told before the rest is counted.
+        /// Number of names printed in full; the rest is counted.
         const TOLD: usize = 3;
         let all: usize = numbers.iter().map(|number| self.hosts[*number].count).sum();
         let told: Vec<&str> = numbers
@@ -93,7 +93,7 @@ impl<'a> ComparedHost<'a> {
         Context::new(domain, self.target).on_host(self.host)
     }
 
-    /// A number of the queue of the device at a path; `None` if there is no device.
+    /// A queue limit of the device at a path; `None` if the device does not exist.
     pub fn of_device(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! What a rule may look at.
+//! The inputs of a rule.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use vmdisk_source::LaterWord;
 
 use crate::Policy;
 
-/// What a rule needed and did not have.
+/// A missing input of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Missing {
-    /// What it would have been, such as `file system of /srv/a.img`.
+    /// The missing fact, such as `file system of /srv/a.img`.
     pub what: String,
     /// Why it is not there, such as `no facts were given` or `permission`.
     pub why: Cow<'static, str>,
@@ -29,7 +29,7 @@ impl Missing {
     /// The reason for everything about the host when no facts were given.
     pub const NO_FACTS: &'static str = "no facts were given";
 
-    /// The reason for everything about QEMU when neither facts nor target tell its version.
+    /// The reason for everything about QEMU when neither facts nor target give its version.
     pub const NO_QEMU: &'static str = "the version of QEMU is not known";
 
     /// The reason for everything about the machine when only disks are known.
@@ -44,13 +44,13 @@ impl Missing {
 pub struct Context<'a> {
     /// The configuration.
     pub domain: &'a Domain,
-    /// What it is meant to run on.
+    /// The versions to check for.
     pub target: &'a Target,
-    /// What is known of the host; `None` if no facts were given.
+    /// Facts of the host; `None` if no facts were given.
     pub host: Option<&'a HostIndex<'a>>,
     /// Who shares the host.
     pub policy: Policy,
-    /// What is written that not every libvirt knows.
+    /// Attributes and elements in use that some libvirt releases do not know.
     pub later_words: &'a [LaterWord<FieldPath>],
     /// Who takes the configuration.
     pub taken_by: TakenBy,
@@ -86,7 +86,7 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// What is to be said to people who write for libvirt, or to those who write a command line.
+    /// The text for users of libvirt, or for users of a command line.
     pub const fn for_taker<'w>(&self, libvirt: &'w str, qemu: &'w str) -> &'w str {
         match self.taken_by {
             TakenBy::Libvirt => libvirt,
@@ -105,7 +105,7 @@ impl<'a> Context<'a> {
             .filter_map(|(index, disk)| disk.backend.image().map(|image| (index, disk, image)))
     }
 
-    /// What is known of the host, or that nothing is; `what` names what it is needed for.
+    /// The facts of the host, or an error if none were given; `what` names the needed fact.
     ///
     /// # Errors
     /// If no facts were given.

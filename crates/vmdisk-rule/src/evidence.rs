@@ -1,14 +1,14 @@
-//! What a rule stands on.
+//! The evidence of a rule.
 
 /// One piece of evidence, of a kind that a reader can check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// A program refuses the configuration; a test in this repository starts it and is refused, unless it is said
-    /// to be from documents only.
+    /// A program refuses the configuration; a test in this repository starts it and is refused, unless the row is marked
+    /// as a citation of documents only.
     Refused {
         /// Program and versions, such as `libvirt 9.0`.
         by: &'static str,
-        /// Its text; `…` in it stands for names and numbers.
+        /// Its text; `…` means names and numbers.
         text: &'static str,
         /// Where the text comes from: file and function.
         source: &'static str,
@@ -32,7 +32,7 @@ const AT_START: &str = "libvirt at the start";
 const IN_DOCUMENTS: &str = "libvirt, from documents only";
 
 impl Evidence {
-    /// Something that libvirt refuses: its text, in which `…` stands for what differs, and where it comes from.
+    /// A refusal by libvirt: its text, in which `…` means the variable parts, and its source.
     pub const fn refused_by_libvirt(text: &'static str, source: &'static str) -> Self {
         Evidence::Refused {
             by: "libvirt",

@@ -1,4 +1,4 @@
-//! What a rule says.
+//! The findings of a rule.
 
 use vmdisk_fields::{Phrase, Speller};
 use vmdisk_model::{Change, FieldPath};
@@ -25,7 +25,7 @@ pub enum Applicability {
     Unsafe,
 }
 
-/// A mechanical way to mend a finding.
+/// Edits that fix a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
     /// Steps in terms of the model; the reader of the format turns them into byte edits.
@@ -60,7 +60,7 @@ impl Fix {
 pub struct Related {
     /// The place.
     pub at: FieldPath,
-    /// What it has to do with it.
+    /// Its relation to the finding.
     pub label: Phrase,
 }
 
@@ -77,34 +77,34 @@ pub struct Finding {
     pub at: FieldPath,
     /// Exactly where, if a reader knows it better than the field does.
     pub span: Option<Span>,
-    /// What is wrong, naming the disk by its target.
+    /// The mistake; names the disk by its target.
     pub title: Phrase,
-    /// What is to be seen at the place.
+    /// The label of the place.
     pub label: Option<Phrase>,
     /// Further places.
     pub related: Vec<Related>,
     /// Why it matters here: the facts that decided, one sentence each.
     pub notes: Vec<Phrase>,
-    /// What to write instead.
+    /// The remedy.
     pub help: Option<Phrase>,
-    /// A mechanical way to mend it.
+    /// Edits that fix it.
     pub fix: Option<Fix>,
-    /// Where hosts are compared, the numbers of those that it is about.
+    /// If hosts are compared, the numbers of the hosts concerned.
     pub hosts: Vec<usize>,
 }
 
 /// The texts of a finding in the words of a syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FindingText {
-    /// What is wrong.
+    /// The mistake.
     pub title: String,
-    /// What is to be seen at the place.
+    /// The label of the place.
     pub label: Option<String>,
     /// What further places have to do with it, in their order.
     pub related: Vec<String>,
     /// The facts that decided.
     pub notes: Vec<String>,
-    /// What to write instead.
+    /// The remedy.
     pub help: Option<String>,
 }
 
@@ -132,7 +132,7 @@ impl Finding {
         self
     }
 
-    /// Says what is to be seen at the place.
+    /// Sets the label of the place.
     pub fn label(&mut self, label: impl Into<Phrase>) -> &mut Self {
         self.label = Some(label.into());
         self
@@ -159,13 +159,13 @@ impl Finding {
         self
     }
 
-    /// Offers a mechanical way to mend it.
+    /// Adds a fix.
     pub fn fix(&mut self, fix: Fix) -> &mut Self {
         self.fix = Some(fix);
         self
     }
 
-    /// Offers a mechanical way to mend it, and says so as the help: the text and the edits come from the same changes.
+    /// Adds a fix together with its help: the text and the edits come from the same changes.
     pub fn remedy(&mut self, fix: Fix) -> &mut Self {
         self.help = Some(vmdisk_fields::apply(&fix.changes));
         self.fix(fix)
@@ -195,9 +195,9 @@ impl Finding {
 pub struct NotChecked {
     /// The rule.
     pub rule: &'static Rule,
-    /// What it would have looked at.
+    /// The subject of the check.
     pub at: FieldPath,
-    /// What was missing, and why.
+    /// The missing input, and the reason.
     pub missing: Missing,
     /// Where there are several hosts, the numbers of those on which it was missing.
     pub hosts: Vec<usize>,
@@ -207,9 +207,9 @@ pub struct NotChecked {
 #[derive(Debug)]
 pub struct Report {
     rule: &'static Rule,
-    /// What it found.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// What it could not look at.
+    /// The checks that lacked an input.
     pub not_checked: Vec<NotChecked>,
 }
 
@@ -262,7 +262,7 @@ impl Report {
         });
     }
 
-    /// Takes the value, or says that `at` could not be checked for want of it.
+    /// Returns the value, or reports `at` as not checked if it is missing.
     pub fn require<T>(&mut self, at: FieldPath, value: Result<T, Missing>) -> Option<T> {
         match value {
             Ok(value) => Some(value),

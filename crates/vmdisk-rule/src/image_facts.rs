@@ -1,14 +1,14 @@
-//! What the facts say of the file of an image.
+//! Facts about image files.
 
 use vmdisk_facts::{File, ImageHeader};
 use vmdisk_model::{Format, Image};
 
 use crate::{Context, Missing};
 
-/// What is known of a file; `what` names what it is needed for.
+/// The facts of a file; `what` names the needed fact.
 ///
 /// # Errors
-/// If nobody looked at it.
+/// If they were not collected.
 pub fn file<'a>(
     context: &Context<'a>,
     path: &str,
@@ -19,10 +19,10 @@ pub fn file<'a>(
         .ok_or_else(|| Missing::new(what(), "not collected"))
 }
 
-/// What the first bytes of an image tell; `None` if there is nothing at the path.
+/// The header of an image; `None` if the path does not exist.
 ///
 /// # Errors
-/// If nobody looked at them.
+/// If it was not collected.
 pub fn header<'a>(context: &Context<'a>, path: &str) -> Result<Option<&'a ImageHeader>, Missing> {
     let what = || format!("the header of {path}");
     let file = file(context, path, what)?;

@@ -1,4 +1,4 @@
-//! What came of running rules.
+//! The results of rules.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use vmdisk_model::{DomainField, DomainType, FieldPath};
 
 use crate::{Context, Finding, Missing, NotChecked, Problem, Report, Rule};
 
-/// What came of running rules.
+/// The results of rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// What they found, in the order of places and then of rules.
+    /// The findings, in the order of places and then of rules.
     pub findings: Vec<Finding>,
-    /// What they could not look at.
+    /// The checks that lacked an input.
     pub not_checked: Vec<NotChecked>,
 }
 
@@ -63,7 +63,7 @@ fn foreign_type<'a>(context: &Context<'a>, rule: &Rule) -> Option<&'a DomainType
     domain_type.filter(|it| !it.is_run_by_qemu() && !rule.is_about_text)
 }
 
-/// What a rule about QEMU has to say about the guest of another hypervisor.
+/// True if a rule about QEMU applies to a guest of another hypervisor.
 fn is_about_qemu(domain_type: &DomainType, report: &mut Report) {
     let what = format!("a guest of type '{}'", domain_type.as_wire());
     report.not_checked(

@@ -5,7 +5,7 @@ use vmdisk_source::{Edit, Span};
 
 use crate::{Applicability, Fix, Report, Rule, Severity, reading};
 
-/// One mistake that a reader came across; reading went on.
+/// One mistake found by a reader, which continued after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The rule that it is reported under.
@@ -18,9 +18,9 @@ pub struct Problem {
     pub span: Span,
     /// The mistake: lower case, no full stop, with the value and what was expected.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub help: Option<String>,
-    /// Edits that mend it, where only one thing can have been meant.
+    /// Edits that fix it, if only one meaning is possible.
     pub fix: Vec<Edit>,
 }
 

@@ -1,4 +1,4 @@
-//! What a rule is: metadata, a manual page and a pure function.
+//! A rule: metadata, a manual page and a pure function.
 
 use crate::{Comparison, Context, Evidence, Example, Report, page};
 
@@ -33,7 +33,7 @@ impl std::fmt::Display for Severity {
     }
 }
 
-/// What a rule is about.
+/// The subject of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
     /// The guest does not start, or libvirt does not take the configuration.
@@ -78,13 +78,13 @@ impl Group {
 pub struct Rule {
     /// Its name: kebab-case, the bad pattern, never changed once released.
     pub name: &'static str,
-    /// What it is about.
+    /// The subject.
     pub group: Group,
     /// How much its findings usually matter; a finding may differ, and says why.
     pub severity: Severity,
     /// Version of vmdisk that first had it.
     pub since: &'static str,
-    /// What it stands on.
+    /// The evidence.
     pub evidence: &'static [Evidence],
     /// True if it judges how the text is written; others judge what QEMU makes of it, and have nothing to say
     /// about guests that QEMU does not run.
@@ -97,11 +97,11 @@ pub struct Rule {
     pub page: &'static str,
     /// The file that declares it.
     pub file: &'static str,
-    /// What it looks at, and the function that does.
+    /// The input that the rule checks, with the function.
     pub check: Check,
 }
 
-/// What a rule looks at.
+/// The input that a rule checks.
 #[derive(Clone, Copy)]
 pub enum Check {
     /// The model of one guest, with facts and target.

@@ -1,4 +1,4 @@
-//! What a guest sees of a serial number.
+//! The part of a serial number that a guest sees.
 
 use vmdisk_model::FrontendKind;
 
@@ -19,7 +19,7 @@ pub const fn shown_bytes(kind: FrontendKind) -> Option<usize> {
     }
 }
 
-/// What the guest sees of a serial number; a character that would be cut in two is left out.
+/// The part of a serial number that the guest sees; a character that would be cut in two is omitted.
 pub fn shown(kind: FrontendKind, serial: &str) -> &str {
     let most = shown_bytes(kind).unwrap_or(serial.len());
     let end = (0..=most.min(serial.len()))

@@ -1,4 +1,4 @@
-//! What QEMU takes where a command line says nothing, and libvirt has to be told.
+//! Values that QEMU assumes for a command line, and that libvirt needs explicitly.
 
 use vmdisk_model::{Architecture, Bytes, Domain, DomainType, Image, MachineType, Protocol, Scope};
 

@@ -26,7 +26,7 @@ pub struct Place {
 pub struct RelatedPlace {
     /// The place.
     pub place: Place,
-    /// What it has to do with it.
+    /// Its relation to the finding.
     pub label: String,
 }
 
@@ -75,19 +75,19 @@ pub struct Diagnostic {
     pub disk: Option<DiskIdentity>,
     /// The field it is about.
     pub at: FieldPath,
-    /// What is wrong, naming the disk by its target.
+    /// The mistake; names the disk by its target.
     pub title: String,
     /// Where.
     pub place: Place,
-    /// What is to be seen there.
+    /// The label of the place.
     pub label: Option<String>,
     /// Further places.
     pub related: Vec<RelatedPlace>,
     /// Why it matters here: the facts that decided.
     pub notes: Vec<String>,
-    /// What to write instead.
+    /// The remedy.
     pub help: Option<String>,
-    /// A mechanical way to mend it.
+    /// Edits that fix it.
     pub fix: Option<ResolvedFix>,
     /// Why it does not count, for the ones in [`LintReport::allowed`](crate::LintReport::allowed).
     pub allowed_by: Option<AllowedBy>,

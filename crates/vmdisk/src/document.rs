@@ -18,7 +18,7 @@ use crate::{Place, ReadFailure, ReadFailureKind};
 pub struct Document {
     /// The text itself.
     pub text: String,
-    /// What it says, and everything the reader knows of how it says it.
+    /// The domain, and everything that the reader knows of its text.
     pub source: Source,
     /// The files behind the command line in [`text`](Self::text) that it names with `-readconfig`.
     pub config_files: Vec<ConfigFilePart>,
@@ -29,13 +29,13 @@ pub struct Document {
 /// A file that a command line names with `-readconfig`, and that was read with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFilePart {
-    /// What the command line calls it.
+    /// Its name on the command line.
     pub name: String,
-    /// Where it stands in the text of the document. Lines of places in it count from its own first line.
+    /// Its position in the text of the document. Lines of places in it count from its own first line.
     pub span: Span,
 }
 
-/// What a text was written in, with all that its reader knows.
+/// The syntax of a text, with everything that its reader knows.
 #[derive(Debug)]
 pub enum Source {
     /// libvirt's XML.
@@ -55,13 +55,13 @@ pub struct PlannedDocument {
     pub planned: PlannedSpec,
 }
 
-/// Reads a libvirt domain or disk, a command line of QEMU, or a spec; which of them is told by the text.
+/// Reads a libvirt domain or disk, a command line of QEMU, or a spec; the text determines which.
 ///
-/// Reading goes on past every mistake inside a well-formed document; the mistakes come out of
-/// [`lint`](crate::lint) as findings.
+/// Reading continues after every mistake inside a well-formed document; [`lint`](crate::lint) reports the
+/// mistakes as findings.
 ///
 /// # Errors
-/// If the text is no well-formed XML, too large or too deep, or neither a domain, nor a disk, nor a
+/// If the text is not well-formed XML, too large or too deep, or neither a domain, nor a disk, nor a
 /// command line, nor a spec.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let source = if is_spec(text) {
@@ -142,7 +142,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
 }
 
 impl Source {
-    /// What the rules look at.
+    /// The input of the rules.
     pub(crate) fn text(&self) -> Text<'_> {
         match self {
             Source::LibvirtXml(document) => Text::Xml(document),
@@ -214,7 +214,7 @@ impl Document {
         }
     }
 
-    /// What is written that not every libvirt knows; libvirt has no part in a command line.
+    /// Attributes and elements that some libvirt releases do not know; none for a command line.
     pub(crate) fn later_words(&self) -> &[LaterWord<FieldPath>] {
         match &self.source {
             Source::LibvirtXml(document) => &document.later_words,
@@ -280,7 +280,7 @@ impl Document {
         }
     }
 
-    /// A field in words: `disk vda › driver/@cache`, and where there are no elements, `disk vda › cache`.
+    /// A field in words: `disk vda › driver/@cache`, or without elements `disk vda › cache`.
     pub fn breadcrumb(&self, at: FieldPath) -> String {
         let mut crumb = breadcrumb(self.domain(), at);
         if let Source::Spec(_) = &self.source

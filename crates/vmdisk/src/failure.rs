@@ -2,10 +2,10 @@
 
 use vmdisk_source::Span;
 
-/// What kind of text could not be read.
+/// The syntax of the text that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadFailureKind {
-    /// XML, or what was taken for it, and what stands in the way.
+    /// The text is not readable as XML; with the reason.
     LibvirtXml(vmdisk_libvirt::ReadFailureKind),
     /// A command line.
     QemuCommandLine,
@@ -23,9 +23,9 @@ pub struct ReadFailure {
     pub kind: ReadFailureKind,
     /// Where; empty at the start where the bytes could not become text.
     pub span: Span,
-    /// What is wrong: lower case, no full stop.
+    /// The mistake: lower case, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: Option<String>,
     /// Other places that explain it, each with what is there.
     pub related: Vec<(Span, String)>,

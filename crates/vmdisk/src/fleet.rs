@@ -10,7 +10,7 @@ use vmdisk_fields::{Phrase, phrase};
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::Span;
 
-/// The hosts that a guest may run on. Hosts of which the same is known are looked at once.
+/// The hosts that a guest may run on. Hosts with the same facts are checked once.
 ///
 /// ```
 /// use vmdisk::{Facts, Fleet, LintOptions, Target, lint, read};
@@ -49,7 +49,7 @@ struct Kind<'a> {
 pub struct FoundOn {
     /// Where it was found.
     pub affected: Vec<usize>,
-    /// Where it was looked for and is not.
+    /// The searched path that does not exist.
     pub not_affected: Vec<usize>,
     /// Where the rule could not look.
     pub not_checked: Vec<usize>,
@@ -95,7 +95,7 @@ impl<'a> Fleet<'a> {
         kinds.map(|kind| (kind.index.facts(), &kind.target, kind.hosts.as_slice()))
     }
 
-    /// What the rules say of one configuration for all hosts: each thing once, with the hosts that it is about.
+    /// The findings of one configuration for all hosts: each finding once, with its hosts.
     pub(crate) fn check(
         &self,
         text: Text<'_>,
@@ -161,7 +161,7 @@ impl<'a> Fleet<'a> {
                     .filter(|kind| !merged.kinds.contains(kind))
                     .partition(|kind| unseen.contains(kind));
                 self.tell_differences(&mut merged);
-                // What mends it on some hosts changes the guest on the others as well, where nothing is wrong.
+                // A fix for some hosts also changes the guest on the others, where it is not needed.
                 if let Some(fix) = &mut merged.finding.fix
                     && !merged.finding.rule.compares_hosts()
                     && !not_affected.is_empty()
@@ -193,7 +193,7 @@ impl<'a> Fleet<'a> {
 
     /// Says which host the words of a finding are about, where they differ.
     fn tell_differences(&self, merged: &mut One) {
-        /// Other words that are told.
+        /// Other texts of the finding.
         const TOLD: usize = 3;
         let name = |kind: &usize| self.names[self.kinds[*kind].hosts[0]];
         if merged.others.is_empty() && !merged.notes_differ {
@@ -223,15 +223,15 @@ struct Missed {
 struct One {
     finding: Finding,
     kinds: BTreeSet<usize>,
-    /// Other titles, each with a kind that it was told of.
+    /// Other titles, each with a class of host that has it.
     others: BTreeMap<Phrase, usize>,
     notes_differ: bool,
 }
 
-/// What tells one finding from another on the same host: the place, the rule, and which of several it is.
+/// The identity of a finding on one host: the place, the rule, and a number if there are several.
 type Key = (FieldPath, Option<Span>, &'static str, usize);
 
-/// What the rules said of each kind of host, each thing once.
+/// The findings of all classes of hosts, each once.
 #[derive(Debug, Default)]
 struct Merged {
     findings: BTreeMap<Key, One>,
@@ -277,7 +277,7 @@ impl Merged {
         self.not_checked.entry(key).or_default().extend(kinds);
     }
 
-    /// Adds what comparing the hosts came to; where that names the cause, the rules about one host are silent.
+    /// Adds the findings of comparing the hosts; if one names the cause, the rules about single hosts are silent.
     fn compared(&mut self, findings: Vec<Finding>, not_checked: Vec<NotChecked>) {
         for finding in &findings {
             let superseded = |rule: &Rule, at: FieldPath| {
@@ -288,7 +288,7 @@ impl Merged {
         }
         for (nth, mut finding) in findings.into_iter().enumerate() {
             let kinds = std::mem::take(&mut finding.hosts).into_iter().collect();
-            // No number is used twice, and none of those that findings about one host have.
+            // No number is used twice, and none is the number of a finding about one host.
             let key = (
                 finding.at,
                 finding.span,
@@ -313,7 +313,7 @@ impl Merged {
 }
 
 impl One {
-    /// The same was found on another kind of host: the worst of it is told.
+    /// Merges the same finding from another class of hosts: the most severe one is reported.
     fn join(&mut self, kind: usize, mut finding: Finding) {
         self.kinds.insert(kind);
         let fixes_agree = match (&self.finding.fix, &finding.fix) {
@@ -330,7 +330,7 @@ impl One {
             self.others.entry(finding.title).or_insert(kind);
         }
         self.finding.confidence = self.finding.confidence.min(finding.confidence);
-        // What mends it on one host and not on another has to be chosen by a person.
+        // A fix for only some of the hosts must be chosen by a person.
         let is_unsafe = [&self.finding.fix, &finding.fix]
             .into_iter()
             .flatten()
@@ -345,8 +345,8 @@ impl One {
     }
 }
 
-/// Everything of a host that rules go by, as one text: hosts with the same text are judged alike. What is left out tells
-/// one host or one moment from another.
+/// All facts of a host that rules use, as one text: hosts with the same text get the same findings. Values that only
+/// identify the host or the time of collection are omitted.
 fn what_rules_see(facts: &Facts) -> String {
     let mut facts = facts.clone();
     facts.schema = String::new();

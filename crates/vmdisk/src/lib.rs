@@ -54,7 +54,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # A check of one's own
+//! # A custom check
 //!
 //! Policies of a site are functions over the same model, and their findings get their places from the
 //! same source map:
@@ -101,7 +101,7 @@ pub mod trial;
 mod without;
 pub mod write;
 
-/// The model: what a disk is.
+/// The model of disks.
 pub use vmdisk_model as model;
 
 /// Facts about a host, and targets.

@@ -17,14 +17,14 @@ use crate::{
     ResolvedFix, Selection, Source,
 };
 
-/// What a document is checked against.
+/// The inputs of the check, other than the document.
 #[derive(Clone, Debug, Default)]
 pub struct LintOptions<'a> {
-    /// What is known of the host; without it, rules about the host are not checked.
+    /// Facts of the host; without them, rules about the host are not checked.
     pub host: Option<&'a HostIndex<'a>>,
     /// The hosts it may run on, if there are several; `host` and `target` are theirs then.
     pub fleet: Option<&'a Fleet<'a>>,
-    /// What the configuration is meant to run on.
+    /// The versions to check for.
     pub target: Target,
     /// Who shares the host.
     pub policy: Policy,
@@ -34,7 +34,7 @@ pub struct LintOptions<'a> {
     pub selection: Selection,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, Default)]
 pub struct LintReport {
     /// Findings that count, in the order of their places.
@@ -244,7 +244,7 @@ fn spec_refused(document: &Document, mistake: &SpecMistake, hosts: Option<FoundO
     }
 }
 
-/// What a QEMU said to something, as a finding.
+/// A message of QEMU, as a finding.
 fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said) -> Diagnostic {
     let Said {
         at,

@@ -1,4 +1,4 @@
-//! What a document says that its model does not, and that a conversion would lose.
+//! Parts of a document that its model does not hold, and that a conversion would lose.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::{Document, Place, Source};
 /// Something that a conversion would not carry over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// What it is, in the words of the document.
+    /// The part, in the terms of the document.
     pub what: String,
     /// The field it belongs to.
     pub at: FieldPath,
@@ -96,7 +96,7 @@ pub fn losses(document: &Document) -> Vec<Loss> {
                         .to_owned(),
                     at,
                     place: document.place(at),
-                    // What is in a CD drive is raw but for rare cases.
+                    // Images in CD drives are almost always raw.
                     is_grave: disk.frontend.effective_device() != Device::Cdrom,
                 }
             });
@@ -207,7 +207,7 @@ fn is_of_empty_drive(domain: &Domain, at: FieldPath) -> bool {
     disk.is_some_and(|disk| matches!(disk.backend.source, BackendSource::Empty))
 }
 
-/// The secrets of a command line, of which libvirt has to be told.
+/// The secrets of a command line, which libvirt needs defined.
 fn secrets<'d>(document: &'d Document, domain: &'d Domain) -> impl Iterator<Item = Loss> + 'd {
     let images = domain.disks.iter().enumerate().flat_map(|(nth, disk)| {
         let chain = disk.backend.image().into_iter().flat_map(Image::chain);

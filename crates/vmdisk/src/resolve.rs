@@ -1,4 +1,4 @@
-//! What libvirt fills in when a guest is defined.
+//! Defaults that libvirt fills in when a guest is defined.
 
 use vmdisk_libvirt::Kept;
 

@@ -35,7 +35,7 @@ pub enum Text<'a> {
     Xml(&'a Xml),
     /// A command line of QEMU.
     CommandLine(&'a CommandLine),
-    /// A spec, whose reader reports its mistakes by itself.
+    /// A spec, whose reader reports its own mistakes.
     Spec,
 }
 
@@ -54,7 +54,7 @@ pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     outcome.add_problems(context, text.problems());
     match text {
-        // The readers of XML and of specs find by themselves what is wrong with a text.
+        // The readers of XML and of specs report mistakes of the text themselves.
         Text::Xml(_) | Text::Spec => {}
         Text::CommandLine(document) => vmdisk_qemu::check(document, context, &mut outcome),
     }
@@ -86,7 +86,7 @@ pub fn compare(comparison: &Comparison<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     let domain_type = comparison.domain.domain_type.as_ref();
     let is_foreign = domain_type.is_some_and(|domain_type| !domain_type.is_run_by_qemu());
-    // That rules about QEMU have nothing to say about this guest is told for each host already.
+    // Each host already reports that rules about QEMU do not apply to this guest.
     if comparison.hosts.len() < 2 || is_foreign {
         return outcome;
     }

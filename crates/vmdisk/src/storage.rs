@@ -32,7 +32,7 @@ impl Document {
     /// Puts in the place of each volume what libvirt opens for it, as far as its pool is known; what
     /// libvirt refuses becomes a mistake of the document.
     ///
-    /// The text stays as it is: [`write::document_xml`](crate::write::document_xml) writes what was found.
+    /// The text does not change: [`write::document_xml`](crate::write::document_xml) writes the resolved storage.
     pub fn locate_volumes(&mut self, storage: &Storage) {
         let Source::LibvirtXml(document) = &mut self.source else {
             return;

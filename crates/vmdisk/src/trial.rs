@@ -1,6 +1,6 @@
-//! Trying a guest's disks on a real QEMU: what to start it with, and what its words mean.
+//! Trials of a guest's disks on a real QEMU: the command to start, and the meaning of its messages.
 //!
-//! Nothing of the guest's is opened: small images of the same formats stand for its storage, because a QEMU that
+//! Images of the guest are never opened: small images of the same formats replace them, because a QEMU that
 //! opens an image for writing takes locks, and may write before the guest does.
 
 use std::collections::BTreeMap;
@@ -15,33 +15,33 @@ use vmdisk_qemu::{Argument, ArgumentValue, QemuOption, StorageDaemon};
 
 use crate::Target;
 
-/// Size of what stands for a disk.
+/// Size of a replacement disk.
 const DISK_BYTES: u64 = 512 << 20;
 
-/// Size of what stands for a floppy disk.
+/// Size of a replacement floppy disk.
 const FLOPPY_BYTES: u64 = 1440 << 10;
 
 /// Memory of the guest that is tried; it never runs.
 const MEMORY: Bytes = Bytes(256 << 20);
 
-/// What to start a QEMU with, to see what it says to a guest's disks.
+/// The programs to start for a trial of a guest's disks.
 #[derive(Clone, Debug, Default)]
 pub struct Trial {
     /// The images to be made before the start.
     pub stand_ins: Vec<StandIn>,
-    /// The daemons to be started then, and before QEMU: they stand for those that serve disks of the guest.
+    /// The daemons to start before QEMU: they replace the daemons that serve disks of the guest.
     pub daemons: Vec<StorageDaemon>,
-    /// What is not tried, and why.
+    /// The parts that are not tried, with reasons.
     pub not_tried: Vec<(FieldPath, String)>,
     arguments: Vec<Argument>,
 }
 
-/// An image that stands for one of the guest's.
+/// An image that replaces one of the guest's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StandIn {
     /// Its path, in the folder that was named.
     pub path: String,
-    /// What the guest's is called.
+    /// The path of the guest's image.
     pub stands_for: String,
     /// Bytes that are in it.
     pub head: Vec<u8>,
@@ -54,30 +54,30 @@ pub struct StandIn {
 /// Something that a QEMU said to a guest's disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// What it is about.
+    /// The subject.
     pub at: FieldPath,
     /// How much it matters.
     pub severity: Severity,
     /// QEMU's words, with the guest's own names.
     pub message: String,
-    /// The option it was said to; `None` where QEMU names none.
+    /// The option concerned; `None` if QEMU names none.
     pub option: Option<String>,
 }
 
-/// What came of trying a guest.
+/// The result of trying a guest.
 #[derive(Clone, Debug, Default)]
 pub struct Tried {
     /// The QEMU, such as `QEMU 7.2.22`.
     pub qemu: String,
-    /// What it said.
+    /// The messages.
     pub said: Vec<Said>,
-    /// What was not tried, and why.
+    /// The parts that were not tried, with reasons.
     pub not_tried: Vec<(FieldPath, String)>,
 }
 
 impl Trial {
-    /// How to try a guest on a QEMU; stand-ins for its images are to be made in `folder`, an absolute path.
-    /// `has_storage_daemon` says whether there is a `qemu-storage-daemon`, which stands for the daemons of the guest.
+    /// The trial of a guest on a QEMU; replacements of its images must be created in `folder`, an absolute path.
+    /// `has_storage_daemon` says whether `qemu-storage-daemon` is available to replace the daemons of the guest.
     pub fn new(domain: &Domain, target: &Target, folder: &str, has_storage_daemon: bool) -> Self {
         let mut trial = Trial::default();
         let is_served = |disk: &Disk| matches!(disk.backend.source, BackendSource::VhostUser(_));
@@ -144,7 +144,7 @@ impl Trial {
             target: target.clone(),
             ..vmdisk_qemu::Options::default()
         };
-        // What nobody would write is told by rules; the other disks are tried without it.
+        // Rules report invalid settings; the other disks are tried without this one.
         loop {
             let problems = match vmdisk_qemu::write(&guest, &options) {
                 Ok(line) => {
@@ -177,7 +177,7 @@ impl Trial {
         for argument in &mut trial.arguments {
             argument.origin = renumbered(argument.origin, &numbers);
         }
-        // As many queues as a device takes where nobody says how many: one for each CPU.
+        // Default number of queues of a device: one for each CPU.
         let queues = guest.vcpus.unwrap_or(1).clamp(1, MOST_QUEUES);
         for daemon in &mut trial.daemons {
             for argument in &mut daemon.arguments {
@@ -211,7 +211,7 @@ impl Trial {
         .collect()
     }
 
-    /// The numbers of devices that nothing else hangs on: the trial can go on without them.
+    /// The numbers of devices without dependents: the trial can continue without them.
     pub fn disks(&self) -> Vec<usize> {
         let numbered = self.arguments.iter().enumerate();
         numbered
@@ -224,10 +224,10 @@ impl Trial {
             .collect()
     }
 
-    /// What a line of QEMU's means, and the number of the option it is about, where it names one.
+    /// The meaning of a line printed by QEMU, and the number of the option concerned, if it names one.
     pub fn understand(&self, line: &str) -> Option<(Said, Option<usize>)> {
         let line = line.trim();
-        // What an emulated CPU lacks says nothing of disks.
+        // Missing features of an emulated CPU are not about disks.
         if line.is_empty() || line.contains("TCG doesn't support requested feature") {
             return None;
         }
@@ -254,7 +254,7 @@ impl Trial {
         Some((self.said(at, message, None), None))
     }
 
-    /// Says that QEMU ended over an option without a word.
+    /// Reports that QEMU ended without a message about an option.
     pub fn died(&self, number: Option<usize>, how: &str) -> Said {
         let argument = number.and_then(|number| self.arguments.get(number));
         let at = argument.map_or(FieldPath::Domain(DomainField::Domain), |argument| {
@@ -311,7 +311,7 @@ fn renumbered(at: FieldPath, numbers: &[usize]) -> FieldPath {
     }
 }
 
-/// Where stand-ins are made, and which there are by what they stand for.
+/// The directory of the replacements, and the replacements by the path they replace.
 struct Folder<'a> {
     path: &'a str,
     names: BTreeMap<String, StandIn>,
@@ -402,7 +402,7 @@ impl Folder<'_> {
             left_out.push("a file stands for storage that is not of this host".to_owned());
         }
         let number = self.names.len();
-        // What the guest has once is there once: QEMU sees whether two disks write to it.
+        // An image that the guest uses twice is replaced once: QEMU then detects two writers.
         let name = host_path.map_or_else(|| format!("storage {number}"), str::to_owned);
         let key = match slice {
             // Each part of a file has a file of its own, as large as that takes.

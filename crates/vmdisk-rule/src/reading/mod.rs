@@ -13,7 +13,7 @@ pub use missing_value::RULE as MISSING_VALUE;
 /// The rules, sorted by name.
 pub static RULES: &[&Rule] = &[&DUPLICATE_VALUE, &INVALID_VALUE, &MISSING_VALUE];
 
-/// What to write instead where the reader has nothing better to say.
+/// Help texts for problems whose reader has no better one.
 pub(crate) fn default_help(rule: &Rule) -> Option<&'static str> {
     let helps = [
         (

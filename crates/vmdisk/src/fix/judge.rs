@@ -8,7 +8,7 @@ use vmdisk_model::FieldPath;
 use super::FixFailure;
 use crate::{Diagnostic, LintReport};
 
-/// A finding, as far as it is judged.
+/// The parts of a finding that are compared.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     rule: &'static Rule,

@@ -1,4 +1,4 @@
-//! Applies fixes until no further one helps, and undoes those that make anything worse.
+//! Applies fixes until none is left, and undoes those that make anything worse.
 
 mod failure;
 mod judge;
@@ -19,9 +19,9 @@ use judge::{Blame, judge};
 /// Which fixes to apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixScope {
-    /// Only those that change nothing but the mistake.
+    /// Only fixes that change nothing but the mistake.
     Safe,
-    /// Also those that trade something.
+    /// Also fixes with a trade-off.
     SafeAndUnsafe,
 }
 
@@ -38,7 +38,7 @@ pub struct Fixed {
     pub failed: Vec<FailedFix>,
 }
 
-/// Reads a text anew after fixes, with everything that was read beside it the first time.
+/// Reads a text again after fixes, with the same other inputs as the first time.
 pub type ReadAgain<'r> = &'r dyn Fn(&str) -> Result<Document, ReadFailure>;
 
 /// Bound on the number of texts that are tried. One is enough where no fix fails, and a failing one among `n` is
@@ -53,7 +53,7 @@ pub fn fix(text: &str, options: &LintOptions<'_>, scope: FixScope) -> Result<Fix
     Ok(fix_document(read(text)?, &read, options, scope))
 }
 
-/// Applies the fixes of all findings that count, reads the result with `read_again`, and goes on until no fix is
+/// Applies the fixes of all findings that count, reads the result with `read_again`, and repeats until no fix is
 /// left. Fixes that touch the same bytes wait for the next round.
 ///
 /// A fix is undone, and no other with it, if its finding is still reported afterwards, if the result cannot be read,
@@ -97,7 +97,7 @@ pub fn fix_document(
 struct Candidate {
     id: FixId,
     edits: Vec<Edit>,
-    /// The finding, as it is judged by.
+    /// The compared parts of the finding.
     finding: judge::Seen,
 }
 

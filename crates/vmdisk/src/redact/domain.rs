@@ -7,7 +7,7 @@ use vmdisk_model::{
 
 use super::{Level, Redactor};
 
-/// True for a target such as `vda`, `sdaa`, `hda1` or `nvme0n1`, which tells nothing; others may be somebody's name.
+/// True for a target such as `vda`, `sdaa`, `hda1` or `nvme0n1`, which is not private; others may be somebody's name.
 fn is_plain_target(target: &str) -> bool {
     if let Some(rest) = target.strip_prefix("nvme") {
         let is_number = |text: &str| {
@@ -27,7 +27,7 @@ fn is_plain_target(target: &str) -> bool {
 }
 
 impl Redactor {
-    /// The guest with names and paths as tokens; what the model does not hold is not in it at all.
+    /// The guest with names and paths as tokens; text outside the model is left out.
     pub fn domain(&self, domain: &Domain) -> Domain {
         let mut domain = domain.clone();
         domain.name = domain.name.map(|name| self.name(&name));
@@ -60,7 +60,7 @@ impl Redactor {
             *text = text.take().map(|text| self.digits(kind, &text, length));
         };
         frontend.serial = frontend.serial.take().map(|serial| self.serial(&serial));
-        // What a boot loader is told may name a system.
+        // Parameters of a boot loader may name a system.
         short(&mut frontend.loadparm, "loadparm", 8);
         // Sixteen digits, of which libvirt wants no other number.
         short(&mut frontend.wwn, "wwn", 16);
@@ -135,7 +135,7 @@ impl Redactor {
         }
     }
 
-    /// What an image opens; the images below it are the caller's.
+    /// The storage of an image; the caller handles the images below it.
     fn storage(&self, image: &mut Image) {
         match &mut image.protocol {
             Protocol::File { path }
@@ -170,7 +170,7 @@ impl Redactor {
             // A data file has none of its own.
             self.storage(data_file);
         }
-        // How storage is to be made names groups and pools, and is no part of a configuration.
+        // Creation options name groups and pools, and are not part of a configuration.
         image.creation = None;
     }
 

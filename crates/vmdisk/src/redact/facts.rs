@@ -18,7 +18,7 @@ const NEEDED_BY_NO_RULE: &[&str] = &[
     "wbt_lat_usec",
 ];
 
-/// What is done with the text behind a key.
+/// The treatment of the text of a key.
 enum Treatment {
     /// It is one of few words, or a number.
     Keep,
@@ -59,7 +59,7 @@ impl Redactor {
             let mark = mark.map(|(key, value)| (key.to_owned(), Value::String(value)));
             top.insert("redaction".to_owned(), Value::Object(Map::from_iter(mark)));
             if self.level() != Level::Full {
-                // Each tells of a path or a program of this host.
+                // Each value reveals a path or a program of this host.
                 top.remove("errors");
             }
         }
@@ -125,12 +125,12 @@ fn is_collected_id(text: &str) -> bool {
         && !digits.is_empty()
 }
 
-/// What to do with text; whatever is not listed is taken for a name.
+/// The treatment of text; unlisted text is treated as a name.
 fn treatment(group: &str, key: &str) -> Treatment {
     match (group, key) {
         (_, "unknown") => Treatment::Reason,
         ("qemu", "path") => Treatment::Program,
-        // Programs lie where distributions put them, and packages are called as they call them.
+        // Distributions choose the paths of programs and the names of packages.
         ("qemu" | "collector" | "kernel" | "libvirt" | "redaction", _) => Treatment::Keep,
         (
             "cpu" | "kvm" | "limits" | "memory" | "cmdline" | "services" | "dio" | "security"

@@ -1,8 +1,8 @@
-//! Names taken out of facts and configurations, so that they can be shown to others and still be checked.
+//! Redaction of names in facts and configurations, so that they can be published and still be checked.
 //!
-//! A name becomes a token that only whoever has the salt can make: equal names stay equal, others stay different, and
-//! what the rules go by (formats, sizes, standard directories, the kernel's names of devices) stays as it is. With the
-//! same salt a configuration fits the facts, and the rules say the same about both.
+//! A name becomes a token that only the owner of the salt can compute: equal names stay equal, others stay different.
+//! Formats, sizes, standard directories and the kernel's device names, which the rules need, do not change. With the
+//! same salt a configuration fits the facts, and the rules report the same for both.
 //!
 //! ```
 //! use vmdisk::redact::{Level, Redactor};

@@ -125,7 +125,7 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// A redactor with this salt, which is to be kept where the redacted files are not.
+    /// A redactor with this salt, which must be stored apart from the redacted files.
     pub fn new(salt: &[u8], level: Level) -> Self {
         Redactor {
             key: Hmac::new_from_slice(salt).expect("HMAC takes keys of any length"),
@@ -138,7 +138,7 @@ impl Redactor {
         self.level
     }
 
-    /// A name that tells two salts apart and neither of them.
+    /// A name that distinguishes two salts and reveals neither.
     pub fn salt_id(&self) -> String {
         self.digits("salt", "id", DIGITS)
     }
@@ -175,7 +175,7 @@ impl Redactor {
                 Some(path) => format!("file:{}", self.path(path)),
                 None => self.path(name),
             },
-            // What leads nowhere goes on leading nowhere.
+            // A broken link stays broken.
             NamedFile::Unresolvable if name.starts_with("file:") => "file:redacted".to_owned(),
             NamedFile::Unresolvable if name.is_empty() => String::new(),
             NamedFile::Unresolvable => '\u{fffd}'.to_string(),
