@@ -1,15 +1,14 @@
 //! From intent and facts to a disk: specs, choices with reasons, creation steps.
 //!
-//! A [`Spec`] says what is wanted and leaves the rest open; it is read from YAML or JSON
-//! ([`Spec::from_yaml`]), or a disk of it from one line ([`DiskSpec::from_one_liner`]). [`plan`] fills
-//! what is open from what is known of the host and of the programs it is for, and gives a [`Plan`]: the
-//! guest as a [`vmdisk_model::Domain`], every [`Choice`] with its reason, and the [`Step`]s that make
+//! A [`Spec`] sets some options and leaves the others open; it is read from YAML or JSON
+//! ([`Spec::from_yaml`]), or one of its disks from one line ([`DiskSpec::from_one_liner`]). [`plan`] chooses
+//! the open options from the facts of the host and the target versions, and returns a [`Plan`]: the
+//! guest as a [`vmdisk_model::Domain`], every [`Choice`] with its reason, and the [`Step`]s that create
 //! the storage. [`script`] writes the steps as a shell script that checks everything first and
 //! overwrites nothing.
 //!
-//! Nothing here looks at the machine it runs on, and equal arguments give equal results. What no choice
-//! can make work is refused with its place; what is merely unwise and was asked for is done, and the
-//! linter says what it thinks of it.
+//! The crate never inspects the machine it runs on, and equal arguments give equal results. An impossible
+//! request is refused with its place. An unwise request is carried out, and the linter reports it.
 //!
 //! ```
 //! use vmdisk_facts::{Facts, Target};

@@ -28,8 +28,8 @@ impl SpecDocument {
     /// The edits that make several changes at once.
     ///
     /// # Errors
-    /// At the first change that is not the value of one key, and at every change where the spec has anchors: what is
-    /// written once may be used by several disks.
+    /// At the first change that is not the value of one key, and at every change if the spec has anchors, because
+    /// several disks may share the anchored value.
     pub fn edits_of_all(
         &self,
         text: &str,

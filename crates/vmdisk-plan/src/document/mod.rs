@@ -1,7 +1,7 @@
-//! A spec as a text: where each field of the guest is asked for, and edits of it.
+//! A spec as a text: the place of each field of the guest, and edits of it.
 //!
 //! A spec leaves much open, so the guest depends on the host: [`SpecDocument::plan`] gives the guest for one host and
-//! the places of its fields. A field that the planner chose has no place of its own; its place is that of its disk.
+//! the places of its fields. A field that the planner chose is reported at the place of its disk.
 
 mod allowances;
 mod edits;
@@ -35,9 +35,9 @@ pub struct SpecDocument {
 pub struct PlannedSpec {
     /// The guest, without the disks that have mistakes.
     pub domain: Domain,
-    /// Where its fields are asked for.
+    /// The places of its fields.
     pub source_map: SourceMap<FieldPath>,
-    /// What is wrong with the spec, in the order of the text.
+    /// The mistakes in the spec, in the order of the text.
     pub mistakes: Vec<SpecMistake>,
     /// Numbers of the disks in the list of the spec.
     numbers: Vec<usize>,
@@ -54,7 +54,7 @@ pub struct SpecMistake {
     pub path: String,
     /// The mistake: lower case, no full stop.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub help: Option<String>,
 }
 

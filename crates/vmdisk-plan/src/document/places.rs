@@ -1,4 +1,4 @@
-//! Where the fields of a guest are asked for.
+//! Places of the fields of a guest.
 
 use vmdisk_document::{Member, Node};
 use vmdisk_fields::{DISK_FIELDS, LIMIT_FIELDS, disk};

@@ -28,7 +28,7 @@ impl Planner<'_> {
             Some(choose(planner, &image, is_direct, threads))
         });
         self.disk(index).backend.aio = aio;
-        // Those that were asked for were counted before.
+        // Explicit values were counted before.
         if aio == Some(AioMode::Native) && spec.io.is_none() {
             self.native_threads += threads;
         }
@@ -118,7 +118,7 @@ pub(crate) fn is_allocated(planner: &Planner<'_>, image: &Image) -> bool {
         Some(Creation::LogicalVolume { .. }) => true,
         Some(Creation::ThinVolume(_)) => false,
         None => {
-            // Only of a raw file do the sizes tell.
+            // The sizes are conclusive only for a raw file.
             let file = image
                 .host_path()
                 .and_then(|path| planner.host.index.file(path));

@@ -1,4 +1,4 @@
-//! Which bus a disk hangs on, what it is called there, and the controllers that takes.
+//! Bus, target name and controllers of a disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -285,7 +285,7 @@ fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
     }
 }
 
-/// Whether discards are to be carried out that a virtio-blk device of this machine type would not take.
+/// True if discards are required that a virtio-blk device of this machine type does not support.
 fn wants_hidden_discards(planner: &Planner<'_>, disk: &DiskSpec) -> bool {
     let is_wanted =
         disk.discard == Some(Discard::Unmap) || disk.detect_zeroes == Some(DetectZeroes::Unmap);

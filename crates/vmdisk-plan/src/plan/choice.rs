@@ -5,12 +5,12 @@ use vmdisk_model::{Domain, FieldPath};
 use crate::spec::{SpecError, SpecPath};
 use crate::steps::Step;
 
-/// A guest as it is to be, why it is so, and how its storage is made.
+/// A planned guest, the reasons, and the creation of its storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The guest, with the options that were asked for and those that were chosen.
+    /// The guest, with the requested and the chosen options.
     pub domain: Domain,
-    /// Every option that was asked for or chosen, in the order of the decisions.
+    /// Every requested or chosen option, in the order of the decisions.
     pub choices: Vec<Choice>,
     /// What has to be run to make the storage, in order; empty if all of it exists.
     pub steps: Vec<Step>,
@@ -29,7 +29,7 @@ pub struct Choice {
     pub reason: String,
     /// The rule that would report another value, if one would.
     pub rule: Option<&'static str>,
-    /// What the choice rests on.
+    /// The basis of the choice.
     pub source: ChoiceSource,
 }
 
@@ -59,7 +59,7 @@ pub const RULES: &[&str] = &[
     "vhost-user-needs-shared-mem",
 ];
 
-/// What a choice rests on.
+/// The basis of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChoiceSource {
     /// The spec says so.
@@ -86,9 +86,9 @@ impl ChoiceSource {
 pub struct PlanError {
     /// The value in the spec that it is about.
     pub at: SpecPath,
-    /// What is wrong: lower case, no full stop.
+    /// The mistake: lower case, no full stop.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub help: Option<String>,
 }
 
@@ -128,7 +128,7 @@ pub(crate) struct Chosen<T> {
     pub(crate) reason: String,
     /// The rule that would report another value.
     pub(crate) rule: Option<&'static str>,
-    /// What it rests on.
+    /// The basis of the choice.
     pub(crate) source: ChoiceSource,
 }
 

@@ -70,7 +70,7 @@ impl<'a> Planner<'a> {
             kept.map(|on| if on { Switch::On } else { Switch::Off });
     }
 
-    /// Tells the guest how much storage gives back at once, so that it does not ask in vain.
+    /// Sets the discard granularity of the storage, so that the guest sends no discards that have no effect.
     fn plan_granularity(&mut self, index: usize, spec: &DiskSpec, image: &Image) {
         let bus = self.domain.disks[index].frontend.effective_bus();
         let asked = spec.discard_granularity;
@@ -186,7 +186,7 @@ fn choose(
     }
 }
 
-/// Discards of a device that is not known to be thin by how it was asked for.
+/// Discards of a device whose spec does not make it known as thin.
 fn on_device(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Discard> {
     let Some(device) = planner.device_below(spec, image) else {
         let is_thin = matches!(spec.backend, BackendSpec::LvmThin(_));

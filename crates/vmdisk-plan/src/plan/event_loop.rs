@@ -12,7 +12,7 @@ use super::choice::Chosen;
 use super::planner::Planner;
 use crate::spec::{IoThreadCount, IoThreadSpec, SpecPath};
 
-/// What one disk wants of event loops.
+/// The event loops of one disk.
 enum Wish {
     /// QEMU's main loop, or whatever its controller has.
     Nothing,
@@ -214,7 +214,7 @@ fn assign_chosen(planner: &mut Planner<'_>, index: usize, id: u32, reason: Strin
     planner.disk(index).frontend.iothread = Some(IoThreadId(id));
 }
 
-/// Writes down the iothreads that are used, and those that were asked for by number.
+/// Declares the iothreads that are in use or requested by number.
 fn declare(planner: &mut Planner<'_>, count: Option<IoThreadCount>, load: BTreeMap<u32, usize>) {
     let is_number = matches!(count, Some(IoThreadCount::Number(_)));
     let ids: Vec<u32> = load

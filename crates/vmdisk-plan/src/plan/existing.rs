@@ -1,4 +1,4 @@
-//! A guest that disks are added to: what it uses, and what of it can serve more.
+//! A guest that disks are added to: the names and places in use, and the devices that can serve more disks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub(super) type ControllerKey = (Vec<u32>, Option<u32>);
 #[derive(Clone, Copy)]
 pub(crate) struct Existing<'a>(Option<&'a Domain>);
 
-/// What a spec would say of the guest, as far as the choices for its disks depend on it.
+/// The guest as a spec, as far as the choices for its disks depend on it.
 pub(super) fn as_asked(guest: &Domain) -> GuestSpec {
     let is_pc = matches!(
         guest.architecture,

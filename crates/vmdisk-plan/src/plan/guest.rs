@@ -42,7 +42,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         choose_machine(planner, arch)
     });
     if let Some(machine) = machine {
-        // What a machine can do hangs on the one that was decided for, not on the one asked about.
+        // The features of a machine depend on the chosen machine type, not on the requested one.
         let chosen = Target {
             machine: Some(machine.clone()),
             ..Target::default()
@@ -201,7 +201,7 @@ fn plan_huge_pages(planner: &mut Planner<'_>, asked: HugePagesSpec) {
     };
     let memory = planner.domain.memory.unwrap_or_default();
     let pages = &planner.host.index.facts().memory.hugepages;
-    // The default size is 2 MiB wherever the kernel was not told otherwise.
+    // The default size is 2 MiB unless the kernel command line changes it.
     let looked_up = size.unwrap_or(Bytes(2 * Bytes::MIB));
     if let Some(size) = size
         && !memory.0.is_multiple_of(size.0)

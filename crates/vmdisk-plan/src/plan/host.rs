@@ -6,7 +6,7 @@ use vmdisk_facts::{
 };
 use vmdisk_model::{Bytes, Format, HostStorage, Image, LogicalVolumeName, Protocol};
 
-/// What `O_DIRECT` comes to for an image.
+/// The effect of `O_DIRECT` on an image.
 pub(crate) enum Direct {
     /// Writes bypass the page cache, and nothing goes wrong.
     Works {
@@ -26,7 +26,7 @@ pub(crate) enum Direct {
     },
     /// The facts do not say.
     Unknown {
-        /// What is missing.
+        /// The missing fact.
         why: String,
     },
 }
@@ -72,7 +72,7 @@ impl<'a> Host<'a> {
             .then(|| format!("direct I/O cannot write {size} bytes to their end"))
     }
 
-    /// What `O_DIRECT` comes to at the path of an image.
+    /// The effect of `O_DIRECT` at the path of an image.
     pub(crate) fn direct_io(&self, image: &Image) -> Direct {
         let Some(path) = image.host_path() else {
             return Direct::Unknown {

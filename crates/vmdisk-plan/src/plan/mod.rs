@@ -26,14 +26,14 @@ use planner::Planner;
 pub use choice::{Choice, ChoiceSource, Plan, PlanError, RULES};
 pub use nocow::facts_after;
 
-/// Fills what a spec leaves open, from what is known of the host and of the programs it is for.
+/// Chooses the options that a spec leaves open, from the facts of the host and the target versions.
 ///
-/// The order is that of what depends on what: copy-on-write and cache first, then the way to the host's kernel, then
-/// discard and sizes, then queues and event loops. Without a fact the value that does no harm is
-/// taken, and the reason says that the fact is missing. Equal arguments give equal plans.
+/// The order follows the dependencies: copy-on-write and cache first, then the host's I/O interface, then
+/// discard and sizes, then queues and event loops. Without a fact the harmless value is
+/// chosen, and the reason names the missing fact. Equal arguments give equal plans.
 ///
 /// # Errors
-/// Everything in the spec that no choice can make work.
+/// Every impossible request in the spec.
 pub fn plan(spec: &Spec, facts: &Facts, target: &Target) -> Result<Plan, Vec<PlanError>> {
     let errors: Vec<PlanError> = spec.check().into_iter().map(PlanError::from).collect();
     if !errors.is_empty() {
@@ -44,8 +44,8 @@ pub fn plan(spec: &Spec, facts: &Facts, target: &Target) -> Result<Plan, Vec<Pla
 
 /// As [`plan`], for disks that are added to a guest that exists.
 ///
-/// The guest stays as it is: names, iothreads and places that it uses are avoided, and its SCSI controllers
-/// and iothreads serve the new disks where they fit. The plan's guest holds only what is to be added.
+/// The guest does not change: names, iothreads and places that it uses are avoided, and its SCSI controllers
+/// and iothreads serve the new disks where they fit. The plan's guest holds only the additions.
 /// Places of disks that libvirt fills in must be filled in already.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What is chosen for a disk behind a server, of which the host's facts say nothing.
+//! Choices for a network disk, which the host's facts do not cover.
 
 use vmdisk_model::{CacheMode, Discard, FieldPath, Format, Image, ImageField, NetworkProtocol};
 
@@ -38,10 +38,10 @@ impl Planner<'_> {
     }
 }
 
-/// The cache mode of a disk behind a server: no page cache of this host lies in between, whatever it is.
+/// The cache mode of a network disk: no mode uses the page cache of this host.
 ///
-/// QEMU hands it to librbd as `rbd_cache`, to glusterfs as `O_DIRECT`, and its iscsi client asks the target each time
-/// what is allocated instead of remembering it.
+/// QEMU passes it to librbd as `rbd_cache` and to glusterfs as `O_DIRECT`. With a direct mode its iscsi client queries
+/// the allocation status from the target each time instead of caching it.
 pub(crate) fn cache(protocol: NetworkProtocol) -> Chosen<CacheMode> {
     let (mode, reason) = match protocol {
         NetworkProtocol::Rbd => (

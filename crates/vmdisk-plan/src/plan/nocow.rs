@@ -17,7 +17,7 @@ pub(super) struct Nocow {
     pub(super) is_set: bool,
 }
 
-/// Decides for each disk whether its new file is written in place; nothing where there is no choice.
+/// Decides for each disk whether its new file is overwritten in place; none if there is no choice.
 pub(super) fn choose_all(spec: &Spec, facts: &Facts) -> Vec<Option<Nocow>> {
     let index = HostIndex::new(facts);
     let disks = spec.disks.iter();
@@ -91,7 +91,7 @@ fn choose_on_btrfs(spec: &DiskSpec, profiles: Option<&Vec<String>>) -> Chosen<bo
     }
 }
 
-/// The path of a file that is to be made, and what the spec says of its copy-on-write.
+/// The path of a file to create, and its copy-on-write setting in the spec.
 fn new_file(spec: &DiskSpec) -> Option<(&str, Option<bool>)> {
     match &spec.backend {
         _ if !spec.backend.is_made() => None,
@@ -121,7 +121,7 @@ pub(super) fn expected_facts<'a>(
     expected
 }
 
-/// What is known of a host when the steps of a plan have been run on it, as far as the rules about a guest ask.
+/// The facts of a host after the steps of a plan, as far as the rules about a guest need them.
 pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
     let mut after = facts.clone();
     for step in &plan.steps {
@@ -134,7 +134,7 @@ pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
                 | Condition::VolumeGroup(_)
                 | Condition::Volume(_) => continue,
             };
-            // It is no longer missing, and what it is nobody has looked at yet.
+            // It is no longer missing, and its facts are not collected yet.
             after
                 .files
                 .retain(|file| file.path != path || !file.is_missing());

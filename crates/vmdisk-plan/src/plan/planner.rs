@@ -1,4 +1,4 @@
-//! The state of planning: what was decided so far, and what cannot be.
+//! The state of planning: the decisions so far, and the options that are impossible.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -29,7 +29,7 @@ pub(crate) struct Planner<'a> {
     steps: Vec<Step>,
     /// Threads that may run disks with native AIO so far; each disk may have an event loop of its own.
     pub(crate) native_threads: u64,
-    /// What was decided about copy-on-write of each disk's file, until it is noted.
+    /// The decisions about copy-on-write of each disk's file, until they are recorded.
     pub(super) nocow: Vec<Option<Nocow>>,
     /// For each disk, true if its file is made without copy-on-write.
     pub(crate) nocow_files: Vec<bool>,
@@ -157,7 +157,7 @@ impl<'a> Planner<'a> {
         &mut self.domain.disks[index]
     }
 
-    /// Takes what was asked for, or what is chosen where nothing was; notes which.
+    /// Returns the requested value, or the chosen one if none was requested; records which.
     pub(crate) fn decide<T: Display>(
         &mut self,
         at: FieldPath,
@@ -206,7 +206,7 @@ impl<'a> Planner<'a> {
         self.decide(FieldPath::Disk(index, field), option, asked, choose)
     }
 
-    /// Notes something that was asked for and is taken over as it is.
+    /// Records a requested value that is used unchanged.
     pub(crate) fn note_asked<T: Display>(
         &mut self,
         at: FieldPath,

@@ -9,7 +9,7 @@ use super::choice::Chosen;
 use super::planner::Planner;
 use crate::spec::DiskSpec;
 
-/// Memory that QEMU takes for the tables of a qcow2 image at most, if nothing else is said (QEMU 3.1).
+/// Default maximum memory of QEMU for the tables of a qcow2 image (QEMU 3.1).
 const DEFAULT_TABLES: u64 = 32 * Bytes::MIB;
 
 impl Planner<'_> {

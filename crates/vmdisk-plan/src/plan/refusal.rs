@@ -1,4 +1,4 @@
-//! What QEMU or libvirt refuses whatever else is chosen, and what is taken over as asked.
+//! Combinations that QEMU or libvirt always refuses, and values that are used as requested.
 
 use vmdisk_fields as fields;
 use vmdisk_model::{
@@ -290,7 +290,7 @@ impl Planner<'_> {
     }
 }
 
-/// What is chosen where nobody asks, each by a function of its own.
+/// Default choices, each by its own function.
 const CHOSEN: &[DiskField] = &[
     DiskField::TargetDev,
     DiskField::Cache,

@@ -1,4 +1,4 @@
-//! What a disk is made of, and how that is made.
+//! The storage of a disk and its creation.
 
 use std::collections::BTreeSet;
 

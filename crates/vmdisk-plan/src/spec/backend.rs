@@ -1,4 +1,4 @@
-//! What a disk is made of: the backend of a spec.
+//! The backend of a spec.
 
 use vmdisk_document::Value;
 use vmdisk_model::{Bytes, Format, LogicalVolumeName, Preallocation, Qcow2Preallocation};
@@ -18,7 +18,7 @@ section! {
     pub struct RawSpec {
         /// Absolute path on the host.
         path: String = "path",
-        /// Size that the guest sees; with it the file is to be made, without it the file exists.
+        /// Size that the guest sees; with it the file is created, without it the file exists.
         size: Option<Bytes> = "size",
         /// Preallocation; default `off`.
         preallocation: Option<Preallocation> = "preallocation",
@@ -32,7 +32,7 @@ section! {
     pub struct Qcow2Spec {
         /// Absolute path on the host.
         path: String = "path",
-        /// Size that the guest sees; with it, or with a backing image, the image is to be made.
+        /// Size that the guest sees; with it, or with a backing image, the image is created.
         size: Option<Bytes> = "size",
         /// Preallocation; default `off`.
         preallocation: Option<Qcow2Preallocation> = "preallocation",
@@ -66,7 +66,7 @@ section! {
         group: String = "group",
         /// Logical volume.
         volume: String = "volume",
-        /// Size; with it the volume is to be made, without it the volume exists.
+        /// Size; with it the volume is created, without it the volume exists.
         size: Option<Bytes> = "size",
     }
 }
@@ -78,11 +78,11 @@ section! {
         group: String = "group",
         /// Logical volume.
         volume: String = "volume",
-        /// Size that the guest sees; with it the volume is to be made, without it the volume exists.
+        /// Size that the guest sees; with it the volume is created, without it the volume exists.
         size: Option<Bytes> = "size",
         /// Thin pool in the same group; needed to make something.
         pool: Option<String> = "pool",
-        /// Size of the pool; with it the pool is to be made too.
+        /// Size of the pool; with it the pool is created too.
         pool_size: Option<Bytes> = "pool-size",
         /// Unit of allocation of a pool to be made: a multiple of 64 KiB up to 1 GiB.
         chunk_size: Option<Bytes> = "chunk-size",
@@ -117,7 +117,7 @@ section! {
 }
 
 spec_words! {
-    /// What the guest sees of a block device.
+    /// The device type that the guest sees for a block device.
     pub enum DeviceAccess {
         /// A disk that QEMU emulates on it.
         Emulated = "emulated",
@@ -149,7 +149,7 @@ impl LvmThinSpec {
 /// Declares the kinds of backend: one key each, of which a disk has exactly one.
 macro_rules! backends {
     ($( $(#[doc = $doc:literal])+ $variant:ident($type:ty) = $key:literal, )+) => {
-        /// What a disk is made of; exactly one key of a disk says it.
+        /// The backend of a disk; a disk has exactly one.
         #[expect(
             clippy::large_enum_variant,
             reason = "a disk of a spec is some hundred bytes anyway, and few are held at once"

@@ -1,6 +1,6 @@
-//! Values that no tool of the field takes, told before anything is planned.
+//! Values that QEMU, libvirt or the tools always refuse, reported before anything is planned.
 //!
-//! The limits are those of qemu-img, QEMU, libvirt and LVM, which each tell only the first one, and
+//! The limits are the limits of qemu-img, QEMU, libvirt and LVM, which report only the first problem, and
 //! some of them only when the guest starts.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use super::node::shortened;
 use super::{Spec, SpecError, SpecPath};
 
 impl Spec {
-    /// Everything in the spec that no choice of the planner can mend.
+    /// Every problem in the spec that no choice of the planner can fix.
     pub fn check(&self) -> Vec<SpecError> {
         let Spec {
             version: _,
@@ -37,7 +37,7 @@ impl Spec {
 }
 
 impl DiskSpec {
-    /// Everything in this disk alone that no choice of the planner can mend.
+    /// Every problem in this disk alone that no choice of the planner can fix.
     pub(crate) fn check(&self, at: &SpecPath) -> Vec<SpecError> {
         let mut faults = Faults(Vec::new());
         check_disk(self, at, &mut faults);
@@ -185,7 +185,7 @@ fn check_disk(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
         let message = format!("only qcow2 has {key}");
         faults.refuse_unless(is_qcow2 || !is_there, at.key(key), message);
     }
-    // One more queue than this makes QEMU abort instead of telling.
+    // With one more queue QEMU aborts without a message.
     faults.refuse_unless(
         queues.is_none_or(|queues| (1..=1024).contains(&queues)),
         at.key("queues"),
@@ -411,7 +411,7 @@ fn may_share(first: &DiskSpec, second: &DiskSpec) -> bool {
 }
 
 impl BackendSpec {
-    /// True if the storage is to be made, false if it exists.
+    /// True if the storage must be created, false if it exists.
     pub fn is_made(&self) -> bool {
         match self {
             BackendSpec::Raw(raw) => raw.size.is_some(),

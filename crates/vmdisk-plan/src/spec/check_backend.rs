@@ -65,7 +65,7 @@ pub(super) fn check_path(path: &str, at: SpecPath, faults: &mut Faults) {
     }
 }
 
-/// Checks the path of an image file, which is no device and no directory.
+/// Checks the path of an image file, which cannot be a device or a directory.
 fn check_file_path(path: &str, at: SpecPath, faults: &mut Faults) {
     check_path(path, at.clone(), faults);
     if path.ends_with('/') || path.ends_with("/.") || path.ends_with("/..") {

@@ -111,7 +111,7 @@ const fn is_network_format(format: Format) -> bool {
         | Format::Vhd
         | Format::Vpc
         | Format::Ploop => true,
-        // Of these QEMU only reads the first three; luks is encryption, and the others are no formats of its own.
+        // QEMU can only read the first three; luks is encryption, and the others are not separate formats.
         Format::Bochs
         | Format::Cloop
         | Format::Dmg
@@ -123,7 +123,7 @@ const fn is_network_format(format: Format) -> bool {
     }
 }
 
-/// What a disk is called on a server.
+/// The form of a disk's name on a server.
 const fn shape(protocol: NetworkProtocol) -> &'static str {
     match protocol {
         Rbd => "`pool/image`",
@@ -345,7 +345,7 @@ fn check_identity(
         ("keyfile", keyfile.is_some(), Ssh),
         ("agent-socket", agent_socket.is_some(), Ssh),
     ] {
-        // On any other protocol there is no identity at all.
+        // Other protocols have no identity.
         if is_set && owner != protocol && [Nfs, Ssh].contains(&protocol) {
             let message = format!("{protocol} has no `{key}`, which belongs to {owner}");
             faults.refuse(at.key(key), message);

@@ -14,9 +14,9 @@ use super::section::{Reader, SpecValue, list_of, section};
 use super::value::spec_words;
 
 section! {
-    /// One disk: what it is made of, and how the guest sees it. What is not written is chosen.
+    /// One disk: its backend, and how the guest sees it. Unset options are chosen.
     pub struct DiskSpec {
-        /// What the disk is made of.
+        /// The backend.
         backend: BackendSpec = "",
         /// Bus; default `virtio`, and `scsi` for a LUN, `sata` or `ide` for a CD drive.
         bus: Option<BusSpec> = "bus",
@@ -24,7 +24,7 @@ section! {
         target: Option<String> = "target",
         /// Kind of drive; default `disk`.
         media: Option<MediaSpec> = "media",
-        /// Cache mode; default: what the host's storage takes without harm.
+        /// Cache mode; default: the fastest safe mode for the host's storage.
         cache: Option<CacheMode> = "cache",
         /// How requests reach the host's kernel; default: what fits the cache mode and the host.
         io: Option<AioMode> = "io",
@@ -50,9 +50,9 @@ section! {
         physical_block_size: Option<Bytes> = "physical-block-size",
         /// Smallest discard that the disk offers, in bytes (libvirt 9.8).
         discard_granularity: Option<Bytes> = "discard-granularity",
-        /// What a failed write does; left to QEMU (`enospace`).
+        /// Effect of a failed write; left to QEMU (`enospace`).
         error_policy: Option<ErrorPolicy> = "error-policy",
-        /// What a failed read does; left to QEMU (`report`).
+        /// Effect of a failed read; left to QEMU (`report`).
         read_error_policy: Option<ReadErrorPolicy> = "read-error-policy",
         /// Serial number that the guest reads; never invented.
         serial: Option<String> = "serial",
@@ -107,12 +107,12 @@ vmdisk_model::fields! {
         readonly: ReadOnly,
         shareable: Shareable,
         transient: Transient;
-        // What is more than the value of one field of the disk.
+        // Parts that are more than the value of one field of the disk.
         without backend, bus, media, iothread, iotune
     }
 }
 
-/// What a key in the wrong place, or from another tool, was meant to say.
+/// The intended key for a key in the wrong place, or from another tool.
 fn explain_unknown_key(key: &str, value: &Value) -> Option<String> {
     if let Value::Map(_) = value {
         return None;

@@ -1,4 +1,4 @@
-//! What is wrong with a spec, and where.
+//! Mistakes in a spec, with their places.
 
 use super::SpecPath;
 
@@ -20,15 +20,15 @@ impl std::fmt::Display for SpecPlace {
 /// One thing that is wrong with a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    /// The value it is about; the top where the text could not be taken apart at all.
+    /// The value concerned; the top if the text could not be parsed at all.
     pub at: SpecPath,
-    /// True if the key is wrong, false if what stands behind it is.
+    /// True if the key is wrong, false if its value is.
     pub is_about_key: bool,
     /// Where that is written, if the spec was text.
     pub place: Option<SpecPlace>,
-    /// What is wrong: lower case, no full stop.
+    /// The mistake: lower case, no full stop.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub help: Option<String>,
 }
 

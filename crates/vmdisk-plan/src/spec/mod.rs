@@ -1,4 +1,4 @@
-//! What a person asks for: disks, and the machine around them, with everything else left open.
+//! A spec: disks, and the machine around them, with everything else left open.
 
 mod backend;
 mod check;
@@ -180,7 +180,7 @@ impl Spec {
                 let span = error.at.span_in(&document.root, error.is_about_key);
                 error.place = Some(place_at(&lines, text, span.start));
             }
-            // In the order of the text, as a person mends it.
+            // In the order of the text, in which a person fixes them.
             errors.sort_by_key(|error| error.place);
             errors
         })

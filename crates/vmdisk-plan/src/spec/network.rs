@@ -15,9 +15,9 @@ use super::value::{Word, word_value};
 section! {
     /// A disk behind a server, to which QEMU speaks itself.
     pub struct NetworkSpec {
-        /// How the server is spoken to.
+        /// The protocol of the server.
         protocol: NetworkProtocol = "protocol",
-        /// What the disk is called there: `pool/image` on rbd, `target/unit` on iscsi, `volume/path` on gluster, the
+        /// Name of the disk on the server: `pool/image` on rbd, `target/unit` on iscsi, `volume/path` on gluster, the
         /// export on nbd (default: the server's own), a path on the others.
         name: Option<String> = "name",
         /// The servers: exactly one; on gluster one or more; on rbd any number, and none where Ceph's configuration
@@ -70,7 +70,7 @@ section! {
 }
 
 section! {
-    /// As whom a server is spoken to.
+    /// The identity presented to the server.
     #[derive(Default)]
     pub struct NetworkIdentitySpec {
         /// Owner of files on nfs: a name, or `+` and a number; QEMU alone takes numbers only.
@@ -91,7 +91,7 @@ section! {
     pub struct AuthenticationSpec {
         /// Who.
         username: String = "username",
-        /// With what; the value itself stands in no spec.
+        /// The credential; a spec never contains the value itself.
         secret: SecretSpec = "secret",
     }
 }
@@ -107,7 +107,7 @@ section! {
     }
 }
 
-/// What libvirt and QEMU still speak.
+/// Protocols that libvirt and QEMU still support.
 pub(crate) const PROTOCOLS: [NetworkProtocol; 10] = [
     NetworkProtocol::Nbd,
     NetworkProtocol::Rbd,

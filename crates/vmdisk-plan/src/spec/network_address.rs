@@ -15,7 +15,7 @@ pub(super) struct Said {
     pub(super) begins: usize,
 }
 
-/// What is wrong with an address.
+/// A mistake in an address.
 pub(super) struct Fault {
     /// Where, in bytes from the beginning of the address.
     pub(super) at: usize,
@@ -26,7 +26,7 @@ pub(super) struct Fault {
 /// Takes an address apart: `PROTOCOL://[USER@]HOST[:PORT][/NAME][?QUERY]`, and
 /// `nbd+unix:///[EXPORT]?socket=PATH`.
 ///
-/// Names are unescaped; the query is not, since libvirt and QEMU hand it on as it is.
+/// Names are unescaped; the query is not, since libvirt and QEMU pass it on unchanged.
 pub(super) fn read(text: &str) -> Result<Vec<Said>, Fault> {
     let address = Address { text };
     let uri = Uri::parse(text).map_err(|error| {

@@ -20,13 +20,13 @@ use super::{
 pub struct NotCarried {
     /// The field.
     pub at: FieldPath,
-    /// What it is: lower case, no full stop.
+    /// The part of the guest: lower case, no full stop.
     pub what: String,
     /// True if the guest would lack a disk, or see other data.
     pub is_grave: bool,
 }
 
-/// What is found while a spec is made.
+/// The intermediate results of making a spec.
 #[derive(Default)]
 pub(super) struct Report(Vec<NotCarried>);
 
@@ -39,10 +39,10 @@ impl Report {
 }
 
 impl Spec {
-    /// The spec that asks for the disks of a guest as they are, and what it cannot say.
+    /// The spec that requests the disks of a guest unchanged, and the parts that it cannot express.
     ///
-    /// A spec leaves open what it does not name, and a plan chooses it; so what a guest leaves to libvirt
-    /// and QEMU is written as it comes out there, as far as a plan would choose otherwise.
+    /// A plan chooses the options that a spec leaves unset. Options that a guest leaves to libvirt and QEMU
+    /// are therefore written with their effective values if a plan would choose other values.
     ///
     /// ```
     /// use vmdisk_model::{Disk, Domain, Format, Frontend, Image, Scope, TargetBus};
@@ -204,8 +204,8 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
     }
 }
 
-/// How many iothreads a plan is to make; it gives each disk one of those that are counted, so that they
-/// are not counted where a disk has none.
+/// Number of iothreads that a plan must create; none if a disk has no iothread, because the plan
+/// assigns an iothread to each disk.
 fn iothreads_of(domain: &Domain, report: &mut Report) -> Option<IoThreadCount> {
     let has_none = |disk: &&Disk| {
         let may_have_one = match domain.frontend_kind(disk) {
@@ -294,7 +294,7 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
     } else if is_served {
         spec.cache = None;
     } else {
-        // What nobody wrote is what a plan would choose otherwise.
+        // Unset options are written if a plan would choose otherwise.
         spec.cache = Some(backend.effective_cache());
         if device == Device::Disk {
             spec.io = spec.io.or((!is_networked).then_some(AioMode::Threads));
@@ -304,7 +304,7 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
     Some(spec)
 }
 
-/// What a spec has a key for, and what it has none for.
+/// The options with a spec key, and those without.
 fn fields_of(nth: usize, disk: &Disk, spec: &mut DiskSpec, report: &mut Report) {
     let Disk { frontend, backend } = disk;
     let mut rows = frontend.iothread_mapping.iter();
@@ -358,7 +358,7 @@ fn is_placed(frontend: &Frontend) -> bool {
     }
 }
 
-/// What a disk is made of; `None` if no spec can say it.
+/// The backend of a disk; `None` if no spec can express it.
 fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpec> {
     let image = match &disk.backend.source {
         BackendSource::Image(image) => image,

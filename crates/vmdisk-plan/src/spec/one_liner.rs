@@ -1,9 +1,9 @@
 //! A disk in one line: `qcow2:/srv/web1.qcow2,size=40G,bus=virtio`.
 //!
-//! The kind of backend and where it is come first, then any keys of the disk and of the backend,
-//! which stand side by side here. Two commas are one comma of a value, as QEMU has it; a dot goes into
-//! a group of keys (`iotune.total-iops-sec=500`) or to an element of a list (`iothread.0=1`). A disk behind a server
-//! has its protocol for a kind, and its address may stand there as people paste it: `https://store.example/a.iso`.
+//! The kind of backend and its location come first, then any keys of the disk and of the backend
+//! at one level. Two commas are one comma of a value, as in QEMU; a dot selects a key
+//! of a group (`iotune.total-iops-sec=500`) or an element of a list (`iothread.0=1`). The kind of a network disk
+//! is its protocol, and its location may be a pasted URL: `https://store.example/a.iso`.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn kinds() -> Vec<&'static str> {
 }
 
 impl DiskSpec {
-    /// What a one-liner looks like, for help texts.
+    /// The form of a one-liner, for help texts.
     pub const ONE_LINER: &'static str = "KIND:PLACE[,OPTION=VALUE]…, such as \
         qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio";
 

@@ -8,14 +8,14 @@ use super::suggest::nearest;
 use super::{SpecError, SpecPath};
 use vmdisk_document::{Member, Value};
 
-/// Most errors that are told at once.
+/// Maximum number of errors reported at once.
 const MOST_ERRORS: usize = 100;
 
-/// What is known while a spec is read: where the reader is, and what was wrong so far.
+/// The state of reading a spec: the position of the reader, and the mistakes so far.
 pub(crate) struct Reader {
-    /// What was wrong so far.
+    /// The mistakes so far.
     pub(crate) errors: Vec<SpecError>,
-    /// Keys that may stand beside those at the top: in a one-liner, those of the backend.
+    /// Keys allowed next to the keys at the top: in a one-liner, the keys of the backend.
     beside: Vec<&'static str>,
     at: SpecPath,
     /// Numbers of the disks that could be read.
@@ -23,7 +23,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// A reader at the top, where these keys may stand beside the others.
+    /// A reader at the top, where these keys are allowed next to the others.
     pub(crate) fn new(beside: Vec<&'static str>) -> Self {
         Reader {
             errors: Vec::new(),
@@ -79,14 +79,14 @@ pub(crate) trait SpecValue: Sized {
     fn schema() -> Schema;
 }
 
-/// The keys of one group that nobody has read yet.
+/// The unread keys of one group.
 pub(crate) struct Keys<'a> {
     entries: Vec<(String, Option<Value>)>,
     pub(crate) reader: &'a mut Reader,
 }
 
 impl<'a> Keys<'a> {
-    /// The keys of a group; `None` after an error was noted that it is no group.
+    /// The keys of a group; `None` after an error was recorded because the value is not a group.
     pub(crate) fn new(node: Value, reader: &'a mut Reader, known: &[&str]) -> Option<Self> {
         match node {
             Value::Map(map) => {
@@ -136,7 +136,7 @@ impl<'a> Keys<'a> {
     /// Reads the value of a key, if it was written; `Err` after an error was noted.
     pub(crate) fn read<T: SpecValue>(&mut self, key: &str) -> Result<Option<T>, Noted> {
         match self.take(key) {
-            // `key:` with nothing behind it is an option that was left open.
+            // `key:` without a value is an option that was left open.
             None | Some(Value::Null) => Ok(None),
             Some(node) => {
                 let below = self.reader.at().key(key);
@@ -201,7 +201,7 @@ pub(crate) trait Slot: Sized {
     /// Adds what was written to a map.
     fn put(&self, declared: &'static str, map: &mut Vec<(String, Value)>);
 
-    /// Adds its schema to that of the group.
+    /// Adds its schema to the schema of the group.
     fn describe(declared: &'static str, description: &str, group: &mut GroupSchema);
 }
 

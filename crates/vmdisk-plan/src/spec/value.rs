@@ -23,7 +23,7 @@ impl SpecValue for String {
                 None
             }
             Value::Text(text) => Some(text),
-            // What YAML takes for a number or a truth value has lost its spelling.
+            // A value that YAML reads as a number or a boolean has lost its spelling.
             Value::Bool(_) | Value::Unsigned(_) | Value::Signed(_) | Value::Float(_) => {
                 let message = format!("expected text, found {}", describe(&node));
                 reader.refuse(message).help = Some("put it in quotes".to_owned());
@@ -192,7 +192,7 @@ pub(crate) trait Word: Copy + 'static {
     /// Every word.
     const ALL_WORDS: &'static [&'static str];
 
-    /// What the enum is about, for `expected …`.
+    /// The subject of the enum, for `expected …`.
     fn word(self) -> &'static str;
 
     /// The value of a word.

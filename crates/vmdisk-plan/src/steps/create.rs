@@ -9,7 +9,7 @@ use vmdisk_model::{
 use super::{Condition, NOCOW, Step};
 use crate::spec::size_text;
 
-/// What is known of the storage of one disk beyond the model.
+/// Facts about the storage of one disk beyond the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Storage<'a> {
     /// The disk, from 0.
@@ -235,7 +235,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// `qemu-img create`. The backing image is no option value, so no comma in its path needs care.
+/// `qemu-img create`. The backing image is not an option value, so commas in its path need no escape.
 fn qemu_img(
     format: Format,
     options: Vec<String>,

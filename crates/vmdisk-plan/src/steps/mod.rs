@@ -26,7 +26,7 @@ pub struct Step {
     pub argv: Vec<String>,
     /// Why it is run, for a person.
     pub why: String,
-    /// What the command trades off, for a person.
+    /// The trade-off of the command, for a person.
     pub notes: Vec<String>,
     /// What must hold before any step is run.
     pub conditions: Vec<Condition>,
@@ -52,7 +52,7 @@ pub enum Condition {
     DirectoryAt(String),
     /// There is a volume group of this name.
     VolumeGroup(String),
-    /// There is no logical volume of this name.
+    /// No logical volume has this name.
     NoVolume(LogicalVolumeName),
     /// There is a logical volume of this name.
     Volume(LogicalVolumeName),

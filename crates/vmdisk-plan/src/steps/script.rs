@@ -11,8 +11,8 @@ use crate::Plan;
 
 /// Writes the steps of a plan as a POSIX shell script.
 ///
-/// The script checks everything first and changes nothing if anything is in the way: it never
-/// overwrites. What a value holds never becomes syntax of the shell or an option of a command. The
+/// The script checks everything first and changes nothing if a check fails: it never
+/// overwrites. A value never becomes shell syntax or an option of a command. The
 /// same plan gives the same bytes.
 pub fn script(plan: &Plan) -> String {
     let mut out = String::new();
@@ -137,7 +137,7 @@ fn test(condition: &Condition) -> String {
     }
 }
 
-/// Lines that refuse to go on unless the condition holds.
+/// Lines that stop the script unless the condition holds.
 fn check(condition: &Condition) -> String {
     let volume = |name: &LogicalVolumeName| comment(&name.to_string());
     let refusal = match condition {
