@@ -6,7 +6,8 @@ use std::os::unix::fs::FileExt;
 use vmdisk_facts::path::Backing;
 use vmdisk_facts::{Fact, ImageHeader, Reason};
 use vmdisk_image::{
-    BackingReference, Header, Name, Qcow2Compression, Qcow2Encryption, ReadAt, ReadError,
+    BackingReference, Header, ImageFormat, Name, Qcow2Compression, Qcow2Encryption, ReadAt,
+    ReadError,
 };
 
 use crate::secrets::without_secrets;
@@ -100,22 +101,15 @@ fn facts(header: &Header) -> ImageHeader {
                 image.data_file_raw = Fact::Known(qcow2.autoclear.raw_external_data());
             }
         }
-        Header::Qcow(qcow) => {
+        Header::Unchecked(qcow) if qcow.format == ImageFormat::Qcow => {
             image.version = Fact::Known(1);
-            if qcow.encryption_method == 1 {
+            if qcow.is_encrypted {
                 image.encryption = Fact::Known("aes".to_owned());
             }
         }
         Header::Luks1(_) => image.version = Fact::Known(1),
         Header::Luks2(_) => image.version = Fact::Known(2),
-        Header::Qed(_)
-        | Header::Vmdk(_)
-        | Header::Vhdx(_)
-        | Header::Vpc(_)
-        | Header::Vdi(_)
-        | Header::Parallels(_)
-        | Header::Other(_)
-        | Header::Raw(_) => {}
+        Header::Vmdk(_) | Header::Unchecked(_) | Header::Raw(_) => {}
     }
     image
 }

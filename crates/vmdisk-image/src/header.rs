@@ -5,43 +5,26 @@ use crate::defect::Defect;
 use crate::format::ImageFormat;
 use crate::luks::{self, Luks, Luks1Header, Luks2Header};
 use crate::name::Name;
-use crate::parallels::{self, ParallelsHeader};
-use crate::qcow::{self, QcowHeader};
 use crate::qcow2::{self, Qcow2Encryption, Qcow2Header};
-use crate::qed::{self, QedHeader};
 use crate::raw::{self, RawGuess};
 use crate::read::{ReadAt, ReadError, Window};
 use crate::reference::BackingReference;
-use crate::vdi::{self, VdiHeader};
-use crate::vhdx::{self, VhdxHeader};
+use crate::unchecked::{UncheckedHeader, parallels, qcow, qed, vdi, vhdx, vpc};
 use crate::vmdk::{self, VmdkHeader};
-use crate::vpc::{self, VpcHeader};
 
 /// An image's header, by format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Header {
     /// qcow2, versions 2 and 3.
     Qcow2(Qcow2Header),
-    /// qcow, version 1.
-    Qcow(QcowHeader),
-    /// QED.
-    Qed(QedHeader),
     /// VMware's format.
     Vmdk(VmdkHeader),
-    /// Hyper-V's format.
-    Vhdx(VhdxHeader),
-    /// VHD, the format of Virtual PC.
-    Vpc(VpcHeader),
-    /// VirtualBox's format.
-    Vdi(VdiHeader),
     /// LUKS version 1.
     Luks1(Luks1Header),
     /// LUKS version 2.
     Luks2(Luks2Header),
-    /// Parallels' format.
-    Parallels(ParallelsHeader),
-    /// A format that is recognized but not parsed: Bochs, or a compressed loop device.
-    Other(ImageFormat),
+    /// A format whose fields are not checked.
+    Unchecked(UncheckedHeader),
     /// No header of a known format; probably raw.
     Raw(RawGuess),
 }
@@ -72,16 +55,10 @@ impl Header {
     pub fn format(&self) -> ImageFormat {
         match self {
             Self::Qcow2(_) => ImageFormat::Qcow2,
-            Self::Qcow(_) => ImageFormat::Qcow,
-            Self::Qed(_) => ImageFormat::Qed,
             Self::Vmdk(_) => ImageFormat::Vmdk,
-            Self::Vhdx(_) => ImageFormat::Vhdx,
-            Self::Vpc(_) => ImageFormat::Vpc,
-            Self::Vdi(_) => ImageFormat::Vdi,
             Self::Luks1(_) => ImageFormat::Luks,
             Self::Luks2(_) => ImageFormat::Luks2,
-            Self::Parallels(_) => ImageFormat::Parallels,
-            Self::Other(format) => *format,
+            Self::Unchecked(header) => header.format,
             Self::Raw(_) => ImageFormat::Raw,
         }
     }
@@ -94,17 +71,9 @@ impl Header {
     pub fn probed_by_qemu(&self) -> ImageFormat {
         let is_probed = match self {
             Self::Qcow2(header) => header.version >= 2,
-            Self::Vpc(header) => !header.footer_at_end_only,
-            Self::Parallels(header) => header.version == 2,
             Self::Luks2(_) => false,
-            Self::Qcow(_)
-            | Self::Qed(_)
-            | Self::Vmdk(_)
-            | Self::Vhdx(_)
-            | Self::Vdi(_)
-            | Self::Luks1(_)
-            | Self::Other(_)
-            | Self::Raw(_) => true,
+            Self::Unchecked(header) => header.is_probed_by_qemu,
+            Self::Vmdk(_) | Self::Luks1(_) | Self::Raw(_) => true,
         };
         if is_probed {
             self.format()
@@ -118,17 +87,11 @@ impl Header {
     pub fn defects(&self) -> &[Defect] {
         match self {
             Self::Qcow2(header) => &header.defects,
-            Self::Qcow(header) => &header.defects,
-            Self::Qed(header) => &header.defects,
             Self::Vmdk(header) => &header.defects,
-            Self::Vhdx(header) => &header.defects,
-            Self::Vpc(header) => &header.defects,
-            Self::Vdi(header) => &header.defects,
             Self::Luks1(header) => &header.defects,
             Self::Luks2(header) => &header.defects,
-            Self::Parallels(header) => &header.defects,
             Self::Raw(guess) => &guess.defects,
-            Self::Other(_) => &[],
+            Self::Unchecked(header) => &header.defects,
         }
     }
 
@@ -139,16 +102,11 @@ impl Header {
     pub fn virtual_size(&self) -> Option<u64> {
         match self {
             Self::Qcow2(header) => Some(header.virtual_size / 512 * 512),
-            Self::Qcow(header) => Some(header.virtual_size / 512 * 512),
-            Self::Qed(header) => Some(header.virtual_size),
             Self::Vmdk(header) => header.virtual_size,
-            Self::Vhdx(header) => header.virtual_size.map(|size| size / 512 * 512),
-            Self::Vpc(header) => Some(header.virtual_size()),
-            Self::Vdi(header) => header.virtual_size.checked_next_multiple_of(512),
             Self::Luks1(header) => header.virtual_size(),
-            Self::Parallels(header) => header.sectors.checked_mul(512),
             Self::Raw(guess) => guess.length,
-            Self::Luks2(_) | Self::Other(_) => None,
+            Self::Unchecked(header) => header.virtual_size,
+            Self::Luks2(_) => None,
         }
     }
 
@@ -157,14 +115,9 @@ impl Header {
     pub fn cluster_size(&self) -> Option<u64> {
         match self {
             Self::Qcow2(header) => header.cluster_size(),
-            Self::Qcow(header) => header.cluster_size(),
-            Self::Qed(header) => Some(u64::from(header.cluster_size)),
             Self::Vmdk(header) => header.grain_size,
-            Self::Vhdx(header) => header.block_size.map(u64::from),
-            Self::Vpc(header) => header.block_size.map(u64::from),
-            Self::Vdi(header) => Some(u64::from(header.block_size)),
-            Self::Parallels(header) => Some(u64::from(header.cluster_sectors) * 512),
-            Self::Luks1(_) | Self::Luks2(_) | Self::Other(_) | Self::Raw(_) => None,
+            Self::Unchecked(header) => header.cluster_size,
+            Self::Luks1(_) | Self::Luks2(_) | Self::Raw(_) => None,
         }
     }
 
@@ -173,17 +126,9 @@ impl Header {
     pub fn backing(&self) -> Option<Backing<'_>> {
         let (reference, format, is_raw) = match self {
             Self::Qcow2(header) => (&header.backing_file, header.backing_format.as_ref(), false),
-            Self::Qcow(header) => (&header.backing_file, None, false),
-            Self::Qed(header) => (&header.backing_file, None, header.backing_is_raw),
             Self::Vmdk(header) => (&header.parent, None, false),
-            Self::Vhdx(header) => (&header.parent, None, false),
-            Self::Vpc(header) => (&header.parent, None, false),
-            Self::Vdi(_)
-            | Self::Luks1(_)
-            | Self::Luks2(_)
-            | Self::Parallels(_)
-            | Self::Other(_)
-            | Self::Raw(_) => return None,
+            Self::Unchecked(header) => (&header.backing_file, None, header.backing_is_raw),
+            Self::Luks1(_) | Self::Luks2(_) | Self::Raw(_) => return None,
         };
         reference.as_ref().map(|reference| Backing {
             reference,
@@ -200,16 +145,7 @@ impl Header {
         let (data_file, extents) = match self {
             Self::Qcow2(header) => (header.data_file.as_ref(), [].as_slice()),
             Self::Vmdk(header) => (None, header.opened_extents()),
-            Self::Qcow(_)
-            | Self::Qed(_)
-            | Self::Vhdx(_)
-            | Self::Vpc(_)
-            | Self::Vdi(_)
-            | Self::Luks1(_)
-            | Self::Luks2(_)
-            | Self::Parallels(_)
-            | Self::Other(_)
-            | Self::Raw(_) => (None, [].as_slice()),
+            _ => (None, [].as_slice()),
         };
         let data = data_file
             .into_iter()
@@ -224,16 +160,9 @@ impl Header {
     pub fn is_encrypted(&self) -> bool {
         match self {
             Self::Qcow2(header) => header.encryption != Qcow2Encryption::None,
-            Self::Qcow(header) => header.encryption_method != 0,
+            Self::Unchecked(header) => header.is_encrypted,
             Self::Luks1(_) | Self::Luks2(_) => true,
-            Self::Qed(_)
-            | Self::Vmdk(_)
-            | Self::Vhdx(_)
-            | Self::Vpc(_)
-            | Self::Vdi(_)
-            | Self::Parallels(_)
-            | Self::Other(_)
-            | Self::Raw(_) => false,
+            Self::Vmdk(_) | Self::Raw(_) => false,
         }
     }
 }
@@ -272,19 +201,19 @@ pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
     let begins_with = |magic| has(head, 0, magic);
     let header = if begins_with(qcow2::MAGIC) {
         if be32(head, 4) == Some(1) {
-            Header::Qcow(qcow::read(&mut window))
+            Header::Unchecked(qcow::read(&mut window))
         } else {
             Header::Qcow2(qcow2::read(&mut window))
         }
     } else if begins_with(qed::MAGIC) {
-        Header::Qed(qed::read(&mut window))
+        Header::Unchecked(qed::read(&mut window))
     } else if begins_with(vhdx::MAGIC) {
-        Header::Vhdx(vhdx::read(&mut window))
+        Header::Unchecked(vhdx::read(&mut window))
     } else if begins_with(vpc::MAGIC) {
         let footer = head[..head.len().min(vpc::FOOTER_LENGTH)].to_vec();
-        Header::Vpc(vpc::read(&mut window, 0, &footer))
+        Header::Unchecked(vpc::read(&mut window, 0, &footer))
     } else if begins_with(parallels::MAGIC) || begins_with(parallels::MAGIC_OLD) {
-        Header::Parallels(parallels::read(head, length))
+        Header::Unchecked(parallels::read(head))
     } else if let Some(luks) = begins_with(luks::MAGIC)
         .then(|| luks::read(head, length))
         .flatten()
@@ -299,13 +228,13 @@ pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
     {
         Header::Vmdk(vmdk::read(&mut window))
     } else if has(head, vdi::MAGIC_OFFSET, vdi::MAGIC) {
-        Header::Vdi(vdi::read(head, length))
+        Header::Unchecked(vdi::read(head))
     } else if BOCHS.iter().all(|(at, magic)| has(head, *at, magic))
         && le32(head, 64).is_some_and(|version| BOCHS_VERSIONS.contains(&version))
     {
-        Header::Other(ImageFormat::Bochs)
+        Header::Unchecked(UncheckedHeader::new(ImageFormat::Bochs))
     } else if begins_with(CLOOP) {
-        Header::Other(ImageFormat::Cloop)
+        Header::Unchecked(UncheckedHeader::new(ImageFormat::Cloop))
     } else {
         raw_or_fixed_vpc(&mut window)
     };
@@ -321,7 +250,7 @@ fn raw_or_fixed_vpc<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> Header {
     if let Some(offset) = place.filter(|offset| *offset > 0) {
         match window.fetch(offset, vpc::FOOTER_LENGTH) {
             Ok(footer) if has(&footer, 0, vpc::MAGIC) => {
-                return Header::Vpc(vpc::read(window, offset, &footer));
+                return Header::Unchecked(vpc::read(window, offset, &footer));
             }
             Ok(_) => {}
             Err(error) => unreadable = Some(Defect::unreadable(offset, "end of the image", &error)),

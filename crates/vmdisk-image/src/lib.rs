@@ -5,7 +5,8 @@
 //! reference in a header is followed, and no input causes a panic.
 //!
 //! [`probe`] returns a [`Header`]: the fields of the format, values computed from them, and a list of [`Defect`]s
-//! with their offsets and effects in QEMU. [`chain::walk`] builds a backing chain from headers, with a
+//! with their offsets and effects in QEMU. Of formats other than qcow2, VMDK, LUKS and raw it reads only the size and the
+//! backing file ([`UncheckedHeader`]). [`chain::walk`] builds a backing chain from headers, with a
 //! caller's function that finds the files.
 //!
 //! ```
@@ -30,36 +31,26 @@ mod format;
 mod header;
 mod luks;
 mod name;
-mod parallels;
-mod qcow;
 mod qcow2;
-mod qed;
 mod raw;
 mod read;
 mod reference;
-mod vdi;
-mod vhdx;
+mod unchecked;
 mod vmdk;
-mod vpc;
 
 pub use defect::{Defect, DefectKind, Effect};
 pub use format::ImageFormat;
 pub use header::{Backing, FileRole, Header, probe};
 pub use luks::{KeySlot, Luks1Header, Luks2Header};
 pub use name::Name;
-pub use parallels::ParallelsHeader;
-pub use qcow::QcowHeader;
 pub use qcow2::{
     AutoclearFeatures, Bitmaps, CompatibleFeatures, EncryptionHeader, Extension, FeatureClass,
     FeatureName, IncompatibleFeatures, Qcow2Compression, Qcow2Encryption, Qcow2Header, Table,
 };
-pub use qed::QedHeader;
 pub use raw::{
     MbrPartition, MdMetadata, PartitionTable, RawContent, RawGuess, Signature, SignatureKind,
 };
 pub use read::{FIRST_READ, MAX_BYTES_READ, RAW_READ, ReadAt, ReadError};
 pub use reference::BackingReference;
-pub use vdi::{VdiHeader, VdiType};
-pub use vhdx::VhdxHeader;
+pub use unchecked::UncheckedHeader;
 pub use vmdk::{VmdkExtent, VmdkHeader, VmdkKind};
-pub use vpc::{VpcHeader, VpcType};

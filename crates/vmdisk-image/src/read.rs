@@ -93,8 +93,7 @@ pub const RAW_READ: usize = 64 * 1024 + 4096;
 
 /// Maximum number of bytes to read of one image, whatever its header contains.
 ///
-/// VHDX needs the most: the first page, two headers of 4 KiB, two tables of 64 KiB and a parent locator of at most
-/// 17 KiB, which is 157 KiB; the next power of two leaves room. The reader enforces it.
+/// VHDX needs the most: the first page, two tables of 64 KiB and a parent locator of at most 17 KiB, which is 149 KiB; the next power of two leaves room. The reader enforces it.
 pub const MAX_BYTES_READ: u64 = 256 * 1024;
 
 /// Why a part of an image could not be read.

@@ -149,17 +149,7 @@ pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileErr
 fn uses_data_files(header: &Header) -> bool {
     match header {
         Header::Qcow2(qcow2) => qcow2.incompatible.external_data_file(),
-        Header::Qcow(_)
-        | Header::Qed(_)
-        | Header::Vmdk(_)
-        | Header::Vhdx(_)
-        | Header::Vpc(_)
-        | Header::Vdi(_)
-        | Header::Luks1(_)
-        | Header::Luks2(_)
-        | Header::Parallels(_)
-        | Header::Other(_)
-        | Header::Raw(_) => true,
+        _ => true,
     }
 }
 

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use vmdisk::image::chain::End;
 use vmdisk::image::{
-    Header, PartitionTable, Qcow2Compression, Qcow2Encryption, Qcow2Header, RawContent, RawGuess,
+    Header, ImageFormat, PartitionTable, Qcow2Compression, Qcow2Encryption, Qcow2Header,
+    RawContent, RawGuess,
 };
 use vmdisk::model::Bytes;
 
@@ -49,16 +50,7 @@ fn kind(header: &Header) -> String {
     match header {
         Header::Qcow2(qcow2) => format!("{format}, version {}", qcow2.version),
         Header::Raw(_) => format!("{format}, as far as its bytes tell"),
-        Header::Luks1(_)
-        | Header::Luks2(_)
-        | Header::Qcow(_)
-        | Header::Qed(_)
-        | Header::Vmdk(_)
-        | Header::Vhdx(_)
-        | Header::Vpc(_)
-        | Header::Vdi(_)
-        | Header::Parallels(_)
-        | Header::Other(_) => format.to_string(),
+        _ => format.to_string(),
     }
 }
 
@@ -108,16 +100,20 @@ fn rows(link: &Link) -> Vec<(&'static str, String)> {
                 .count();
             rows.push(("key slots", format!("{active} of {}", luks.key_slots.len())));
         }
-        Header::Qcow(_) if header.is_encrypted() => rows.push(("encryption", "aes".to_owned())),
-        Header::Qcow(_)
-        | Header::Luks2(_)
-        | Header::Qed(_)
-        | Header::Vmdk(_)
-        | Header::Vhdx(_)
-        | Header::Vpc(_)
-        | Header::Vdi(_)
-        | Header::Parallels(_)
-        | Header::Other(_) => {}
+        Header::Unchecked(unchecked) => {
+            if unchecked.is_encrypted {
+                rows.push(("encryption", "aes".to_owned()));
+            }
+            let command = match unchecked.format {
+                // "This image format does not support checks", but `info` opens the image with its driver.
+                ImageFormat::Qcow | ImageFormat::Vpc | ImageFormat::Bochs | ImageFormat::Cloop => {
+                    "info"
+                }
+                _ => "check",
+            };
+            rows.push(("header", format!("not checked: run `qemu-img {command}`")));
+        }
+        Header::Luks2(_) | Header::Vmdk(_) => {}
     }
     if let Some(backing) = header.backing() {
         let format = match (backing.format, backing.is_raw) {

@@ -82,6 +82,30 @@ fn a_header_is_shown_and_nothing_it_names_is_touched() {
 }
 
 #[test]
+fn formats_whose_fields_are_not_checked_name_the_command_that_does() {
+    let place = Place::with(&[]);
+    let mut qed = vec![0; 64];
+    qed[..4].copy_from_slice(b"QED\0");
+    qed[48..56].copy_from_slice(&65536u64.to_le_bytes());
+    let mut vhd = vec![0; 1024];
+    vhd[512..520].copy_from_slice(b"conectix");
+    place.write("a.qed", &qed);
+    place.write("a.vhd", &vhd);
+    let run = place.run(&["image", "a.qed", "a.vhd"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+    for line in [
+        "  virtual size    64 KiB (65536 bytes)",
+        "  header          not checked: run `qemu-img check`",
+        "  header          not checked: run `qemu-img info`",
+    ] {
+        assert!(
+            run.stdout.lines().any(|found| found == line),
+            "{line}: {run:?}"
+        );
+    }
+}
+
+#[test]
 fn a_chain_is_followed_to_its_base_with_formats_recorded_and_found() {
     let (code, report) = chain(&[
         ("top.qcow2", over("middle.qcow2")),

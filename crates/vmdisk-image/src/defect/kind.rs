@@ -79,12 +79,6 @@ pub enum DefectKind {
     /// The image was not closed after writing; QEMU checks or repairs it when it opens it for writing.
     #[error("the image was not closed: it is checked and repaired when it is opened for writing")]
     Dirty,
-    /// VHDX: a log that was not replayed; QEMU replays it when it opens the image for writing, and refuses to open it
-    /// for reading only.
-    #[error(
-        "the image was not closed: its log has to be replayed, which needs it opened for writing"
-    )]
-    LogNotReplayed,
     /// qcow2: the corrupt bit; QEMU opens the image read-only.
     #[error("the image is marked corrupt")]
     Corrupt,
@@ -292,18 +286,6 @@ pub enum DefectKind {
         /// The allowed sizes, as a clause.
         expected: &'static str,
     },
-    /// A wrong checksum in a format whose checksum QEMU verifies.
-    #[error("the checksum of the {part} is wrong")]
-    Checksum {
-        /// The part that it covers.
-        part: &'static str,
-    },
-    /// A wrong checksum that QEMU does not verify.
-    #[error("the checksum of the {part} is wrong, but QEMU does not verify it")]
-    ChecksumUnverified {
-        /// The part that it covers.
-        part: &'static str,
-    },
     /// A part after the end of the image, in a format whose driver checks this: the file was truncated.
     #[error("the {table} of {bytes} bytes at {offset} is beyond the end of the image at {length}")]
     TableEndsImage {
@@ -328,18 +310,6 @@ pub enum DefectKind {
         /// The part.
         part: &'static str,
     },
-    /// A repeated part.
-    #[error("there is more than one {part}")]
-    PartRepeated {
-        /// The part.
-        part: &'static str,
-    },
-    /// VHDX: a region or metadata item that has to be understood and whose meaning is unknown.
-    #[error("a {part} that must be understood is unknown")]
-    UnknownRequiredPart {
-        /// Which kind of part.
-        part: &'static str,
-    },
     /// The image depends on a parent, which QEMU does not support for this format.
     #[error("the image depends on a parent, which QEMU does not support for this format")]
     ParentUnsupported,
@@ -357,15 +327,6 @@ pub enum DefectKind {
     UnsupportedType {
         /// The type's name.
         found: Name,
-    },
-    /// A map with fewer entries than the disk has blocks, in a format whose driver opens that all the same: the rest
-    /// reads as zeros and cannot be written.
-    #[error("{found} blocks are mapped, and the disk has {needed}")]
-    BlocksUnmapped {
-        /// Entries there are.
-        found: u64,
-        /// Blocks the disk has.
-        needed: u64,
     },
     /// LUKS: an algorithm that QEMU does not support; the kernel may.
     #[error("the {part} {name} is not supported by QEMU")]

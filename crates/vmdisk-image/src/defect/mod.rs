@@ -97,31 +97,25 @@ impl DefectKind {
             | Self::RawDataFileMissing
             | Self::VirtualSizeTooLarge { .. }
             | Self::UnitSize { .. }
-            | Self::Checksum { .. }
             | Self::TableEndsImage { .. }
             | Self::UnknownAlgorithm { .. }
             | Self::NameUnterminated { .. }
             | Self::Overlap { .. }
             | Self::Signature { .. }
             | Self::PartMissing { .. }
-            | Self::PartRepeated { .. }
-            | Self::UnknownRequiredPart { .. }
             | Self::ParentUnsupported
             | Self::Descriptor { .. }
             | Self::UnsupportedType { .. }
             | Self::Field { .. } => Effect::Refused,
-            Self::ParentIgnored
-            | Self::BlocksUnmapped { .. }
-            | Self::TableBeyondEnd { .. }
-            | Self::TableOverHeader { .. } => Effect::Damaged,
+            Self::ParentIgnored | Self::TableBeyondEnd { .. } | Self::TableOverHeader { .. } => {
+                Effect::Damaged
+            }
             Self::Corrupt => Effect::ReadOnly,
             Self::Unreadable { .. }
             | Self::NotRead { .. }
             | Self::HeaderLengthUnaligned { .. }
             | Self::Dirty
-            | Self::LogNotReplayed
             | Self::NoKey
-            | Self::ChecksumUnverified { .. }
             | Self::VirtualSizeUnaligned { .. }
             | Self::BackingNameOverHeader { .. }
             | Self::BackingNameEmpty
