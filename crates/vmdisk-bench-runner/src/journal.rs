@@ -107,11 +107,7 @@ impl Entry {
     pub fn sample(&self) -> Option<&Sample> {
         match self {
             Entry::Sample(sample) => Some(sample),
-            Entry::Failure { .. }
-            | Entry::Round(_)
-            | Entry::LeftOut { .. }
-            | Entry::Resumed { .. }
-            | Entry::Ended { .. } => None,
+            _ => None,
         }
     }
 }

@@ -83,14 +83,13 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         document.locate_volumes(&storage);
     }
     let mut warnings = Vec::new();
-    let stays_xml = match (&document.source, args.to) {
-        (Source::LibvirtXml(_), ConvertForm::LibvirtXml | ConvertForm::DiskXml) => true,
+    let stays_xml = matches!(
+        (&document.source, args.to),
         (
             Source::LibvirtXml(_),
-            ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp | ConvertForm::Spec,
+            ConvertForm::LibvirtXml | ConvertForm::DiskXml
         )
-        | (Source::QemuCommandLine(_) | Source::Spec(_), _) => false,
-    };
+    );
     if !stays_xml {
         warnings = left_behind(&document, &input)?;
         let notes = match args.to {
@@ -189,10 +188,7 @@ fn written(
             let form = match args.to {
                 ConvertForm::Readconfig => GenerateForm::Readconfig,
                 ConvertForm::Qmp => GenerateForm::Qmp,
-                ConvertForm::Qemu
-                | ConvertForm::LibvirtXml
-                | ConvertForm::DiskXml
-                | ConvertForm::Spec => GenerateForm::Qemu,
+                _ => GenerateForm::Qemu,
             };
             let qemu = args.qemu.as_deref().map(crate::qemu::ask).transpose()?;
             let options = QemuOptions {

@@ -64,20 +64,7 @@ fn of_kind(kind: &FsKind) -> &'static [&'static str] {
         FsKind::F2fs => &["mode", "compress_algorithm"],
         FsKind::Fuse(_) => &["allow_other", "default_permissions", "max_read", "blksize"],
         FsKind::Virtiofs => &["dax"],
-        FsKind::Bcachefs
-        | FsKind::Zfs
-        | FsKind::Ramfs
-        | FsKind::Hugetlbfs
-        | FsKind::Devtmpfs
-        | FsKind::Squashfs
-        | FsKind::Erofs
-        | FsKind::Iso9660
-        | FsKind::Vfat
-        | FsKind::Ecryptfs
-        | FsKind::Ceph
-        | FsKind::Gfs2
-        | FsKind::Ocfs2
-        | FsKind::Other(_) => &[],
+        _ => &[],
     }
 }
 

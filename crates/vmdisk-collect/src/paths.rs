@@ -268,11 +268,7 @@ fn live_file(file: &mut File, real: &Path) -> Place {
     };
     file.device = match kind {
         FileKind::Block | FileKind::Character => Fact::Known(node),
-        FileKind::Regular
-        | FileKind::Directory
-        | FileKind::Socket
-        | FileKind::Fifo
-        | FileKind::Other => Fact::Absent,
+        _ => Fact::Absent,
     };
     file.socket = Fact::Absent;
     match kind {

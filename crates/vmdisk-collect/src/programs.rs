@@ -187,11 +187,7 @@ fn introspected(root: &Root, path: &str, limit: Duration) -> BTreeMap<String, bo
                 let reason = match error {
                     QmpError::Start { .. } => Reason::ToolMissing,
                     QmpError::Timeout { .. } => Reason::Timeout,
-                    QmpError::Ended { .. }
-                    | QmpError::Refused { .. }
-                    | QmpError::NotQmp(_)
-                    | QmpError::Connect { .. }
-                    | QmpError::Socket(_) => Reason::Parse,
+                    _ => Reason::Parse,
                 };
                 Unknown::new(reason, shortened(&error.to_string()))
             })

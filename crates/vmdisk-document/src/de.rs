@@ -125,13 +125,7 @@ fn kind_of(unexpected: Unexpected<'_>) -> &'static str {
         Unexpected::Unit | Unexpected::Option => "nothing",
         Unexpected::Seq => "a list",
         Unexpected::Map => "keys with values",
-        Unexpected::Enum
-        | Unexpected::UnitVariant
-        | Unexpected::NewtypeVariant
-        | Unexpected::TupleVariant
-        | Unexpected::StructVariant
-        | Unexpected::NewtypeStruct
-        | Unexpected::Other(_) => "another kind of value",
+        _ => "another kind of value",
     }
 }
 
@@ -176,13 +170,7 @@ impl<'de> Deserializer<'de> for NodeReader<'_> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         match &self.node.value {
             Value::Null => visitor.visit_none(),
-            Value::Bool(_)
-            | Value::Unsigned(_)
-            | Value::Signed(_)
-            | Value::Float(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Map(_) => visitor.visit_some(self),
+            _ => visitor.visit_some(self),
         }
     }
 
@@ -201,12 +189,7 @@ impl<'de> Deserializer<'de> for NodeReader<'_> {
             }),
             // A derived reader would take a list for its fields in order, which nobody means.
             Value::List(_) => Err(ValueError::invalid_type(Unexpected::Seq, &visitor)),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Unsigned(_)
-            | Value::Signed(_)
-            | Value::Float(_)
-            | Value::Text(_) => return self.deserialize_any(visitor),
+            _ => return self.deserialize_any(visitor),
         }
         .map_err(|error| error.at(&self.path, self.node.span))
     }
@@ -230,13 +213,7 @@ impl<'de> Deserializer<'de> for NodeReader<'_> {
                 let word: StrDeserializer<'_, ValueError> = word.as_str().into_deserializer();
                 visitor.visit_enum(word)
             }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Unsigned(_)
-            | Value::Signed(_)
-            | Value::Float(_)
-            | Value::List(_)
-            | Value::Map(_) => Err(ValueError::custom("expected a word")),
+            _ => Err(ValueError::custom("expected a word")),
         }
         .map_err(|error| error.at(&self.path, self.node.span))
     }

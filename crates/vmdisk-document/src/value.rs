@@ -63,12 +63,7 @@ impl Value {
                     .iter_mut()
                     .for_each(|member| member.node.value.sort_keys());
             }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Unsigned(_)
-            | Value::Signed(_)
-            | Value::Float(_)
-            | Value::Text(_) => {}
+            _ => {}
         }
     }
 

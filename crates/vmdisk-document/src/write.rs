@@ -44,14 +44,7 @@ fn write_block(out: &mut String, value: &Value, indent: usize) {
                 write_block(out, value, inner);
             }
         }
-        Value::Null
-        | Value::Bool(_)
-        | Value::Unsigned(_)
-        | Value::Signed(_)
-        | Value::Float(_)
-        | Value::Text(_)
-        | Value::List(_)
-        | Value::Map(_) => {
+        _ => {
             write_inline(out, value);
             out.push('\n');
         }

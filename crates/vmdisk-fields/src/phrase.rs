@@ -172,13 +172,7 @@ impl Phrase {
                     match piece {
                         Piece::Settings(settings) => found.push(settings),
                         Piece::Phrase(inner) => inner.settings(speller, found),
-                        Piece::Text(_)
-                        | Piece::Disk(_)
-                        | Piece::Controller(_)
-                        | Piece::IoThread(_)
-                        | Piece::Field(_)
-                        | Piece::Quoted(_)
-                        | Piece::Size(_) => {}
+                        _ => {}
                     }
                 }
             }

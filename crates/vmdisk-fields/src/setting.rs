@@ -27,13 +27,7 @@ pub(crate) fn in_words(setting: &Setting) -> String {
     let noun = noun(*at);
     match value {
         FieldValue::Set => noun.to_owned(),
-        FieldValue::Switch(_)
-        | FieldValue::Number(_)
-        | FieldValue::Count(_)
-        | FieldValue::Size(_)
-        | FieldValue::Text(_)
-        | FieldValue::Word(_)
-        | FieldValue::IoThread(_) => format!("{noun} `{value}`"),
+        _ => format!("{noun} `{value}`"),
     }
 }
 

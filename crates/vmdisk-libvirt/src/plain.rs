@@ -137,13 +137,7 @@ pub(crate) fn read_child(
             FieldKind::Flag => slot.set(FieldValue::Set),
             // libvirt takes an empty one for none at all.
             FieldKind::Text => !text.is_empty() && slot.set(text.into()),
-            FieldKind::Switch
-            | FieldKind::Number
-            | FieldKind::Count
-            | FieldKind::Size
-            | FieldKind::Word(_)
-            | FieldKind::IoThread
-            | FieldKind::Structure => false,
+            _ => false,
         };
     }
     read_attributes(&mut element, owner);

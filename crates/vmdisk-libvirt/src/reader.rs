@@ -279,12 +279,7 @@ impl<'t> Reader<'t> {
         };
         let what = match known {
             Value::Words(_) | Value::WordsAnd(..) => "unknown",
-            Value::Text
-            | Value::Unsigned32
-            | Value::Positive32
-            | Value::Unsigned64
-            | Value::AnyBase
-            | Value::Uuid => "invalid",
+            _ => "invalid",
         };
         let message = format!("{what} value `{value}` for `{name}`, {}", fault.expected);
         let problem = self.problem(&INVALID_VALUE, at, span, message);

@@ -72,18 +72,10 @@ impl RootKind {
 
     /// True if [`read`](crate::read) takes such a document.
     pub const fn is_readable(self) -> bool {
-        match self {
-            RootKind::Domain
-            | RootKind::DomainStatus
-            | RootKind::Devices
-            | RootKind::Disk
-            | RootKind::Pool
-            | RootKind::Volume
-            | RootKind::DomainSnapshot
-            | RootKind::DomainCheckpoint
-            | RootKind::DomainBackup => true,
-            RootKind::OtherLibvirt(_) | RootKind::Foreign | RootKind::NotXml => false,
-        }
+        !matches!(
+            self,
+            RootKind::OtherLibvirt(_) | RootKind::Foreign | RootKind::NotXml
+        )
     }
 }
 

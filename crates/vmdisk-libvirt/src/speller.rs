@@ -2,8 +2,7 @@
 
 use vmdisk_fields::{Form, Setting, Speller, controller, disk};
 use vmdisk_model::{
-    DiskField, Domain, DomainField, FieldKind, FieldPath, FieldValue, ImageField, IoThreadId,
-    Switch,
+    DiskField, Domain, DomainField, FieldKind, FieldPath, FieldValue, IoThreadId, Switch,
 };
 
 use crate::edits::slot::{Leaf, Slot, root_of, slot_of};
@@ -86,11 +85,7 @@ impl XmlSpeller<'_> {
                 image.and_then(|image| image.chain().nth(depth))
             }
             FieldPath::Disk(nth, _) => self.0.disks.get(nth).and_then(|disk| disk.backend.image()),
-            FieldPath::Domain(_)
-            | FieldPath::Controller(..)
-            | FieldPath::IoThread(..)
-            | FieldPath::Iotune(..)
-            | FieldPath::ThrottleGroup(..) => None,
+            _ => None,
         };
         slot_of(
             at,
@@ -154,12 +149,7 @@ pub(crate) fn text_of(at: FieldPath, value: &FieldValue) -> String {
     let row = match at {
         FieldPath::Disk(_, field) => Some(disk(field)),
         FieldPath::Controller(_, field) => Some(controller(field)),
-        FieldPath::Image(_, _, ImageField::Format)
-        | FieldPath::Image(..)
-        | FieldPath::Domain(_)
-        | FieldPath::IoThread(..)
-        | FieldPath::Iotune(..)
-        | FieldPath::ThrottleGroup(..) => None,
+        _ => None,
     };
     let is_yes_no = row.is_some_and(|row| row.libvirt.form == Form::YesNo);
     let is_flag = row.is_some_and(|row| row.kind == Some(FieldKind::Flag)) || is_flag(at);
@@ -170,11 +160,6 @@ pub(crate) fn text_of(at: FieldPath, value: &FieldValue) -> String {
             word.to_owned()
         }
         FieldValue::Size(size) => size.0.to_string(),
-        FieldValue::Switch(_)
-        | FieldValue::Number(_)
-        | FieldValue::Count(_)
-        | FieldValue::Text(_)
-        | FieldValue::Word(_)
-        | FieldValue::IoThread(_) => value.to_string(),
+        _ => value.to_string(),
     }
 }

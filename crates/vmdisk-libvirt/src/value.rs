@@ -43,11 +43,7 @@ impl Value {
                 fault("expected a number from 0 to 0xffffffff")
             }
             Value::Uuid if !is_uuid(text) => fault("expected a UUID of 32 digits of base 16"),
-            Value::Unsigned32
-            | Value::Positive32
-            | Value::Unsigned64
-            | Value::AnyBase
-            | Value::Uuid => Ok(()),
+            _ => Ok(()),
         }
     }
 }

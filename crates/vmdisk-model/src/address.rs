@@ -49,12 +49,7 @@ impl DriveAddress {
             TargetBus::Sata => (number / 6, 0, number % 6),
             TargetBus::Ide => (number / 4, number % 4 / 2, number % 2),
             TargetBus::Fdc => (number / 2, 0, number % 2),
-            TargetBus::Virtio
-            | TargetBus::Usb
-            | TargetBus::Nvme
-            | TargetBus::Sd
-            | TargetBus::Xen
-            | TargetBus::Uml => return None,
+            _ => return None,
         };
         Some(DriveAddress {
             controller,

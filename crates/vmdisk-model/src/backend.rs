@@ -81,22 +81,10 @@ impl Format {
 
     /// True if images of this format may have a backing image.
     pub const fn has_backing(self) -> bool {
-        match self {
-            Format::Qcow2 | Format::Qcow | Format::Qed | Format::Vmdk => true,
-            Format::Raw
-            | Format::Vdi
-            | Format::Vhd
-            | Format::Vpc
-            | Format::Fat
-            | Format::Luks
-            | Format::Ploop
-            | Format::Bochs
-            | Format::Cloop
-            | Format::Dmg
-            | Format::Iso
-            | Format::Cow
-            | Format::Dir => false,
-        }
+        matches!(
+            self,
+            Format::Qcow2 | Format::Qcow | Format::Qed | Format::Vmdk
+        )
     }
 }
 

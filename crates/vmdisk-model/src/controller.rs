@@ -91,21 +91,12 @@ impl ScsiControllerModel {
 
     /// True for the models that are virtio-scsi.
     pub const fn is_virtio(self) -> bool {
-        match self {
+        matches!(
+            self,
             ScsiControllerModel::VirtioScsi
-            | ScsiControllerModel::VirtioTransitional
-            | ScsiControllerModel::VirtioNonTransitional => true,
-            ScsiControllerModel::Auto
-            | ScsiControllerModel::Buslogic
-            | ScsiControllerModel::Lsilogic
-            | ScsiControllerModel::Lsisas1068
-            | ScsiControllerModel::Lsisas1078
-            | ScsiControllerModel::Vmpvscsi
-            | ScsiControllerModel::Ibmvscsi
-            | ScsiControllerModel::Ncr53c90
-            | ScsiControllerModel::Dc390
-            | ScsiControllerModel::Am53c974 => false,
-        }
+                | ScsiControllerModel::VirtioTransitional
+                | ScsiControllerModel::VirtioNonTransitional
+        )
     }
 }
 

@@ -111,16 +111,7 @@ impl Domain {
         };
         match &disk.frontend.address {
             Some(Address::Drive(drive)) => drive.controller,
-            Some(
-                Address::Pci(_)
-                | Address::Usb(_)
-                | Address::Ccw(_)
-                | Address::VirtioMmio
-                | Address::SpaprVio(_)
-                | Address::Unassigned
-                | Address::Other(_),
-            )
-            | None => by_name(),
+            _ => by_name(),
         }
     }
 

@@ -456,10 +456,7 @@ impl FieldPath {
             FieldPath::Disk(disk, _)
             | FieldPath::Image(disk, _, _)
             | FieldPath::Iotune(disk, _) => Some(disk),
-            FieldPath::Domain(_)
-            | FieldPath::Controller(..)
-            | FieldPath::IoThread(..)
-            | FieldPath::ThrottleGroup(..) => None,
+            _ => None,
         }
     }
 }

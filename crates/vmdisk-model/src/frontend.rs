@@ -169,17 +169,10 @@ impl FrontendKind {
 
     /// True if requests pass through virtqueues.
     pub const fn is_virtio(self) -> bool {
-        match self {
-            FrontendKind::VirtioBlk | FrontendKind::VirtioScsi | FrontendKind::VhostUserBlk => true,
-            FrontendKind::Scsi
-            | FrontendKind::Sata
-            | FrontendKind::Ide
-            | FrontendKind::Usb
-            | FrontendKind::Fdc
-            | FrontendKind::Nvme
-            | FrontendKind::Sd
-            | FrontendKind::Foreign => false,
-        }
+        matches!(
+            self,
+            FrontendKind::VirtioBlk | FrontendKind::VirtioScsi | FrontendKind::VhostUserBlk
+        )
     }
 }
 

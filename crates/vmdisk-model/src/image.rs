@@ -150,12 +150,7 @@ impl Protocol {
         match self {
             Protocol::File { path } => Some(HostStorage::File(path.as_str())),
             Protocol::HostDevice { path } => Some(HostStorage::Device(path)),
-            Protocol::Directory { .. }
-            | Protocol::Network(_)
-            | Protocol::Volume(_)
-            | Protocol::Nvme(_)
-            | Protocol::VhostVdpa { .. }
-            | Protocol::Other(_) => None,
+            _ => None,
         }
     }
 

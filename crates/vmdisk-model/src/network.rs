@@ -56,21 +56,14 @@ impl NetworkProtocol {
 
     /// True for what QEMU reads with libcurl.
     pub const fn is_curl(self) -> bool {
-        match self {
+        matches!(
+            self,
             NetworkProtocol::Http
-            | NetworkProtocol::Https
-            | NetworkProtocol::Ftp
-            | NetworkProtocol::Ftps
-            | NetworkProtocol::Tftp => true,
-            NetworkProtocol::Nbd
-            | NetworkProtocol::Iscsi
-            | NetworkProtocol::Rbd
-            | NetworkProtocol::Sheepdog
-            | NetworkProtocol::Gluster
-            | NetworkProtocol::Vxhs
-            | NetworkProtocol::Nfs
-            | NetworkProtocol::Ssh => false,
-        }
+                | NetworkProtocol::Https
+                | NetworkProtocol::Ftp
+                | NetworkProtocol::Ftps
+                | NetworkProtocol::Tftp
+        )
     }
 }
 

@@ -190,23 +190,17 @@ impl StoragePool {
 
     /// The path of a volume by its name, where the pool makes it so.
     fn path_of(&self, name: &str) -> Option<String> {
-        let is_made_of_names = match self.pool_type {
+        // The others are links of udev, which say more than the name of the volume.
+        let is_made_of_names = matches!(
+            self.pool_type,
             PoolType::Dir
-            | PoolType::Fs
-            | PoolType::Netfs
-            | PoolType::Vstorage
-            | PoolType::Logical
-            | PoolType::Disk
-            | PoolType::Zfs => true,
-            // Links of udev, which say more than the name of the volume.
-            PoolType::Iscsi
-            | PoolType::IscsiDirect
-            | PoolType::Scsi
-            | PoolType::Mpath
-            | PoolType::Rbd
-            | PoolType::Sheepdog
-            | PoolType::Gluster => false,
-        };
+                | PoolType::Fs
+                | PoolType::Netfs
+                | PoolType::Vstorage
+                | PoolType::Logical
+                | PoolType::Disk
+                | PoolType::Zfs
+        );
         let of_source =
             |directory: &str| Some(format!("{directory}/{}", self.source_name.as_ref()?));
         let directory = self

@@ -106,15 +106,7 @@ const fn default_machine(architecture: Architecture) -> Option<&'static str> {
         | Architecture::Loongarch64 => Some("virt"),
         Architecture::Ppc64 | Architecture::Ppc64le => Some("pseries"),
         Architecture::S390x => Some("s390-ccw-virtio"),
-        Architecture::Ppc
-        | Architecture::Mips64
-        | Architecture::Mips
-        | Architecture::Mipsel
-        | Architecture::Sparc
-        | Architecture::Sparc64
-        | Architecture::Alpha
-        | Architecture::M68k
-        | Architecture::Itanium => None,
+        _ => None,
     }
 }
 
@@ -208,15 +200,7 @@ impl Board {
 
     /// True if further PCI buses are ports of one slot each.
     pub(crate) const fn is_pci_express(self) -> bool {
-        match self {
-            Board::Q35 | Board::PcieVirt => true,
-            Board::I440fx
-            | Board::Pseries
-            | Board::Ccw
-            | Board::Mmio
-            | Board::OtherPci
-            | Board::Unknown => false,
-        }
+        matches!(self, Board::Q35 | Board::PcieVirt)
     }
 
     /// How people call it, for messages.

@@ -57,12 +57,7 @@ pub(crate) fn puts(document: &Document, at: FieldPath, value: &FieldValue) -> Op
     let text = match value {
         FieldValue::IoThread(id) => document.iothread_name(*id),
         FieldValue::Size(size) => size.0.to_string(),
-        FieldValue::Set
-        | FieldValue::Switch(_)
-        | FieldValue::Number(_)
-        | FieldValue::Count(_)
-        | FieldValue::Text(_)
-        | FieldValue::Word(_) => value.to_string(),
+        _ => value.to_string(),
     };
     if !is_plain(&text) {
         return None;
@@ -160,11 +155,7 @@ pub(crate) fn written_key(document: &Document, at: FieldPath) -> Option<(usize, 
             let option = *document.slots.controller.get(&nth)?;
             Some((option, controller(field).virtio_scsi?.to_owned()))
         }
-        FieldPath::Domain(_)
-        | FieldPath::Image(..)
-        | FieldPath::IoThread(..)
-        | FieldPath::Iotune(..)
-        | FieldPath::ThrottleGroup(..) => None,
+        _ => None,
     }
 }
 
@@ -192,12 +183,7 @@ impl PutPlan<'_> {
                     FieldKind::Number => NewValue::Number(value.to_owned()),
                     FieldKind::Switch => NewValue::Bool(Switch::from_wire(value)? == Switch::On),
                     FieldKind::IoThread => NewValue::Word(value.to_owned()),
-                    FieldKind::Flag
-                    | FieldKind::Count
-                    | FieldKind::Size
-                    | FieldKind::Text
-                    | FieldKind::Word(_)
-                    | FieldKind::Structure => return None,
+                    _ => return None,
                 };
                 self.put(option, row.virtio_scsi?, value)
             }
@@ -222,11 +208,7 @@ impl PutPlan<'_> {
                 let driver = Format::from_wire(value)?.qemu_driver()?;
                 is_drive.then(|| self.put(top, key, NewValue::Word(driver.to_owned())))?
             }
-            FieldPath::Image(..)
-            | FieldPath::Domain(_)
-            | FieldPath::IoThread(..)
-            | FieldPath::Iotune(..)
-            | FieldPath::ThrottleGroup(..) => None,
+            _ => None,
         }
     }
 

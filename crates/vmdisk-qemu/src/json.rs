@@ -85,10 +85,7 @@ impl JsonObject {
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.get(key) {
             Some(Json::String(text)) => Some(text),
-            Some(
-                Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_),
-            )
-            | None => None,
+            _ => None,
         }
     }
 

@@ -112,12 +112,7 @@ pub(crate) fn node(node: &mut JsonObject, origin: FieldPath) {
     match origin {
         FieldPath::Image(_, _, ImageField::Format) => node.reorder(FORMAT),
         FieldPath::Image(..) => node.reorder_last(COMMON),
-        FieldPath::Disk(..)
-        | FieldPath::Domain(_)
-        | FieldPath::Controller(..)
-        | FieldPath::IoThread(..)
-        | FieldPath::Iotune(..)
-        | FieldPath::ThrottleGroup(..) => {}
+        _ => {}
     }
 }
 

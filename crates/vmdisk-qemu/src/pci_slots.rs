@@ -50,16 +50,7 @@ impl PciSlots {
                     let bus = buses.entry(address.bus).or_insert((at, false));
                     bus.1 |= address.slot != 0;
                 }
-                Some(
-                    Address::Drive(_)
-                    | Address::Usb(_)
-                    | Address::Ccw(_)
-                    | Address::VirtioMmio
-                    | Address::SpaprVio(_)
-                    | Address::Unassigned
-                    | Address::Other(_),
-                )
-                | None => {}
+                _ => {}
             }
         }
         let free = (!addressed.is_empty()).then(|| {

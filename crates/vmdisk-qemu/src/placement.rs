@@ -88,11 +88,7 @@ fn scsi_place(model: ScsiControllerModel, controller: u32, nth: u32) -> Option<D
         | ScsiControllerModel::Buslogic
         // The address's unit is this model's target.
         | ScsiControllerModel::Lsilogic => true,
-        ScsiControllerModel::Vmpvscsi
-        | ScsiControllerModel::Lsisas1068
-        | ScsiControllerModel::Ncr53c90
-        | ScsiControllerModel::Dc390
-        | ScsiControllerModel::Am53c974 => false,
+        _ => false,
     };
     (nth < PLACES_OF_A_SCSI_CONTROLLER).then_some(DriveAddress {
         controller,

@@ -112,10 +112,7 @@ impl Speller for CommandLineSpeller<'_> {
             }),
             FieldPath::Domain(field) => named(domain_option(field)?),
             FieldPath::IoThread(_, IoThreadField::IoThread) => named("-object iothread"),
-            FieldPath::Image(..)
-            | FieldPath::IoThread(..)
-            | FieldPath::Iotune(..)
-            | FieldPath::ThrottleGroup(..) => None,
+            _ => None,
         }
     }
 }
@@ -181,11 +178,7 @@ impl CommandLineSpeller<'_> {
                 let image = domain.disks.get(nth).and_then(|it| it.backend.image());
                 image.and_then(|image| image.format).map(FieldValue::from)
             }
-            FieldPath::Domain(_)
-            | FieldPath::Image(..)
-            | FieldPath::IoThread(..)
-            | FieldPath::Iotune(..)
-            | FieldPath::ThrottleGroup(..) => None,
+            _ => None,
         };
         value.as_ref() == Some(&setting.value)
     }
@@ -366,13 +359,7 @@ impl CommandLineSpeller<'_> {
             return Some(match bus {
                 TargetBus::Virtio => "if=virtio".to_owned(),
                 TargetBus::Ide | TargetBus::Sata => "if=ide".to_owned(),
-                TargetBus::Scsi
-                | TargetBus::Usb
-                | TargetBus::Fdc
-                | TargetBus::Sd
-                | TargetBus::Nvme
-                | TargetBus::Xen
-                | TargetBus::Uml => return None,
+                _ => return None,
             });
         };
         let driver = &self.slot(*device)?.driver;

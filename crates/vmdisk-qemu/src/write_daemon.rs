@@ -116,10 +116,7 @@ fn moved(at: FieldPath, nth: usize) -> FieldPath {
         FieldPath::Disk(_, field) => FieldPath::Disk(nth, field),
         FieldPath::Image(_, depth, field) => FieldPath::Image(nth, depth, field),
         FieldPath::Iotune(_, field) => FieldPath::Iotune(nth, field),
-        FieldPath::Domain(_)
-        | FieldPath::Controller(..)
-        | FieldPath::IoThread(..)
-        | FieldPath::ThrottleGroup(..) => at,
+        _ => at,
     }
 }
 

@@ -65,11 +65,7 @@ impl QmpError {
     pub fn stderr(&self) -> &str {
         match self {
             Self::Ended { stderr, .. } | Self::Timeout { stderr, .. } => stderr,
-            Self::Start { .. }
-            | Self::Refused { .. }
-            | Self::NotQmp(_)
-            | Self::Connect { .. }
-            | Self::Socket(_) => "",
+            _ => "",
         }
     }
 }

@@ -21,11 +21,7 @@ impl Schema {
     pub(crate) fn new(answer: Value) -> Self {
         let list = match answer {
             Value::Array(list) => list,
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Object(_) => Vec::new(),
+            _ => Vec::new(),
         };
         let named = |entry: Value| Some((entry["name"].as_str()?.to_owned(), entry));
         Schema {

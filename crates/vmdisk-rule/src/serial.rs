@@ -12,10 +12,7 @@ pub const fn shown_bytes(kind: FrontendKind) -> Option<usize> {
             Some(20)
         }
         FrontendKind::VirtioScsi | FrontendKind::Scsi | FrontendKind::Usb => Some(SCSI_BYTES),
-        FrontendKind::VhostUserBlk
-        | FrontendKind::Fdc
-        | FrontendKind::Sd
-        | FrontendKind::Foreign => None,
+        _ => None,
     }
 }
 

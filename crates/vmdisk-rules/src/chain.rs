@@ -204,11 +204,7 @@ impl Chain<'_> {
     pub(crate) fn unknown(&self) -> Option<&Missing> {
         match &self.end {
             End::Unknown(missing) => Some(missing),
-            End::Base
-            | End::NotThere { .. }
-            | End::Elsewhere { .. }
-            | End::Loop { .. }
-            | End::TooDeep => None,
+            _ => None,
         }
     }
 }

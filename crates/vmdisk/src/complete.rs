@@ -61,11 +61,7 @@ fn relative_paths(image: &Image) -> impl Iterator<Item = &str> {
         let path = match &image.protocol {
             Protocol::File { path } | Protocol::Directory { path } => path.as_str(),
             Protocol::HostDevice { path } => path.0.as_str(),
-            Protocol::Network(_)
-            | Protocol::Volume(_)
-            | Protocol::Nvme(_)
-            | Protocol::VhostVdpa { .. }
-            | Protocol::Other(_) => return None,
+            _ => return None,
         };
         (!path.starts_with(['/', '$'])).then_some(path)
     })

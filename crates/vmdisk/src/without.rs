@@ -85,10 +85,7 @@ fn moved(at: FieldPath, removed: &BTreeSet<usize>) -> Option<FieldPath> {
         FieldPath::Disk(nth, field) => FieldPath::Disk(number(nth)?, field),
         FieldPath::Image(nth, depth, field) => FieldPath::Image(number(nth)?, depth, field),
         FieldPath::Iotune(nth, field) => FieldPath::Iotune(number(nth)?, field),
-        FieldPath::Domain(_)
-        | FieldPath::Controller(..)
-        | FieldPath::IoThread(..)
-        | FieldPath::ThrottleGroup(..) => at,
+        _ => at,
     })
 }
 

@@ -82,12 +82,7 @@ pub(crate) fn set_path(source: &mut BackendSource, storage: &PreparedStorage) ->
     match &mut image.protocol {
         Protocol::File { path: old } => path.clone_into(old),
         Protocol::HostDevice { path: old } => old.0 = path.to_owned(),
-        Protocol::Directory { .. }
-        | Protocol::Network(_)
-        | Protocol::Volume(_)
-        | Protocol::Nvme(_)
-        | Protocol::VhostVdpa { .. }
-        | Protocol::Other(_) => {
+        _ => {
             return Err(Error::Refused {
                 what: "to measure it".to_owned(),
                 why: "its image is neither a file nor a device of this host".to_owned(),

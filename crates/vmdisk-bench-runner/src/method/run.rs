@@ -560,11 +560,7 @@ impl Pace {
 fn next_round(past: &[Entry]) -> u32 {
     let begun = past.iter().filter_map(|entry| match entry {
         Entry::Round(round) => Some(round.round),
-        Entry::Sample(_)
-        | Entry::Failure { .. }
-        | Entry::LeftOut { .. }
-        | Entry::Resumed { .. }
-        | Entry::Ended { .. } => None,
+        _ => None,
     });
     begun.max().map_or(0, |round| round + 1)
 }

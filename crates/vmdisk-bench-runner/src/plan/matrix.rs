@@ -576,8 +576,7 @@ fn meaningless(
         (Phase::FirstTouch, Storage::Device { .. }) => {
             Some("a device is not created for each sample, so it has no first touch")
         }
-        (Phase::FirstTouch, Storage::File { .. } | Storage::ThinVolume { .. })
-        | (Phase::Steady, _) => None,
+        _ => None,
     }
 }
 

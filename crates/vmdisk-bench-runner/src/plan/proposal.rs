@@ -145,21 +145,7 @@ fn alone(guest: &Domain, disk: usize, size: Bytes, limits: &Limits) -> Result<Do
             preallocation: Some(Qcow2Preallocation::Off),
             ..Qcow2Creation::default()
         }),
-        Format::Qcow
-        | Format::Qed
-        | Format::Vmdk
-        | Format::Vdi
-        | Format::Vhd
-        | Format::Vpc
-        | Format::Fat
-        | Format::Luks
-        | Format::Ploop
-        | Format::Bochs
-        | Format::Cloop
-        | Format::Dmg
-        | Format::Iso
-        | Format::Cow
-        | Format::Dir => {
+        _ => {
             return Err(format!(
                 "the benchmark cannot create images of format {format}"
             ));

@@ -175,11 +175,7 @@ impl Change {
         match Verdict::of(change, is_shown) {
             Verdict::Faster if is_beyond => Change::Faster,
             Verdict::Slower if is_beyond => Change::Slower,
-            Verdict::Faster
-            | Verdict::Slower
-            | Verdict::AboutEqual
-            | Verdict::Inconclusive
-            | Verdict::TooFewRounds => match is_small {
+            _ => match is_small {
                 true => Change::AboutEqual,
                 false => Change::Inconclusive,
             },

@@ -13,16 +13,7 @@ pub(super) fn stop(error: Error) -> Stop {
         Error::Incomparable { .. } => {
             Some("measure both in one run, or change one thing at a time")
         }
-        Error::Cancelled
-        | Error::Missing { .. }
-        | Error::Refused { .. }
-        | Error::Unusable { .. }
-        | Error::Program { .. }
-        | Error::Semantics(_)
-        | Error::Budget(_)
-        | Error::Malformed { .. }
-        | Error::Io { .. }
-        | _ => None,
+        _ => None,
     };
     let stop = Stop::new(error.to_string());
     match help {

@@ -97,12 +97,7 @@ pub(super) fn told(resolved: &Resolved, explain: bool) -> String {
             FieldPath::Controller(_, field) => {
                 format!("{} › {}", owner_of(&resolved.domain, *at), field.label())
             }
-            FieldPath::Domain(_)
-            | FieldPath::Disk(..)
-            | FieldPath::Image(..)
-            | FieldPath::IoThread(..)
-            | FieldPath::Iotune(..)
-            | FieldPath::ThrottleGroup(..) => breadcrumb(&resolved.domain, *at),
+            _ => breadcrumb(&resolved.domain, *at),
         };
         let _ = writeln!(out, "{}: {}: {reason}", line(&what), line(value));
     }
@@ -113,12 +108,7 @@ pub(super) fn told(resolved: &Resolved, explain: bool) -> String {
 fn owner_of(domain: &Domain, at: FieldPath) -> String {
     let controller = match at {
         FieldPath::Controller(nth, _) => domain.controllers.get(nth),
-        FieldPath::Domain(_)
-        | FieldPath::Disk(..)
-        | FieldPath::Image(..)
-        | FieldPath::IoThread(..)
-        | FieldPath::Iotune(..)
-        | FieldPath::ThrottleGroup(..) => None,
+        _ => None,
     };
     match controller {
         Some(controller) => {

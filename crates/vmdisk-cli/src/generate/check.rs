@@ -36,10 +36,7 @@ impl Check<'_> {
                 let found = check.findings(&xml()?, plan)?;
                 return check.judge(found);
             }
-            GenerateForm::Qemu
-            | GenerateForm::Readconfig
-            | GenerateForm::Qmp
-            | GenerateForm::BlockdevJson => {
+            _ => {
                 let options = QemuOptions {
                     target: self.target.clone(),
                     ..QemuOptions::default()

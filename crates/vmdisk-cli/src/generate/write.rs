@@ -68,11 +68,7 @@ pub(crate) fn command_line(
             let script = write::qemu_monitor_script(domain, options).map_err(refused)?;
             return Ok(written(script.to_lines(), &script.left_out));
         }
-        GenerateForm::Qemu
-        | GenerateForm::BlockdevJson
-        | GenerateForm::LibvirtXml
-        | GenerateForm::DiskXml
-        | GenerateForm::Script => {}
+        _ => {}
     }
     let line = write::qemu_command_line(domain, options).map_err(refused)?;
     let text = match (form, qemu) {

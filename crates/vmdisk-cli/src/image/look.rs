@@ -124,11 +124,7 @@ pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileErr
                 let place = chain::place(&link.location, &reference);
                 let found = match &place {
                     Place::Path(name) if is_followed => Some(looker.read(as_path(name))),
-                    Place::Path(_)
-                    | Place::WorkingDirectory(_)
-                    | Place::Protocol(_)
-                    | Place::Json(_)
-                    | Place::Unresolvable => None,
+                    _ => None,
                 };
                 DataFile {
                     reference,

@@ -100,8 +100,7 @@ impl Output {
             (LintFormat::Concise, Ok(report)) => concise::file(&checked.path, report, view),
             (LintFormat::Github, Ok(report)) => github::file(&checked.path, report, view),
             (LintFormat::Github, Err(message)) => github::failure(checked, message),
-            (LintFormat::Full | LintFormat::Concise, Err(_))
-            | (LintFormat::Json | LintFormat::Sarif, _) => String::new(),
+            _ => String::new(),
         }
     }
 

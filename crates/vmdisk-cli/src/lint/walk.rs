@@ -85,10 +85,7 @@ fn path_of(error: &Error) -> Option<&Path> {
         Error::WithLineNumber { err, .. } | Error::WithDepth { err, .. } => path_of(err),
         Error::Partial(errors) => errors.iter().find_map(path_of),
         Error::Loop { child, .. } => Some(child),
-        Error::Io(_)
-        | Error::Glob { .. }
-        | Error::UnrecognizedFileType(_)
-        | Error::InvalidDefinition => None,
+        _ => None,
     }
 }
 

@@ -108,39 +108,19 @@ impl SignatureKind {
     /// Returns true for file systems, but not for swap, members and archives.
     #[must_use]
     pub fn is_file_system(self) -> bool {
-        match self {
-            Self::Ext { .. }
-            | Self::Xfs
-            | Self::Btrfs
-            | Self::Bcachefs
-            | Self::F2fs
-            | Self::ReiserFs
-            | Self::Jfs
-            | Self::Gfs2
-            | Self::Ocfs2
-            | Self::Fat
-            | Self::ExFat
-            | Self::Ntfs
-            | Self::ReFs
-            | Self::BitLocker
-            | Self::HfsPlus
-            | Self::Apfs
-            | Self::Ufs2
-            | Self::Iso9660
-            | Self::Udf
-            | Self::Squashfs
-            | Self::Erofs => true,
+        !matches!(
+            self,
             Self::Swap { .. }
-            | Self::Lvm2
-            | Self::Md { .. }
-            | Self::Bcache
-            | Self::BlueStore
-            | Self::Gzip
-            | Self::Xz
-            | Self::Zstd
-            | Self::Bzip2
-            | Self::Tar => false,
-        }
+                | Self::Lvm2
+                | Self::Md { .. }
+                | Self::Bcache
+                | Self::BlueStore
+                | Self::Gzip
+                | Self::Xz
+                | Self::Zstd
+                | Self::Bzip2
+                | Self::Tar
+        )
     }
 
     /// Returns true for an archive that must be unpacked to get an image.

@@ -292,16 +292,7 @@ impl<'t> Editor<'t> {
         let root = match self.document.root {
             RootKind::Disk => FieldPath::Disk(0, DiskField::Disk),
             RootKind::Devices => FieldPath::Domain(DomainField::Devices),
-            RootKind::Domain
-            | RootKind::DomainStatus
-            | RootKind::Pool
-            | RootKind::Volume
-            | RootKind::DomainSnapshot
-            | RootKind::DomainCheckpoint
-            | RootKind::DomainBackup
-            | RootKind::OtherLibvirt(_)
-            | RootKind::Foreign
-            | RootKind::NotXml => FieldPath::Domain(DomainField::Domain),
+            _ => FieldPath::Domain(DomainField::Domain),
         };
         if self.place(root) == Some(place) {
             return Err(CannotEdit::WholeDocument(at));

@@ -96,14 +96,7 @@ fn children(text: &str, span: Span, tag: &Tag) -> Option<Vec<Child>> {
                 }
             }
             Event::Eof => break,
-            Event::Empty(_)
-            | Event::Text(_)
-            | Event::CData(_)
-            | Event::Comment(_)
-            | Event::Decl(_)
-            | Event::PI(_)
-            | Event::DocType(_)
-            | Event::GeneralRef(_) => {}
+            _ => {}
         }
     }
     Some(children)

@@ -51,11 +51,7 @@ pub(crate) fn root_of(at: FieldPath, domain: &Domain) -> Option<(FieldPath, &'st
             let controller = domain.controllers.get(nth)?;
             let spec = match controller.controller_type {
                 ControllerType::Scsi => &SCSI_CONTROLLER,
-                ControllerType::Sata
-                | ControllerType::Ide
-                | ControllerType::Fdc
-                | ControllerType::Usb
-                | ControllerType::Nvme => &CONTROLLER,
+                _ => &CONTROLLER,
             };
             (
                 FieldPath::Controller(nth, ControllerField::Controller),

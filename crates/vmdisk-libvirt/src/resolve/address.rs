@@ -82,12 +82,7 @@ const fn reason(bus: TargetBus) -> &'static str {
             "by the number in the target's name, two disks to a channel and two channels to a controller"
         }
         TargetBus::Fdc => "by the number in the target's name, two drives to a controller",
-        TargetBus::Virtio
-        | TargetBus::Usb
-        | TargetBus::Nvme
-        | TargetBus::Sd
-        | TargetBus::Xen
-        | TargetBus::Uml => "by the number in the target's name",
+        _ => "by the number in the target's name",
     }
 }
 

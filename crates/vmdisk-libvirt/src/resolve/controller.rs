@@ -252,10 +252,7 @@ fn choose_models(resolved: &mut Resolved) {
                     resolved.decide(at, model, "no model is written, and PCs began with it");
                 }
             }
-            ControllerType::Sata
-            | ControllerType::Ide
-            | ControllerType::Fdc
-            | ControllerType::Nvme => {}
+            _ => {}
         }
     }
 }

@@ -178,13 +178,7 @@ fn is_in_old_place(
 pub(crate) fn type_of(protocol: &Protocol) -> &str {
     match protocol {
         Protocol::Other(word) => word,
-        Protocol::File { .. }
-        | Protocol::HostDevice { .. }
-        | Protocol::Directory { .. }
-        | Protocol::Network(_)
-        | Protocol::Volume(_)
-        | Protocol::Nvme(_)
-        | Protocol::VhostVdpa { .. } => protocol.source_type().unwrap_or("file"),
+        _ => protocol.source_type().unwrap_or("file"),
     }
 }
 
@@ -263,12 +257,7 @@ pub(crate) fn write_image<'k>(
     match protocol {
         Protocol::Network(network) => network::write_children(writer, network, depth, kept),
         Protocol::Nvme(source) => nvme::write_children(writer, source, depth, kept),
-        Protocol::File { .. }
-        | Protocol::HostDevice { .. }
-        | Protocol::Directory { .. }
-        | Protocol::VhostVdpa { .. }
-        | Protocol::Volume(_)
-        | Protocol::Other(_) => {}
+        _ => {}
     }
     slices::write(writer, *slice, depth, kept);
     if !kept.is_in_old_place(depth, authentication::OLD) {

@@ -402,12 +402,7 @@ mod tests {
                     Value::WordsAnd(words, others) => {
                         words.contains(&word) || others.contains(&word)
                     }
-                    Value::Text
-                    | Value::Unsigned32
-                    | Value::Positive32
-                    | Value::Unsigned64
-                    | Value::AnyBase
-                    | Value::Uuid => false,
+                    _ => false,
                 };
                 for (word, since, _) in attribute.later_words {
                     let name = attribute.name;

@@ -57,10 +57,7 @@ impl SpecDocument {
             FieldPath::Disk(nth, _) | FieldPath::Iotune(nth, LimitField::Limits) => disk(nth)?,
             FieldPath::Iotune(nth, _) => disk(nth)?.get("iotune")?,
             FieldPath::Domain(_) => self.yaml.root.get("guest")?,
-            FieldPath::Image(..)
-            | FieldPath::Controller(..)
-            | FieldPath::IoThread(..)
-            | FieldPath::ThrottleGroup(..) => return None,
+            _ => return None,
         };
         Some((group, key_of(at)?))
     }

@@ -67,10 +67,7 @@ pub(super) fn key_of(at: FieldPath) -> Option<String> {
             let known = GUEST.iter().find(|(_, known)| *known == field);
             known.map(|(key, _)| (*key).to_owned())
         }
-        FieldPath::Image(..)
-        | FieldPath::Controller(..)
-        | FieldPath::IoThread(..)
-        | FieldPath::ThrottleGroup(..) => None,
+        _ => None,
     }
 }
 

@@ -33,12 +33,7 @@ pub(crate) fn is_lun(disk: &DiskSpec) -> bool {
     match &disk.backend {
         BackendSpec::Device(device) => device.access == Some(DeviceAccess::Lun),
         BackendSpec::Network(network) => network.access == Some(DeviceAccess::Lun),
-        BackendSpec::Raw(_)
-        | BackendSpec::Qcow2(_)
-        | BackendSpec::Lvm(_)
-        | BackendSpec::LvmThin(_)
-        | BackendSpec::VhostUserBlk(_)
-        | BackendSpec::Empty(_) => false,
+        _ => false,
     }
 }
 
@@ -109,14 +104,7 @@ impl Planner<'_> {
         let (room, help) = match bus {
             TargetBus::Ide => (4, "use `bus: sata` or `bus: virtio`"),
             TargetBus::Fdc => (2, "a machine has one floppy controller"),
-            TargetBus::Virtio
-            | TargetBus::Scsi
-            | TargetBus::Sata
-            | TargetBus::Usb
-            | TargetBus::Nvme
-            | TargetBus::Sd
-            | TargetBus::Xen
-            | TargetBus::Uml => return,
+            _ => return,
         };
         let is_there = |disk: &&Disk| disk.frontend.bus == Some(bus);
         let disks = self.existing.disks().iter().chain(&self.domain.disks);

@@ -117,14 +117,7 @@ impl<'a> Planner<'a> {
             BackendSpec::LvmThin(thin) if thin.size.is_some() => {
                 self.host.kindred(&thin.group, thin.pool.as_deref())
             }
-            BackendSpec::Lvm(_)
-            | BackendSpec::LvmThin(_)
-            | BackendSpec::Raw(_)
-            | BackendSpec::Qcow2(_)
-            | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_)
-            | BackendSpec::Network(_)
-            | BackendSpec::Empty(_) => None,
+            _ => None,
         })
     }
 }

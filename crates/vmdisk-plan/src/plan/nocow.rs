@@ -97,12 +97,7 @@ fn new_file(spec: &DiskSpec) -> Option<(&str, Option<bool>)> {
         _ if !spec.backend.is_made() => None,
         BackendSpec::Raw(raw) => Some((&raw.path, raw.nocow)),
         BackendSpec::Qcow2(qcow2) => Some((&qcow2.path, qcow2.nocow)),
-        BackendSpec::Lvm(_)
-        | BackendSpec::LvmThin(_)
-        | BackendSpec::Device(_)
-        | BackendSpec::VhostUserBlk(_)
-        | BackendSpec::Network(_)
-        | BackendSpec::Empty(_) => None,
+        _ => None,
     }
 }
 
@@ -129,10 +124,7 @@ pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
             let path = match condition {
                 Condition::NothingAt(path) => path.clone(),
                 Condition::NoVolume(name) => name.device_path(),
-                Condition::SomethingAt(_)
-                | Condition::DirectoryAt(_)
-                | Condition::VolumeGroup(_)
-                | Condition::Volume(_) => continue,
+                _ => continue,
             };
             // It is no longer missing, and its facts are not collected yet.
             after

@@ -309,13 +309,7 @@ const CHOSEN: &[DiskField] = &[
 fn shown(value: &FieldValue) -> String {
     match value {
         FieldValue::Switch(switch) => (*switch == Switch::On).to_string(),
-        FieldValue::Set
-        | FieldValue::Number(_)
-        | FieldValue::Count(_)
-        | FieldValue::Size(_)
-        | FieldValue::Text(_)
-        | FieldValue::Word(_)
-        | FieldValue::IoThread(_) => value.to_string(),
+        _ => value.to_string(),
     }
 }
 

@@ -198,14 +198,7 @@ impl Planner<'_> {
                         volume: pool.clone(),
                     })
                 }
-                BackendSpec::LvmThin(_)
-                | BackendSpec::Raw(_)
-                | BackendSpec::Qcow2(_)
-                | BackendSpec::Lvm(_)
-                | BackendSpec::Device(_)
-                | BackendSpec::VhostUserBlk(_)
-                | BackendSpec::Network(_)
-                | BackendSpec::Empty(_) => None,
+                _ => None,
             })
             .collect();
         for index in 0..spec.disks.len() {

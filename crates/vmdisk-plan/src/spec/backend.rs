@@ -223,12 +223,7 @@ impl BackendSpec {
         match self {
             BackendSpec::Qcow2(_) => true,
             BackendSpec::Network(network) => network.format == Some(Format::Qcow2),
-            BackendSpec::Raw(_)
-            | BackendSpec::Lvm(_)
-            | BackendSpec::LvmThin(_)
-            | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_)
-            | BackendSpec::Empty(_) => false,
+            _ => false,
         }
     }
 
@@ -236,13 +231,7 @@ impl BackendSpec {
     pub(crate) fn only_read_because(&self) -> Option<String> {
         match self {
             BackendSpec::Network(network) => network.only_read_because(),
-            BackendSpec::Raw(_)
-            | BackendSpec::Qcow2(_)
-            | BackendSpec::Lvm(_)
-            | BackendSpec::LvmThin(_)
-            | BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_)
-            | BackendSpec::Empty(_) => None,
+            _ => None,
         }
     }
 }

@@ -418,10 +418,7 @@ impl BackendSpec {
             BackendSpec::Qcow2(qcow2) => qcow2.size.is_some() || qcow2.backing.is_some(),
             BackendSpec::Lvm(lvm) => lvm.size.is_some(),
             BackendSpec::LvmThin(thin) => thin.size.is_some(),
-            BackendSpec::Device(_)
-            | BackendSpec::VhostUserBlk(_)
-            | BackendSpec::Network(_)
-            | BackendSpec::Empty(_) => false,
+            _ => false,
         }
     }
 }

@@ -173,22 +173,10 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
 
 /// True for formats that QEMU opens as an image below another one.
 const fn is_backing_format(format: Format) -> bool {
-    match format {
-        Format::Raw
-        | Format::Qcow2
-        | Format::Qcow
-        | Format::Qed
-        | Format::Vmdk
-        | Format::Vdi
-        | Format::Vhd
-        | Format::Vpc
-        | Format::Luks
-        | Format::Ploop
-        | Format::Bochs
-        | Format::Cloop
-        | Format::Dmg => true,
-        Format::Fat | Format::Iso | Format::Cow | Format::Dir => false,
-    }
+    !matches!(
+        format,
+        Format::Fat | Format::Iso | Format::Cow | Format::Dir
+    )
 }
 
 fn check_thin(thin: &LvmThinSpec, at: &SpecPath, faults: &mut Faults) {

@@ -101,26 +101,19 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
 
 /// True for formats that QEMU reads and writes wherever they are.
 const fn is_network_format(format: Format) -> bool {
-    match format {
+    // QEMU can only read bochs, cloop and dmg; luks is encryption, and the others are not separate formats.
+    matches!(
+        format,
         Format::Raw
-        | Format::Qcow2
-        | Format::Qcow
-        | Format::Qed
-        | Format::Vmdk
-        | Format::Vdi
-        | Format::Vhd
-        | Format::Vpc
-        | Format::Ploop => true,
-        // QEMU can only read the first three; luks is encryption, and the others are not separate formats.
-        Format::Bochs
-        | Format::Cloop
-        | Format::Dmg
-        | Format::Luks
-        | Format::Fat
-        | Format::Iso
-        | Format::Cow
-        | Format::Dir => false,
-    }
+            | Format::Qcow2
+            | Format::Qcow
+            | Format::Qed
+            | Format::Vmdk
+            | Format::Vdi
+            | Format::Vhd
+            | Format::Vpc
+            | Format::Ploop
+    )
 }
 
 /// The form of a disk's name on a server.
@@ -131,14 +124,7 @@ const fn shape(protocol: NetworkProtocol) -> &'static str {
         Gluster => "`volume/path`",
         Nfs => "`/directory/file`",
         Nbd => "by its export",
-        Ssh
-        | Http
-        | Https
-        | NetworkProtocol::Ftp
-        | Ftps
-        | NetworkProtocol::Sheepdog
-        | NetworkProtocol::Vxhs
-        | NetworkProtocol::Tftp => "by its path",
+        _ => "by its path",
     }
 }
 
@@ -167,14 +153,7 @@ fn check_name(protocol: NetworkProtocol, name: Option<&str>, at: &SpecPath, faul
                     .all(|unit| is_unit(unit) && unit.parse::<u32>().is_ok())
         }
         Nfs => name.starts_with('/') && !name.ends_with('/'),
-        Ssh
-        | Http
-        | Https
-        | NetworkProtocol::Ftp
-        | Ftps
-        | NetworkProtocol::Sheepdog
-        | NetworkProtocol::Vxhs
-        | NetworkProtocol::Tftp => true,
+        _ => true,
     };
     if !is_fit {
         let message = format!(

@@ -251,13 +251,7 @@ impl SpecValue for IoThreadSpec {
                 ));
                 None
             }
-            Value::Unsigned(_)
-            | Value::Text(_)
-            | Value::Null
-            | Value::Bool(_)
-            | Value::Signed(_)
-            | Value::Float(_)
-            | Value::Map(_) => u32::read(node, reader).map(IoThreadSpec::Number),
+            _ => u32::read(node, reader).map(IoThreadSpec::Number),
         }
     }
 

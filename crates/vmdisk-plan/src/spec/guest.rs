@@ -64,14 +64,7 @@ impl SpecValue for IoThreadCount {
     fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         match &node {
             Value::Text(word) if word == "auto" => Some(IoThreadCount::Auto),
-            Value::Text(_)
-            | Value::Null
-            | Value::Bool(_)
-            | Value::Unsigned(_)
-            | Value::Signed(_)
-            | Value::Float(_)
-            | Value::List(_)
-            | Value::Map(_) => u32::read(node, reader).map(IoThreadCount::Number),
+            _ => u32::read(node, reader).map(IoThreadCount::Number),
         }
     }
 
@@ -104,12 +97,7 @@ impl SpecValue for HugePagesSpec {
         let is_switch = match &node {
             Value::Bool(_) => true,
             Value::Text(text) => SWITCHES.contains(&text.as_str()),
-            Value::Null
-            | Value::Unsigned(_)
-            | Value::Signed(_)
-            | Value::Float(_)
-            | Value::List(_)
-            | Value::Map(_) => false,
+            _ => false,
         };
         if is_switch {
             let is_on = bool::read(node, reader)?;

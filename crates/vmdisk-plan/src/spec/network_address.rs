@@ -44,17 +44,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Said>, Fault> {
         NetworkProtocol::Nbd => true,
         // Ceph has no such addresses.
         NetworkProtocol::Rbd => false,
-        NetworkProtocol::Iscsi
-        | NetworkProtocol::Gluster
-        | NetworkProtocol::Nfs
-        | NetworkProtocol::Ssh
-        | NetworkProtocol::Http
-        | NetworkProtocol::Https
-        | NetworkProtocol::Ftp
-        | NetworkProtocol::Ftps
-        | NetworkProtocol::Sheepdog
-        | NetworkProtocol::Vxhs
-        | NetworkProtocol::Tftp => !is_unix,
+        _ => !is_unix,
     });
     let Some(protocol) = protocol else {
         let message = format!("there are no addresses that begin with `{scheme}:`");
@@ -164,13 +154,7 @@ impl Address<'_> {
             | NetworkProtocol::Https
             | NetworkProtocol::Ftp
             | NetworkProtocol::Ftps => &["auth", "username"],
-            NetworkProtocol::Nbd
-            | NetworkProtocol::Rbd
-            | NetworkProtocol::Sheepdog
-            | NetworkProtocol::Gluster
-            | NetworkProtocol::Vxhs
-            | NetworkProtocol::Nfs
-            | NetworkProtocol::Tftp => {
+            _ => {
                 let message = format!("nobody logs in over {protocol}");
                 return Err(self.fault(user, message, Some("leave the name out")));
             }
@@ -190,17 +174,7 @@ impl Address<'_> {
         let name = self.unescaped(path)?;
         let (name, begins) = match protocol {
             NetworkProtocol::Ssh | NetworkProtocol::Nfs => (name, self.begin_of(path.as_str())),
-            NetworkProtocol::Nbd
-            | NetworkProtocol::Rbd
-            | NetworkProtocol::Iscsi
-            | NetworkProtocol::Sheepdog
-            | NetworkProtocol::Gluster
-            | NetworkProtocol::Vxhs
-            | NetworkProtocol::Http
-            | NetworkProtocol::Https
-            | NetworkProtocol::Ftp
-            | NetworkProtocol::Ftps
-            | NetworkProtocol::Tftp => {
+            _ => {
                 let inner = name.strip_prefix('/').unwrap_or(&name).to_owned();
                 (inner, self.begin_of(path.as_str()) + 1)
             }

@@ -208,18 +208,10 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
 /// assigns an iothread to each disk.
 fn iothreads_of(domain: &Domain, report: &mut Report) -> Option<IoThreadCount> {
     let has_none = |disk: &&Disk| {
-        let may_have_one = match domain.frontend_kind(disk) {
-            FrontendKind::VirtioBlk | FrontendKind::VirtioScsi => true,
-            FrontendKind::VhostUserBlk
-            | FrontendKind::Scsi
-            | FrontendKind::Sata
-            | FrontendKind::Ide
-            | FrontendKind::Usb
-            | FrontendKind::Fdc
-            | FrontendKind::Nvme
-            | FrontendKind::Sd
-            | FrontendKind::Foreign => false,
-        };
+        let may_have_one = matches!(
+            domain.frontend_kind(disk),
+            FrontendKind::VirtioBlk | FrontendKind::VirtioScsi
+        );
         may_have_one && iothread_of(domain, disk).is_none()
     };
     let count = domain.iothreads.len();
@@ -345,15 +337,7 @@ fn is_placed(frontend: &Frontend) -> bool {
         Some(Address::Drive(place)) => {
             DriveAddress::of_target(frontend.effective_bus(), target) != Some(*place)
         }
-        Some(
-            Address::Pci(_)
-            | Address::Usb(_)
-            | Address::Ccw(_)
-            | Address::VirtioMmio
-            | Address::SpaprVio(_)
-            | Address::Unassigned
-            | Address::Other(_),
-        ) => true,
+        Some(_) => true,
         None => false,
     }
 }
@@ -517,12 +501,7 @@ fn served_of(image: &Image) -> Option<BackingSpec> {
             plain.format = Some(format);
             plain
         }
-        Protocol::Directory { .. }
-        | Protocol::Network(_)
-        | Protocol::Volume(_)
-        | Protocol::Nvme(_)
-        | Protocol::VhostVdpa { .. }
-        | Protocol::Other(_) => return None,
+        _ => return None,
     };
     let is_plain = Image {
         backing: image.backing.clone(),

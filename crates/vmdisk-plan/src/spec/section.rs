@@ -103,13 +103,7 @@ impl<'a> Keys<'a> {
                 }
                 Some(Keys { entries, reader })
             }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Unsigned(_)
-            | Value::Signed(_)
-            | Value::Float(_)
-            | Value::Text(_)
-            | Value::List(_) => {
+            _ => {
                 let message = format!("expected a group of keys, found {}", describe(&node));
                 let help = format!("its keys are {}", list_of(known));
                 reader.refuse(message).help = Some(help);

@@ -51,13 +51,7 @@ impl SpecValue for bool {
             Value::Bool(value) => Some(*value),
             Value::Text(text) if ["true", "on", "yes"].contains(&text.as_str()) => Some(true),
             Value::Text(text) if ["false", "off", "no"].contains(&text.as_str()) => Some(false),
-            Value::Text(_)
-            | Value::Null
-            | Value::Unsigned(_)
-            | Value::Signed(_)
-            | Value::Float(_)
-            | Value::List(_)
-            | Value::Map(_) => {
+            _ => {
                 let message = format!("expected `true` or `false`, found {}", describe(&node));
                 reader.refuse(message);
                 None
@@ -82,13 +76,7 @@ fn whole_number(node: &Value) -> Option<u64> {
         Value::Unsigned(value) => Some(*value),
         // `parse` alone would let a sign through.
         Value::Text(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
-        Value::Text(_)
-        | Value::Null
-        | Value::Bool(_)
-        | Value::Signed(_)
-        | Value::Float(_)
-        | Value::List(_)
-        | Value::Map(_) => None,
+        _ => None,
     }
 }
 
@@ -149,12 +137,7 @@ impl SpecValue for Bytes {
                     None
                 }
             },
-            Value::Null
-            | Value::Bool(_)
-            | Value::Signed(_)
-            | Value::Float(_)
-            | Value::List(_)
-            | Value::Map(_) => {
+            _ => {
                 let message = format!("expected a size such as 40G, found {}", describe(&node));
                 reader.refuse(message);
                 None
@@ -206,12 +189,7 @@ pub(crate) fn read_word<T: Word>(node: &Value, reader: &mut Reader) -> Option<T>
         // `off` and `on` are words of several options, and truth values to some YAML tools.
         Value::Bool(false) => "off",
         Value::Bool(true) => "on",
-        Value::Null
-        | Value::Unsigned(_)
-        | Value::Signed(_)
-        | Value::Float(_)
-        | Value::List(_)
-        | Value::Map(_) => "",
+        _ => "",
     };
     let value = T::from_word(written);
     if value.is_none() {

@@ -488,19 +488,15 @@ impl Writer<'_> {
 
 /// True for protocols whose driver has a name and a secret, or a name alone.
 const fn takes_login(protocol: NetworkProtocol) -> bool {
-    match protocol {
+    matches!(
+        protocol,
         NetworkProtocol::Iscsi
-        | NetworkProtocol::Rbd
-        | NetworkProtocol::Http
-        | NetworkProtocol::Https
-        | NetworkProtocol::Ftp
-        | NetworkProtocol::Ftps
-        | NetworkProtocol::Tftp
-        | NetworkProtocol::Ssh => true,
-        NetworkProtocol::Nbd
-        | NetworkProtocol::Sheepdog
-        | NetworkProtocol::Gluster
-        | NetworkProtocol::Vxhs
-        | NetworkProtocol::Nfs => false,
-    }
+            | NetworkProtocol::Rbd
+            | NetworkProtocol::Http
+            | NetworkProtocol::Https
+            | NetworkProtocol::Ftp
+            | NetworkProtocol::Ftps
+            | NetworkProtocol::Tftp
+            | NetworkProtocol::Ssh
+    )
 }

@@ -165,12 +165,7 @@ impl Writer<'_> {
         }
         match &layer.image.protocol {
             Protocol::File { .. } | Protocol::HostDevice { .. } => return,
-            Protocol::Directory { .. }
-            | Protocol::VhostVdpa { .. }
-            | Protocol::Nvme(_)
-            | Protocol::Network(_)
-            | Protocol::Volume(_)
-            | Protocol::Other(_) => {}
+            _ => {}
         }
         if layer.aio.is_some() && layer.depth == 0 && !layer.is_data {
             let message = "only files and block devices have a choice of how requests are made";
@@ -207,9 +202,6 @@ fn is_optical_drive(path: &DevicePath) -> bool {
     match path.kind() {
         DevicePathKind::KernelName(name) => name.starts_with("sr"),
         DevicePathKind::Other => matches!(path.0.as_str(), "/dev/cdrom" | "/dev/dvd"),
-        DevicePathKind::Persistent { .. }
-        | DevicePathKind::Mapper(_)
-        | DevicePathKind::LogicalVolume { .. }
-        | DevicePathKind::Zvol(_) => false,
+        _ => false,
     }
 }

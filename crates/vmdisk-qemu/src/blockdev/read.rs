@@ -583,13 +583,7 @@ const fn plain_format(protocol: &Protocol) -> Format {
     match protocol {
         // libvirt's word for a file system that is made of a directory.
         Protocol::Directory { .. } => Format::Fat,
-        Protocol::File { .. }
-        | Protocol::HostDevice { .. }
-        | Protocol::Network(_)
-        | Protocol::Volume(_)
-        | Protocol::Nvme(_)
-        | Protocol::VhostVdpa { .. }
-        | Protocol::Other(_) => Format::Raw,
+        _ => Format::Raw,
     }
 }
 

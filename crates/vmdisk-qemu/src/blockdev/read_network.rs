@@ -363,17 +363,7 @@ fn from_url(url: &WrittenUrl) -> Option<Image> {
         NetworkProtocol::Ftp | NetworkProtocol::Ftps | NetworkProtocol::Tftp if !has_query => {
             NetworkSource::new(protocol, some(path), vec![host])
         }
-        NetworkProtocol::Nbd
-        | NetworkProtocol::Iscsi
-        | NetworkProtocol::Gluster
-        | NetworkProtocol::Ssh
-        | NetworkProtocol::Nfs
-        | NetworkProtocol::Ftp
-        | NetworkProtocol::Ftps
-        | NetworkProtocol::Tftp
-        | NetworkProtocol::Rbd
-        | NetworkProtocol::Sheepdog
-        | NetworkProtocol::Vxhs => return None,
+        _ => return None,
     };
     let mut username = url.user.clone();
     // A password is no part of any model.

@@ -323,12 +323,7 @@ const fn group_of(option: QemuOption) -> Option<(&'static str, &'static str)> {
         QemuOption::Chardev => Some(("chardev", "backend")),
         QemuOption::Drive => Some(("drive", "file")),
         // The others are written in ways of their own, or not at all.
-        QemuOption::Device
-        | QemuOption::Global
-        | QemuOption::Uuid
-        | QemuOption::Nodefaults
-        | QemuOption::Blockdev
-        | QemuOption::Export => None,
+        _ => None,
     }
 }
 

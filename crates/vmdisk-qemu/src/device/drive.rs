@@ -229,13 +229,7 @@ impl<'a> DiskReader<'_, 'a> {
                 let said = index.map(|index| (0, 0, index));
                 Some(self.buses.next_place(kind, said, 1))
             }
-            TargetBus::Virtio
-            | TargetBus::Scsi
-            | TargetBus::Usb
-            | TargetBus::Nvme
-            | TargetBus::Sd
-            | TargetBus::Xen
-            | TargetBus::Uml => None,
+            _ => None,
         };
         if device == Device::Cdrom {
             nodes.backend.is_read_only = false;

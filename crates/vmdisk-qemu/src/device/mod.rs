@@ -154,16 +154,7 @@ impl Writer<'_> {
                 device.at(DiskField::TargetBus),
                 format!("QEMU has no bus '{bus}'"),
             ),
-            (
-                TargetBus::Virtio
-                | TargetBus::Scsi
-                | TargetBus::Sata
-                | TargetBus::Ide
-                | TargetBus::Usb
-                | TargetBus::Fdc
-                | TargetBus::Nvme,
-                Device::Disk | Device::Cdrom | Device::Floppy | Device::Lun,
-            ) => self.problem(
+            _ => self.problem(
                 device.at(DiskField::Device),
                 format!("there is no {kind} on bus '{bus}'"),
             ),

@@ -109,15 +109,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         }
         let mut nodes = match driver.model {
             DeviceModel::VhostUserBlk => self.read_socket(nth, option, properties),
-            DeviceModel::VirtioBlk
-            | DeviceModel::ScsiHd
-            | DeviceModel::ScsiCd
-            | DeviceModel::ScsiBlock
-            | DeviceModel::IdeHd
-            | DeviceModel::IdeCd
-            | DeviceModel::UsbStorage
-            | DeviceModel::Floppy
-            | DeviceModel::NvmeNamespace => self.read_drive_of(nth, option, properties),
+            _ => self.read_drive_of(nth, option, properties),
         };
         let mut frontend = Frontend {
             device: Some(driver.device),

@@ -77,14 +77,14 @@ impl Writer<'_> {
 
     /// True for boards that are known to have no slot; libvirt writes the card all the same.
     fn has_no_slot(&self) -> bool {
-        match (self.style(), self.machine().board) {
+        !matches!(
+            (self.style(), self.machine().board),
             (Style::Libvirt, _)
-            | (Style::Readable, Board::Mmio | Board::OtherPci | Board::Unknown) => false,
-            (
-                Style::Readable,
-                Board::Q35 | Board::I440fx | Board::PcieVirt | Board::Pseries | Board::Ccw,
-            ) => true,
-        }
+                | (
+                    Style::Readable,
+                    Board::Mmio | Board::OtherPci | Board::Unknown
+                )
+        )
     }
 
     /// The driver and path of a source that is one file or device; notes it if it is another.
@@ -101,17 +101,7 @@ impl Writer<'_> {
                 (Protocol::HostDevice { path }, Backing::Unspecified | Backing::Terminated) => {
                     Some(("host_device", path.0.as_str()))
                 }
-                (
-                    Protocol::File { .. }
-                    | Protocol::HostDevice { .. }
-                    | Protocol::Directory { .. }
-                    | Protocol::Network(_)
-                    | Protocol::Volume(_)
-                    | Protocol::Nvme(_)
-                    | Protocol::VhostVdpa { .. }
-                    | Protocol::Other(_),
-                    _,
-                ) => None,
+                _ => None,
             },
             BackendSource::VhostUser(_) | BackendSource::Empty => None,
         };

@@ -59,15 +59,7 @@ impl TargetNames {
     fn free(&mut self, bus: TargetBus, number: Option<usize>) -> String {
         let name = |number: usize| match bus {
             TargetBus::Nvme => format!("nvme{number}n1"),
-            TargetBus::Virtio
-            | TargetBus::Scsi
-            | TargetBus::Sata
-            | TargetBus::Ide
-            | TargetBus::Usb
-            | TargetBus::Fdc
-            | TargetBus::Sd
-            | TargetBus::Xen
-            | TargetBus::Uml => format!("{}{}", bus.target_prefix(), letters(number)),
+            _ => format!("{}{}", bus.target_prefix(), letters(number)),
         };
         let meant = number.map(name).filter(|name| !self.taken.contains(name));
         meant.unwrap_or_else(|| {
@@ -105,12 +97,7 @@ fn libvirt_number(bus: TargetBus, id: &str, address: Option<&Address>) -> Option
         TargetBus::Sata => place.controller * 6 + place.unit,
         TargetBus::Ide => place.controller * 4 + place.bus * 2 + place.unit,
         TargetBus::Fdc => place.controller * 2 + place.unit,
-        TargetBus::Virtio
-        | TargetBus::Usb
-        | TargetBus::Nvme
-        | TargetBus::Sd
-        | TargetBus::Xen
-        | TargetBus::Uml => return None,
+        _ => return None,
     };
     usize::try_from(number).ok()
 }
@@ -124,15 +111,7 @@ fn is_target(bus: TargetBus, text: &str) -> bool {
         TargetBus::Nvme => rest.split_once('n').is_some_and(|(controller, namespace)| {
             controller.parse::<u32>().is_ok() && namespace.parse::<u32>().is_ok()
         }),
-        TargetBus::Virtio
-        | TargetBus::Scsi
-        | TargetBus::Sata
-        | TargetBus::Ide
-        | TargetBus::Usb
-        | TargetBus::Fdc
-        | TargetBus::Sd
-        | TargetBus::Xen
-        | TargetBus::Uml => target_number(text).is_some(),
+        _ => target_number(text).is_some(),
     }
 }
 

@@ -123,16 +123,7 @@ impl Writer<'_> {
         let bus = format!("{}.0", device.controller(ControllerType::Usb));
         let port = match &device.disk.frontend.address {
             Some(Address::Usb(address)) => Some(address.port.as_str()),
-            Some(
-                Address::Pci(_)
-                | Address::Drive(_)
-                | Address::Ccw(_)
-                | Address::VirtioMmio
-                | Address::SpaprVio(_)
-                | Address::Unassigned
-                | Address::Other(_),
-            )
-            | None => None,
+            _ => None,
         };
         let is_made_a_disk = self.is_libvirt_style() && !self.can(Capability::LibvirtUsbCdrom);
         if device.disk.frontend.effective_device() == Device::Cdrom && !is_made_a_disk {

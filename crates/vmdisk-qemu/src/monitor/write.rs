@@ -186,23 +186,7 @@ impl Script<'_> {
                     None => self.command("device_add", device),
                 }
             }
-            (
-                QemuOption::Object
-                | QemuOption::Blockdev
-                | QemuOption::Chardev
-                | QemuOption::Device
-                | QemuOption::Name
-                | QemuOption::Uuid
-                | QemuOption::Nodefaults
-                | QemuOption::Machine
-                | QemuOption::Accel
-                | QemuOption::Memory
-                | QemuOption::Smp
-                | QemuOption::Global
-                | QemuOption::Drive
-                | QemuOption::Export,
-                _,
-            ) => {
+            _ => {
                 let message = format!(
                     "{option} has no command: it is of the machine, which is made at the start"
                 );

@@ -92,10 +92,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             | FrontendKind::Usb
             | FrontendKind::Nvme => false,
             // Their sectors cannot be chosen.
-            FrontendKind::VhostUserBlk
-            | FrontendKind::Fdc
-            | FrontendKind::Sd
-            | FrontendKind::Foreign => continue,
+            _ => continue,
         };
         let frontend = &disk.frontend;
         let name = DiskName(index);

@@ -122,12 +122,7 @@ impl<'a> IdePlace<'a> {
         let (units, buses) = match line.board() {
             Board::Q35 => (1, 6),
             Board::I440fx => (2, 2),
-            Board::PcieVirt
-            | Board::Pseries
-            | Board::Ccw
-            | Board::Mmio
-            | Board::OtherPci
-            | Board::Unknown => return None,
+            _ => return None,
         };
         line.domain().machine.as_ref()?;
         let bus = device.peek("bus");

@@ -99,15 +99,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let (is_automatic, is_survived) = match context.domain.frontend_kind(disk) {
             FrontendKind::VirtioBlk => (queues == AUTOMATIC, queues == 0),
             FrontendKind::VhostUserBlk => (false, true),
-            FrontendKind::VirtioScsi
-            | FrontendKind::Scsi
-            | FrontendKind::Sata
-            | FrontendKind::Ide
-            | FrontendKind::Usb
-            | FrontendKind::Fdc
-            | FrontendKind::Nvme
-            | FrontendKind::Sd
-            | FrontendKind::Foreign => continue,
+            _ => continue,
         };
         if is_automatic || (1..=1024).contains(&queues) {
             continue;

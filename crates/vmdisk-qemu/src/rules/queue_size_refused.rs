@@ -82,15 +82,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             FrontendKind::VirtioBlk => "which QEMU refuses",
             FrontendKind::VhostUserBlk if size > 1024 => "which QEMU refuses, and 5.2 aborts on",
             FrontendKind::VhostUserBlk => "which no guest can use",
-            FrontendKind::VirtioScsi
-            | FrontendKind::Scsi
-            | FrontendKind::Sata
-            | FrontendKind::Ide
-            | FrontendKind::Usb
-            | FrontendKind::Fdc
-            | FrontendKind::Nvme
-            | FrontendKind::Sd
-            | FrontendKind::Foreign => continue,
+            _ => continue,
         };
         if size.is_power_of_two() && (4..=1024).contains(&size) {
             continue;

@@ -166,12 +166,7 @@ fn limits(domain: &Domain, disk: &Disk) -> Option<Limits> {
         TargetBus::Ide => (1, 1),
         TargetBus::Sata => (u32::MAX, 5),
         TargetBus::Fdc => (u32::MAX, 1),
-        TargetBus::Virtio
-        | TargetBus::Usb
-        | TargetBus::Nvme
-        | TargetBus::Sd
-        | TargetBus::Xen
-        | TargetBus::Uml => return None,
+        _ => return None,
     };
     Some(Limits {
         bus,
@@ -194,10 +189,7 @@ fn scsi_limits(domain: &Domain, disk: &Disk) -> Option<Limits> {
         ScsiControllerModel::Lsisas1078 => (64, 255),
         ScsiControllerModel::Vmpvscsi => (64, 0),
         ScsiControllerModel::Dc390 | ScsiControllerModel::Am53c974 => (7, 7),
-        ScsiControllerModel::Auto
-        | ScsiControllerModel::Buslogic
-        | ScsiControllerModel::Ibmvscsi
-        | ScsiControllerModel::Ncr53c90 => return None,
+        _ => return None,
     };
     Some(Limits {
         bus: u32::MAX,

@@ -122,16 +122,7 @@ fn beyond(
             "use `bus='0'` and another unit",
         ),
         TargetBus::Sata if target != 0 => ("SATA has no targets", "use `target='0'`"),
-        TargetBus::Scsi
-        | TargetBus::Ide
-        | TargetBus::Fdc
-        | TargetBus::Sata
-        | TargetBus::Virtio
-        | TargetBus::Usb
-        | TargetBus::Nvme
-        | TargetBus::Sd
-        | TargetBus::Xen
-        | TargetBus::Uml => return None,
+        _ => return None,
     };
     Some(is_beyond)
 }

@@ -103,12 +103,7 @@ fn place(address: Option<&Address>) -> Option<Place<'_>> {
             (place != (0, 0, 0, 0)).then_some(Place::Pci(place.0, place.1, place.2, place.3))
         }
         Address::Usb(address) => Some(Place::Usb(address.bus, &address.port)),
-        Address::Drive(_)
-        | Address::Ccw(_)
-        | Address::VirtioMmio
-        | Address::SpaprVio(_)
-        | Address::Unassigned
-        | Address::Other(_) => None,
+        _ => None,
     }
 }
 

@@ -95,9 +95,6 @@ fn without_engine(protocol: &Protocol) -> Option<String> {
         Protocol::Directory { .. } => Some("a directory".to_owned()),
         Protocol::VhostVdpa { .. } => Some("a vhost-vdpa device".to_owned()),
         // What a volume is libvirt finds out when the guest starts.
-        Protocol::File { .. }
-        | Protocol::HostDevice { .. }
-        | Protocol::Volume(_)
-        | Protocol::Other(_) => None,
+        _ => None,
     }
 }

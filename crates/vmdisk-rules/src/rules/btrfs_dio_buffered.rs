@@ -140,18 +140,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "measured: 22 thousand random writes a second, 59 thousand with one copy of the data",
                 "keep one copy (data profile single or raid0) on storage that is redundant below btrfs",
             ),
-            Verdict::AcceptedButBuffered(
-                Buffered::Ext4DataJournal
-                | Buffered::SaysNo
-                | Buffered::Tmpfs
-                | Buffered::ZfsIgnored
-                | Buffered::ZfsDisabled
-                | Buffered::Declared,
-            )
-            | Verdict::Unsupported
-            | Verdict::Direct
-            | Verdict::DirectUnstableChecksums
-            | Verdict::DirectUnstableMirrors => continue,
+            _ => continue,
         };
         let (buffered, changes) = remedy::without_direct(index, disk);
         let finding = report.finding(

@@ -125,12 +125,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             direct,
         } = found;
         let at = FieldPath::Disk(index, DiskField::Cache);
-        match direct.verdict {
-            Verdict::DirectUnstableChecksums => {}
-            Verdict::Unsupported
-            | Verdict::AcceptedButBuffered(_)
-            | Verdict::Direct
-            | Verdict::DirectUnstableMirrors => continue,
+        if !matches!(direct.verdict, Verdict::DirectUnstableChecksums) {
+            continue;
         }
         // The conclusion came from facts, so there are some.
         let Some(facts) = context.host else { continue };

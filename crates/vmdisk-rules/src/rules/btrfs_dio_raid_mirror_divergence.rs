@@ -123,12 +123,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             path,
             direct,
         } = found;
-        match direct.verdict {
-            Verdict::DirectUnstableMirrors => {}
-            Verdict::Unsupported
-            | Verdict::AcceptedButBuffered(_)
-            | Verdict::Direct
-            | Verdict::DirectUnstableChecksums => continue,
+        if !matches!(direct.verdict, Verdict::DirectUnstableMirrors) {
+            continue;
         }
         // The conclusion came from facts, so there are some.
         let Some(facts) = context.host else { continue };

@@ -210,17 +210,10 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
 
 /// Only a controller that interrupts the guest through PCI or a channel can run on an iothread.
 fn check_iothread_address(report: &mut Report, nth: usize, controller: &Controller) {
-    let has_other_place = match &controller.address {
-        None | Some(Address::Pci(_) | Address::Ccw(_)) => false,
-        Some(
-            Address::Drive(_)
-            | Address::Usb(_)
-            | Address::VirtioMmio
-            | Address::SpaprVio(_)
-            | Address::Unassigned
-            | Address::Other(_),
-        ) => true,
-    };
+    let has_other_place = !matches!(
+        &controller.address,
+        None | Some(Address::Pci(_) | Address::Ccw(_))
+    );
     if has_other_place && controller.iothread.is_some() {
         report
             .finding(

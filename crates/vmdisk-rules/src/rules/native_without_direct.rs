@@ -190,9 +190,6 @@ fn why_not_direct(context: &Context<'_>, disk: &Disk) -> Option<String> {
     let direct = host::direct_io(context, image)?.ok()?;
     match direct.verdict {
         Verdict::Direct => None,
-        Verdict::Unsupported
-        | Verdict::AcceptedButBuffered(_)
-        | Verdict::DirectUnstableChecksums
-        | Verdict::DirectUnstableMirrors => Some(host::because(image.host_path()?, &direct)),
+        _ => Some(host::because(image.host_path()?, &direct)),
     }
 }

@@ -138,15 +138,7 @@ impl Mistake {
                             protocol = protocol.to_string()
                         )
                     }
-                    NetworkProtocol::Gluster
-                    | NetworkProtocol::Iscsi
-                    | NetworkProtocol::Nbd
-                    | NetworkProtocol::Nfs
-                    | NetworkProtocol::Rbd
-                    | NetworkProtocol::Sheepdog
-                    | NetworkProtocol::Ssh
-                    | NetworkProtocol::Tftp
-                    | NetworkProtocol::Vxhs => {
+                    _ => {
                         phrase!("remove {tls}, and encrypt the connection outside QEMU", tls)
                     }
                 },
@@ -181,8 +173,7 @@ fn mistakes(network: &NetworkSource, uses_first: bool) -> Vec<Mistake> {
             Some(NetworkTransport::Unix) if protocol == Ssh => {
                 found.push(Mistake::Transport(NetworkTransport::Unix));
             }
-            Some(NetworkTransport::Rdma | NetworkTransport::Unix | NetworkTransport::Tcp)
-            | None => {}
+            _ => {}
         }
     }
     if network.tls == Some(Switch::On) && !has_tls {

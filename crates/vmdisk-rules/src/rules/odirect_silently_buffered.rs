@@ -125,10 +125,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 // These have a rule of their own, with btrfs's remedies.
                 Buffered::BtrfsChecksums | Buffered::BtrfsRedundant => continue,
             },
-            Verdict::Unsupported
-            | Verdict::Direct
-            | Verdict::DirectUnstableChecksums
-            | Verdict::DirectUnstableMirrors => continue,
+            _ => continue,
         };
         let (buffered, changes) = remedy::without_direct(index, disk);
         let finding = report.finding(

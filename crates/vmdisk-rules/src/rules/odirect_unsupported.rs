@@ -127,9 +127,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 // One missing fact per disk is enough.
                 break;
             };
-            match direct.verdict {
-                Verdict::Unsupported => {}
-                _ => continue,
+            if !matches!(direct.verdict, Verdict::Unsupported) {
+                continue;
             }
             let (buffered, changes) = remedy::without_direct(index, disk);
             let finding = report.finding(

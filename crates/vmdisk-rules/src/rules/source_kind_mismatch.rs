@@ -114,15 +114,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "a regular file",
                 phrase!("use {file}", file = setting(kind_at, "file")),
             ),
-            (
-                FileKind::Regular
-                | FileKind::Block
-                | FileKind::Character
-                | FileKind::Socket
-                | FileKind::Fifo
-                | FileKind::Other,
-                _,
-            ) => continue,
+            _ => continue,
         };
         let said = if is_file { "a file" } else { "a device" };
         report

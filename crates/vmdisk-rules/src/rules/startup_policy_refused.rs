@@ -59,14 +59,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let name = DiskName(index);
         let at = FieldPath::Disk(index, DiskField::StartupPolicy);
         let has_no_path = match &disk.backend.source {
-            BackendSource::Image(image) => match &image.protocol {
-                Protocol::Network(_) | Protocol::Nvme(_) | Protocol::VhostVdpa { .. } => true,
-                Protocol::File { .. }
-                | Protocol::Directory { .. }
-                | Protocol::HostDevice { .. }
-                | Protocol::Volume(_)
-                | Protocol::Other(_) => false,
-            },
+            BackendSource::Image(image) => matches!(
+                &image.protocol,
+                Protocol::Network(_) | Protocol::Nvme(_) | Protocol::VhostVdpa { .. }
+            ),
             BackendSource::VhostUser(_) => true,
             BackendSource::Empty => false,
         };

@@ -96,11 +96,7 @@ fn is_unstable(path: &DevicePath) -> bool {
     const CHOSEN: [&str; 5] = ["md", "loop", "nbd", "pmem", "sr"];
     match path.kind() {
         DevicePathKind::KernelName(name) => !CHOSEN.iter().any(|prefix| name.starts_with(prefix)),
-        DevicePathKind::Persistent { .. }
-        | DevicePathKind::Mapper(_)
-        | DevicePathKind::LogicalVolume { .. }
-        | DevicePathKind::Zvol(_)
-        | DevicePathKind::Other => false,
+        _ => false,
     }
 }
 
@@ -179,9 +175,7 @@ fn rank(name: &str) -> Option<u8> {
             })
         }
         // The partition's own identifier follows its content, which a copy has too; the others follow the slot.
-        DevicePathKind::Persistent { .. }
-        | DevicePathKind::KernelName(_)
-        | DevicePathKind::Other => None,
+        _ => None,
     }
 }
 

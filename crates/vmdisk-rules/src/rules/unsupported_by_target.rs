@@ -314,9 +314,6 @@ fn user(domain: &Domain, at: FieldPath) -> String {
             None => format!("iothread {index}"),
         },
         FieldPath::ThrottleGroup(..) => "a throttle group".to_owned(),
-        FieldPath::Domain(_)
-        | FieldPath::Disk(..)
-        | FieldPath::Image(..)
-        | FieldPath::Iotune(..) => "the guest".to_owned(),
+        _ => "the guest".to_owned(),
     }
 }

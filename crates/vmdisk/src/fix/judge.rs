@@ -38,10 +38,7 @@ fn without_number(at: FieldPath) -> FieldPath {
         FieldPath::Controller(_, field) => FieldPath::Controller(0, field),
         FieldPath::IoThread(_, field) => FieldPath::IoThread(0, field),
         FieldPath::ThrottleGroup(_, field) => FieldPath::ThrottleGroup(0, field),
-        FieldPath::Domain(_)
-        | FieldPath::Disk(..)
-        | FieldPath::Image(..)
-        | FieldPath::Iotune(..) => at,
+        _ => at,
     }
 }
 

@@ -126,14 +126,7 @@ fn device_name(kind: FrontendKind, index: usize) -> String {
     match kind {
         FrontendKind::Nvme => format!("nvme{index}n1"),
         FrontendKind::VirtioBlk | FrontendKind::VhostUserBlk => format!("vd{letter}"),
-        FrontendKind::VirtioScsi
-        | FrontendKind::Scsi
-        | FrontendKind::Sata
-        | FrontendKind::Ide
-        | FrontendKind::Usb
-        | FrontendKind::Fdc
-        | FrontendKind::Sd
-        | FrontendKind::Foreign => format!("sd{letter}"),
+        _ => format!("sd{letter}"),
     }
 }
 

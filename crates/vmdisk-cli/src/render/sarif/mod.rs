@@ -220,14 +220,7 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
                 (Group::Security, Severity::Error) => Some("7.5"),
                 (Group::Security, Severity::Warning) => Some("5.0"),
                 (Group::Security, Severity::Advice) => Some("3.0"),
-                (
-                    Group::Startup
-                    | Group::DataSafety
-                    | Group::Performance
-                    | Group::Space
-                    | Group::Clarity,
-                    _,
-                ) => None,
+                _ => None,
             },
             tags: vec!["virtualization", "disk", rule.group.as_str()],
         },
