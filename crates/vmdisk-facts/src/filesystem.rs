@@ -230,20 +230,6 @@ impl FsKind {
             Self::Tmpfs | Self::Ramfs | Self::Hugetlbfs | Self::Devtmpfs
         )
     }
-
-    /// Whether other hosts can see the same files.
-    pub fn is_network(&self) -> bool {
-        matches!(
-            self,
-            Self::Nfs
-                | Self::Nfs4
-                | Self::Cifs
-                | Self::Ceph
-                | Self::Gfs2
-                | Self::Ocfs2
-                | Self::Plan9
-        )
-    }
 }
 
 impl Default for FsKind {

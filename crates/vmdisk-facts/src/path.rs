@@ -393,16 +393,6 @@ impl Mode {
             .filter(|bits| *bits <= 0o7777)
             .map(Self)
     }
-
-    /// Whether everybody may read.
-    pub const fn world_readable(self) -> bool {
-        self.0 & 0o004 != 0
-    }
-
-    /// Whether everybody may write.
-    pub const fn world_writable(self) -> bool {
-        self.0 & 0o002 != 0
-    }
 }
 
 impl fmt::Display for Mode {
@@ -452,7 +442,6 @@ mod tests {
     fn permission_bits_are_octal_text() {
         assert_eq!(Mode::parse("0600"), Some(Mode(0o600)));
         assert_eq!(Mode(0o600).to_string(), "0600");
-        assert!(Mode(0o644).world_readable());
         for bad in ["", "+600", "0800", "77777", "rw"] {
             assert_eq!(Mode::parse(bad), None, "{bad}");
         }

@@ -1,7 +1,7 @@
 //! The guest side of a disk.
 
 use crate::{
-    Address, Bytes, DiskField, ErrorPolicy, Geometry, IoThreadId, IoThreadQueues, ReadErrorPolicy,
+    Address, DiskField, ErrorPolicy, Geometry, IoThreadId, IoThreadQueues, ReadErrorPolicy,
     Statistics, Switch, VirtioOptions, fields, wire_enum::wire_enum,
 };
 
@@ -323,11 +323,6 @@ impl Frontend {
                 self.target.as_deref().unwrap_or_default(),
             )
         })
-    }
-
-    /// Size of the largest `blockio` value, for people: `512 bytes`.
-    pub fn effective_logical_block_size(&self) -> Bytes {
-        Bytes(self.logical_block_size.unwrap_or(512).into())
     }
 }
 

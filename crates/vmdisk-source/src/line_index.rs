@@ -108,11 +108,6 @@ impl LineIndex {
         let last = self.starts.len() - 1;
         self.starts[line.saturating_sub(1).min(last)]
     }
-
-    /// Number of lines.
-    pub fn line_count(&self) -> usize {
-        self.starts.len()
-    }
 }
 
 #[cfg(test)]

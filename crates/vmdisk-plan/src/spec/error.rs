@@ -51,13 +51,6 @@ impl SpecError {
             ..SpecError::value(at, message)
         }
     }
-
-    /// The same error with what to write instead.
-    #[must_use]
-    pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
 }
 
 impl std::fmt::Display for SpecError {
