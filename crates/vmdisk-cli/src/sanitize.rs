@@ -68,6 +68,9 @@ fn clean(value: Value, text: fn(&str) -> Cow<'_, str>) -> Value {
 }
 
 fn escape(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
     let must_go = |character: char| is_hazard(character) && !stays(character);
     if !text.chars().any(must_go) {
         return Cow::Borrowed(text);

@@ -82,9 +82,17 @@ impl Takers {
         device: Device,
         is_before: impl Fn(Since) -> Option<bool>,
     ) -> Option<&'static str> {
-        if is_before(self.refused_since) == Some(true) {
-            return None;
-        }
+        let elsewhere = self.elsewhere_today(bus, device, &is_before)?;
+        (is_before(self.refused_since) != Some(true)).then_some(elsewhere)
+    }
+
+    /// As [`elsewhere`](Self::elsewhere), of a libvirt that refuses it.
+    fn elsewhere_today(
+        &self,
+        bus: TargetBus,
+        device: Device,
+        is_before: impl Fn(Since) -> Option<bool>,
+    ) -> Option<&'static str> {
         let has = |devices: &[Device]| devices.is_empty() || devices.contains(&device);
         let is_taken_later = self.later.is_some_and(|(since, buses, devices)| {
             is_before(since) != Some(true) && buses.contains(&bus) && has(devices)

@@ -377,14 +377,15 @@ impl<'t> Reader<'t> {
             let verbatim = self.slice(written.verbatim()).to_owned();
             parts.attributes.push((written.name().to_owned(), verbatim));
         }
-        let mut is_seen = vec![false; element.spec.children.len()];
+        // One bit for each row of the table.
+        let mut seen = 0_u128;
         let mut free: Option<Vec<&str>> = None;
         for child in &element.children {
             let (name, name_span) = (child.name(), child.name_span());
             match child.known {
                 Some((nth, known)) => {
-                    let is_again = !known.repeats && is_seen[nth];
-                    is_seen[nth] = true;
+                    let is_again = !known.repeats && seen & (1 << nth) != 0;
+                    seen |= 1 << nth;
                     if is_again {
                         let message = format!(
                             "a second `<{}>` in `<{}>`; the first counts",
@@ -413,6 +414,12 @@ impl<'t> Reader<'t> {
 
     /// Checks an element that libvirt knows and the model does not cover.
     fn check<'d>(&mut self, parent: &Element<'d>, child: Child<'d>) {
+        if let Some((_, known)) = child.known
+            && known.says_nothing()
+            && known.since <= parent.since
+        {
+            return;
+        }
         // What has not been taken is no part of the model: a controller of an unknown type must not
         // pass for the next one, nor the source of a backing store for the disk's.
         self.unrecorded(|reader| {

@@ -62,6 +62,12 @@ pub struct Domain {
 }
 
 impl Domain {
+    /// The type of a guest that QEMU does not run.
+    pub fn foreign_type(&self) -> Option<&DomainType> {
+        let domain_type = self.domain_type.as_ref();
+        domain_type.filter(|domain_type| !domain_type.is_run_by_qemu())
+    }
+
     /// True if there is an iothread with this number.
     pub fn has_iothread(&self, id: IoThreadId) -> bool {
         self.iothreads.iter().any(|thread| thread.id == id)

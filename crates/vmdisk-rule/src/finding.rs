@@ -4,7 +4,7 @@ use vmdisk_fields::{Phrase, Speller};
 use vmdisk_model::{Change, FieldPath};
 use vmdisk_source::{Edit, Span};
 
-use crate::{Missing, Rule, Severity};
+use crate::{Missing, Outcome, Rule, Severity};
 
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -207,25 +207,24 @@ pub struct NotChecked {
 #[derive(Debug)]
 pub struct Report {
     rule: &'static Rule,
-    /// The findings.
-    pub findings: Vec<Finding>,
-    /// The checks that lacked an input.
-    pub not_checked: Vec<NotChecked>,
+    /// What it and the rules before it found, and could not look at.
+    outcome: Outcome,
 }
 
 impl Report {
-    /// An empty report of a rule.
-    pub const fn new(rule: &'static Rule) -> Self {
-        Report {
-            rule,
-            findings: Vec::new(),
-            not_checked: Vec::new(),
-        }
+    /// The report of a rule that goes on after others.
+    pub(crate) const fn going_on(rule: &'static Rule, outcome: Outcome) -> Self {
+        Report { rule, outcome }
+    }
+
+    /// What all rules have said so far.
+    pub(crate) fn into_outcome(self) -> Outcome {
+        self.outcome
     }
 
     /// Reports something at `at`; the returned finding takes the details.
     pub fn finding(&mut self, at: FieldPath, title: impl Into<Phrase>) -> &mut Finding {
-        self.findings.push(Finding {
+        self.outcome.findings.push(Finding {
             rule: self.rule,
             severity: self.rule.severity,
             confidence: Confidence::Certain,
@@ -239,12 +238,15 @@ impl Report {
             fix: None,
             hosts: Vec::new(),
         });
-        self.findings.last_mut().expect("one was just pushed")
+        self.outcome
+            .findings
+            .last_mut()
+            .expect("one was just pushed")
     }
 
     /// Says that `at` could not be checked, and why.
     pub fn not_checked(&mut self, at: FieldPath, missing: Missing) {
-        self.not_checked.push(NotChecked {
+        self.outcome.not_checked.push(NotChecked {
             rule: self.rule,
             at,
             missing,
@@ -254,7 +256,7 @@ impl Report {
 
     /// Says that `at` could not be checked on some of the compared hosts, and why.
     pub fn not_checked_on(&mut self, at: FieldPath, missing: Missing, hosts: Vec<usize>) {
-        self.not_checked.push(NotChecked {
+        self.outcome.not_checked.push(NotChecked {
             rule: self.rule,
             at,
             missing,

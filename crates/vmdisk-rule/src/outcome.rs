@@ -43,10 +43,9 @@ impl Outcome {
 
     /// Runs one rule.
     pub fn run(&mut self, rule: &'static Rule, look: impl FnOnce(&mut Report)) {
-        let mut report = Report::new(rule);
+        let mut report = Report::going_on(rule, std::mem::take(self));
         look(&mut report);
-        self.findings.append(&mut report.findings);
-        self.not_checked.append(&mut report.not_checked);
+        *self = report.into_outcome();
     }
 
     /// Drops what other findings make needless, and sorts the rest.
@@ -59,8 +58,8 @@ impl Outcome {
 
 /// The type of a guest that QEMU does not run, where the rule is about QEMU.
 fn foreign_type<'a>(context: &Context<'a>, rule: &Rule) -> Option<&'a DomainType> {
-    let domain_type = context.domain.domain_type.as_ref();
-    domain_type.filter(|it| !it.is_run_by_qemu() && !rule.is_about_text)
+    let foreign = context.domain.foreign_type();
+    foreign.filter(|_| !rule.is_about_text)
 }
 
 /// True if a rule about QEMU applies to a guest of another hypervisor.

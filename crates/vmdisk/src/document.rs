@@ -233,9 +233,17 @@ impl Document {
 
     /// Where a field is written, or the nearest field around it.
     pub fn place(&self, at: FieldPath) -> Place {
+        Place {
+            breadcrumb: self.breadcrumb(at),
+            ..self.nearest_place(at)
+        }
+    }
+
+    /// As [`place`](Self::place), without its name.
+    pub(crate) fn nearest_place(&self, at: FieldPath) -> Place {
         match self.source_map().resolve(at) {
-            Some((found, place)) => self.place_of_span(at, place.span, found == at),
-            None => self.place_of_span(at, Span::empty(0), false),
+            Some((found, place)) => self.unnamed_place(place.span, found == at),
+            None => self.unnamed_place(Span::empty(0), false),
         }
     }
 
@@ -263,6 +271,14 @@ impl Document {
     }
 
     pub(crate) fn place_of_span(&self, at: FieldPath, span: Span, is_exact: bool) -> Place {
+        Place {
+            breadcrumb: self.breadcrumb(at),
+            ..self.unnamed_place(span, is_exact)
+        }
+    }
+
+    /// A place without its name.
+    pub(crate) fn unnamed_place(&self, span: Span, is_exact: bool) -> Place {
         let position = |offset: usize| {
             let mut position = self.lines().position(&self.text, offset);
             if let Some(part) = self.config_file_at(span) {
@@ -276,7 +292,7 @@ impl Document {
             start: position(span.start),
             end: position(span.end),
             is_exact,
-            breadcrumb: self.breadcrumb(at),
+            breadcrumb: String::new(),
         }
     }
 

@@ -32,6 +32,18 @@ pub struct LintOptions<'a> {
     pub ignored: BTreeSet<String>,
     /// The findings to report.
     pub selection: Selection,
+    /// How much of each finding is put into words.
+    pub detail: Detail,
+}
+
+/// How much of each finding is put into words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Everything.
+    #[default]
+    Everything,
+    /// The title. Labels, notes, helps and the names of places are left out; positions and fixes are there.
+    Titles,
 }
 
 /// The result.
@@ -66,6 +78,9 @@ impl LintReport {
 impl LintOptions<'_> {
     /// A spec with the guest that is planned for the host of these options; `None` for every other document.
     pub fn planned(&self, document: &Document) -> Option<Document> {
+        if !matches!(document.source, Source::Spec(_)) {
+            return None;
+        }
         let nothing = Facts::default();
         let facts = self.host.map_or(&nothing, HostIndex::facts);
         document.planned_for(facts, &self.target)
@@ -135,7 +150,7 @@ pub(crate) fn lint_unselected(
     };
     let mut used = vec![false; document.allowances().len()];
     for (finding, hosts) in findings {
-        let mut diagnostic = resolve(document, finding, hosts);
+        let mut diagnostic = resolve(document, finding, hosts, options.detail);
         diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
         match diagnostic.allowed_by {
             Some(_) => report.allowed.push(diagnostic),
@@ -296,7 +311,18 @@ fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said)
     }
 }
 
-fn resolve(document: &Document, finding: Finding, hosts: Option<FoundOn>) -> Diagnostic {
+fn resolve(
+    document: &Document,
+    mut finding: Finding,
+    hosts: Option<FoundOn>,
+    detail: Detail,
+) -> Diagnostic {
+    if detail == Detail::Titles {
+        finding.label = None;
+        finding.related.clear();
+        finding.notes.clear();
+        finding.help = None;
+    }
     let Finding {
         rule,
         severity,
@@ -312,10 +338,13 @@ fn resolve(document: &Document, finding: Finding, hosts: Option<FoundOn>) -> Dia
         hosts: _, // What compares hosts has told them as `hosts`.
     } = finding;
     let render = |phrase: &Phrase| document.render(phrase);
-    let place = match span {
-        Some(span) => document.place_of_span(at, span, true),
-        None => document.place(at),
+    let mut place = match span {
+        Some(span) => document.unnamed_place(span, true),
+        None => document.nearest_place(at),
     };
+    if detail == Detail::Everything {
+        place.breadcrumb = document.breadcrumb(at);
+    }
     Diagnostic {
         rule,
         severity,

@@ -72,20 +72,23 @@ pub fn check_model(context: &Context<'_>) -> Outcome {
 }
 
 fn judge_model(context: &Context<'_>, outcome: &mut Outcome) {
+    let is_foreign = context.domain.foreign_type().is_some();
     for rule in RULES {
-        outcome.judge(context, rule, |report| match rule.check {
-            Check::Model(check) => check(context, report),
+        match rule.check {
+            Check::Model(check) => outcome.judge(context, rule, |report| check(context, report)),
             // Of these only that they say nothing about the guests of other hypervisors.
+            Check::Hosts(_) | Check::Text | Check::Trial | Check::Allowances if is_foreign => {
+                outcome.judge(context, rule, |_| {});
+            }
             Check::Hosts(_) | Check::Text | Check::Trial | Check::Allowances => {}
-        });
+        }
     }
 }
 
 /// Compares the hosts that one configuration may run on; with fewer than two there is nothing to compare.
 pub fn compare(comparison: &Comparison<'_>) -> Outcome {
     let mut outcome = Outcome::default();
-    let domain_type = comparison.domain.domain_type.as_ref();
-    let is_foreign = domain_type.is_some_and(|domain_type| !domain_type.is_run_by_qemu());
+    let is_foreign = comparison.domain.foreign_type().is_some();
     // Each host already reports that rules about QEMU do not apply to this guest.
     if comparison.hosts.len() < 2 || is_foreign {
         return outcome;

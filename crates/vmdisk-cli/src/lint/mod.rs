@@ -90,6 +90,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
             policy: args.host.policy,
             ignored: args.selection.ignored(),
             selection: args.selection.selection(),
+            detail: output.detail(),
         },
         mode,
         tester: tester.as_ref(),

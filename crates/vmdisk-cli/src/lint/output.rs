@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use vmdisk::{FailedFix, Severity};
+use vmdisk::{Detail, FailedFix, Severity};
 
 use crate::args::{LintArgs, LintFormat};
 use crate::color::Colors;
@@ -74,6 +74,16 @@ impl Output {
             is_of_all_together: false,
             counts_rules: false,
             colors_messages: false,
+        }
+    }
+
+    /// What the output says of each finding.
+    pub(crate) const fn detail(&self) -> Detail {
+        match self.format {
+            LintFormat::Concise => Detail::Titles,
+            LintFormat::Full | LintFormat::Json | LintFormat::Sarif | LintFormat::Github => {
+                Detail::Everything
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! One line for each finding.
 
+use std::fmt::Write as _;
+
 use vmdisk::{Confidence, Diagnostic};
 
 use crate::lint::checked::Report;
@@ -41,14 +43,11 @@ pub(crate) fn failure(path: &str, message: &Message) -> String {
 
 fn one(out: &mut String, path: &str, finding: &Diagnostic, word: &str, view: &View<'_>) {
     let start = finding.place.start;
-    out.push_str(&format!(
-        "{}:{}:{}: {word}[{}]: {}",
-        line(path),
-        start.line,
-        start.column,
-        finding.rule.name,
-        line(&finding.title)
-    ));
+    // Writing to a string does not fail.
+    let _ = write!(out, "{}:{}:{}: ", line(path), start.line, start.column);
+    for part in [word, "[", finding.rule.name, "]: ", &line(&finding.title)] {
+        out.push_str(part);
+    }
     if let Some(hosts) = view.hosts_note(finding) {
         out.push_str(&format!(" ({})", line(&hosts)));
     }

@@ -68,8 +68,19 @@ fn is_space(byte: u8) -> bool {
 
 /// True for bytes that end a name; everything else is left to the parser to judge.
 fn ends_name(byte: u8) -> bool {
-    is_space(byte) || matches!(byte, b'=' | b'>' | b'/' | b'<' | b'\'' | b'"')
+    ENDS_NAME[usize::from(byte)]
 }
+
+static ENDS_NAME: [bool; 256] = {
+    let mut ends = [false; 256];
+    let bytes = b" \t\r\n=></'\"";
+    let mut nth = 0;
+    while nth < bytes.len() {
+        ends[bytes[nth] as usize] = true;
+        nth += 1;
+    }
+    ends
+};
 
 impl<'a> TagScanner<'a> {
     /// Starts at the `<` at `start`.

@@ -67,6 +67,10 @@ pub struct SpecMistake {
 /// ```
 pub fn is_spec(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
+    // XML, whatever stands in its comments.
+    if text.starts_with('<') {
+        return false;
+    }
     let has_key = |key: &str| {
         text.lines().any(|line| {
             line.strip_prefix(key)

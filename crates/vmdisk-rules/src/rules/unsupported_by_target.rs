@@ -146,12 +146,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         match context.can(feature.capability) {
             Answer::Yes(_) => {}
+            Answer::Unknown if is_everywhere(row) => {}
             Answer::No(basis) => {
                 for at in feature.places(context.domain) {
                     lacking(context, report, feature, row, basis, at);
                 }
             }
-            Answer::Unknown if is_everywhere(row) => {}
             Answer::Unknown => {
                 for at in feature.places(context.domain) {
                     let what = format!("the version of {}", program(row.component));
@@ -176,7 +176,10 @@ fn is_everywhere(row: &Row) -> bool {
 fn later_words(context: &Context<'_>, report: &mut Report) {
     use vmdisk_model::{DiskField, ImageField};
 
-    if context.later_words.is_empty() {
+    let libvirt = context.target.libvirt;
+    let may_matter = |since| libvirt.is_some() || since > OLDEST_LIBVIRT;
+    let mut words = context.later_words.iter();
+    if !words.any(|word| may_matter(Version(word.since.0, word.since.1, word.since.2))) {
         return;
     }
     let mut told = std::collections::HashSet::new();
@@ -196,7 +199,7 @@ fn later_words(context: &Context<'_>, report: &mut Report) {
         }
         let (major, minor, micro) = word.since;
         let since = Version(major, minor, micro);
-        let Some(libvirt) = context.target.libvirt else {
+        let Some(libvirt) = libvirt else {
             if since > OLDEST_LIBVIRT {
                 let missing = Missing::new("the version of libvirt", "no target was given");
                 report.not_checked(word.at, missing);
