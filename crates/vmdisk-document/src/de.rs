@@ -35,7 +35,7 @@ pub struct ValueError {
     pub message: String,
 }
 
-/// Reads a type from a node, and returns with it the keys that the type does not read, except those that begin with an
+/// Reads a type from a node, and returns with it the keys that the type does not read, except keys with a leading
 /// underscore.
 ///
 /// # Errors
@@ -84,7 +84,7 @@ impl serde::de::Error for ValueError {
         }
     }
 
-    // What is in the file may be anything, and is not repeated: a wrong path leads to other people's files.
+    // Values are not repeated: with a wrong path, the file may be anything and private.
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn serde::de::Expected) -> Self {
         Self::custom(format!(
             "expected {expected}, found {}",
@@ -303,7 +303,7 @@ impl<'de> MapAccess<'de> for MapReader<'_> {
         seed: V,
     ) -> Result<V::Value, ValueError> {
         let Some(member) = self.current.take() else {
-            return Err(ValueError::custom("a value was asked for before its key"));
+            return Err(ValueError::custom("a value was requested before its key"));
         };
         let path = Path::Key(&self.at.path, &member.key);
         seed.deserialize(NodeReader {

@@ -1,7 +1,6 @@
 //! Reads JSON into nodes.
 //!
-//! `serde_json` reads each string and each number, and so decides about them; only lists and maps are taken apart here,
-//! because `serde_json` reports no places.
+//! `serde_json` reads each string and each number. Lists and maps are read here, because `serde_json` reports no places.
 
 use vmdisk_source::Span;
 

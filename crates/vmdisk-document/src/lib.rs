@@ -1,11 +1,11 @@
-//! YAML and JSON as values that know where they are written.
+//! YAML and JSON as values with places.
 //!
 //! Facts, specs and benchmark plans are read through this crate, so that each of their mistakes has a place in the text.
 //! [`read_yaml`] and [`read_json`] return a [`Document`], whose [`Node`]s have spans. [`from_node`] hands a node to any
 //! serde type and reports the path and the span of the first mistake and of every key that the type does not read.
 //!
-//! Both readers are linear in the size of the text. Nesting is limited to [`MAX_DEPTH`]. The values of a document, each
-//! alias counted with all that it stands for, are limited by the caller.
+//! Both readers are linear in the size of the text. Nesting is limited to [`MAX_DEPTH`]. The caller limits the
+//! number of values, in which an alias counts as many values as it repeats.
 //!
 //! ```
 //! use vmdisk_document::{Step, read_yaml};
@@ -45,7 +45,7 @@ pub struct Document {
     pub root: Node,
     /// Comments of a YAML text, in order.
     pub comments: Vec<Comment>,
-    /// True if a YAML text has anchors: what is written once may be used in several places.
+    /// True if a YAML text has anchors: one value may be used in several places.
     pub has_anchors: bool,
 }
 

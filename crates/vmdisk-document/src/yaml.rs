@@ -8,7 +8,7 @@ use vmdisk_source::Span;
 
 use crate::{Comment, Document, MAX_DEPTH, Member, Node, SyntaxError, Value};
 
-/// Reads one YAML document of at most `max_values` values, each alias counted with all that it stands for.
+/// Reads one YAML document of at most `max_values` values; an alias counts as many values as it repeats.
 ///
 /// Scalars have the types of YAML 1.2. Keys are text: `7:` and `on:` are the keys `7` and `on`.
 ///
@@ -176,7 +176,7 @@ impl<'t> Reader<'t> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.values > self.max_values {
             let message = format!(
-                "more than {} values, aliases counted as often as they are used",
+                "more than {} values, counting each use of an alias",
                 self.max_values
             );
             return Err(SyntaxError::new(at, message));

@@ -233,7 +233,7 @@ fn hostile_text_takes_time_in_proportion_to_its_size() {
 }
 
 #[test]
-fn values_are_counted_with_those_of_aliases() {
+fn values_of_aliases_are_counted() {
     let list = vec!["x"; 5000].join(", ");
     let text = format!("a: &a [{list}]\nb: [{}]\n", vec!["*a"; 100].join(", "));
     assert!(

@@ -9,14 +9,14 @@ pub enum NamedFile {
     Protocol(String),
     /// A tree of QEMU's block devices, `json:`, which can name any file, host or driver.
     Json,
-    /// A name that cannot be told from here: no UTF-8, or relative to something that is no path.
+    /// A name that cannot be resolved: not UTF-8, or relative to an image that has no path.
     Unresolvable,
 }
 
-/// Where `name` leads, written in the image at `image`.
+/// Returns the file that the image at `image` refers to as `name`.
 ///
-/// QEMU's rules: a colon before the first slash makes a protocol; a relative name counts from the directory of the
-/// image that names it, as that was opened.
+/// QEMU's rules: a colon before the first slash ends a protocol; a relative name starts in the directory of the
+/// image that contains it, under the name by which that image was opened.
 ///
 /// ```
 /// use vmdisk_facts::{NamedFile, named_file};
@@ -26,7 +26,7 @@ pub enum NamedFile {
 /// ```
 #[must_use]
 pub fn named_file(image: &str, name: &str) -> NamedFile {
-    // The collector could not write down what is no UTF-8.
+    // The collector replaces bytes that are not UTF-8.
     if name.contains('\u{fffd}') || name.is_empty() {
         return NamedFile::Unresolvable;
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_where_qemu_looks() {
+    fn names_resolve_as_in_qemu() {
         let path = |text: &str| NamedFile::Path(text.to_owned());
         for (image, name, leads) in [
             ("/a/top", "base", path("/a/base")),

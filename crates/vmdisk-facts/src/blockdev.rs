@@ -18,7 +18,7 @@ pub struct BlockDevice {
     /// Its number.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub dev: Fact<DeviceNumber>,
-    /// What it is.
+    /// Its kind.
     pub kind: BlockKind,
     /// Every path it is known by: `/dev/dm-5`, `/dev/vg/lv`, `/dev/mapper/vg-lv`, `/dev/disk/by-id/…`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -53,35 +53,35 @@ pub struct BlockDevice {
     /// Its place on the disk it is a part of; absent when it is not a partition.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub partition: Fact<Partition>,
-    /// What the block layer says of it. For a partition, the queue of its disk.
+    /// Its settings in the block layer; of a partition, the queue of its disk.
     #[serde(default, skip_serializing_if = "Queue::is_empty")]
     pub queue: Queue,
-    /// The device mapper's names for it; absent when it is no such device.
+    /// The device mapper's names for it; absent when it is not such a device.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub dm: Fact<Dm>,
-    /// What LVM says of it; absent when it is no logical volume.
+    /// Its state in LVM; absent when it is not a logical volume.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub lvm: Fact<Lvm>,
-    /// What the software RAID driver says of it; absent when it is none.
+    /// Its state in the software RAID driver; absent when it is not an array.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub md: Fact<Md>,
-    /// The file behind it; absent when it is no loop device.
+    /// The file below it; absent when it is not a loop device.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     #[serde(rename = "loop")]
     pub loop_file: Fact<LoopFile>,
-    /// What dm-crypt says of it; absent when it is not encrypted.
+    /// Its settings in dm-crypt; absent when it is not encrypted.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub crypt: Fact<Crypt>,
-    /// What the NVMe driver says of it; absent when it is no namespace.
+    /// Its state in the NVMe driver; absent when it is not a namespace.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub nvme: Fact<Nvme>,
-    /// What the SCSI driver says of it; absent when it is no such disk.
+    /// Its state in the SCSI driver; absent when it is not a SCSI disk.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub scsi: Fact<Scsi>,
-    /// What bcache says of it; absent when it is no cached device.
+    /// Its state in bcache; absent when it is not a cached device.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub bcache: Fact<Bcache>,
-    /// What ZFS says of it; absent when it is no volume of ZFS.
+    /// Its properties in ZFS; absent when it is not a ZFS volume.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub zvol: Fact<Zvol>,
     /// The drive's vendor and model.
@@ -106,7 +106,7 @@ impl BlockDevice {
     }
 }
 
-/// What the block layer says of a device, from `/sys/block/*/queue`.
+/// The settings of a device in the block layer, from `/sys/block/*/queue`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
     /// The smallest addressable block in bytes.
@@ -218,7 +218,7 @@ pub struct Lvm {
     /// Whether the pool zeroes a chunk before a new volume sees it. If not, deleted data can be read.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub zero: Fact<bool>,
-    /// What the pool does with discards: `ignore`, `nopassdown`, `passdown`.
+    /// The pool's treatment of discards: `ignore`, `nopassdown`, `passdown`.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub discards: Fact<String>,
     /// How full the pool's data, or the snapshot, is.
@@ -227,7 +227,7 @@ pub struct Lvm {
     /// How full the pool's metadata is.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub metadata_percent: Fact<Percent>,
-    /// What writes do when the pool is full: `queue` or `error`.
+    /// The result of writes when the pool is full: `queue` or `error`.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub when_full: Fact<String>,
     /// Volumes in the pool.
@@ -239,18 +239,18 @@ pub struct Lvm {
     /// The sum of the sizes of all volumes in the pool, in bytes.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub virtual_bytes: Fact<u64>,
-    /// At which fullness LVM extends the pool by itself; 100 is never.
+    /// The fullness in percent at which LVM extends the pool automatically; 100 is never.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub autoextend_threshold: Fact<u32>,
     /// The volume group's extent size in bytes.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub extent_size: Fact<u64>,
-    /// What is wrong with it (`partial`); absent when nothing is.
+    /// Its defect (`partial`); absent when it has none.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub health: Fact<String>,
 }
 
-/// What the software RAID driver says of an array.
+/// The state of an array in the software RAID driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Md {
     /// The level (`raid1`, `raid0`, `linear`).
@@ -268,15 +268,15 @@ pub struct Md {
     /// Chunk size in bytes; 0 for mirrors.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub chunk: Fact<u64>,
-    /// What it is busy with (`idle`, `resync`, `recover`, `check`); absent for levels without redundancy.
+    /// Its current activity (`idle`, `resync`, `recover`, `check`); absent for levels without redundancy.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub sync: Fact<String>,
-    /// How it keeps copies equal over a crash (`resync`, `bitmap`, `journal`, `ppl`); absent for levels without redundancy.
+    /// The method that keeps copies equal after a crash (`resync`, `bitmap`, `journal`, `ppl`); absent for levels without redundancy.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub consistency: Fact<String>,
 }
 
-/// The file behind a loop device.
+/// The file below a loop device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopFile {
     /// The file's path, as the kernel gives it.
@@ -295,17 +295,17 @@ pub struct LoopFile {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
-        /// What a block device is.
+        /// The kind of a block device.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(from = "String", into = "String")]
         pub enum BlockKind {
             $($(#[$doc])* $name,)*
-            /// A device this version has no word for.
+            /// A kind that this version does not know.
             Other(String),
         }
 
         impl BlockKind {
-            /// Every kind that has a word of its own here.
+            /// Every kind that has its own variant.
             pub const NAMED: &[Self] = &[$(Self::$name,)*];
 
             /// The word used in files and messages.

@@ -8,18 +8,18 @@
 use crate::fact::{Fact, Reason};
 use crate::version::Version;
 
-/// What one O_DIRECT write does.
+/// The effect of one O_DIRECT write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// open(2) refuses O_DIRECT.
     Refused,
-    /// The guest's buffer goes to the device; if the guest changes it meanwhile, checksum or mirror do not match.
+    /// The device receives the guest's buffer; if the guest changes it meanwhile, checksum or mirror do not match.
     Direct,
-    /// The write goes through the page cache and waits for it to be written back.
+    /// The write uses the page cache and waits for the writeback.
     Buffered,
-    /// The guest's buffer is copied first, and the copy goes to the device past the page cache.
+    /// The guest's buffer is copied first, and the copy is written to the device without the page cache.
     Bounced,
-    /// Nobody has looked yet.
+    /// Not tested yet.
     NotVerified,
 }
 
@@ -198,7 +198,7 @@ pub const VENDORS: &[VendorRow] = &[
     },
 ];
 
-/// The row for a kernel, or why none can be named.
+/// Returns the row of a kernel, or the reason why it is unknown.
 pub fn regime(kernel: Version, vendor: Option<&str>) -> Fact<&'static Row> {
     let theirs = VENDORS.iter().find(|row| {
         vendor.is_some_and(|vendor| row.vendors.contains(&vendor))
@@ -207,14 +207,16 @@ pub fn regime(kernel: Version, vendor: Option<&str>) -> Fact<&'static Row> {
     if let Some(VendorRow { why, .. }) = theirs {
         return Fact::unknown(
             Reason::Undecided,
-            format!("{why}, so that {kernel} does not tell what O_DIRECT does on btrfs"),
+            format!(
+                "{why}, so the version {kernel} does not determine the effect of O_DIRECT on btrfs"
+            ),
         );
     }
     // The last row whose range has begun: the table is sorted and has no gaps.
     let begun = TABLE.partition_point(|row| row.from <= kernel);
     match begun.checked_sub(1).and_then(|index| TABLE.get(index)) {
         Some(row) => Fact::Known(row),
-        None => Fact::unknown(Reason::Parse, format!("{kernel} is no kernel version")),
+        None => Fact::unknown(Reason::Parse, format!("{kernel} is not a kernel version")),
     }
 }
 
@@ -292,7 +294,7 @@ mod tests {
         assert!(regime(Version(6, 4, 0), Some("sles")).is_unknown());
         assert!(regime(Version(6, 12, 0), Some("almalinux")).is_unknown());
         assert!(regime(Version(6, 8, 12), Some("proxmox")).is_unknown());
-        // Where nobody carried anything back, the table stands for them too.
+        // Without backports, the table applies to them too.
         assert!(regime(Version(5, 15, 0), Some("ubuntu")).is_known());
         assert!(regime(Version(6, 17, 0), Some("ubuntu")).is_known());
         assert!(regime(Version(6, 12, 77), Some("debian")).is_known());

@@ -1,9 +1,9 @@
-//! Which QEMU, libvirt, kernel or machine type can do what: a table with sources, and no version test outside it.
+//! Capabilities of QEMU, libvirt, kernels and machine types: a table with sources. No version is tested outside it.
 
 use crate::target::Target;
 use crate::version::Version;
 
-/// Whose version a capability hangs on.
+/// The component whose version decides about a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Component {
     /// QEMU.
@@ -16,11 +16,11 @@ pub enum Component {
     Machine,
 }
 
-/// How a capability can be asked of the program itself, which beats its version: builds differ.
+/// How the program is asked for a capability. The answer takes precedence over its version, because builds differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// Where it is in the answer of `query-qmp-schema`: the command, then `arg-type` or `ret-type`, then names of
-    /// members; `+WORD` goes to the variant of a tag, `^WORD` is a value of an enumeration, `$WORD` a feature.
+    /// Its place in the answer of `query-qmp-schema`: the command, then `arg-type` or `ret-type`, then names of
+    /// members; `+WORD` is the variant of a tag, `^WORD` a value of an enumeration, `$WORD` a feature.
     QmpSchema(&'static str),
     /// A property in `device-list-properties`.
     DeviceProperty {
@@ -31,32 +31,32 @@ pub enum Probe {
     },
     /// A type in `qom-list-types`.
     QomType(&'static str),
-    /// Only trying tells.
+    /// Only an experiment decides.
     Trial,
 }
 
 /// One capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which one.
+    /// The capability.
     pub capability: Capability,
     /// Its name in facts and messages.
     pub name: &'static str,
-    /// What it is, in Markdown.
+    /// Its description, in Markdown.
     pub about: &'static str,
-    /// Whose version it hangs on.
+    /// The component whose version decides.
     pub component: Component,
     /// The first version that has it.
     pub since: Version,
     /// The first version that no longer has it.
     pub until: Option<Version>,
-    /// How to ask.
+    /// How the program is asked.
     pub probe: Probe,
-    /// Where the row comes from.
+    /// The source of the row.
     pub source: &'static str,
 }
 
-/// Whether a target can do something, and how that is known.
+/// True or false for a capability of a target, with its basis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It can.
@@ -67,7 +67,7 @@ pub enum Answer {
     Unknown,
 }
 
-/// What an answer rests on.
+/// The basis of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// The program was asked.
@@ -243,10 +243,10 @@ capabilities! {
     IothreadVqMappingScsi = "iothread-vq-mapping-scsi", Qemu (10, 0, 0), property("virtio-scsi-pci", "iothread-vq-mapping"), "libvirt's recorded replies: absent in 9.2, present in 10.0";
     /// iothread `thread-pool-min` and `thread-pool-max`.
     IothreadThreadPool = "iothread-thread-pool", Qemu (7, 1, 0), Probe::QmpSchema("object-add/arg-type/+iothread/thread-pool-min"), "QEMU QAPI docs";
-    /// nvme namespaces as devices of their own.
+    /// nvme namespaces as separate devices.
     NvmeNamespaceDevice = "nvme-ns", Qemu (5, 2, 0), Probe::QomType("nvme-ns"), "tried on 5.2 and later";
-    /// nvme namespaces that are plugged into a guest that runs.
-    NvmeNamespaceHotplug = "nvme-ns-hotplug", Qemu (11, 1, 0), Probe::Trial, "tried: refused by 5.2, 7.2 and 10.0, taken by 11.1; the versions between were not tried";
+    /// nvme namespaces that are plugged into a running guest.
+    NvmeNamespaceHotplug = "nvme-ns-hotplug", Qemu (11, 1, 0), Probe::Trial, "tried: refused by 5.2, 7.2 and 10.0, accepted by 11.1; the versions between were not tried";
     /// Disk devices keep averages over `stats-intervals`.
     StatsIntervals = "stats-intervals", Qemu (10, 2, 0), property("virtio-blk-pci", "stats-intervals"), "in the properties of 11.1 and not in those of 10.0; libvirt NEWS 11.9.0 names 10.2";
     /// scsi-hd `dpofua`, off until machine type 10.0.
@@ -266,7 +266,7 @@ capabilities! {
     Ssh = "ssh", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+ssh"), "QEMU QAPI docs";
     /// Images over HTTP and HTTPS, when they were built in.
     Https = "https", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+https"), "QEMU QAPI docs";
-    /// HTTP ranges taken for granted where the server does not announce them.
+    /// HTTP ranges assumed where the server does not announce them.
     HttpForceRange = "http-force-range", Qemu (11, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+https/force-range"), "QEMU QAPI docs";
     /// nbd `tls-hostname`.
     NbdTlsHostname = "nbd-tls-hostname", Qemu (7, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/tls-hostname"), "QEMU QAPI docs";
@@ -350,7 +350,7 @@ capabilities! {
 
     /// io_uring.
     KernelIoUring = "kernel-io-uring", Kernel (5, 1, 0), Probe::Trial, "Linux 5.1";
-    /// statx(2) tells the alignment of direct I/O.
+    /// statx(2) returns the alignment of direct I/O.
     KernelStatxDioalign = "kernel-statx-dioalign", Kernel (6, 1, 0), Probe::Trial, "statx(2)";
     /// tmpfs takes O_DIRECT.
     KernelTmpfsDirect = "kernel-tmpfs-direct", Kernel (6, 6, 0), Probe::Trial, "Linux commit e88e0d366f9c";
@@ -365,7 +365,7 @@ capabilities! {
     MachineQueueSize256 = "machine-queue-size-256", Machine (5, 0, 0), property("virtio-blk-pci", "queue-size"), "QEMU hw/core/machine.c hw_compat_4_2";
     /// virtio-blk and virtio-scsi get one queue per vCPU.
     MachineQueuePerVcpu = "machine-queue-per-vcpu", Machine (5, 2, 0), property("virtio-blk-pci", "num-queues"), "QEMU hw/core/machine.c hw_compat_5_1";
-    /// virtio-blk tells the guest the discard granularity.
+    /// virtio-blk announces the discard granularity to the guest.
     MachineReportDiscardGranularity = "machine-report-discard-granularity", Machine (6, 0, 0), property("virtio-blk-pci", "report-discard-granularity"), "QEMU hw/core/machine.c hw_compat_5_2";
     /// nvme namespaces are shared by the controllers of their subsystem.
     MachineNvmeShared = "machine-nvme-shared", Machine (6, 2, 0), Probe::Trial, "QEMU hw/core/machine.c hw_compat_6_1";
@@ -380,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_row_per_capability_in_order_with_a_name_of_its_own() {
+    fn each_capability_has_one_row_in_order_with_a_unique_name() {
         let mut names = std::collections::HashSet::new();
         for (index, row) in TABLE.iter().enumerate() {
             assert_eq!(row.capability as usize, index);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_probed_beats_the_version() {
+    fn a_probe_takes_precedence_over_the_version() {
         let mut target: Target = "qemu=10.0".parse().unwrap();
         assert!(target.can(Capability::AioIoUring).is_yes());
         target.probed.insert(Capability::AioIoUring, false);

@@ -9,13 +9,13 @@ use crate::fact::Fact;
 /// Control groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cgroups {
-    /// Which interface limits I/O: 2, or 1 where the `blkio` controller is still mounted by itself.
+    /// The interface that limits I/O: 2, or 1 where the `blkio` controller is still mounted separately.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub version: Fact<u32>,
     /// The group the collector is in, with the limits of all groups above it.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub own: Fact<Cgroup>,
-    /// `machine.slice`, which libvirt starts guests below; absent where nobody made it.
+    /// `machine.slice`, below which libvirt starts guests; absent where it does not exist.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub machine: Fact<Cgroup>,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with facts as a whole although every value is well formed: ids that lead nowhere.
+//! Mistakes of facts as a whole, such as ids that refer to nothing, where every value is well formed.
 
 use std::collections::HashSet;
 
@@ -34,7 +34,7 @@ pub(crate) fn check(facts: &Facts, warnings: &mut Vec<Warning>) {
         if !known.contains(id) {
             warnings.push(Warning {
                 path: format!("{list}[{index}].{key}"),
-                message: format!("nothing has the id \"{id}\""),
+                message: format!("the id \"{id}\" does not exist"),
             });
         }
     };

@@ -16,41 +16,41 @@ use crate::mount::Mount;
 use crate::path::{DeclaredVerdict, Dio, DioAlign};
 use crate::version::Version;
 
-/// What O_DIRECT does on one path, and why that is believed.
+/// The effect of O_DIRECT on one path, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectIo {
-    /// What it does.
+    /// The effect.
     pub verdict: Verdict,
-    /// What the verdict rests on.
+    /// The basis of the verdict.
     pub confidence: Confidence,
-    /// The alignment that requests need, when statx(2) gave it.
+    /// The alignment that requests need, if statx(2) returned it.
     pub alignment: Option<Alignment>,
     /// The facts that decided, as a clause for a message (`statx gives alignment 0 on ext4 with data=journal`).
     pub because: String,
 }
 
-/// What O_DIRECT does.
+/// The effect of O_DIRECT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// open(2) refuses it, and QEMU does not start.
     Unsupported,
-    /// open(2) takes it, and writes go through the page cache all the same.
+    /// open(2) accepts it, and writes still use the page cache.
     AcceptedButBuffered(Buffered),
     /// Writes bypass the page cache.
     Direct,
     /// Writes bypass the page cache, and a buffer the guest changes in flight leaves a wrong checksum: later reads fail.
     DirectUnstableChecksums,
     /// Writes bypass the page cache, and a buffer the guest changes in flight leaves mirrors that differ, without a
-    /// checksum to tell which is right.
+    /// checksum to decide which is right.
     DirectUnstableMirrors,
 }
 
-/// Why writes go through the page cache although O_DIRECT was taken.
+/// The reason why writes use the page cache although O_DIRECT was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Buffered {
     /// ext3 or ext4 mounted with data=journal.
     Ext4DataJournal,
-    /// The filesystem says through statx(2) that it does not do it for this file.
+    /// The filesystem reports through statx(2) that it does not support it for this file.
     SaysNo,
     /// tmpfs is the page cache.
     Tmpfs,
@@ -58,7 +58,7 @@ pub enum Buffered {
     BtrfsChecksums,
     /// btrfs falls back for files without checksums on a redundant data profile, so that the mirrors agree.
     BtrfsRedundant,
-    /// ZFS before 2.3 takes the flag and ignores it.
+    /// ZFS before 2.3 accepts the flag and ignores it.
     ZfsIgnored,
     /// ZFS with direct=disabled.
     ZfsDisabled,
@@ -66,7 +66,7 @@ pub enum Buffered {
     Declared,
 }
 
-/// What a verdict rests on, the strongest first.
+/// The basis of a verdict, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
     /// It was tried there.
@@ -99,10 +99,10 @@ pub struct Alignment {
     pub offset: u64,
 }
 
-/// Everything the conclusion may rest on, for one path.
+/// Everything that the conclusion may use, for one path.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// What was seen of direct I/O on the path.
+    /// Observations of direct I/O on the path.
     pub dio: &'a Dio,
     /// Its mount, when that is collected.
     pub mount: Option<&'a Mount>,
@@ -147,7 +147,7 @@ fn undecided(why: impl Into<String>) -> Fact<DirectIo> {
     Fact::unknown(Reason::Undecided, why)
 }
 
-/// What trial and statx(2) settle by themselves, whatever the filesystem.
+/// The conclusion from trial and statx(2) alone, whatever the filesystem.
 fn seen(dio: &Dio, evidence: Option<Evidence<'_>>) -> Option<Fact<DirectIo>> {
     if let Fact::Known(outcome) = &dio.open
         && outcome.failed_with("EINVAL")
@@ -261,7 +261,7 @@ fn data_journal(evidence: Evidence<'_>) -> Fact<bool> {
     };
     match from_fs {
         Fact::Known(journal) => Fact::Known(journal),
-        // Without a journal nothing is journaled; without facts about ext4 itself the mount may tell.
+        // Without a journal nothing is journaled; without facts about ext4 itself the mount may decide.
         Fact::Absent if evidence.filesystem.ext4.is_known() => Fact::Known(false),
         Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => from_mount,
     }

@@ -20,7 +20,7 @@ pub struct Crypt {
     pub options: Fact<Vec<String>>,
 }
 
-/// What the NVMe driver says of a namespace.
+/// The state of a namespace in the NVMe driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Nvme {
     /// How it is reached: `pcie`, `tcp`, `rdma`, `fc`.
@@ -29,7 +29,7 @@ pub struct Nvme {
     /// Its number within the drive.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub namespace: Fact<u32>,
-    /// The formats it could have, which only root may ask for, in the drive's order.
+    /// The formats that it supports, in the drive's order; only root may read them.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub formats: Fact<Vec<LbaFormat>>,
 }
@@ -43,7 +43,7 @@ pub struct LbaFormat {
     /// Bytes of metadata with each block.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub metadata: Fact<u64>,
-    /// How fast the drive calls it: 0 is best, 3 is worst.
+    /// Its relative speed, as the drive reports it: 0 is best, 3 is worst.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub performance: Fact<u32>,
     /// Whether it is the one in use.
@@ -51,7 +51,7 @@ pub struct LbaFormat {
     pub in_use: Fact<bool>,
 }
 
-/// What the SCSI disk driver says of a disk.
+/// The state of a disk in the SCSI disk driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scsi {
     /// Whether the device answers: `running`, `offline`, `blocked`.
@@ -63,7 +63,7 @@ pub struct Scsi {
     /// `write back` or `write through`, as the disk says; the queue's may be set to something else.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub cache_type: Fact<String>,
-    /// Whether it allocates as it is written to.
+    /// Whether it allocates blocks when they are written.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub thin_provisioning: Fact<bool>,
     /// How discards are sent: `unmap`, `writesame_16`, `disabled`, `full` for not at all.
@@ -71,7 +71,7 @@ pub struct Scsi {
     pub provisioning_mode: Fact<String>,
 }
 
-/// What bcache says of a cached device.
+/// The state of a cached device in bcache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bcache {
     /// `writethrough`, `writeback`, `writearound` or `none`.

@@ -14,9 +14,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use crate::reason::{Reason, Unknown};
 
-/// What is known of one value, in four states that must not be collapsed into each other.
+/// The knowledge about one value, in four states that are never confused.
 ///
-/// In JSON: the plain value, `null`, `{"unknown": "permission", "detail": "…"}`, and a key that is not there.
+/// In JSON: the plain value, `null`, `{"unknown": "permission", "detail": "…"}`, and a missing key.
 /// A value that is an object must not itself have a first key `unknown` or `detail`; no type in this crate does.
 ///
 /// ```
@@ -28,19 +28,19 @@ pub use crate::reason::{Reason, Unknown};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fact<T> {
-    /// It was looked at, and this is what was seen.
+    /// It was collected, and this is the value.
     Known(T),
-    /// It was looked at, and there is no such thing here (no partition, no such file on this kernel).
+    /// It was collected, and does not exist here (no partition, no such file on this kernel).
     Absent,
-    /// It was asked for, and no answer came back.
+    /// It was requested, and could not be collected.
     Unknown(Unknown),
-    /// Nobody asked: an older collector, or a group that was not requested.
+    /// It was not requested: an older collector, or a group that was not selected.
     #[default]
     NotCollected,
 }
 
 impl<T> Fact<T> {
-    /// An unanswered question with its reason and what exactly went wrong.
+    /// An unknown value with the reason and the details.
     pub fn unknown(reason: Reason, detail: impl Into<String>) -> Self {
         Self::Unknown(Unknown::new(reason, detail))
     }
@@ -61,27 +61,27 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Whether the value is known.
+    /// True if the value is known.
     pub const fn is_known(&self) -> bool {
         matches!(self, Self::Known(_))
     }
 
-    /// Whether it was looked at and found not to exist.
+    /// True if it was collected and does not exist.
     pub const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
 
-    /// Whether it was asked for in vain.
+    /// True if collecting it failed.
     pub const fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown(_))
     }
 
-    /// Whether nobody asked.
+    /// True if it was not collected.
     pub const fn is_not_collected(&self) -> bool {
         matches!(self, Self::NotCollected)
     }
 
-    /// Whether a rule can use it: known, or known to be absent.
+    /// True if a rule can use it: known, or known to be absent.
     pub const fn is_settled(&self) -> bool {
         matches!(self, Self::Known(_) | Self::Absent)
     }
@@ -196,8 +196,8 @@ impl<T: Serialize> Serialize for Fact<T> {
                 map.serialize_entry("unknown", reason.as_str())?;
                 map.end()
             }
-            // Every field of this type is skipped while nobody asked, so a place that cannot be skipped
-            // (an element of a list) is the only way here.
+            // A field of this type is skipped if it was not collected. Only a place that cannot be skipped (an
+            // element of a list) is serialized here.
             Self::NotCollected => {
                 let mut map = serializer.serialize_map(Some(1))?;
                 map.serialize_entry("unknown", Reason::NotCollected.as_str())?;
@@ -298,7 +298,7 @@ fn read_unknown<'de, A: MapAccess<'de>>(
     }
 }
 
-/// A list that is not taken for the fields of a struct in order, which a derived reader would do.
+/// A list. A derived reader would accept it as the fields of a struct in order.
 struct ListOnly<A>(A);
 
 impl<'de, A: SeqAccess<'de>> Deserializer<'de> for ListOnly<A> {
@@ -323,7 +323,7 @@ impl<'de, A: SeqAccess<'de>> Deserializer<'de> for ListOnly<A> {
     }
 }
 
-/// A map whose first key was looked at and is handed out again, so that nothing has to be buffered.
+/// A map whose first key was inspected and is returned again, without a buffer.
 struct Replay<A> {
     first: Option<String>,
     map: A,
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn the_settled_fact_wins_over_the_excuse() {
+    fn a_settled_fact_takes_precedence_over_a_reason() {
         let excuse: Fact<u32> = Fact::unknown(Reason::Permission, "x");
         assert_eq!(excuse.clone().or(Fact::Known(1)), Fact::Known(1));
         assert_eq!(Fact::Known(1).or(excuse.clone()), Fact::Known(1));
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asked_is_a_reason_when_a_rule_asks() {
+    fn a_fact_that_was_not_collected_is_a_reason_for_a_rule() {
         assert_eq!(
             Fact::<u32>::NotCollected.settled().unwrap_err().reason,
             Reason::NotCollected

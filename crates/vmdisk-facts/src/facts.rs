@@ -22,10 +22,10 @@ pub const SCHEMA: &str = "https://github.com/vmdisk/vmdisk/facts/1";
 /// The version of the shape that this crate writes: a reader of the same major number can read it.
 pub const SCHEMA_VERSION: &str = "1.0";
 
-/// Everything known of one host: the facts a rule, a plan or a person reasons with.
+/// The facts of one host, for rules, plans and people.
 ///
 /// Mounts, filesystems and block devices form a graph through short local ids (`m1`, `f1`, `b1`), so that
-/// one fact is written once. Sizes are bytes, versions are arrays, and a list holds what was looked at:
+/// each fact is written once. Sizes are bytes, versions are arrays, and a list holds what was collected:
 /// a path that is not in `files` is not collected, a path that does not exist is in `files` with `"present": false`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
@@ -44,7 +44,7 @@ pub struct Facts {
     /// Which host, or class of hosts, they describe.
     #[serde(default, skip_serializing_if = "is_default")]
     pub host: Host,
-    /// What was removed before sharing; absent when nothing was.
+    /// The redaction before sharing; absent without one.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub redaction: Fact<Redaction>,
     /// The running kernel.
@@ -77,7 +77,7 @@ pub struct Facts {
     /// Control groups, and what they limit.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cgroups: Cgroups,
-    /// How LVM is set up, which its own tools tell to root.
+    /// The configuration of LVM, which its tools show to root.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lvm_config: LvmConfig,
     /// Maintenance units by name (`fstrim.timer`): `enabled`, `disabled`, `static`.
@@ -98,7 +98,7 @@ pub struct Facts {
     /// Block devices, from those in question down to the disks under them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockdevs: Vec<BlockDevice>,
-    /// What the collector could not do at all.
+    /// Failures of the collector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<CollectError>,
 }
@@ -206,7 +206,7 @@ pub struct Host {
     /// A stable name or token of the host.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub id: Fact<String>,
-    /// The class of hosts it stands for, when a file describes many.
+    /// The class of hosts that it represents, when a file describes many.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub class: Fact<String>,
     /// A token of the boot the facts were collected in.
@@ -214,7 +214,7 @@ pub struct Host {
     pub boot: Fact<String>,
 }
 
-/// What was removed from the facts before they were shared.
+/// The redaction of the facts before they were shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Redaction {
     /// `full`, `shareable` or `minimal`.
@@ -228,16 +228,16 @@ pub struct Redaction {
     pub salt_id: Fact<String>,
 }
 
-/// Something the collector could not do.
+/// A failure of the collector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CollectError {
-    /// What it tried (`lvs`, `/proc/self/mountinfo`).
+    /// The attempt (`lvs`, `/proc/self/mountinfo`).
     pub what: String,
-    /// The class of the obstacle, in the words of [`Reason`].
+    /// The kind of obstacle, a word of [`Reason`].
     #[serde(with = "reason_word")]
     #[schemars(with = "String")]
     pub reason: Reason,
-    /// What exactly went wrong.
+    /// The details.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
 }

@@ -63,10 +63,10 @@ pub struct Btrfs {
 }
 
 impl Btrfs {
-    /// Whether data is kept in more than one copy or with parity, so that checksums can mend it.
+    /// Whether data is kept in more than one copy or with parity, so that checksums can repair it.
     ///
-    /// During a balance there are two profiles, and the kernel goes by the one that new data is written with,
-    /// which cannot be seen: one of them with several copies is enough for an answer.
+    /// During a balance there are two profiles. The kernel uses the profile of new data, which is not visible: one
+    /// profile with several copies is enough for an answer.
     pub fn keeps_several_copies(&self) -> Fact<bool> {
         self.data_profile.as_ref().and_then(|profiles| {
             if profiles.is_empty() {
@@ -81,13 +81,13 @@ impl Btrfs {
 /// ext3 and ext4: the data mode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ext4 {
-    /// `ordered`, `writeback` or `journal`; absent when there is no journal. With `journal` O_DIRECT is accepted and
+    /// `ordered`, `writeback` or `journal`; absent without a journal. With `journal` O_DIRECT is accepted and
     /// ignored.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub data_mode: Fact<String>,
 }
 
-/// ZFS: what decides over O_DIRECT and write sizes.
+/// ZFS: the properties that decide about O_DIRECT and write sizes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Zfs {
     /// The dataset (`tank/images`).
@@ -138,7 +138,7 @@ macro_rules! kinds {
         }
 
         impl FsKind {
-            /// Every filesystem that has a word of its own here.
+            /// Every filesystem that has its own variant.
             pub const NAMED: &[Self] = &[$(Self::$name,)*];
 
             /// The kernel's name (`ext4`, `fuse.sshfs`).

@@ -9,7 +9,7 @@ use crate::fact::Fact;
 use crate::path::Outcome;
 use crate::version::Version;
 
-/// The running kernel; what O_DIRECT does on btrfs hangs on it.
+/// The running kernel; the effect of O_DIRECT on btrfs depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Kernel {
     /// `uname -r`, whole.
@@ -158,10 +158,10 @@ pub struct HugePages {
     /// How many are free.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub free: Fact<u64>,
-    /// How many free ones are promised already.
+    /// The number of free pages that are reserved already.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub reserved: Fact<u64>,
-    /// How many more the kernel may make when they are asked for.
+    /// The number of further pages that the kernel may allocate on demand.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub overcommit: Fact<u64>,
     /// Those of each NUMA node by its number.
@@ -203,7 +203,7 @@ pub struct Qemu {
     /// Its version.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub version: Fact<Version>,
-    /// The distribution's package version, which tells backports apart.
+    /// The distribution's package version, which identifies backports.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub package: Fact<String>,
     /// The ways of host I/O built in (`threads`, `native`, `io_uring`).

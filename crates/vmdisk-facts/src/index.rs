@@ -19,7 +19,7 @@ pub struct HostIndex<'a> {
     files: HashMap<&'a str, &'a File>,
     directories: HashMap<&'a str, &'a Directory>,
     mounts: HashMap<&'a str, &'a Mount>,
-    /// By mount point; of several on one point, the one that covers the others.
+    /// By mount point; of several on one point, the topmost.
     points: HashMap<&'a str, &'a Mount>,
     filesystems: HashMap<&'a str, &'a Filesystem>,
     devices: HashMap<&'a str, &'a BlockDevice>,
@@ -61,7 +61,7 @@ impl<'a> HostIndex<'a> {
                 .entry(without_slash(&directory.path))
                 .or_insert(directory);
         }
-        // A file that is only known under its real name is found by it too; a name that was asked for goes first.
+        // A file is also found by its real name; requested names take precedence.
         for file in &facts.files {
             if let Fact::Known(real) = &file.real_path {
                 index.files.entry(without_slash(real)).or_insert(file);
@@ -103,12 +103,12 @@ impl<'a> HostIndex<'a> {
         self.facts
     }
 
-    /// What is known of a path itself; `None` when it was not collected. It may be known to be missing.
+    /// Facts of a path itself, which may be missing on the host; `None` when it was not collected.
     pub fn file(&self, path: &str) -> Option<&'a File> {
         self.files.get(&*tidy(path)).copied()
     }
 
-    /// The collected directory that predicts what a file at this path is like: the nearest one above it.
+    /// The collected directory that predicts the properties of a file at this path: the nearest one above it.
     ///
     /// `None` when none was collected, or when a mount lies between, so that the directory says nothing.
     pub fn directory(&self, path: &str) -> Option<&'a Directory> {
@@ -121,7 +121,7 @@ impl<'a> HostIndex<'a> {
             {
                 return Some(directory);
             }
-            // What is above a mount point is another filesystem.
+            // Above a mount point is another filesystem.
             if self.points.contains_key(ancestor) {
                 return None;
             }
@@ -243,7 +243,7 @@ impl<'a> HostIndex<'a> {
         found
     }
 
-    /// The devices at the bottom: those that are made of no other.
+    /// The devices at the bottom, which have no other devices below them.
     pub fn leaves(&self, device: &'a BlockDevice) -> Vec<&'a BlockDevice> {
         self.walk_down(device)
             .into_iter()
@@ -270,7 +270,7 @@ impl<'a> HostIndex<'a> {
         below
     }
 
-    /// The devices a filesystem is on, as far as they are collected.
+    /// The devices of a filesystem, as far as they were collected.
     pub fn devices_of(&self, filesystem: &'a Filesystem) -> Vec<&'a BlockDevice> {
         filesystem
             .devices
@@ -445,7 +445,7 @@ fn upper(filesystem: &Filesystem) -> Option<&str> {
     }
 }
 
-/// What was seen of the file itself, and of its directory where the file was not asked.
+/// Observations of the file itself, and of its directory where the file was not observed.
 fn merged(own: &Dio, around: &Dio, alike: bool) -> Dio {
     let Dio {
         dioalign,

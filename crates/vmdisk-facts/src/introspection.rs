@@ -1,4 +1,4 @@
-//! What a QEMU program said of itself when it was asked, ready to be kept.
+//! The answers of a QEMU program about itself, in a form that can be stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,29 +10,28 @@ use crate::capability::Capability;
 use crate::target::Target;
 use crate::version::Version;
 
-/// The version of what is written.
+/// The version of the format.
 pub const INTROSPECTION_VERSION: u32 = 2;
 
 /// The answers of one QEMU program.
 ///
-/// Recorded ones of 5.2, 7.2, 10.0 and 11.1 are in `fixtures/capabilities/`; `vmdisk capabilities --qemu PATH
-/// --format recording` makes one.
+/// `fixtures/capabilities/` has recordings; `vmdisk capabilities --qemu PATH --format recording` writes one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Introspection {
     /// Version of this format.
     pub schema_version: u32,
     /// QEMU's version.
     pub qemu: Version,
-    /// What the distribution says of its build, such as `Debian 1:7.2+dfsg-7+deb12u18`; often empty.
+    /// The distribution's name of the build, such as `Debian 1:7.2+dfsg-7+deb12u18`; often empty.
     pub package: String,
     /// The architecture it emulates (`x86_64`).
     pub arch: String,
     /// Capabilities by their names, and whether it has them.
     pub capabilities: BTreeMap<String, bool>,
-    /// Capabilities that it gave no answer about, and why; some builds crash on some questions.
+    /// Capabilities without an answer, and why; some builds crash on some queries.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, String>,
-    /// Its machine types, with the short names (`q35`) that some have too.
+    /// Its machine types, with the short names (`q35`) that some also have.
     pub machines: Vec<String>,
     /// Properties of devices, and members of nodes and objects, by their owner (`device virtio-blk-pci`,
     /// `node qcow2`, `object iothread`), each with the name of its type. Since version 2; an owner that the program
@@ -44,8 +43,8 @@ pub struct Introspection {
 /// Why the text of an introspection could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum IntrospectionError {
-    /// It is no JSON, or not of this shape.
-    #[error("not what a QEMU was recorded as: {0}")]
+    /// It is not JSON, or not of this shape.
+    #[error("not a recording of a QEMU: {0}")]
     Shape(#[from] serde_json::Error),
     /// It is of a later version of this format.
     #[error(

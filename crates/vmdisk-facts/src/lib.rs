@@ -1,8 +1,8 @@
-//! What is known of a host, and of the target it is checked for, as data.
+//! Facts of a host, and the target of a check, as data.
 //!
 //! [`Facts`] is the facts file; [`HostIndex`] answers questions about paths over it;
-//! [`DirectIo`] is the conclusion about O_DIRECT; [`Target`] and [`Capability`] say what the QEMU,
-//! libvirt and kernel a configuration is for can do. Nothing here looks at the machine it runs on.
+//! [`DirectIo`] is the conclusion about O_DIRECT; [`Target`] and [`Capability`] have the capabilities of
+//! the QEMU, libvirt and kernel that will run a configuration. Nothing here inspects the machine it runs on.
 
 pub mod access;
 mod backing;

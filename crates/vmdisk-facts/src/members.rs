@@ -1,7 +1,7 @@
 //! The properties of QEMU's devices, and the members of its nodes and objects, by release.
 //!
 //! The table is reduced from recordings of real builds by `cargo xtask codegen`; see [`crate::Introspection`]. A
-//! recording of the QEMU that runs the guest wins over it.
+//! recording of the QEMU that runs the guest takes precedence.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -49,7 +49,7 @@ impl ValueKind {
         (ValueKind::Size, "size"),
     ];
 
-    /// The kind that a type name of QEMU stands for: of `device-list-properties`, or of the QMP schema.
+    /// The kind of a type name of QEMU, from `device-list-properties` or from the QMP schema.
     pub fn from_qemu(name: &str) -> Self {
         match name {
             "bool" | "boolean" => ValueKind::Bool,
@@ -137,7 +137,7 @@ impl MemberTable {
             (anywhere & bit != 0).then_some(here & bit != 0)
         };
         let Some(last) = self.releases.iter().rposition(|one| *one <= version) else {
-            // What the oldest release lacks came later than it.
+            // A member that the oldest release lacks is newer.
             return match release(0) {
                 Some(false) if here != 0 => Answer::No(Basis::Assumed(version)),
                 Some(_) | None => Answer::Unknown,
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recording_of_a_program_wins_over_its_version() {
+    fn the_recording_of_a_program_takes_precedence_over_its_version() {
         let mut target = recording(
             Version(7, 2, 0),
             &[("device virtio-blk-pci", &[("in_order", "bool")])],

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::blockdev::DeviceNumber;
 use crate::fact::{Fact, Reason};
 
-/// One mount, as a line of `/proc/self/mountinfo` tells it.
+/// One mount, from a line of `/proc/self/mountinfo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mount {
     /// Its local id (`m1`).
@@ -18,10 +18,10 @@ pub struct Mount {
     /// The kernel's name of the filesystem (`ext4`, `fuse.sshfs`).
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub fstype: Fact<String>,
-    /// What was mounted, as the mounter wrote it (`/dev/vda1`, `server:/export`).
+    /// The mounted device or export, as the mounter wrote it (`/dev/vda1`, `server:/export`).
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub source: Fact<String>,
-    /// The device number of the mount. On btrfs it is neither a block device nor what stat(2) shows for files.
+    /// The device number of the mount. On btrfs it is neither a block device nor the number that stat(2) shows for files.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub source_dev: Fact<DeviceNumber>,
     /// Which directory of the filesystem is shown; a btrfs subvolume or the origin of a bind mount.
@@ -30,8 +30,8 @@ pub struct Mount {
     /// The id of the filesystem it shows.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub fs: Fact<String>,
-    /// Options, of the mount and of the filesystem together. `true` is an option without a value, null one that
-    /// was looked for and is not set, a key that is missing was not looked for.
+    /// Options, of the mount and of the filesystem together. `true` is an option without a value, null an
+    /// option that is not set, and a missing key an option that was not collected.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, Fact<OptionValue>>,
 }
@@ -102,8 +102,8 @@ impl OptionValue {
     }
 }
 
-/// Undoes what the kernel writes for spaces, tabs, line ends and backslashes in a field of `/proc` (`\040`, `\011`,
-/// `\012`, `\134`), as in `mountinfo` and `swaps`; what is no UTF-8 then is replaced.
+/// Replaces the kernel's escapes for spaces, tabs, line ends and backslashes in a field of `/proc` (`\040`, `\011`,
+/// `\012`, `\134`), as in `mountinfo` and `swaps`; bytes that are not UTF-8 afterwards are replaced.
 ///
 /// ```
 /// assert_eq!(vmdisk_facts::mount::unescaped("/srv/a\\040b"), "/srv/a b");

@@ -10,10 +10,10 @@ use crate::access::{QemuAccess, Socket};
 use crate::blockdev::DeviceNumber;
 use crate::fact::Fact;
 
-/// A directory that holds images, or will: it predicts what a new file in it will be.
+/// A directory that holds images, or will: it predicts the properties of a new file in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Directory {
-    /// The path as it was asked for.
+    /// The requested path.
     pub path: String,
     /// Whether it exists.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
@@ -42,10 +42,10 @@ pub struct Directory {
     /// The SELinux label; absent when it has none.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub label: Fact<String>,
-    /// What QEMU's user may do in it; absent when nobody knows such a user.
+    /// The rights of QEMU's user in it; absent when the user is unknown.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub qemu_access: Fact<QemuAccess>,
-    /// What was seen of direct I/O there.
+    /// Observations of direct I/O there.
     #[serde(default, skip_serializing_if = "Dio::is_empty")]
     pub dio: Dio,
 }
@@ -53,12 +53,12 @@ pub struct Directory {
 /// A file or device node that a disk names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct File {
-    /// The path as it was asked for.
+    /// The requested path.
     pub path: String,
-    /// Whether it exists; a path that was looked for and is missing says false.
+    /// Whether it exists; false for a requested path that is missing.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub present: Fact<bool>,
-    /// What it is, with every symbolic link followed.
+    /// Its kind, with every symbolic link followed.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub kind: Fact<FileKind>,
     /// The path with every symbolic link followed.
@@ -67,10 +67,10 @@ pub struct File {
     /// The id of the mount it is on.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub mount: Fact<String>,
-    /// Which file it is on this host, whatever its name: two equal ones are the same file.
+    /// Its identity on this host, whatever its name: equal values are the same file.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub inode: Fact<Inode>,
-    /// The device it stands for, when it is a device node.
+    /// The device that a device node refers to.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub device: Fact<DeviceNumber>,
     /// Permission bits.
@@ -94,50 +94,50 @@ pub struct File {
     /// Whether the compression flag is on for it.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub compressed: Fact<bool>,
-    /// In how many pieces it is stored: runs that do not follow each other on the device. Absent where the filesystem does
-    /// not tell.
+    /// The number of its extents: runs that do not follow each other on the device. Absent where the filesystem does
+    /// not report it.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub extents: Fact<u64>,
-    /// Whether counting pieces stopped early, so that what is told of them holds for the beginning of the file only.
+    /// Whether counting extents stopped early, so that the values cover only the beginning of the file.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub extents_capped: Fact<bool>,
-    /// Whether pieces are shared with another file or a snapshot, so that the next write copies them.
+    /// Whether extents are shared with another file or a snapshot, so that the next write copies them.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub shared_extents: Fact<bool>,
-    /// Whether pieces are stored compressed, so that reading them goes through the page cache.
+    /// Whether extents are stored compressed, so that reading them uses the page cache.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub compressed_extents: Fact<bool>,
-    /// Bytes that are reserved and were never written, as fallocate(2) leaves them.
+    /// Bytes that fallocate(2) reserved and that were never written.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub unwritten: Fact<u64>,
-    /// What was seen of direct I/O on it.
+    /// Observations of direct I/O on it.
     #[serde(default, skip_serializing_if = "Dio::is_empty")]
     pub dio: Dio,
     /// The SELinux label; absent when it has none.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub label: Fact<String>,
-    /// What QEMU's user may do with it; absent when nobody knows such a user.
+    /// The rights of QEMU's user; absent when the user is unknown.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub qemu_access: Fact<QemuAccess>,
-    /// Whether it can be connected to; absent when it is no socket.
+    /// Whether it can be connected to; absent when it is not a socket.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub socket: Fact<Socket>,
     /// Who has it open.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub lock: Fact<Lock>,
-    /// What its first bytes say; absent when it holds no image.
+    /// Its image header; absent when it does not hold an image.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub image: Fact<ImageHeader>,
 }
 
 impl File {
-    /// Whether it was looked for and is missing.
+    /// True if it was requested and is missing.
     pub fn is_missing(&self) -> bool {
         self.present.is_false()
     }
 }
 
-/// What a path is.
+/// The kind of a path.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -159,7 +159,7 @@ pub enum FileKind {
     Other,
 }
 
-/// What was seen of direct I/O on one path: observations, from which [`crate::direct_io`] concludes.
+/// Observations of direct I/O on one path, from which [`crate::direct_io`] concludes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Dio {
     /// Whether statx(2) answered STATX_DIOALIGN: `set` or `unset`. Unset means unknown, not unsupported.
@@ -177,13 +177,13 @@ pub struct Dio {
     /// Whether open(2) took O_DIRECT.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub open: Fact<Outcome>,
-    /// What overwriting a written range with RWF_NOWAIT and O_DIRECT gave.
+    /// The result of overwriting a written range with RWF_NOWAIT and O_DIRECT.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub nowait_overwrite: Fact<Outcome>,
-    /// What a 512-byte write with O_DIRECT gave.
+    /// The result of a 512-byte write with O_DIRECT.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub w512: Fact<Outcome>,
-    /// The conclusion as a person declares it; what was observed is never overridden by it.
+    /// The conclusion that a person declares; it never overrides observations.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub verdict: Fact<DeclaredVerdict>,
 }
@@ -269,11 +269,11 @@ pub enum DeclaredVerdict {
     DirectUnstableChecksums,
     /// O_DIRECT bypasses the page cache, and mirrors may differ.
     DirectUnstableMirrors,
-    /// A probe could not tell buffered from direct with copy-on-write; it decides nothing.
+    /// A probe could not distinguish buffered from direct with copy-on-write; it decides nothing.
     DirectCowOrBuffered,
 }
 
-/// Who has a file open, as its locks tell.
+/// Users of a file, from its locks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lock {
     /// Whether somebody holds it for writing, as QEMU's image locks show.
@@ -281,13 +281,13 @@ pub struct Lock {
     pub writer: Fact<bool>,
 }
 
-/// What an image's first bytes say. Nothing it names was opened.
+/// The header of an image. Files that it names were not opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageHeader {
     /// The format (`qcow2`, `luks`, `vmdk`); `raw` when no known format was recognised.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub format: Fact<String>,
-    /// The format QEMU takes it for when nobody tells it; another one than `format` where QEMU looks less closely.
+    /// The format that QEMU probes if none is given; it differs from `format` where QEMU checks less.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub probed: Fact<String>,
     /// The version of the format.
@@ -340,9 +340,9 @@ pub struct ImageHeader {
 /// The image below another, as the upper one names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Backing {
-    /// Its name as it is written, without credentials: relative, absolute, or with a protocol.
+    /// The written name, without credentials: relative, absolute, or with a protocol.
     pub path: String,
-    /// Its format; absent when the header does not say, so that QEMU would have to guess.
+    /// Its format; absent when the header has none, so that QEMU would have to probe it.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub format: Fact<String>,
 }

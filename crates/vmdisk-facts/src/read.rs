@@ -13,16 +13,16 @@ pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// The most values a facts file may hold, YAML aliases counted out.
 const MAX_VALUES: usize = 2_000_000;
 
-/// Facts that were read, and what in the file nobody understood.
+/// Facts that were read, and the parts of the file that were not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
     /// The facts.
     pub facts: Facts,
-    /// What a person should know about the file although it could be read.
+    /// Mistakes that did not prevent reading.
     pub warnings: Vec<Warning>,
 }
 
-/// Something in a facts file that was read past.
+/// A part of a facts file that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Warning {
     /// Where in the file (`files[2].sise`).
@@ -51,7 +51,7 @@ pub enum ReadError {
     Syntax {
         /// The syntax it was read as.
         syntax: &'static str,
-        /// What the parser said, with line and column.
+        /// The parser's message, with line and column.
         message: String,
     },
     /// Its shape has another major version.
@@ -61,17 +61,17 @@ pub enum ReadError {
     Version {
         /// The version in the file.
         found: String,
-        /// What to do about it.
+        /// The remedy.
         advice: &'static str,
     },
-    /// A value in it is not what its place needs.
+    /// A value does not fit its place.
     #[error("line {}, column {}: {path}: {message}", position.line, position.column)]
     Value {
         /// Where in the file (`files[2].size`).
         path: String,
         /// The same as line and column.
         position: Position,
-        /// What is wrong with the value.
+        /// The mistake in the value.
         message: String,
     },
 }
@@ -170,7 +170,7 @@ fn read(
     })
 }
 
-/// The reason why values are no facts, before their places become lines and columns.
+/// The reason why values are not facts, before their places become lines and columns.
 enum Failure {
     Version {
         found: String,

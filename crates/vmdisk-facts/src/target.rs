@@ -1,4 +1,4 @@
-//! What a configuration is for: the QEMU, libvirt, machine type and kernel that will run it.
+//! The target of a configuration: the QEMU, libvirt, machine type and kernel that will run it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -55,7 +55,7 @@ pub enum TargetError {
     Version {
         /// The key.
         key: &'static str,
-        /// What is wrong with its value.
+        /// The mistake in its value.
         error: VersionError,
     },
     /// A value that is empty.
@@ -70,7 +70,7 @@ impl Target {
     /// A target's text as an example for messages.
     pub const EXAMPLE: &'static str = "qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12";
 
-    /// The target a host is, as far as its facts tell.
+    /// The target that a host is, as far as its facts are known.
     pub fn from_facts(facts: &Facts) -> Self {
         let mut probed = BTreeMap::new();
         let qemu = facts.newest_qemu().known();
@@ -105,9 +105,9 @@ impl Target {
         }
     }
 
-    /// This target with what it leaves open taken from another, such as what was asked for over what is here.
+    /// This target, with its unset values taken from another, such as a requested target over the host's.
     ///
-    /// Capabilities the other was asked for hold only for its own programs: they are dropped where this one names
+    /// Probed capabilities of the other hold only for its own programs: they are dropped where this one names
     /// another version.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn only_qemus_own_machine_types_tell_a_version() {
+    fn only_qemus_own_machine_types_have_a_version() {
         assert_eq!(machine_version("pc-q35-10.0"), Some(Version(10, 0, 0)));
         assert_eq!(machine_version("pc-i440fx-2.11"), Some(Version(2, 11, 0)));
         assert_eq!(
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_probed_on_another_version_does_not_count() {
+    fn probes_of_another_version_are_ignored() {
         let here = Target {
             qemu: Some(Version(7, 2, 0)),
             probed: BTreeMap::from([(Capability::AioIoUring, true)]),

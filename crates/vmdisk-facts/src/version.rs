@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_version_is_refused() {
+    fn text_that_is_not_a_version_is_refused() {
         for text in [
             "",
             ".",

@@ -100,7 +100,7 @@ fn btrfs_follows_the_kernel_the_flag_and_the_profile() {
 }
 
 #[test]
-fn what_btrfs_hides_stays_unknown() {
+fn properties_that_btrfs_hides_are_unknown() {
     let permission = "present: true, nocow: {unknown: permission, detail: x}";
     assert_eq!(
         reason(&host(
@@ -187,7 +187,7 @@ fn a_vendor_kernel_is_not_judged_by_its_number() {
 }
 
 #[test]
-fn a_trial_beats_the_table() {
+fn a_trial_takes_precedence_over_the_table() {
     let ok = "nocow: true, dio: {open: ok, dioalign: unset, nowait_overwrite: ok}";
     assert_eq!(
         verdict(&host("6, 18, 44", SINGLE, PLAIN, ok, "present: false")),
@@ -211,7 +211,7 @@ fn a_trial_beats_the_table() {
 }
 
 #[test]
-fn a_trial_in_the_directory_does_not_speak_for_a_file_with_another_flag() {
+fn a_trial_in_the_directory_does_not_apply_to_a_file_with_another_flag() {
     let directory = "nocow: true, dio: {open: ok, dioalign: unset, nowait_overwrite: ok}";
     let facts = host(
         "6, 18, 44",
@@ -343,7 +343,7 @@ fn zfs_depends_on_its_version_and_property() {
 }
 
 #[test]
-fn an_overlay_does_what_its_upper_directory_does() {
+fn an_overlay_behaves_like_its_upper_directory() {
     let text = r#"
 schema_version: "1.0"
 kernel: {version: [6, 18, 44]}
@@ -387,7 +387,7 @@ fn a_block_device_does_direct_io() {
 }
 
 #[test]
-fn a_declaration_fills_gaps_and_never_overrides_what_was_seen() {
+fn a_declaration_fills_gaps_and_never_overrides_observations() {
     let declared = |verdict: &str| format!("present: true, dio: {{verdict: {verdict}}}");
     let fuse = host(
         "6, 12, 0",
@@ -412,7 +412,7 @@ fn a_declaration_fills_gaps_and_never_overrides_what_was_seen() {
         reason(&host("6, 12, 0", "kind: xfs", "", "nocow: null", seen)),
         Some(Reason::Conflict)
     );
-    // The word of a probe that could not tell decides nothing.
+    // An inconclusive probe decides nothing.
     let open = host(
         "6, 12, 77",
         SINGLE,
@@ -427,7 +427,7 @@ fn a_declaration_fills_gaps_and_never_overrides_what_was_seen() {
 }
 
 #[test]
-fn every_verdict_says_why() {
+fn every_verdict_has_a_reason() {
     for (kernel, filesystem) in [
         ("6, 1, 192", SINGLE),
         ("6, 12, 77", RAID1),

@@ -122,7 +122,7 @@ fn a_device_is_found_by_any_of_its_names() {
     assert_eq!(index.block_device("/vm/a.img").known(), None);
     assert!(
         index.block_device("/vm/a.img").is_absent(),
-        "a file is no device"
+        "a file is not a device"
     );
     assert!(index.block_device("/dev/vanished").is_absent());
     assert!(index.block_device("/dev/never-asked").is_not_collected());
@@ -141,7 +141,7 @@ fn walking_down_ends_although_the_facts_have_a_cycle() {
 }
 
 #[test]
-fn under_a_loop_device_is_what_holds_its_file() {
+fn a_loop_device_is_above_the_storage_of_its_file() {
     let read = Facts::parse(HOST).unwrap();
     let index = HostIndex::new(&read.facts);
     let device = index.device("loop").unwrap();
@@ -155,7 +155,7 @@ fn under_a_loop_device_is_what_holds_its_file() {
 }
 
 #[test]
-fn a_file_speaks_for_itself_and_a_directory_for_new_files() {
+fn observations_of_a_directory_hold_for_new_files() {
     let read = Facts::parse(HOST).unwrap();
     let index = HostIndex::new(&read.facts);
     assert_eq!(index.nocow("/vm/a.img"), Fact::Known(false));
@@ -186,7 +186,7 @@ fn two_names_of_one_thing_have_one_identity() {
 }
 
 #[test]
-fn a_mount_that_is_named_and_not_described_is_a_reason_and_no_guess() {
+fn a_mount_without_a_description_is_a_reason_and_not_a_guess() {
     let read = Facts::parse(
         r#"{"schema_version":"1.0","mounts":[{"id":"m1","point":"/"}],"files":[{"path":"/a","mount":"m9"}]}"#,
     );

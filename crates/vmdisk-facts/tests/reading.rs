@@ -1,4 +1,4 @@
-//! A facts file is read in both syntaxes, mistakes have places, and nothing is lost without a word.
+//! A facts file is read in both syntaxes, mistakes have places, and nothing is lost silently.
 
 use vmdisk_facts::{
     Answer, Basis, Capability, Fact, Facts, FsKind, MAX_BYTES, ReadError, Reason, Target, Version,
@@ -36,7 +36,7 @@ fn sample() -> Facts {
 }
 
 #[test]
-fn every_state_of_a_value_arrives_as_itself() {
+fn every_state_of_a_value_survives_a_round_trip() {
     let facts = sample();
     assert_eq!(facts.kernel.version, Fact::Known(Version(6, 18, 44)));
     assert_eq!(facts.kvm.nested, Fact::Absent);
@@ -50,7 +50,7 @@ fn every_state_of_a_value_arrives_as_itself() {
 }
 
 #[test]
-fn a_mount_option_is_set_not_set_or_not_looked_for() {
+fn a_mount_option_is_set_unset_or_not_collected() {
     let facts = sample();
     let mount = &facts.mounts[0];
     assert_eq!(mount.has_option("noatime"), Fact::Known(true));
@@ -217,7 +217,7 @@ fn a_newer_minor_version_is_read_with_a_warning() {
 }
 
 #[test]
-fn a_key_nobody_reads_is_warned_about_wherever_it_is() {
+fn an_unknown_key_is_warned_about_at_any_depth() {
     let text = r#"{"schema_version":"1.0","files":[{"path":"/a","sise":1,"image":{"fromat":"raw","_how":"read"}}],
                    "libvirt":{"unknown":"permission","whose":"root"}}"#;
     let mut paths: Vec<String> = Facts::from_json(text)
@@ -234,7 +234,7 @@ fn a_key_nobody_reads_is_warned_about_wherever_it_is() {
 }
 
 #[test]
-fn an_id_that_leads_nowhere_is_warned_about() {
+fn an_id_without_an_object_is_warned_about() {
     let text = r#"{"schema_version":"1.0","mounts":[{"id":"m1","point":"/","fs":"f9"},{"id":"m1","point":"/b"}],
                    "files":[{"path":"/a","mount":"m7"}],
                    "blockdevs":[{"id":"b1","kind":"md","slaves":["b8"],"holders":["b9"],"partition":{"parent":"b7"}}]}"#;
@@ -320,7 +320,7 @@ fn a_file_without_limits_is_stopped_early() {
 }
 
 #[test]
-fn a_byte_order_mark_is_read_past() {
+fn a_byte_order_mark_is_skipped() {
     assert!(Facts::parse("\u{feff}{\"schema_version\":\"1.0\"}").is_ok());
 }
 

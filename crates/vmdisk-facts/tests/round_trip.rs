@@ -1,4 +1,4 @@
-//! What is written reads back as the same facts, and no text or facts whatever make a reader or an index panic.
+//! Written facts read back as the same facts, and neither text nor facts make a reader or an index panic.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use vmdisk_facts::{
     Redaction, Unknown, Version,
 };
 
-/// Text that YAML could take for something else, among any text there is.
+/// Any text, often text that YAML could read as another type.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => "[a-z/:,.-]{0,12}",
@@ -770,7 +770,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_reads_back_as_the_same_facts(facts in facts()) {
+    fn written_facts_read_back_as_the_same_facts(facts in facts()) {
         let json = facts.to_json();
         prop_assert_eq!(&Facts::from_json(&json).expect("our own JSON is readable").facts, &facts);
         let yaml = facts.to_yaml();

@@ -36,7 +36,7 @@ fn fixtures() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_facts_file_of_the_fixtures_is_what_the_schema_says() {
+fn every_facts_file_of_the_fixtures_fits_the_schema() {
     let validator = validator();
     let fixtures = fixtures();
     assert!(fixtures.len() >= 2, "the recorded systems have facts");
@@ -77,7 +77,7 @@ fn the_schema_knows_the_states_of_a_value_and_refuses_wrong_ones() {
 }
 
 #[test]
-fn every_state_of_a_value_is_written_as_the_schema_says() {
+fn every_written_state_of_a_value_fits_the_schema() {
     let validator = validator();
     for fact in [
         Fact::Known(true),

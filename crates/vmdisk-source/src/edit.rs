@@ -1,13 +1,13 @@
-//! Byte edits: how fixes change a file without re-printing it.
+//! Byte edits, with which fixes change a file without rewriting it.
 
 use crate::Span;
 
 /// Replaces the bytes of `span` by `text`; an empty span inserts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edit {
-    /// What is replaced.
+    /// The replaced bytes.
     pub span: Span,
-    /// What stands there afterwards.
+    /// The text that replaces them.
     pub text: String,
 }
 
@@ -37,7 +37,7 @@ impl Edit {
     }
 }
 
-/// Why a set of edits cannot be applied.
+/// The reason why edits cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditConflict {
     /// Two edits touch the same bytes.

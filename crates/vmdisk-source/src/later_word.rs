@@ -1,8 +1,8 @@
-//! Words that the program which takes a text has known only since one of its later versions.
+//! Syntax that a program knows only since a later version.
 
 use crate::Span;
 
-/// What a word is, which decides what a program does that does not know it.
+/// The kind of a word. It decides the behaviour of a program that does not know the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WordKind {
     /// An element.
@@ -13,27 +13,27 @@ pub enum WordKind {
     Value,
 }
 
-/// A word that is written, with the version that first knew it.
+/// A word of a text, with the first version that knows it.
 ///
-/// Readers note it where the text can be meant for a program without the word; whether it is, the target says.
+/// Readers record it where the text may be for a program without the word. The target decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaterWord<P> {
     /// The field it belongs to, or the nearest one that encloses it.
     pub at: P,
-    /// Exactly where.
+    /// The exact place.
     pub span: Span,
-    /// What it is.
+    /// The kind of the word.
     pub kind: WordKind,
-    /// It in words: ``attribute `dpofua` of `<target>` ``.
+    /// A description: ``attribute `dpofua` of `<target>` ``.
     pub what: String,
-    /// The version that first knew it: major, minor, micro.
+    /// The first version that knows it: major, minor, micro.
     pub since: (u32, u32, u32),
-    /// The version that first knew everything around it; what is older than that has not come this far.
+    /// The first version that knows everything around it; an older program does not read this far.
     pub around: (u32, u32, u32),
 }
 
 impl<P> LaterWord<P> {
-    /// True if a program of this version stumbles over this very word, and not over one around it.
+    /// True if a program of this version does not know the word, and knows everything around it.
     ///
     /// ```
     /// use vmdisk_source::{LaterWord, Span, WordKind};

@@ -1,6 +1,6 @@
 //! From byte offsets to lines and columns.
 
-/// A place a person can find: both numbers start at 1, the column counts Unicode characters.
+/// A place for people: both numbers start at 1, the column counts Unicode characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// Line, from 1.
@@ -54,7 +54,7 @@ fn line_starts(bytes: &[u8]) -> Vec<usize> {
 }
 
 impl LineIndex {
-    /// Notes where each line of `text` begins.
+    /// Builds the index of a text.
     pub fn new(text: &str) -> Self {
         let starts = line_starts(text.as_bytes());
         let ends = starts.iter().skip(1).copied().chain([text.len()]);
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_newline_is_found_whatever_stands_around_it() {
+    fn every_newline_is_found_in_any_surroundings() {
         let expected = |text: &str| {
             let newlines = text.match_indices('\n').map(|(at, _)| at + 1);
             std::iter::once(0).chain(newlines).collect::<Vec<usize>>()

@@ -1,10 +1,10 @@
 //! "Did you mean": the known word that was meant.
 
-/// The one known word that `word` most likely stands for; `None` if none is near, or two are as near.
+/// Returns the known word that was probably meant; `None` if none is near, or two are equally near.
 ///
 /// Near enough is one mistake in a short word and one for every three letters in a longer one, three at most;
-/// a mistake is a letter too many, too few, wrong, or two neighbours swapped. Case counts for nothing, and
-/// hyphen, underscore and space are the same letter.
+/// a mistake is a letter too many, too few, wrong, or two neighbours swapped. Case is ignored, and
+/// hyphen, underscore and space are equal.
 ///
 /// ```
 /// use vmdisk_source::nearest;
@@ -46,7 +46,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     best.filter(|_| !is_tied).map(|(_, candidate)| candidate)
 }
 
-/// The letters that count, as they count.
+/// The letters in the form in which they are compared.
 fn letters(text: &str) -> String {
     text.chars()
         .flat_map(char::to_lowercase)
@@ -71,7 +71,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_slip_of_the_fingers_leads_to_the_word_that_was_meant() {
+    fn a_typo_finds_the_intended_word() {
         for (word, meant) in [
             ("writebak", Some("writeback")),
             ("WriteBack", Some("writeback")),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_to_be_a_slip_costs_nothing() {
+    fn a_word_too_long_for_a_typo_is_not_compared() {
         assert_eq!(nearest(&"x".repeat(10_000), MODES), None);
         assert_eq!(nearest(&"é".repeat(40), MODES), None);
     }

@@ -1,21 +1,21 @@
-//! Where each field of a model was written. Lives beside the model, never inside it.
+//! The places of the fields of a model, stored outside the model.
 
 use std::collections::BTreeMap;
 
 use crate::Span;
 
-/// A typed name of a model field that knows what encloses it.
+/// A typed name of a model field that knows its enclosing field.
 pub trait SourcePath: Copy + Ord {
     /// The enclosing field, used when the exact one was not written; `None` at the top.
     fn parent(self) -> Option<Self>;
 }
 
-/// Where one field was written, and what it takes to edit it.
+/// The place of one field, and the ranges that edits of it need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What to show: an attribute's value, an element's start tag, an option's value.
+    /// The text to show: an attribute's value, an element's start tag, an option's value.
     pub span: Span,
-    /// What to remove to remove the field: an attribute with its name, a whole element.
+    /// The text to delete with the field: an attribute with its name, a whole element.
     pub whole: Span,
     /// For an element: the offset at which a further attribute may be inserted.
     pub attributes_end: Option<usize>,
@@ -36,7 +36,7 @@ impl<P> Default for SourceMap<P> {
 }
 
 impl<P: SourcePath> SourceMap<P> {
-    /// Notes where `path` was written; the first note of a path is kept.
+    /// Records the place of `path`; the first place of a path is kept.
     pub fn record(&mut self, path: P, place: Place) {
         self.places.entry(path).or_insert(place);
     }
@@ -57,17 +57,17 @@ impl<P: SourcePath> SourceMap<P> {
         }
     }
 
-    /// All noted places, in path order.
+    /// All places, in the order of their paths.
     pub fn iter(&self) -> impl Iterator<Item = (P, &Place)> {
         self.places.iter().map(|(path, place)| (*path, place))
     }
 
-    /// Number of noted places.
+    /// The number of places.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// True if nothing was noted.
+    /// True if it has no places.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

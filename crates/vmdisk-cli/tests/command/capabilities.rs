@@ -170,7 +170,7 @@ fn what_is_no_qemu_is_refused_with_a_reason() {
             "later.json",
             "recorded in version 9 of the format; this vmdisk reads version 2",
         ),
-        ("other.json", "not what a QEMU was recorded as"),
+        ("other.json", "not a recording of a QEMU"),
         ("empty", "could not start"),
         (".", "is a directory"),
         ("no-such-program", "there is no program no-such-program"),

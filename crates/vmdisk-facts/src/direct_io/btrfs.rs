@@ -48,7 +48,7 @@ pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
         .btrfs
         .as_ref()
         .and_then(Btrfs::keeps_several_copies);
-    // The trial write tells the two apart only when it did not have to wait.
+    // The trial write distinguishes the two only if it did not have to wait.
     if evidence.dio.nowait_overwrite.is(&Outcome::Ok) {
         let verdict = match (&checksums, &redundant) {
             (Fact::Known(false), Fact::Known(true)) => Some(Verdict::DirectUnstableMirrors),
@@ -141,14 +141,14 @@ pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
     )
 }
 
-/// What becomes of a write, as the end of a sentence about btrfs.
+/// The effect of a write, as the end of a sentence about btrfs.
 const fn does(written: Write) -> &'static str {
     match written {
         Write::Refused => "has no direct I/O",
         Write::Direct => "writes the caller's buffer to the device, uncopied",
         Write::Buffered => "writes such a file through the page cache",
         Write::Bounced => "copies the buffer first and writes the copy past the page cache",
-        Write::NotVerified => "does what nobody has looked at yet",
+        Write::NotVerified => "has not been tested yet",
     }
 }
 

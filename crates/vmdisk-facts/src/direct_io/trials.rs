@@ -23,16 +23,16 @@ pub enum Seen {
 pub struct Trial {
     /// The filesystem, by the kernel's name.
     pub filesystem: &'static str,
-    /// What is special about it: a mount option, a flag of the directory, the profile of the data.
+    /// Its condition: a mount option, a flag of the directory, the profile of the data.
     pub with: &'static str,
     /// The kernel.
     pub kernel: Version,
-    /// By what it was seen.
+    /// The method.
     pub how: &'static str,
-    /// What was seen.
+    /// The observation.
     pub seen: Seen,
-    /// Of how many writes that raced with a change of their memory how many could not be read back; `None` where no
-    /// race was run.
+    /// Writes that could not be read back, of all writes during which their memory changed; `None` without such a
+    /// test.
     pub unreadable: Option<(u32, u32)>,
 }
 
@@ -40,7 +40,7 @@ const BOOKWORM: Version = Version(6, 1, 176);
 const BACKPORTS: Version = Version(6, 12, 95);
 const HERE: Version = Version(6, 18, 44);
 
-/// Every trial that stands behind the tables; those of the lab as `cargo xtask hostlab` printed them on 20 November 2026.
+/// Every trial on which the tables are based; trials of the lab as `cargo xtask hostlab` printed them on 20 November 2026.
 pub const TRIALS: &[Trial] = &[
     trial("ext4", "", BOOKWORM, Seen::Direct, Some(0)),
     trial("ext4", "", BACKPORTS, Seen::Direct, Some(0)),
@@ -130,7 +130,7 @@ mod tests {
     use crate::btrfs_regime::{self, Write};
 
     #[test]
-    fn the_table_of_btrfs_says_what_was_seen() {
+    fn the_table_of_btrfs_agrees_with_the_trials() {
         let mut held = 0;
         for trial in TRIALS.iter().filter(|trial| trial.filesystem == "btrfs") {
             let row = btrfs_regime::regime(trial.kernel, Some("debian"))
@@ -148,7 +148,7 @@ mod tests {
                 Seen::Direct => Write::Direct,
             };
             assert_eq!(write, expected, "{trial:?}");
-            // A buffer that goes to the device as it is makes wrong checksums, and nothing else does.
+            // Only a buffer that is written to the device uncopied causes wrong checksums.
             if let Some((failed, _)) = trial.unreadable {
                 let is_at_risk = trial.with.starts_with("checksums") && write == Write::Direct;
                 assert_eq!(failed > 0, is_at_risk, "{trial:?}");
