@@ -1,4 +1,4 @@
-//! Several releases of QEMU side by side: `cargo xtask qemus`.
+//! Several releases of QEMU side by side: `cargo xtask qemus`. [`QEMU_VERSIONS`] lists them.
 //!
 //! Each is unpacked with all its libraries and started by its own dynamic loader, so that it runs on any
 //! host, for any user, without a chroot.
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, anyhow, ensure};
+use vmdisk_tests::QEMU_VERSIONS;
 
 use crate::hostlab::packages::{Packages, Release, run as run_program};
 
@@ -19,9 +20,10 @@ struct Source {
     suite: &'static str,
 }
 
-const SOURCES: [Source; 4] = [
+/// A release for each version that the tests use: a version without one does not compile.
+const SOURCES: [Source; QEMU_VERSIONS.len()] = [
     Source {
-        version: "5.2",
+        version: QEMU_VERSIONS[0],
         release: Release {
             name: "bullseye",
             suites: &[""],
@@ -29,7 +31,7 @@ const SOURCES: [Source; 4] = [
         suite: "",
     },
     Source {
-        version: "7.2",
+        version: QEMU_VERSIONS[1],
         release: Release {
             name: "bookworm",
             suites: &[""],
@@ -37,7 +39,7 @@ const SOURCES: [Source; 4] = [
         suite: "",
     },
     Source {
-        version: "10.0",
+        version: QEMU_VERSIONS[2],
         release: Release {
             name: "trixie",
             suites: &[""],
@@ -45,7 +47,7 @@ const SOURCES: [Source; 4] = [
         suite: "",
     },
     Source {
-        version: "11.1",
+        version: QEMU_VERSIONS[3],
         release: Release {
             name: "trixie",
             suites: &["", "-backports"],
