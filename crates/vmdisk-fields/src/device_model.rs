@@ -1,6 +1,6 @@
 //! QEMU's devices of disks.
 
-/// The device models that a disk comes to.
+/// The device models of disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceModel {
     /// `virtio-blk-pci` and kin.

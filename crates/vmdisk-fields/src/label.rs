@@ -1,4 +1,4 @@
-//! How fields are called in a breadcrumb: libvirt's elements and attributes.
+//! Names of fields in a breadcrumb: libvirt's elements and attributes.
 
 use vmdisk_model::{
     ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField,
@@ -8,7 +8,7 @@ use crate::{controller, disk, limit};
 
 /// A name that people know.
 pub trait Label {
-    /// How it is called in a breadcrumb: libvirt's element or attribute.
+    /// The name in a breadcrumb: libvirt's element or attribute.
     fn label(self) -> &'static str;
 }
 
@@ -43,7 +43,7 @@ impl Label for FieldPath {
     }
 }
 
-/// Says how the fields are called that have no rows: their places stand in the tables of vmdisk-libvirt.
+/// Names of the fields without rows: the tables of vmdisk-libvirt hold their places.
 macro_rules! labels {
     ($($names:ident { $($field:ident = $label:literal,)+ })+) => {$(
         impl Label for $names {

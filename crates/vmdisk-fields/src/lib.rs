@@ -1,12 +1,12 @@
-//! What the formats call each field of the model: one row per field.
+//! Names of each field of the model in the formats: one row per field.
 //!
-//! The model says what a disk is; a row says where libvirt writes one of its fields and since when, under which
-//! property QEMU's devices have it, by which key a spec asks for it, and which buses libvirt lets have it. Readers,
+//! A row describes one field of the model: its place in libvirt XML and the first libvirt release with it, the
+//! property of QEMU's devices, the key of a spec, and the buses on which libvirt accepts it. Readers,
 //! writers, edits and rules walk the rows. To add a field, add it to its struct in vmdisk-model with a name in
 //! `DiskField` or `ControllerField`, and a row here: each of the three is a compile error without the others.
 //!
-//! A field that is one value needs no more code. What is more than one value (an address, a mapping of queues), is
-//! computed (`write-cache`), or stands in `<source>`, has a reader and a writer of its own beside the table.
+//! A field with one value needs no more code. A field with several values (an address, a mapping of queues), a
+//! computed one (`write-cache`), and one in `<source>` have a reader and a writer outside the table.
 //!
 //! ```
 //! use vmdisk_fields::{DeviceModel, Spelling, disk};

@@ -4,7 +4,7 @@ use vmdisk_model::LimitField;
 
 use crate::Since;
 
-/// What the formats call one limit; a spec has libvirt's name with dashes.
+/// Names of one limit in the formats; a spec uses libvirt's name with dashes.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitRow {
     /// libvirt's element.

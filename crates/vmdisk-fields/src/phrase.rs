@@ -52,7 +52,7 @@ pub enum Piece {
     Settings(Vec<Setting>),
     /// The name of a field, without its value.
     Field(FieldPath),
-    /// A path, a file name, program output or a command: shown as it is, between backticks.
+    /// A path, a file name, program output or a command: printed unchanged, in backticks.
     Quoted(Cow<'static, str>),
     /// A size.
     Size(Bytes),
@@ -68,12 +68,12 @@ pub struct DiskName(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ControllerName(pub usize);
 
-/// A path, program output or a command, shown as it is between backticks.
+/// A path, program output or a command, printed unchanged in backticks.
 pub fn quoted(text: impl Into<Cow<'static, str>>) -> Piece {
     Piece::Quoted(text.into())
 }
 
-/// Makes a [`Phrase`] of a template and its pieces; `name` alone stands for `name = name`.
+/// Makes a [`Phrase`] of a template and its pieces; `name` alone is short for `name = name`.
 ///
 /// A placeholder without a piece, and a piece without a placeholder, do not compile.
 #[macro_export]
@@ -163,7 +163,7 @@ impl Phrase {
         writer.is_exact.then_some(writer.out)
     }
 
-    /// Every group of settings that stands in the text, in order.
+    /// Every group of settings in the text, in order.
     pub fn settings<'p>(&'p self, speller: &dyn Speller, found: &mut Vec<&'p [Setting]>) {
         match &self.0 {
             Form::Text(_) => {}
@@ -211,7 +211,7 @@ fn list<T: Into<Piece>>(pieces: impl IntoIterator<Item = T>, last: &'static str)
     Phrase(Form::List(pieces.collect(), last))
 }
 
-/// What to do for a fix: `use …`, `remove …`, or both.
+/// The instruction for a fix: `use …`, `remove …`, or both.
 pub fn apply(changes: &[Change]) -> Phrase {
     let mut settings = Vec::new();
     let mut removed = Vec::new();

@@ -1,4 +1,4 @@
-//! What a row says.
+//! The rows of the field table.
 
 use vmdisk_model::FieldKind;
 
@@ -37,7 +37,7 @@ pub struct LibvirtPlace {
 }
 
 impl LibvirtPlace {
-    /// The element that an attribute stands on, empty for the outermost; of an element, the one around it.
+    /// The element of an attribute, empty for the outermost; for an element, its parent.
     pub const fn element(&self) -> &'static str {
         let (element, _) = self.split();
         element
@@ -62,7 +62,7 @@ impl LibvirtPlace {
         false
     }
 
-    /// The part before the last `/`, and the part behind it without its `@`.
+    /// The part before the last `/`, and the part after it without its `@`.
     const fn split(&self) -> (&'static str, &'static str) {
         let bytes = self.place.as_bytes();
         let mut name = bytes.len();
@@ -88,7 +88,7 @@ pub enum Spelling {
     Unknown,
 }
 
-/// What the formats call one field.
+/// Names of one field in the formats.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldRow {
     /// What people call it, as the object of a sentence: `a serial number`.
@@ -103,7 +103,7 @@ pub struct FieldRow {
     pub is_refused_on_vhost_user: bool,
     /// The QEMU that first did it, where libvirt hands it on and older ones that libvirt ran with could not.
     pub qemu_since: Option<Since>,
-    /// False for what a device has in its driver or its id, what its nodes have, and what is no business of QEMU's.
+    /// False for an option of the driver, the id or the nodes of a device, and for options that QEMU does not have.
     pub is_of_the_device: bool,
     properties: [(&'static [DeviceModel], &'static str); 2],
     elsewhere: &'static [DeviceModel],

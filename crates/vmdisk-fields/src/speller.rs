@@ -15,8 +15,8 @@ pub trait Speller {
     /// The name of an iothread, without the word.
     fn iothread(&self, id: IoThreadId) -> String;
 
-    /// Settings that stand together, between backticks. What the document says already is spelled as it is written;
-    /// anything else as it has to be written. `None` if the document cannot say it.
+    /// Settings that belong together, in backticks. A setting of the document is spelled as written there,
+    /// any other in its correct spelling. `None` if the syntax cannot express it.
     fn settings(&self, settings: &[Setting]) -> Option<String>;
 
     /// The name of a field, between backticks; `None` if the syntax has none.

@@ -8,7 +8,7 @@ use crate::Since;
 #[derive(Clone, Copy, Debug)]
 pub struct Takers {
     buses: &'static [TargetBus],
-    /// True if `buses` are those that do not have it.
+    /// True if `buses` lists the buses without the field.
     is_all_but: bool,
     /// Where it would be right, for people: `the bus virtio`.
     buses_in_words: &'static str,

@@ -71,7 +71,7 @@ fn read_comments(text: &str, tree: &Tree<'_>) -> Vec<Allowance> {
     allowances
 }
 
-/// The element that a comment covers: the one it stands behind on its line, which begins at `line`, or the next one,
+/// The element that a comment covers: the element before it on its line, which begins at `line`, or the next element,
 /// or the parent.
 fn covered<'d>(text: &str, comment: &Comment<'d>, parent: Node<'d>, line: usize) -> Node<'d> {
     let is_behind = match comment.previous {
@@ -86,7 +86,7 @@ fn covered<'d>(text: &str, comment: &Comment<'d>, parent: Node<'d>, line: usize)
     behind.or_else(|| comment.next()).unwrap_or(parent)
 }
 
-/// Reads a comment; `None` if it is not for us. It covers the whole file until told otherwise.
+/// Reads a comment; `None` if it is not an allowance. The default scope is the whole file.
 fn read_comment(text: &str, span: Span) -> Option<Allowance> {
     let inside = Span::new(span.start + "<!--".len(), span.end - "-->".len());
     Allowance::in_comment(text, span, inside)

@@ -1,4 +1,4 @@
-//! `<controller>`, of the kinds that disks hang on.
+//! `<controller>` elements of types that disks can be attached to.
 
 use vmdisk_model::{Controller, ControllerField, ControllerType, FieldPath, ScsiControllerModel};
 

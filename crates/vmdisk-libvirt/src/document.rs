@@ -7,7 +7,7 @@ use vmdisk_source::{Allowance, LaterWord, SourceMap};
 use crate::edits::Outlines;
 use crate::{Kept, RootKind, StorageItem};
 
-/// A document that has been read: the model, and beside it where everything was written.
+/// A document: the model, and the place of everything in it.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// What kind of document it was.
@@ -22,7 +22,7 @@ pub struct Document {
     pub later_words: Vec<LaterWord<FieldPath>>,
     /// Places where findings are allowed.
     pub allowances: Vec<Allowance>,
-    /// What the model does not cover.
+    /// Parts that the model does not cover.
     pub kept: Kept,
     /// The pool or volume, where the root was one; the guest is empty then.
     pub storage: Option<StorageItem>,

@@ -26,7 +26,7 @@ pub(crate) fn read(
         return;
     };
     let mut driver = reader.open_child(element, node, element.whose);
-    // The writer says `qemu` by itself.
+    // The writer always adds `qemu`.
     driver.take("name", |name| (name == "qemu").then_some(()));
     report_foreign_name(reader, &driver);
     if let BackendSource::Image(image) = &mut disk.backend.source {
@@ -52,7 +52,7 @@ fn report_foreign_name(reader: &mut Reader<'_>, driver: &Element<'_>) {
     }
 }
 
-/// Reads a number with a `unit`: the size, or else the text to be kept.
+/// Reads a number with a `unit`: the size, or else the text to keep.
 pub(crate) fn read_scaled(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
@@ -110,7 +110,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInsi
     writer.start("driver", kept.at(AT));
     writer.attribute("name", "qemu");
     writer.optional("type", backend.image().and_then(|image| image.format));
-    // How a daemon opens the image is said to the daemon; libvirt refuses it here.
+    // The daemon's own options determine how it opens the image; libvirt refuses the setting here.
     let is_daemons = backend
         .socket()
         .is_some_and(|socket| socket.served.is_some());

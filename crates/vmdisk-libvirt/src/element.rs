@@ -42,7 +42,7 @@ impl<'d> Deref for Child<'d> {
 }
 
 impl<'d> Element<'d> {
-    /// An element of which nothing has been taken.
+    /// An element with all attributes and children unread.
     pub(crate) fn new(
         node: Node<'d>,
         spec: &'static ElementSpec,
@@ -135,7 +135,7 @@ impl<'d> Element<'d> {
         }
     }
 
-    /// The names that an unknown child may have been meant for: those that are not written yet.
+    /// The possible intended names of an unknown child: names that are not in use yet.
     pub(crate) fn free_names(&self) -> Vec<&'static str> {
         let mut is_written = vec![false; self.spec.children.len()];
         for (nth, _) in self.children.iter().filter_map(|child| child.known) {

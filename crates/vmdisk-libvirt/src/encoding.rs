@@ -83,7 +83,7 @@ fn is_utf8(name: &str) -> bool {
         .any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// UTF-16 and UTF-32 are told by their byte order mark, or by the NUL bytes around the first `<`.
+/// UTF-16 and UTF-32 are recognised by their byte order mark, or by the NUL bytes around the first `<`.
 fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("UTF-32"),

@@ -4,7 +4,7 @@ use vmdisk_source::Span;
 
 use crate::RootKind;
 
-/// What stands in the way of reading.
+/// The reason why a text is not readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadFailureKind {
     /// The bytes are not text in an encoding that is read.
@@ -30,9 +30,9 @@ pub struct ReadFailure {
     pub kind: ReadFailureKind,
     /// Where; empty at the start where the bytes could not become text.
     pub span: Span,
-    /// What is wrong: lower case, no full stop.
+    /// The mistake: lower case, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: Option<String>,
     /// Other places that explain it, each with what is there.
     pub related: Vec<(Span, String)>,

@@ -1,4 +1,4 @@
-//! `<geometry>`: the cylinders, heads and sectors that the guest is told.
+//! `<geometry>`: the cylinders, heads and sectors that the guest sees.
 
 use vmdisk_model::{Geometry, GeometryTranslation};
 

@@ -14,7 +14,7 @@ const QUEUE: &str = "driver/iothreads/iothread/queue";
 
 /// Reads the mapping in a `<driver>`.
 ///
-/// A row or queue without a readable number is kept as it was written.
+/// A row or queue without a readable number is kept unchanged.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     driver: &mut Element<'_>,

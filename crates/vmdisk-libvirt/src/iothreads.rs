@@ -21,8 +21,8 @@ const DEFAULT: KeptAt = KeptAt::path("defaultiothread");
 /// More iothreads than this are a slip of the fingers, and a model of them would fill memory.
 const MAX_IOTHREADS: u32 = 65536;
 
-/// Reads the iothreads: those with an element of their own first, then those that only the count
-/// knows, which libvirt gives the smallest free numbers.
+/// Reads the iothreads: first the listed ones, then the remaining ones of the count, which get the smallest free
+/// numbers from libvirt.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
@@ -170,7 +170,7 @@ fn number_set(text: &str) -> Option<BTreeSet<u32>> {
     Some(numbers)
 }
 
-/// Reads what is said of QEMU's main loop.
+/// Reads the options of QEMU's main loop.
 pub(crate) fn read_default(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
@@ -186,7 +186,7 @@ pub(crate) fn read_default(
     Some(thread)
 }
 
-/// Writes what is said of QEMU's main loop.
+/// Writes the options of QEMU's main loop.
 pub(crate) fn write_default<'k>(
     writer: &mut Writer<'k>,
     thread: Option<&DefaultIoThread>,
@@ -205,8 +205,8 @@ pub(crate) fn write_default<'k>(
     writer.end();
 }
 
-/// The iothreads that need an element: those that had one, those with options, and those whose number
-/// libvirt would not come to by counting.
+/// The iothreads that need an element: listed ones, ones with options, and ones whose number
+/// libvirt would not assign by counting.
 fn listed(threads: &[IoThread]) -> Vec<&IoThread> {
     let must = |thread: &&IoThread| {
         thread.is_listed

@@ -24,7 +24,7 @@ pub(crate) fn read(
     Some(iotune)
 }
 
-/// Reads the limits that stand in an element; `nth` tells it from others of its kind.
+/// Reads the limits in an element; `nth` distinguishes elements of the same name.
 pub(crate) fn read_limits(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
@@ -78,7 +78,7 @@ pub(crate) fn write_limits<'k>(
         let parts = kept.at(KeptAt::nth(name, nth));
         match limits.iter().find(|(limit, _)| limit == field) {
             Some((_, limit)) => writer.text_element(name, *limit, parts),
-            // The one that is no limit.
+            // The only field that is not a limit.
             None => writer.text_element(name, iotune.group.as_ref(), parts),
         }
     }

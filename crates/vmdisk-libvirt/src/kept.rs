@@ -1,4 +1,4 @@
-//! What a reader does not understand and a writer gives back.
+//! Text that a reader does not understand and a writer returns unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ pub(crate) struct KeptParts {
     pub(crate) attributes: Vec<(String, String)>,
     /// Inner elements, as written.
     pub(crate) children: Vec<String>,
-    /// Inner elements that stood there already, by name and as written. They must stay behind the
-    /// first, or they would count.
+    /// Repeated inner elements, by name, with their text. They must stay after the
+    /// first, or they would be effective.
     pub(crate) duplicates: Vec<(String, String)>,
     /// Text that has no place in the model, unescaped.
     pub(crate) text: Option<String>,
@@ -35,7 +35,7 @@ impl KeptParts {
     }
 }
 
-/// Where an element stands in its disk, controller or guest.
+/// Position of an element in its disk, controller or guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeptAt {
     /// Depth in the backing chain.
@@ -87,7 +87,7 @@ static NOTHING: KeptParts = KeptParts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptInside {
     parts: BTreeMap<KeptAt, KeptParts>,
-    /// Elements of the source that stood in the disk, where libvirt had them before 3.9.
+    /// Elements of the source that were written in the disk, as libvirt did before 3.9.
     in_old_place: BTreeSet<&'static str>,
 }
 
@@ -97,7 +97,7 @@ impl KeptInside {
         self.parts.is_empty()
     }
 
-    /// What is kept, by name: `driver/@ioeventfd` for an attribute, `source/encryption` for an element.
+    /// The kept parts, by name: `driver/@ioeventfd` for an attribute, `source/encryption` for an element.
     ///
     /// An empty value, and `cache='default'`, leave open what an absent attribute leaves open; they are not among them.
     pub fn names(&self) -> impl Iterator<Item = String> {
@@ -152,12 +152,12 @@ impl KeptInside {
         }
     }
 
-    /// Notes that an element of the disk's source stood in the disk.
+    /// Records that an element of the disk's source was written in the disk.
     pub(crate) fn note_old_place(&mut self, name: &'static str) {
         self.in_old_place.insert(name);
     }
 
-    /// True if an element of the source stood in the disk; only those of the top image ever did.
+    /// True if an element of the source was written in the disk; only possible for the top image.
     pub(crate) fn is_in_old_place(&self, depth: usize, name: &'static str) -> bool {
         depth == 0 && self.in_old_place.contains(name)
     }
@@ -185,7 +185,7 @@ pub struct ElementWithData<'k> {
     pub name: &'k str,
     /// Its `type` or `model`.
     pub kind: &'static str,
-    /// The element as it is written.
+    /// The unchanged text of the element.
     pub text: &'k str,
 }
 

@@ -1,7 +1,7 @@
 //! libvirt domain XML, read with places and written back.
 //!
-//! [`read`] takes a `<domain>`, a `<disk>` or `<devices>` and gives a [`Document`]: the model, and
-//! beside it the place of each field, every mistake, the allowances, and what the model does not cover.
+//! [`read`] takes a `<domain>`, a `<disk>` or `<devices>` and returns a [`Document`]: the model,
+//! the place of each field, every mistake, the allowances, and the parts outside the model.
 //!
 //! ```
 //! use vmdisk_libvirt::{edits, read};
@@ -21,16 +21,16 @@
 //! let document = read(text)?;
 //! assert_eq!(document.domain.disks[0].backend.cache, Some(CacheMode::Unsafe));
 //!
-//! // A rule speaks of fields; the place is beside the model.
+//! // Rules refer to fields; the source map has their places.
 //! let cache = FieldPath::Disk(0, DiskField::Cache);
 //! let place = document.source_map.place(cache).expect("it was written");
 //! assert_eq!(place.span.slice(text), Some("unsafe"));
 //!
-//! // A mistake has its place, and a fix where only one thing can have been meant.
+//! // A mistake has a place, and a fix if only one meaning is possible.
 //! let problem = &document.problems[0];
 //! assert_eq!(problem.message, "unknown attribute `discrad` of `<driver>`");
-//! let mended = apply_edits(text, &problem.fix)?;
-//! assert_eq!(mended, text.replace("discrad", "discard"));
+//! let corrected = apply_edits(text, &problem.fix)?;
+//! assert_eq!(corrected, text.replace("discrad", "discard"));
 //!
 //! // A change of the model becomes edits that change nothing else.
 //! let change = Change::set(cache, "none");
@@ -39,11 +39,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`write_domain`] and [`write_disk`] go the other way, in libvirt's own formatting. What one writes,
-//! the other reads: `read(write(model))` is the model, and what is unknown, or known and not modelled
-//! yet, comes back as it was written.
+//! [`write_domain`] and [`write_disk`] write XML in libvirt's own formatting. `read(write(model))` is the
+//! model again; unknown parts, and known parts outside the model, are written back unchanged.
 //!
-//! What libvirt knows of disks, and since when, is data: the [`vocabulary`].
+//! The [`vocabulary`] is data: the elements and attributes of disks, with the first libvirt release of each.
 
 mod address;
 mod allowance;

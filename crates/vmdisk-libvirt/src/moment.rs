@@ -1,7 +1,7 @@
-//! `<domainsnapshot>`, `<domaincheckpoint>` and `<domainbackup>`: what is kept of a guest's disks at a moment.
+//! `<domainsnapshot>`, `<domaincheckpoint>` and `<domainbackup>`: states of a guest's disks at one moment.
 //!
-//! The guest inside is read as any other; the disks of the snapshot name its disks, and say what becomes of
-//! them. libvirt makes the files that they name, so that these are no disks of the guest.
+//! The guest inside is read like any other; the disks of the snapshot name its disks and the action for each of
+//! them. libvirt creates the files that they name, so these are not disks of the guest.
 
 use std::collections::HashSet;
 
@@ -42,7 +42,7 @@ pub(crate) fn read<'d>(
     (guest, kept)
 }
 
-/// Notes disks without a name, with the name of another, or with that of none of the guest's disks.
+/// Reports disks without a name, with the name of another, or with a name that no disk of the guest has.
 fn check_names(reader: &mut Reader<'_>, disks: Node<'_>, guest: &Domain) {
     let mut seen = HashSet::new();
     let mut known: HashSet<&str> = HashSet::new();

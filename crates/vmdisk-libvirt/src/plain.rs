@@ -14,7 +14,7 @@ use crate::vocabulary::{
 };
 use crate::writer::Writer;
 
-/// What the fields of a table belong to.
+/// The struct that the fields of a table belong to.
 pub(crate) trait Owner {
     /// One of its fields; `None` for those of others.
     fn slot(&self, field: Field) -> Option<&dyn FieldType>;

@@ -39,7 +39,7 @@ pub(crate) struct Reader<'t> {
     pub(crate) later_words: Vec<LaterWord<FieldPath>>,
     /// True if the guest says that QEMU runs it.
     pub(crate) is_run_by_qemu: bool,
-    /// False while something is checked that is no part of the model.
+    /// False while the reader checks elements outside the model.
     records: bool,
 }
 
@@ -198,7 +198,7 @@ impl<'t> Reader<'t> {
                 }
                 element
             }
-            // Callers take children by names that stand in the table.
+            // Callers take children by names in the table.
             None => self.open(node, &UNKNOWN, [None; 2], parent.at, whose),
         }
     }
@@ -370,7 +370,7 @@ impl<'t> Reader<'t> {
         vmdisk_source::nearest(word, known.iter().copied())
     }
 
-    /// Closes an element: what nobody took is checked, reported where it is unknown, and kept.
+    /// Closes an element: unread parts are checked, reported if they are unknown, and kept.
     pub(crate) fn close(&mut self, element: Element<'_>) -> KeptParts {
         let mut parts = KeptParts::default();
         for written in element.attributes_left() {
@@ -420,8 +420,8 @@ impl<'t> Reader<'t> {
         {
             return;
         }
-        // What has not been taken is no part of the model: a controller of an unknown type must not
-        // pass for the next one, nor the source of a backing store for the disk's.
+        // An unread element is outside the model: a controller of an unknown type must not
+        // be recorded as the next controller, nor the source of a backing store as the disk's.
         self.unrecorded(|reader| {
             let element = reader.open_child(parent, child, parent.whose);
             if element.spec.is_judged {

@@ -1,6 +1,6 @@
-//! What kind of document a text is, told by its first element.
+//! The kind of a document, determined by its root element.
 
-/// What the root element says a document is.
+/// The kind of a document according to its root element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RootKind {
     /// A guest: `<domain>`.
@@ -51,7 +51,7 @@ const OTHERS: [&str; 17] = [
 ];
 
 impl RootKind {
-    /// The kind that the name of a root element stands for.
+    /// The kind of document that the name of a root element identifies.
     pub fn of_name(name: &str) -> Self {
         match name {
             "domain" => RootKind::Domain,

@@ -1,4 +1,4 @@
-//! `<seclabel>`: who may open what; kept as it is written, and checked where the guest's and a disk's go together.
+//! `<seclabel>`: access rights of the guest and its disks; kept unchanged, and checked where both must agree.
 
 use vmdisk_rule::reading::INVALID_VALUE;
 
@@ -39,7 +39,7 @@ pub(crate) fn check(reader: &mut Reader<'_>, domain: &Element<'_>) {
     }
 }
 
-/// What libvirt takes `relabel` for where it is not written: only labels that it makes up are put on files.
+/// libvirt's default of `relabel`: only generated labels are put on files.
 fn is_relabelled(label: Node<'_>) -> bool {
     match label.attribute("relabel") {
         Some(word) => word == "yes",

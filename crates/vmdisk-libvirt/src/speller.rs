@@ -14,7 +14,7 @@ use crate::xml::character::{escape_attribute, escape_text};
 #[derive(Clone, Copy, Debug)]
 pub struct XmlSpeller<'d>(pub &'d Domain);
 
-/// A setting with the element that it stands on.
+/// A setting with its element.
 enum Spelled {
     /// An attribute that names itself, or everything there is to say.
     Alone(String),

@@ -1,4 +1,4 @@
-//! `driver/statistics`: what QEMU counts of a disk's requests.
+//! `driver/statistics`: QEMU's statistics of a disk's requests.
 
 use vmdisk_model::{LatencyHistogram, Statistics};
 
@@ -13,7 +13,7 @@ const STATISTIC: &str = "driver/statistics/statistic";
 const HISTOGRAM: &str = "driver/statistics/latency-histogram";
 const BIN: &str = "driver/statistics/latency-histogram/bin";
 
-/// Reads the statistics of a `<driver>`; what has no readable number is kept as it was written.
+/// Reads the statistics of a `<driver>`; an element without a readable number is kept unchanged.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     driver: &mut Element<'_>,
@@ -64,7 +64,7 @@ pub(crate) fn read(
     statistics
 }
 
-/// Writes the statistics that are asked for.
+/// Writes the requested statistics.
 pub(crate) fn write<'k>(writer: &mut Writer<'k>, statistics: &Statistics, kept: &'k KeptInside) {
     let Statistics {
         intervals,

@@ -16,7 +16,7 @@ use crate::xml::Node;
 
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
 
-/// What a document about storage says.
+/// The contents of a document about storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorageItem {
     /// A pool.
@@ -52,7 +52,7 @@ impl Storage {
         }
     }
 
-    /// Puts in the place of each volume what libvirt opens for it, and hands back those that are not
+    /// Replaces each volume by the storage that libvirt opens for it, and returns the volumes that were not
     /// found.
     ///
     /// ```
@@ -125,7 +125,7 @@ impl Storage {
         Ok(())
     }
 
-    /// The volume of this name that lies in the pool, as far as paths tell.
+    /// The volume of this name in the pool, as far as paths identify it.
     fn volume(&self, pool: &StoragePool, source: &VolumeSource) -> Option<&StorageVolume> {
         let is_inside = |volume: &&StorageVolume| match (&volume.path, &pool.target_path) {
             (Some(path), Some(target)) => path.starts_with(target.as_str()),
@@ -149,7 +149,7 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<S
     }
     let mut pool = StoragePool::new(pool_type.unwrap_or(PoolType::Dir));
     pool.name = text_of(reader, &mut element, "name");
-    // A pool is not written back, and what is said of logging in is read as of a disk.
+    // Pools are never written back, and their credentials are read like the credentials of a disk.
     let kept = &mut KeptInside::default();
     if let Some(node) = element.child("source") {
         let mut source = reader.open_child(&element, node, Whose::default());

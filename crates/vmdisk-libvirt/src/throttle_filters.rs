@@ -8,7 +8,7 @@ use crate::writer::Writer;
 const AT: KeptAt = KeptAt::path("throttlefilters");
 const FILTER: &str = "throttlefilters/throttlefilter";
 
-/// Reads the names of the groups; a filter without one is kept as it was written.
+/// Reads the names of the groups; a filter without one is kept unchanged.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     disk: &mut Element<'_>,

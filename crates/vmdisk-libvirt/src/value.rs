@@ -5,12 +5,12 @@ use vmdisk_source::nearest;
 
 use crate::vocabulary::Value;
 
-/// What is wrong with a value.
+/// A mistake in a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ValueFault {
-    /// What was expected, as the end of a sentence.
+    /// The expected values, as the end of a sentence.
     pub(crate) expected: String,
-    /// The one word that was meant, as far as anybody can tell.
+    /// The only plausible intended word.
     pub(crate) meant: Option<&'static str>,
     /// A word that may have been meant.
     pub(crate) perhaps: Option<&'static str>,

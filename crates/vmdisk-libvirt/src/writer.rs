@@ -79,7 +79,7 @@ impl<'k> Writer<'k> {
         });
     }
 
-    /// Writes an attribute; one that was kept goes before ours, as it was written.
+    /// Writes an attribute; a kept attribute precedes it unchanged.
     pub(crate) fn attribute(&mut self, name: &str, value: impl std::fmt::Display) {
         if self.kept(name) {
             return;
@@ -143,7 +143,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Writes an inner element that stood there a second time; without a first, it would count.
+    /// Writes the second copy of an inner element; without a first copy, it would be effective.
     pub(crate) fn duplicate(&mut self, name: &str, element: &str) {
         let open = self.open.last();
         if open.is_some_and(|open| !open.names.iter().any(|known| known == name)) {
@@ -152,7 +152,7 @@ impl<'k> Writer<'k> {
         self.verbatim(element);
     }
 
-    /// Writes an inner element as it was read.
+    /// Writes an inner element unchanged.
     pub(crate) fn verbatim(&mut self, element: &str) {
         self.begin_children();
         self.note_name(name_of(element));
@@ -236,7 +236,7 @@ impl<'k> Writer<'k> {
     }
 }
 
-/// Name of an element as it was written.
+/// The written name of an element.
 pub(crate) fn name_of(element: &str) -> &str {
     let element = element.strip_prefix('<').unwrap_or(element);
     let end = element.find(['>', '/', ' ', '\t', '\r', '\n']);

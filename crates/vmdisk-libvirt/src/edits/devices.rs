@@ -113,7 +113,7 @@ fn insert(text: &str, devices: &Outline<'_>, written: &[(&str, String)]) -> Vec<
         return vec![Edit::replace(rest, format!(">{inside}{own}</{name}>"))];
     }
     if devices.children.is_empty() {
-        // The end tag may stand on the same line.
+        // The end tag may be on the same line.
         let is_line_ended = text[end.end..]
             .trim_start_matches([' ', '\t'])
             .starts_with(['\n', '\r']);

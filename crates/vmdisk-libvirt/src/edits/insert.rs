@@ -9,7 +9,7 @@ use super::slot::{Leaf, Step};
 use crate::vocabulary::ElementSpec;
 use crate::xml::character::{escape_attribute, escape_text};
 
-/// An element that is to be made.
+/// An element to insert.
 struct New {
     element: &'static ElementSpec,
     attributes: Vec<(&'static str, String)>,
@@ -83,7 +83,7 @@ impl Style<'_> {
     }
 }
 
-/// The elements that are to be made, by the start of the element they go into.
+/// The elements to insert, by the start of their parent.
 #[derive(Default)]
 pub(super) struct Insertions {
     by_parent: BTreeMap<usize, Parent>,
@@ -144,7 +144,7 @@ impl Insertions {
 impl Parent {
     fn write(&self, text: &str, outline: &Outline<'_>, edits: &mut Vec<Edit>) {
         let own = match separator(text, self.span.start) {
-            // The root element stands at the start of a line too.
+            // The root element is at the start of a line too.
             "" if text[..self.span.start].trim().is_empty() => "\n",
             separator => separator,
         };
@@ -225,7 +225,7 @@ pub(super) fn separator(text: &str, at: usize) -> &str {
     }
 }
 
-/// Past the comments that stand behind `at` on the same line: they belong to what is before them.
+/// Past the comments that follow `at` on the same line: they belong to the element before them.
 pub(super) fn behind_comments(text: &str, mut at: usize) -> usize {
     loop {
         let rest = &text[at..];

@@ -22,7 +22,7 @@ use slot::{Leaf, Slot, slot_of};
 /// Why a change cannot be made by edits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotEdit {
-    /// A field is to be removed that was not written.
+    /// The field to remove is not in the text.
     #[error("`{}` is not written, so there is nothing to remove", .0.label())]
     NotWritten(FieldPath),
     /// The disk, controller, iothread or guest that the field belongs to is not in the document.
@@ -207,7 +207,7 @@ impl<'t> Editor<'t> {
         if !is_tag {
             return self.replace(place.span, escape_text(value));
         }
-        // There is no text yet: `<serial/>` or `<serial></serial>`.
+        // The element has no text yet: `<serial/>` or `<serial></serial>`.
         let Some(Outline { tag, name, .. }) = self.outline(element_span(place)) else {
             return;
         };
@@ -279,7 +279,7 @@ impl<'t> Editor<'t> {
                 self.edits.push(Edit::insert(at, text));
                 Ok(())
             }
-            // It is there and was not recorded: it is no part of the model.
+            // The element exists without a recorded place: the model does not cover it.
             Leaf::Element => Err(missing()),
         }
     }

@@ -27,7 +27,7 @@ type Child = (Span, Span);
 /// Smaller elements are looked through faster than they are looked up, and would fill the memory.
 const LARGE_BYTES: usize = 16 * 1024;
 
-/// What was found is found again; two documents do not share it.
+/// The cache of one document.
 impl Clone for Outlines {
     fn clone(&self) -> Self {
         Outlines::default()

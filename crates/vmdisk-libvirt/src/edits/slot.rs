@@ -21,7 +21,7 @@ pub(crate) struct Step {
     pub(crate) parent: &'static ElementSpec,
 }
 
-/// What a field is in the end.
+/// The final value of a field.
 #[derive(Clone, Copy)]
 pub(crate) enum Leaf {
     /// An attribute of the last element.
@@ -36,7 +36,7 @@ pub(crate) struct Slot {
     pub(crate) leaf: Leaf,
 }
 
-/// The element that a field is looked for in, with its table.
+/// The element that should contain a field, with its table.
 pub(crate) fn root_of(at: FieldPath, domain: &Domain) -> Option<(FieldPath, &'static ElementSpec)> {
     Some(match at {
         FieldPath::Domain(_) => (FieldPath::Domain(DomainField::Domain), &DOMAIN),
@@ -109,7 +109,7 @@ fn search(
         // What may be there several times is a root of its own, and so is a backing store.
         let inner = match child.pick {
             Pick::Element(inner) if !child.repeats => inner,
-            // The source of a data store is no field of the model, and may hold a data store again.
+            // The source of a data store is not a field of the model, and may contain another data store.
             Pick::SourceOfType if child.fields[0].is_some() => source_of(source_type),
             Pick::Element(_) | Pick::SourceOfType | Pick::BackingStore | Pick::ControllerOfType => {
                 continue;

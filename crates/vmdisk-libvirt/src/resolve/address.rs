@@ -8,11 +8,11 @@ use vmdisk_model::{
 
 use super::{Conflict, ConflictKind, Resolved};
 
-/// Gives each disk on a controller the place that its target's name stands for, and finds those that two
+/// Assigns each disk on a controller the address implied by its target name, and finds addresses that two
 /// disks have.
 ///
 /// Source: libvirt `virDomainDiskDefAssignAddress`, and `virDomainDefDuplicateDriveAddressesValidate` for
-/// what it refuses; it looks for no other place where one is taken.
+/// what it refuses; it does not choose another address if one is in use.
 pub(super) fn resolve(resolved: &mut Resolved) {
     let mut taken: HashMap<(TargetBus, DriveAddress), usize> = HashMap::new();
     for nth in 0..resolved.domain.disks.len() {
@@ -49,7 +49,7 @@ pub(super) fn resolve(resolved: &mut Resolved) {
             continue;
         };
         if let Some(other) = taken.insert((bus, place), nth) {
-            // The first that had the place keeps it for those that come after.
+            // The first disk with the address keeps it.
             taken.insert((bus, place), other);
             resolved.conflicts.push(Conflict {
                 at,

@@ -1,4 +1,4 @@
-//! Controllers: their numbers and models, and those that libvirt adds.
+//! Controllers: their numbers and models, and the controllers that libvirt adds.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ use super::{Conflict, ConflictKind, Resolved};
 /// Controllers that are added below one that a disk names; more would be a slip of the fingers.
 const MOST_ADDED: u32 = 4096;
 
-/// Numbers the controllers, gives them their models, and adds those that are missing.
+/// Numbers the controllers, sets their models, and adds missing ones.
 pub(super) fn resolve(resolved: &mut Resolved) {
     number(resolved);
     add_for_disks(resolved);
@@ -150,8 +150,8 @@ fn add_for_disks(resolved: &mut Resolved) {
     }
 }
 
-/// Adds what libvirt gives every machine of a kind (`qemuDomainDefAddDefaultDevices`). Known for PCs; of
-/// other machines nothing is said.
+/// Adds the default devices of a machine type (`qemuDomainDefAddDefaultDevices`). Only the defaults of PCs are
+/// known; other machines do not change.
 fn add_for_machine(resolved: &mut Resolved) {
     let Some(pc) = Pc::of(&resolved.domain) else {
         return;

@@ -1,4 +1,4 @@
-//! What libvirt fills in of a disk itself.
+//! libvirt's defaults for a disk itself.
 
 use vmdisk_model::{
     BackendSource, Device, Disk, DiskField, FieldPath, Format, ImageField, Protocol, Snapshot,

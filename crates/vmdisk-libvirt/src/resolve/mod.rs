@@ -1,4 +1,4 @@
-//! What libvirt makes of a guest when it is defined: what was left open is filled in, each with its reason.
+//! libvirt's changes to a guest when it is defined: open options are filled in, each with its reason.
 //!
 //! It covers what disks depend on: their driver, bus, place on a controller, and the controllers. PCI slots
 //! and USB ports, which libvirt chooses too, are not chosen here.
@@ -30,7 +30,7 @@ pub struct Conflict {
     pub at: FieldPath,
     /// The other side.
     pub with: Option<FieldPath>,
-    /// What is wrong.
+    /// The mistake.
     pub kind: ConflictKind,
 }
 
@@ -59,7 +59,7 @@ pub struct Resolved {
     pub domain: Domain,
     /// What stays beyond the model, for writing the guest.
     pub kept: Kept,
-    /// What was filled in, and why.
+    /// The filled-in options, with reasons.
     pub decisions: Vec<Decision>,
     /// What could not be.
     pub conflicts: Vec<Conflict>,
@@ -118,7 +118,7 @@ impl Resolved {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Nothing is decided twice: a guest that is resolved stays as it is.
+/// Resolving is idempotent: a resolved guest does not change.
 pub fn resolve(domain: &Domain, kept: &Kept) -> Resolved {
     let mut resolved = Resolved {
         domain: domain.clone(),

@@ -43,7 +43,7 @@ pub(super) fn read_in_old_place(
     }
 }
 
-/// Writes an `<auth>` that stood in the disk there.
+/// Writes an `<auth>` that was written in the disk there.
 pub(super) fn write_in_old_place<'k>(writer: &mut Writer<'k>, image: &Image, kept: &'k KeptInside) {
     if kept.is_in_old_place(0, OLD) {
         write(writer, image.authentication.as_ref(), 0, kept);

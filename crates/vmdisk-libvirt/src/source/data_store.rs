@@ -16,7 +16,7 @@ const fn depth_of_data(depth: usize) -> usize {
     depth + usize::MAX / 2
 }
 
-/// Reads a data store. It is no image of the chain, so that nothing in it is noted as one.
+/// Reads a data store. It is not an image of the chain, so its fields have no recorded places.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,

@@ -118,7 +118,7 @@ pub(crate) fn read_image(
             .map(|path| Protocol::Directory { path }),
         "network" => network::read(reader, &mut source, depth, kept)
             .map(|network| Protocol::Network(Box::new(network)))
-            // A word that is none has been told.
+            // An unknown word is already reported.
             .or_else(|| source.peek("protocol").and(other())),
         "volume" => match volume::read(reader, &mut source) {
             Ok(source) => source.map(Protocol::Volume),
@@ -126,7 +126,7 @@ pub(crate) fn read_image(
         },
         "nvme" => match nvme::read(reader, &mut source, depth, kept) {
             Some(source) => Some(Protocol::Nvme(source)),
-            // What is missing has been told.
+            // A missing value is already reported.
             None => other(),
         },
         "vhostvdpa" => source
@@ -152,7 +152,7 @@ pub(crate) fn read_image(
     image
 }
 
-/// Whether what belongs into the source stands in the disk alone; in both places it is reported.
+/// True if an element of the source is in the disk only; in both places it is reported.
 fn is_in_old_place(
     reader: &mut Reader<'_>,
     disk: &Element<'_>,
@@ -306,7 +306,7 @@ fn name_of(path: &'static str) -> &'static str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A text as it is.
+/// A text unchanged.
 #[allow(
     clippy::unnecessary_wraps,
     reason = "the shape that every parser of an attribute has"

@@ -103,7 +103,7 @@ pub(super) fn read(
     Some(network)
 }
 
-/// Reports a server that cannot be reached as it is written.
+/// Reports a server whose address is invalid.
 fn check_host(reader: &mut Reader<'_>, element: &Element<'_>, host: &NetworkHost) {
     let (rule, message) = match host.transport.unwrap_or(NetworkTransport::Tcp) {
         NetworkTransport::Unix if host.socket.is_none() => {

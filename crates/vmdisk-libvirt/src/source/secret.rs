@@ -7,7 +7,7 @@ use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// Reads the secrets in an element; one that refers to nothing is kept as it was written.
+/// Reads the secrets in an element; a secret without a reference is kept unchanged.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     parent: &mut Element<'_>,
@@ -41,7 +41,7 @@ pub(super) fn read(
     secrets
 }
 
-/// Writes a secret. What only QEMU knows becomes the usage under which libvirt is to be given it.
+/// Writes a secret. The id of a secret object of QEMU becomes the usage under which it must be defined in libvirt.
 pub(super) fn write<'k>(
     writer: &mut Writer<'k>,
     secret: &Secret,

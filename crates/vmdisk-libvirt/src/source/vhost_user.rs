@@ -40,7 +40,7 @@ pub(super) fn read(
     socket
 }
 
-/// Reports what only images have, wherever libvirt looks for it: what a daemon serves has none of it.
+/// Reports options of images, which a daemon's storage does not have, in every place where libvirt reads them.
 fn refuse_images(reader: &mut Reader<'_>, disk: &Element<'_>, source: Node<'_>) {
     for (name, is_read_in_source) in [
         ("backingStore", false),

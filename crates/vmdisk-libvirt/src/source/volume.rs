@@ -10,7 +10,7 @@ use crate::writer::Writer;
 /// A problem has been noted.
 pub(super) struct Told;
 
-/// Reads a volume; `None` if nothing names one.
+/// Reads a volume; `None` without a name.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,

@@ -1,4 +1,4 @@
-//! `<controller>`, for the kinds that disks hang on.
+//! `<controller>` elements of types that disks can be attached to.
 
 use vmdisk_model::{ControllerField, ControllerType, ScsiControllerModel};
 
@@ -8,7 +8,7 @@ use super::disk::{ADDRESS, DISK_IOTHREADS};
 use super::rows::{controller_attribute, controller_attributes, controller_child};
 use super::{AttributeSpec, ChildSpec, ElementSpec, attribute, child};
 
-/// What is known of a `<controller>` of this type.
+/// The table of a `<controller>` of this type.
 pub(super) fn controller_of(controller_type: Option<&str>) -> &'static ElementSpec {
     match controller_type.map(|word| (word, ControllerType::from_wire(word))) {
         Some((_, Some(ControllerType::Scsi))) => &SCSI_CONTROLLER,
@@ -17,7 +17,7 @@ pub(super) fn controller_of(controller_type: Option<&str>) -> &'static ElementSp
     }
 }
 
-/// Kinds of controller that no disk hangs on.
+/// Types of controllers without disks.
 pub(crate) const OTHER_TYPES: &[&str] = &["pci", "virtio-serial", "ccid", "isa", "xenbus"];
 
 const TYPE: AttributeSpec = controller_attribute(ControllerField::ControllerType)
@@ -42,7 +42,7 @@ pub static SCSI_CONTROLLER: ElementSpec = ElementSpec::new("controller")
     ])
     .children(COMMON_CHILDREN);
 
-/// libvirt `<controller>` of a kind that disks hang on, other than SCSI.
+/// libvirt `<controller>` of a type for disks, other than SCSI.
 pub static CONTROLLER: ElementSpec = ElementSpec::new("controller")
     .attributes(&[
         TYPE,
@@ -52,7 +52,7 @@ pub static CONTROLLER: ElementSpec = ElementSpec::new("controller")
     ])
     .children(COMMON_CHILDREN);
 
-/// A controller that no disk hangs on.
+/// A controller without disks.
 static OTHER_CONTROLLER: ElementSpec = ElementSpec::other_peoples("controller");
 
 /// libvirt `controller/driver`.

@@ -1,4 +1,4 @@
-//! `<disk>` and what stands in it, apart from `<source>`.
+//! `<disk>` and its children, except `<source>`.
 
 use vmdisk_model::{DiskField, Format, ImageField, LimitField};
 
@@ -161,7 +161,7 @@ static GEOMETRY: ElementSpec = ElementSpec::new("geometry").attributes(disk_attr
 
 static BLOCKIO: ElementSpec = ElementSpec::new("blockio").attributes(disk_attributes!("blockio"));
 
-/// libvirt `<mirror>`: what a running block job writes; ignored on input, so nothing in it is judged.
+/// libvirt `<mirror>`: state of a running block job; ignored on input, so its contents are not checked.
 static MIRROR: ElementSpec = ElementSpec::new("mirror").unjudged();
 
 static TARGET: ElementSpec = ElementSpec::new("target").attributes(disk_attributes!("target"));

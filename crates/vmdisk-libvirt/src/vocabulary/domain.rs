@@ -301,7 +301,7 @@ pub(crate) fn other_devices(element: &'static ElementSpec) -> &'static [&'static
     }
 }
 
-/// Names of devices that others own, so that none is taken for a misspelt `disk`.
+/// Names of other devices, so that none is treated as a misspelt `disk`.
 const OTHER_DEVICES: &[&str] = &[
     "audio",
     "channel",

@@ -1,8 +1,8 @@
-//! What libvirt knows of the elements around disks: names, values, and since which libvirt.
+//! libvirt's elements around disks: names, values, and the first libvirt release of each.
 //!
-//! The tables are data. The reader checks a document against them and notes where each field of the
-//! model is written; the fixer learns from them where a missing field goes. What libvirt knows and the
-//! model does not cover yet stands here too, so that it is known, and kept.
+//! The tables are data. The reader checks a document against them and records the place of each field of the
+//! model; fixes use them to insert missing fields. The tables also contain what libvirt supports and the
+//! model does not cover, so that it is recognised and kept.
 //!
 //! Sources: libvirt's `docs/formatdomain.rst` and `src/conf/schemas/` (9.0 to 11.3), its NEWS up to
 //! 12.5, and the element names of the Go bindings for what came after 11.3.
@@ -55,7 +55,7 @@ pub enum Field {
     ThrottleGroup(LimitField),
 }
 
-/// What a [`Field`] is counted by.
+/// The owner of a [`Field`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whose {
     /// Number of the disk, controller, iothread or throttle group.
@@ -106,7 +106,7 @@ pub const YES_NO: Value = Value::Words(&["yes", "no"]);
 /// `on` and `off`.
 pub const ON_OFF: Value = Value::Words(vmdisk_model::Switch::WORDS);
 
-/// What libvirt wants of an element wherever it stands.
+/// libvirt's requirements of an element in every position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// This attribute.
@@ -128,7 +128,7 @@ pub enum Need {
     Distinct(&'static str, &'static str),
 }
 
-/// What libvirt knows of an attribute.
+/// The row of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub struct AttributeSpec {
     /// Its name.
@@ -138,7 +138,7 @@ pub struct AttributeSpec {
     /// The QEMU that first did it, where libvirt hands it on and older ones that libvirt ran with could
     /// not.
     pub qemu: Option<Since>,
-    /// What it may say.
+    /// Accepted values.
     pub value: Value,
     /// Words that came later than the attribute, each with the libvirt and the QEMU that first knew it.
     pub later_words: &'static [(&'static str, Since, Option<Since>)],
@@ -226,7 +226,7 @@ impl Pick {
     }
 }
 
-/// What libvirt knows of a child.
+/// The row of a child.
 #[derive(Clone, Copy, Debug)]
 pub struct ChildSpec {
     /// Its name.
@@ -235,9 +235,9 @@ pub struct ChildSpec {
     pub since: Since,
     /// The QEMU that first did it, where libvirt hands it on.
     pub qemu: Option<Since>,
-    /// What is known of it.
+    /// The table of the child.
     pub pick: Pick,
-    /// True if it may stand there more than once.
+    /// True if it is repeatable.
     pub repeats: bool,
     /// The fields of the model that the element is.
     pub fields: [Option<Field>; 2],
@@ -283,7 +283,7 @@ impl ChildSpec {
     }
 }
 
-/// A child that stands there at most once, unless [`ChildSpec::many`] says otherwise.
+/// A child that occurs at most once, unless [`ChildSpec::many`] is used.
 const fn child(since: Since, element: &'static ElementSpec) -> ChildSpec {
     ChildSpec {
         name: element.name,
@@ -295,7 +295,7 @@ const fn child(since: Since, element: &'static ElementSpec) -> ChildSpec {
     }
 }
 
-/// What libvirt knows of an element.
+/// The table of an element.
 #[derive(Debug)]
 pub struct ElementSpec {
     /// Its name.
@@ -308,7 +308,7 @@ pub struct ElementSpec {
     pub content: Option<Value>,
     /// Without what libvirt refuses it.
     pub needs: &'static [Need],
-    /// False for an element that others own too: what the table does not name is then not judged.
+    /// False for an element with other owners: names outside the table are not checked then.
     pub is_judged: bool,
 }
 
@@ -354,12 +354,12 @@ impl ElementSpec {
         self
     }
 
-    /// What is known of the attribute with this name.
+    /// The row of the attribute with this name.
     pub fn attribute(&self, name: &str) -> Option<&'static AttributeSpec> {
         self.attributes.iter().find(|known| known.name == name)
     }
 
-    /// What is known of the child with this name, and its place in libvirt's order.
+    /// The row of the child with this name, and its position in libvirt's order.
     pub fn child(&self, name: &str) -> Option<(usize, &'static ChildSpec)> {
         self.children
             .iter()

@@ -1,8 +1,8 @@
-//! `<domainsnapshot>`, `<domaincheckpoint>` and `<domainbackup>`: what is kept of a guest's disks at a moment.
+//! `<domainsnapshot>`, `<domaincheckpoint>` and `<domainbackup>`: states of a guest's disks at one moment.
 //!
-//! Versions are those that libvirt's `docs/formatsnapshot.rst`, `docs/formatbackup.rst` and their history name; where
-//! they name none, those in which the element around them came. What 9.0 knows of them, and what 11.3, was held
-//! against their schemas and libraries.
+//! Versions come from libvirt's `docs/formatsnapshot.rst`, `docs/formatbackup.rst` and their history; where
+//! they name none, the version of the parent element. The rows for 9.0 and 11.3 were compared with
+//! the schemas and libraries of these releases.
 
 use super::Value::{Text, Unsigned32, Unsigned64, Words};
 use super::disk::{PRIVATE_DATA, SOURCE_TYPES};

@@ -1,7 +1,7 @@
 //! `<pool>` and `<volume>`, as far as disks depend on them.
 //!
-//! Versions are those that libvirt's `docs/formatstorage.rst` and `docs/formatstorageencryption.rst` name; where they
-//! name none, those in which the element around them came.
+//! Versions come from libvirt's `docs/formatstorage.rst` and `docs/formatstorageencryption.rst`; where they
+//! name none, the version of the parent element.
 
 use vmdisk_model::{Format, PoolType, VolumeType};
 

@@ -96,7 +96,7 @@ macro_rules! gather {
             count
         }
 
-        /// An element's own attributes, then those that are fields, in the order of their list.
+        /// An element's own attributes, then its fields, in the order of their list.
         pub(super) const fn $gather<const N: usize>(
             own: &[AttributeSpec],
             element: &str,
@@ -135,7 +135,7 @@ gather!(
     controller_attribute
 );
 
-/// The attributes of an element of a disk: those named here, then every field of the table that stands on it.
+/// The attributes of an element of a disk: the given ones, then every field of the table that is written on it.
 macro_rules! disk_attributes {
     ($element:literal $(, $own:expr)*) => {{
         const OWN: &[$crate::vocabulary::AttributeSpec] = &[$($own),*];

@@ -11,7 +11,7 @@ use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
 use super::rows::disk_attribute;
 use super::{ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
 
-/// What is known of a `<source>` in a disk of this type, or of the type that a misspelt word must stand for.
+/// The table of a `<source>` in a disk of this type, or of the type that a misspelt word must mean.
 pub fn source_of(source_type: &str) -> &'static ElementSpec {
     match source_type {
         "file" => &FILE,

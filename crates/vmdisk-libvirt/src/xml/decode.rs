@@ -1,10 +1,10 @@
-//! References and line ends: what a value or a text stands for.
+//! References and line ends: the decoded text of a value.
 
 use std::borrow::Cow;
 
 use super::character::is_xml_char;
 
-/// The character that the reference `&name;` stands for; `None` for an unknown entity, and for the number of a
+/// The character of the reference `&name;`; `None` for an unknown entity, and for the number of a
 /// character that XML does not allow.
 pub(super) fn referenced(name: &str) -> Option<char> {
     let Some(number) = name.strip_prefix('#') else {
@@ -69,12 +69,12 @@ pub(super) fn push_piece(piece: &str, out: &mut String) {
     out.push_str(text);
 }
 
-/// True for a piece that stands for itself.
+/// True for a piece without references and line ends.
 pub(super) fn is_literal(piece: &str) -> bool {
     !piece.starts_with(['&', '<']) && !piece.as_bytes().contains(&b'\r')
 }
 
-/// Appends the character that the reference at the start of `text` stands for, and returns what follows it.
+/// Appends the character of the reference at the start of `text`, and returns the rest of the text.
 fn push_reference<'t>(text: &'t str, out: &mut String) -> &'t str {
     let (name, rest) = text[1..].split_once(';').unwrap_or((&text[1..], ""));
     out.extend(referenced(name));

@@ -1,4 +1,4 @@
-//! What is not well-formed, in words and with its place.
+//! Violations of well-formedness, in words and with places.
 
 use quick_xml::errors::{IllFormedError, SyntaxError};
 use vmdisk_source::Span;

@@ -24,7 +24,7 @@ impl<'t> Prefixes<'t> {
         self.declared.len()
     }
 
-    /// Forgets those that an element declared that is closed now.
+    /// Forgets the prefixes declared by an element that ends.
     pub(super) fn truncate(&mut self, len: usize) {
         self.declared.truncate(len);
     }
@@ -97,7 +97,7 @@ impl<'t> Prefixes<'t> {
         Some(prefix)
     }
 
-    /// Finds two attributes whose prefixes differ and stand for the same name space.
+    /// Finds two attributes with different prefixes for the same name space.
     pub(super) fn same_name<'a>(
         &self,
         tree: &'a Tree<'t>,

@@ -15,7 +15,7 @@ pub(crate) struct TagAttribute {
     pub(crate) whole: Span,
 }
 
-/// What is wrong with a start tag.
+/// A mistake in a start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TagFault {
     /// An attribute without `=`.
@@ -28,7 +28,7 @@ pub(crate) enum TagFault {
     NoSpace,
     /// `<` in a value.
     LessThan,
-    /// Something that is no attribute.
+    /// Text that is not an attribute.
     Stray,
     /// The text ends inside the tag.
     Unclosed,

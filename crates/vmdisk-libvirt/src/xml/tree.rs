@@ -77,7 +77,7 @@ pub(super) struct Piece {
 pub(super) struct CommentData {
     pub(super) start: Index,
     pub(super) end: Index,
-    /// The element it stands in.
+    /// The parent element.
     pub(super) parent: Index,
     /// The element before it in the same parent.
     pub(super) previous: Index,
@@ -123,7 +123,7 @@ impl Tree<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct Comment<'d> {
     pub(crate) span: Span,
-    /// The element it stands in; `None` outside the root element.
+    /// The parent element; `None` outside the root element.
     pub(crate) parent: Option<Node<'d>>,
     /// The element before it in the same parent.
     pub(crate) previous: Option<Node<'d>>,
