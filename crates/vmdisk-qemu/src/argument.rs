@@ -14,7 +14,7 @@ pub enum QemuOption {
     Name,
     /// `-uuid`: the identity of the guest.
     Uuid,
-    /// `-nodefaults`: no devices but those that are written.
+    /// `-nodefaults`: only the written devices exist.
     Nodefaults,
     /// `-machine`.
     Machine,
@@ -115,7 +115,7 @@ pub struct Argument {
     pub option: QemuOption,
     /// Its value.
     pub value: ArgumentValue,
-    /// What it was written for: the field that asked for it.
+    /// The field that caused the option.
     pub origin: FieldPath,
 }
 

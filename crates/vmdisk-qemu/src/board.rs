@@ -1,9 +1,9 @@
-//! What a machine brings along: its buses, its disk controllers and its kind of virtio.
+//! The built-in devices of a machine: its buses, its disk controllers and its virtio transport.
 
 use vmdisk_facts::Target;
 use vmdisk_model::{Architecture, Domain, MachineType, Scope};
 
-/// The kinds of machine that differ in how disks hang on them.
+/// The kinds of machines, by the way disks are attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Board {
     /// The PCI Express PC: six AHCI ports, no IDE, no floppy controller.
@@ -49,7 +49,7 @@ impl Transport {
 /// The machine that a guest is written for.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
-    /// The value of `-machine`, where one is to be written.
+    /// The value of `-machine`, if one must be written.
     pub(crate) name: Option<String>,
     /// Instruction set.
     pub(crate) architecture: Architecture,
@@ -58,7 +58,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// The machine of a guest: as written, else of the target, else the one that libvirt takes.
+    /// The machine of a guest: the configured one, else the target's, else libvirt's default.
     pub(crate) fn of(domain: &Domain, target: &Target) -> Self {
         let architecture = domain
             .architecture
@@ -165,7 +165,7 @@ impl Board {
         }
     }
 
-    /// How virtio devices are reached where nothing else is asked for.
+    /// The default transport of virtio devices.
     pub(crate) const fn transport(self) -> Transport {
         match self {
             Board::Ccw => Transport::Ccw,

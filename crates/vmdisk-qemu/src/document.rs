@@ -12,7 +12,7 @@ use crate::slots::Slots;
 use crate::syntax::form::Form;
 use crate::syntax::option::WrittenOption;
 
-/// A command line that has been read: the model, and beside it where everything was written.
+/// A command line: the model, and the place of everything in it.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// How it was written down.
@@ -24,13 +24,13 @@ pub struct Document {
     pub source_map: SourceMap<FieldPath>,
     /// Mistakes, in the order of the text.
     pub problems: Vec<Problem>,
-    /// What is written about disks and controllers and is not in the model.
+    /// Settings of disks and controllers outside the model.
     pub kept: Vec<KeptProperty>,
     /// Options, and parts of options, that the model does not have, in order.
     pub others: Vec<OtherOption>,
-    /// Files that `-readconfig` names and that were not given: what is in them is not known.
+    /// Files named by `-readconfig` and not given: their contents are unknown.
     pub config_files: Vec<String>,
-    /// What iothreads are called, also those that no object defines.
+    /// Names of iothreads, including iothreads without an object.
     pub(crate) iothread_names: BTreeMap<IoThreadId, String>,
     pub(crate) slots: Slots,
     /// The field that each option was read for, by the number of the option.
@@ -40,7 +40,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// The id of an iothread: the one that is written, or the one it would have.
+    /// The id of an iothread: the written one, or the one it would get.
     pub fn iothread_name(&self, id: IoThreadId) -> String {
         let written = self.iothread_names.get(&id);
         written.map_or_else(|| format!("iothread{id}"), Clone::clone)
@@ -63,7 +63,7 @@ pub struct KeptProperty {
 /// An option, or a part of one, that the model does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherOption {
-    /// What it is called, such as `-netdev` or `-machine smm`.
+    /// Its name, such as `-netdev` or `-machine smm`.
     pub name: String,
     /// Where the option stands with its value.
     pub span: Span,

@@ -40,7 +40,7 @@ pub fn edits_of_all(document: &Document, changes: &[Change]) -> Result<Vec<Edit>
 /// A value to write in an option.
 #[derive(Clone, Debug)]
 pub(crate) struct Put {
-    /// The option that it stands in.
+    /// The option that contains it.
     pub(crate) option: usize,
     /// The key, dotted: `cache.direct`.
     pub(crate) key: String,
@@ -194,7 +194,7 @@ impl PutPlan<'_> {
                 }
                 (!objects.is_empty()).then_some(())
             }
-            // A format node has options of its own, and is not mended by a word.
+            // A format node has other options, so a changed word does not fix it.
             FieldPath::Image(nth, 0, ImageField::Format) => {
                 let top = *self.slots.top.get(&nth)?;
                 let option = self.slots.options.get(&top)?;
@@ -353,7 +353,7 @@ impl PutPlan<'_> {
         if name != "aio" && !keys.iter().any(|key| key == name) {
             keys.push(name.to_owned());
         }
-        // In the order of the text whatever that of the map is.
+        // In the order of the text, independent of the order of the map.
         keys.sort_unstable();
         for key in keys {
             self.put(option, &key, value.clone())?;

@@ -11,9 +11,9 @@ use vmdisk_source::Span;
 pub struct ReadFailure {
     /// Where.
     pub span: Span,
-    /// What is wrong: lower case, no full stop.
+    /// The mistake: lower case, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: Option<String>,
 }
 

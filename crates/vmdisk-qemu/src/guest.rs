@@ -8,7 +8,7 @@ use crate::boot::boot_indexes;
 use crate::options::{Medium, Options, Style};
 use crate::problem::WriteProblem;
 
-/// A guest that is to be written, and what is known of it before anything is.
+/// A guest to write, with the facts that the writers need.
 pub(crate) struct Guest<'a> {
     domain: &'a Domain,
     target: &'a Target,
@@ -61,7 +61,7 @@ impl<'a> Guest<'a> {
         !self.target.can(capability).is_no()
     }
 
-    /// True if an option goes out in JSON, by the capability of the target to read it so.
+    /// True if an option is written as JSON, which the target must support.
     pub(crate) fn takes_json(&self, capability: Capability) -> bool {
         match self.medium {
             Medium::CommandLine => self.can(capability),

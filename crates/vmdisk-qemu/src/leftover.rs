@@ -29,7 +29,7 @@ const COVERED: &[&str] = &[
 /// Options about the machine that the reader takes part by part.
 const IN_PARTS: &[&str] = &["M", "accel", "m", "machine", "name", "smp", "uuid"];
 
-/// Devices that are a disk, or have disks behind them, and that the model does not know.
+/// Devices outside the model that are disks or have disks attached.
 const UNKNOWN_DISKS: &[&str] = &[
     "emmc",
     "ide-cf",

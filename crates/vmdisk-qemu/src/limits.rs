@@ -48,7 +48,7 @@ impl Default for Suggestions {
 }
 
 impl Suggestions {
-    /// The known word that `word` most likely stands for; `None` once there were too many comparisons.
+    /// The known word that `word` most likely means; `None` after too many comparisons.
     pub(crate) fn nearest<'w>(
         &mut self,
         word: &str,
@@ -60,7 +60,7 @@ impl Suggestions {
             *left > 0
         });
         let near = nearest(word, known);
-        // What is nearest of a part of the words may not be nearest of all.
+        // The nearest of some words may not be the nearest of all.
         near.filter(|_| self.left > 0)
     }
 }

@@ -34,7 +34,7 @@ impl Writer<'_> {
                 ),
             }
         }
-        // The guest is known as a whole: what is not written does not exist in it.
+        // The whole guest is known: unwritten devices do not exist.
         self.push(
             QemuOption::Nodefaults,
             ArgumentValue::None,

@@ -1,4 +1,4 @@
-//! Reads the machine that the disks hang on.
+//! Reads the machine that the disks are attached to.
 
 use vmdisk_facts::Target;
 use vmdisk_model::{

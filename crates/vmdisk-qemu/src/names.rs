@@ -1,4 +1,4 @@
-//! Names of nodes and devices: short, telling, unique, and the same for the same guest.
+//! Names of nodes and devices: short, descriptive, unique, and the same for the same guest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -49,7 +49,7 @@ pub(crate) fn stems(disks: &[Disk]) -> Vec<String> {
     stems
 }
 
-/// Ids of devices that are already given away.
+/// Ids of devices that are in use.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     taken: HashSet<String>,
@@ -81,7 +81,7 @@ pub(crate) enum NodeNames<'a> {
     },
     /// Numbered as libvirt does.
     Libvirt {
-        /// The disk's stem, which only the copy-on-read filter is called after.
+        /// The disk's stem, which only the copy-on-read filter is named after.
         stem: &'a str,
         /// Number of the top image; the images below follow, and then the filters.
         first: usize,

@@ -106,7 +106,7 @@ impl<'a> Notes<'a> {
         self.read_objects.contains(&option)
     }
 
-    /// The known word that an unknown one most likely stands for.
+    /// The known word that an unknown one most likely means.
     pub(crate) fn nearest<'w>(
         &mut self,
         word: &str,

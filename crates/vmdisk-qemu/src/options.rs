@@ -1,8 +1,8 @@
-//! What a command line is written for.
+//! Options of writing a command line.
 
 use vmdisk_facts::Target;
 
-/// What a command line is written for.
+/// Options of writing a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The QEMU that will read it. Where it does not say which, a recent one is assumed.
@@ -11,7 +11,7 @@ pub struct Options {
     pub style: Style,
 }
 
-/// What the options are written into, which is not always a command line.
+/// The output format, which is not always a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
     /// The words that QEMU is started with.
@@ -25,7 +25,7 @@ pub(crate) enum Medium {
 /// How nodes and devices are named and ordered; the guest is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Style {
-    /// For people: nodes are called after the disk and their part in it, such as `vda-format`.
+    /// For people: nodes are named after the disk and their role, such as `vda-format`.
     #[default]
     Readable,
     /// As libvirt has them: nodes are numbered, devices bear its aliases, raw images have no format

@@ -1,4 +1,4 @@
-//! The first phase of reading: from text to options with their values taken apart.
+//! The first phase of reading: from text to options with parsed values.
 
 use std::collections::HashSet;
 
@@ -120,7 +120,7 @@ impl Parsed {
         self.overrides.contains(&option)
     }
 
-    /// What could not be taken apart.
+    /// The parts that could not be parsed.
     pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
     }

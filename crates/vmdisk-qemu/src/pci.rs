@@ -133,7 +133,7 @@ impl Writer<'_> {
                     device.push("addr", format!("{slot:#x}"));
                 }
             }
-            // Once: thousands more would tell nobody anything.
+            // Reported once: thousands of repetitions would not help.
             NextSlot::Full {
                 is_first: false, ..
             } => {}

@@ -28,7 +28,7 @@ pub(crate) struct PlannedController {
 pub(crate) struct Plan {
     /// By kind and index.
     pub(crate) controllers: BTreeMap<(ControllerType, u32), PlannedController>,
-    /// Place of each disk; `None` for those that are a device of their own.
+    /// Address of each disk; `None` for disks that are their own device.
     pub(crate) places: Vec<Option<DriveAddress>>,
     /// The UHCI halves of each USB controller, by their numbers among the guest's controllers.
     pub(crate) companions: BTreeMap<u32, Vec<usize>>,
@@ -40,7 +40,7 @@ pub(crate) struct Plan {
     pub(crate) left_out: Vec<WriteProblem>,
 }
 
-/// The kind of controller that disks of a bus hang on.
+/// The kind of controller for disks of a bus.
 pub(crate) const fn controller_type(bus: TargetBus) -> Option<ControllerType> {
     match bus {
         TargetBus::Scsi => Some(ControllerType::Scsi),
@@ -98,7 +98,7 @@ fn scsi_place(model: ScsiControllerModel, controller: u32, nth: u32) -> Option<D
     })
 }
 
-/// Controller and namespace that a name such as `nvme0n1` stands for, the namespace from 0.
+/// Controller and namespace of a name such as `nvme0n1`, the namespace from 0.
 fn nvme_index(target: &str) -> Option<(u32, u32)> {
     let (controller, namespace) = target.strip_prefix("nvme")?.split_once('n')?;
     let namespace: u32 = namespace.parse().ok()?;
@@ -217,7 +217,7 @@ impl Planner<'_> {
         self.plan.problems.push(problem);
     }
 
-    /// Adds a controller that nobody has written.
+    /// Adds an unwritten controller.
     fn add_controller(&mut self, kind: ControllerType, index: u32, origin: FieldPath) {
         let scsi_model = scsi_model(None, self.guest.machine());
         let entry = self.plan.controllers.entry((kind, index));
@@ -276,7 +276,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The place that a disk's name asks for, or else the next free one.
+    /// The address implied by a disk's name, or else the next free one.
     fn free_place(
         &self,
         kind: ControllerType,
@@ -407,14 +407,14 @@ impl Planner<'_> {
                 .filter_map(|(nth, (_, place))| Some((place.as_ref()?.controller, nth)))
                 .max();
             let Some((last, nth)) = last else { continue };
-            // One that nobody asked for is one of many thousand that nobody wants.
+            // Cap implied controllers: one large index would create thousands.
             for index in 0..last.min(MOST_GAPS) {
                 self.add_controller(kind, index, FieldPath::Disk(nth, DiskField::TargetBus));
             }
         }
     }
 
-    /// The USB controller that disks go to: the first one.
+    /// The USB controller for disks: the first one.
     fn usb_controller(&self) -> u32 {
         let usb = (ControllerType::Usb, 0)..=(ControllerType::Usb, u32::MAX);
         let mut controllers = self.plan.controllers.range(usb);

@@ -1,4 +1,4 @@
-//! What each device, node and object gets once: its id, its PCI slot, its throttle group.
+//! Unique resources of devices, nodes and objects: ids, PCI slots, throttle groups.
 
 use std::collections::{HashMap, HashSet};
 

@@ -4,16 +4,16 @@ use std::fmt;
 
 use vmdisk_model::FieldPath;
 
-/// One thing that cannot be said on a QEMU command line, or that QEMU would not survive.
+/// A setting that a QEMU command line cannot express, or that makes QEMU crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteProblem {
     /// The field that asks for it.
     pub at: FieldPath,
     /// The disk by its name, if the field belongs to one.
     pub disk: Option<String>,
-    /// What is wrong: lower case, no full stop.
+    /// The mistake: lower case, no full stop.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub help: Option<String>,
 }
 

@@ -31,7 +31,7 @@ use crate::parse::Parsed;
 /// ```
 ///
 /// # Errors
-/// If there is no command line of QEMU in the text, or more than one.
+/// If the text does not contain exactly one command line of QEMU.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
     read_with(text, text.len(), &[])
 }

@@ -93,7 +93,7 @@ fn exported(nth: usize, mut nodes: Nodes, export: &Properties, notes: &mut Notes
     nodes
 }
 
-/// Holds the queues of a disk to those that the daemon has for it.
+/// Compares the queues of a disk with the queues that the daemon offers.
 fn check_queues(
     nth: usize,
     guest: &Domain,

@@ -92,7 +92,7 @@ impl Slots {
     }
 }
 
-/// A value that is to be written.
+/// A value to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NewValue {
     Word(String),

@@ -143,7 +143,7 @@ impl CommandLineSpeller<'_> {
         span.slice(self.text).unwrap_or_default()
     }
 
-    /// What is written in the place of a field.
+    /// The text at the place of a field.
     fn written(&self, at: FieldPath) -> Option<&str> {
         let place = self.document.source_map.place(at)?;
         Some(self.slice(place.span)).filter(|text| !text.is_empty())
@@ -339,7 +339,7 @@ impl CommandLineSpeller<'_> {
         Some(format!("`{text}`"))
     }
 
-    /// True for the kind of memory where an object is to be made, which says all at once.
+    /// True for the kind of memory that needs a new object with all its properties.
     fn is_part_of_new_memory(&self, setting: &Setting, settings: &[Setting]) -> bool {
         let at = |field| FieldPath::Domain(field);
         setting.at == at(DomainField::MemorySource)

@@ -1,4 +1,4 @@
-//! Keys that some QEMU knows, to tell a misspelt one from one that the model does not have.
+//! Keys of all QEMU releases, to distinguish a misspelt key from a key outside the model.
 
 /// Members of nodes and of what lies inside them; `query-qmp-schema` of the same.
 const NODE: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Writes a guest's disks, and the machine they hang on, as a QEMU command line.
+//! Writes a guest's disks and its machine as a QEMU command line.
 
 use vmdisk_model::Domain;
 
@@ -42,7 +42,7 @@ pub fn write(domain: &Domain, options: &Options) -> Result<CommandLine, WritePro
     write_for(domain, options, Medium::CommandLine)
 }
 
-/// The options of a guest, as they go into a medium.
+/// The options of a guest in the form of a medium.
 pub(crate) fn write_for(
     domain: &Domain,
     options: &Options,

@@ -33,7 +33,7 @@ fn write(
     served: &Image,
     options: &Options,
 ) -> Result<StorageDaemon, WriteProblems> {
-    // Its nodes are those that the disk would have in QEMU, and so is everything they name.
+    // Its nodes, and all referenced objects, are the same as for the disk in QEMU.
     let mut alone = Disk::new(
         Frontend::new(disk.name(), TargetBus::Virtio),
         served.clone(),
@@ -110,7 +110,7 @@ fn write(
     })
 }
 
-/// A path of the disk written alone, as that of the disk it is.
+/// A path of a disk that is written alone, as the path of this disk.
 fn moved(at: FieldPath, nth: usize) -> FieldPath {
     match at {
         FieldPath::Disk(_, field) => FieldPath::Disk(nth, field),

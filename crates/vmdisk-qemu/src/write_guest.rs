@@ -1,4 +1,4 @@
-//! Writes the options of a guest: what it needs as a whole, then its disks in order.
+//! Writes the options of a guest: the general ones, then its disks in order.
 
 use vmdisk_model::{BootDevice, Disk, Domain, DomainField, FieldPath, Scope, TargetBus};
 
@@ -9,7 +9,7 @@ use crate::options::{Medium, Options, Style};
 use crate::placement::Plan;
 use crate::writer::{Writer, Written};
 
-/// Writes the options of a guest as they go into a medium, without the daemons that it needs; and names its program.
+/// Writes the options of a guest for a medium, without the daemons that it needs; returns the name of its program.
 pub(crate) fn write_guest(
     domain: &Domain,
     options: &Options,

@@ -20,13 +20,13 @@ pub(crate) struct Writer<'a> {
     written: Written,
 }
 
-/// What is written.
+/// The guest to write.
 #[derive(Default)]
 pub(crate) struct Written {
     pub(crate) arguments: Vec<Argument>,
     /// What cannot be written.
     pub(crate) problems: Vec<WriteProblem>,
-    /// What was asked for and is not among the arguments.
+    /// Requested settings that are not among the arguments.
     pub(crate) left_out: Vec<WriteProblem>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Writer<'a> {
         self.written
     }
 
-    /// What is written so far.
+    /// The options so far.
     pub(crate) const fn written(&self) -> &Written {
         &self.written
     }
@@ -75,7 +75,7 @@ impl<'a> Writer<'a> {
         self.guest.can(capability)
     }
 
-    /// True if an option goes out in JSON, by the capability of the target to read it so.
+    /// True if an option is written as JSON, which the target must support.
     pub(crate) fn takes_json(&self, capability: Capability) -> bool {
         self.guest.takes_json(capability)
     }
@@ -107,7 +107,7 @@ impl<'a> Writer<'a> {
         self.written.problems.push(problem);
     }
 
-    /// Notes something that is not on the command line although it was asked for.
+    /// Reports a requested setting that is not on the command line.
     pub(crate) fn leave_out(&mut self, at: FieldPath, message: impl Into<String>) {
         let note = self.guest.note(at, message.into(), None);
         self.written.left_out.push(note);

@@ -90,7 +90,7 @@ impl Writer<'_> {
             fd_group,
             // In the layer.
             metadata_cache_size: _,
-            // How the storage is made goes to a script, not to a guest.
+            // Creation options belong in a script, not in a guest.
             creation: _,
         } = layer.image;
         let data_file = data_file.as_deref().map(|image| {

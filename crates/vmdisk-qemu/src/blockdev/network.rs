@@ -77,7 +77,7 @@ impl Writer<'_> {
         );
     }
 
-    /// Notes what is said and belongs to another protocol.
+    /// Reports settings that belong to another protocol.
     fn check_members(&mut self, layer: &Layer<'_>, source: &NetworkSource) {
         use ImageField as F;
         use NetworkProtocol as P;

@@ -1,4 +1,4 @@
-//! What the nodes of a disk come to.
+//! The settings of a disk's nodes.
 
 use vmdisk_model::{
     Backend, BackendSource, CacheMode, CacheSwitches, DiskField, FieldPath, Switch,
@@ -6,7 +6,7 @@ use vmdisk_model::{
 
 use crate::notes::Notes;
 
-/// What the nodes of a disk come to.
+/// The settings of a disk's nodes.
 pub(crate) struct Nodes {
     pub(crate) backend: Backend,
     /// Whether requests go around the page cache, and whether flushes are dropped; `None` if no node says.
@@ -24,7 +24,7 @@ impl Nodes {
         }
     }
 
-    /// Settles the cache mode that the switches of device and nodes come to.
+    /// Determines the cache mode from the switches of device and nodes.
     pub(crate) fn settle_cache(
         &mut self,
         nth: usize,

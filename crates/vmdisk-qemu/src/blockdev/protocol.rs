@@ -1,4 +1,4 @@
-//! The node that opens a file, a device or a connection, and the one that cuts a part out of it.
+//! The node that opens a file, a device or a connection, and the node that selects a part of it.
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{

@@ -46,19 +46,19 @@ pub(crate) struct NodeReader<'r, 'a> {
     groups: &'r mut FilterGroups<'a>,
 }
 
-/// What is carried from the top node to the bottom of a chain.
+/// The settings that are inherited from the top node to the bottom of a chain.
 pub(crate) struct Chain {
     pub(crate) nth: usize,
-    /// The topmost node that is no filter, and what it says.
+    /// The topmost node that is not a filter, with its settings.
     pub(crate) top: Option<(NodeSwitches, usize)>,
     /// The protocol node of the top image.
     pub(crate) bottom: Option<(NodeSwitches, usize)>,
     pub(crate) has_format: bool,
 }
 
-/// What stands below an image.
+/// The image below an image.
 enum Below<'a> {
-    /// Nobody says.
+    /// Unset.
     Unspecified,
     /// Nothing.
     Terminated,
@@ -266,7 +266,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             .map_or(BackendSource::Empty, BackendSource::from)
     }
 
-    /// What a node says of itself, and what it has from its parent.
+    /// The settings of a node, and the ones inherited from its parent.
     pub(super) fn switches(
         &mut self,
         nth: usize,
@@ -276,7 +276,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     ) -> NodeSwitches {
         let at = |field| match depth {
             0 => FieldPath::Disk(nth, field),
-            // The switches of a backing image are no field of the disk.
+            // The switches of a backing image are not fields of the disk.
             below => FieldPath::Image(nth, below, ImageField::Image),
         };
         let mut read = |key: &str, field: DiskField| {
@@ -492,7 +492,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         (format, Some(encryption))
     }
 
-    /// Reads the file that has the data of a qcow2 image; it is no image of the chain.
+    /// Reads the external data file of a qcow2 image; it is not an image of the chain.
     fn read_data_file(&mut self, nth: usize, node: &NodeAt<'a>) -> Option<Box<Image>> {
         let mut node = self.child(nth, node, "data-file")?;
         let mut slice = None;
@@ -523,7 +523,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Some(Box::new(image))
     }
 
-    /// What an image stands on.
+    /// The image below an image.
     fn read_backing(&mut self, nth: usize, node: &NodeAt<'a>, switches: NodeSwitches) -> Below<'a> {
         if let Some(property) = node.view.peek("backing")
             && (property.kind == Kind::Null || property.value.as_str().is_empty())

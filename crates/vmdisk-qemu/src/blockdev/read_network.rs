@@ -166,7 +166,7 @@ impl NodeReader<'_, '_> {
         Some(image)
     }
 
-    /// Reads what the Ceph library decrypts: an image, and around it those that it was cloned from.
+    /// Reads the encryption handled by the Ceph library: of an image, and of the images that it was cloned from.
     fn read_librbd(&mut self, view: &View<'_>) -> Option<Encryption> {
         let format = EncryptionFormat::from_wire(view.text("format")?);
         let mut encryption = Encryption {
@@ -175,7 +175,7 @@ impl NodeReader<'_, '_> {
             ..Encryption::default()
         };
         let mut view = view.clone();
-        // Each step goes into an object that was written inside the last.
+        // Each step enters an object written inside the last.
         while let Some(id) = view.text("key-secret") {
             encryption
                 .secrets
@@ -232,7 +232,7 @@ fn read_gluster(view: &View<'_>) -> Option<Image> {
     let name = format!("{}/{}", volume.value.as_str(), path.value.as_str());
     view.get("volume");
     view.get("path");
-    // What libvirt and QEMU have without a word.
+    // Defaults of both libvirt and QEMU.
     take_if(view, "debug", |level| level == "4");
     let hosts = servers(view);
     let source = NetworkSource::new(NetworkProtocol::Gluster, Some(name), hosts);
@@ -332,7 +332,7 @@ fn from_old_rbd(rest: &str) -> Option<Image> {
     Some(image)
 }
 
-/// The image that a URL stands for.
+/// The image of a URL.
 fn from_url(url: &WrittenUrl) -> Option<Image> {
     let (scheme, transport) = match url.scheme.split_once('+') {
         Some((scheme, transport)) => (scheme, Some(transport)),
@@ -366,7 +366,7 @@ fn from_url(url: &WrittenUrl) -> Option<Image> {
         _ => return None,
     };
     let mut username = url.user.clone();
-    // A password is no part of any model.
+    // Models never contain a password.
     if username
         .as_deref()
         .is_some_and(|user| user.contains([':', '%']))

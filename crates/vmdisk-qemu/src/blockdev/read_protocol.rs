@@ -222,7 +222,7 @@ impl<'a> NodeReader<'_, 'a> {
         image
     }
 
-    /// What a protocol node opens, apart from where that is written.
+    /// The storage of a protocol node, without places.
     pub(super) fn source_of(
         &mut self,
         node: &NodeAt<'a>,

@@ -28,7 +28,7 @@ impl fmt::Display for Url<'_> {
         };
         write!(f, "{scheme}://{open}{host}{close}:{port}{slash}")?;
         for byte in path.bytes() {
-            // The characters that libxml2 leaves as they are in a path.
+            // The characters that libxml2 does not escape in a path.
             if byte.is_ascii_alphanumeric() || b"-_.!~*'()/;:@&=+$,".contains(&byte) {
                 write!(f, "{}", char::from(byte))?;
             } else {

@@ -60,7 +60,7 @@ const GROUPS: &[&str] = &[
     "vnc",
 ];
 
-/// The option that a group stands for, without its dash.
+/// The option of a group, without its dash.
 fn option_of(group: &str) -> &str {
     match group {
         "memory" => "m",

@@ -64,7 +64,7 @@ pub fn begins_with_group(text: &str) -> bool {
     })
 }
 
-/// What a line in brackets says, by the places of its parts.
+/// The places of the parts of a line in brackets.
 struct Header {
     group: Range<usize>,
     id: Option<Range<usize>>,
@@ -77,7 +77,7 @@ fn run(text: &str, from: usize, is_in: impl Fn(char) -> bool) -> Range<usize> {
     from..from + length
 }
 
-/// A group with its id or without; `None` for what QEMU takes for no group.
+/// A group with its id or without; `None` if QEMU does not read it as a group.
 fn header(line: &str) -> Option<Header> {
     let rest = line.strip_prefix('[')?;
     let start = 1 + rest.len() - rest.trim_start().len();
@@ -94,14 +94,14 @@ fn header(line: &str) -> Option<Header> {
     (!group.is_empty() && group.end < line.len()).then_some(Header { group, id: None })
 }
 
-/// What a line with a value says, by the places of its parts.
+/// The places of the parts of a line with a value.
 struct Pair {
     key: Range<usize>,
     value: Range<usize>,
     is_closed: bool,
 }
 
-/// A key with its value; `None` for what QEMU takes for none.
+/// A key with its value; `None` if QEMU does not read it as a setting.
 fn pair(line: &str) -> Option<Pair> {
     let start = line.len() - line.trim_start().len();
     let key = run(line, start, |letter| !letter.is_ascii_whitespace());
@@ -129,7 +129,7 @@ struct Group {
     is_cut: bool,
 }
 
-/// The groups of a file as the options that they stand for, and what QEMU refuses to read.
+/// The groups of a file as options, and the lines that QEMU refuses.
 pub(crate) fn options(
     file: &str,
     range: Span,

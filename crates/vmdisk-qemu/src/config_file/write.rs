@@ -20,11 +20,11 @@ use crate::write::write_for;
 pub struct ConfigFile {
     /// The file.
     pub text: String,
-    /// What QEMU is to be started with beside `-readconfig` and the file, the program first.
+    /// The command that starts QEMU, except `-readconfig` and the file; the program comes first.
     pub start: Vec<String>,
     /// The daemons that must run before it, one for each vhost-user disk whose image is known.
     pub daemons: Vec<StorageDaemon>,
-    /// What the file does not say, and QEMU or its user decides instead.
+    /// Settings outside the file, left to QEMU or its user.
     pub left_out: Vec<WriteProblem>,
 }
 
@@ -95,7 +95,7 @@ struct Groups<'d> {
     domain: &'d Domain,
     text: String,
     start: Vec<String>,
-    /// Nodes that no other has taken for its child yet, by name.
+    /// Nodes without a parent so far, by name.
     nodes: HashMap<String, (JsonObject, FieldPath)>,
     /// Names of all nodes and drives, which are of one kind to QEMU.
     names: HashSet<String>,
@@ -301,7 +301,7 @@ fn flatten(key: &str, value: &Json, option: &mut KeyValue) {
             }
             return;
         }
-        // What QEMU takes for no backing image, and warns of: the file has no `null`.
+        // QEMU reads it as no backing image, with a warning: the file has no `null`.
         Json::Null => String::new(),
         Json::Bool(true) => "on".to_owned(),
         Json::Bool(false) => "off".to_owned(),

@@ -413,7 +413,7 @@ impl<'a> Buses<'a> {
         }
     }
 
-    /// A place that is said, or the next free one; `units` is how many a bus has.
+    /// The configured address, or the next free one; `units` is the size of a bus.
     pub(super) fn next_place(
         &mut self,
         kind: ControllerType,

@@ -15,7 +15,7 @@ use crate::object::read_throttle::iotune_of;
 use crate::syntax::properties::Properties;
 use crate::syntax::value::{is_on, number_of};
 
-/// What a disk is that no `-device` uses.
+/// The device of a disk without a `-device`.
 struct Automatic {
     bus: TargetBus,
     device: Device,
@@ -155,7 +155,7 @@ impl<'a> DiskReader<'_, 'a> {
         );
     }
 
-    /// The bus that `if=` names, or the board's own; `None` for what is no disk.
+    /// The bus named by `if=`, or the board's own; `None` if it is not a disk bus.
     fn interface(&self, word: Option<&str>) -> Option<TargetBus> {
         Some(match word {
             Some("virtio") => TargetBus::Virtio,
@@ -244,7 +244,7 @@ impl<'a> DiskReader<'_, 'a> {
             self.targets
                 .name_disk(nth, properties, &mut frontend, self.notes);
         }
-        // The id of a -drive is no device's.
+        // The id of a -drive is not a device id.
         frontend.alias = None;
         self.disks.push(Disk {
             frontend,

@@ -1,9 +1,9 @@
-//! What the name of a driver says about a disk.
+//! The properties of a disk that follow from the name of its driver.
 
 use vmdisk_fields::DeviceModel;
 use vmdisk_model::{Device, TargetBus, VirtioModel};
 
-/// What the name of a driver says about a disk.
+/// The properties of a disk that follow from the name of its driver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiskDriver {
     pub(crate) model: DeviceModel,
@@ -14,7 +14,7 @@ pub(crate) struct DiskDriver {
     pub(crate) is_whole_nvme: bool,
 }
 
-/// Reads the name of a driver; `None` if it is no disk.
+/// Reads the name of a driver; `None` if it is not a disk.
 pub(crate) fn disk_driver(driver: &str) -> Option<DiskDriver> {
     let (base, virtio) = if let Some(base) = driver.strip_suffix("-non-transitional") {
         (base, Some(VirtioModel::NonTransitional))

@@ -1,4 +1,4 @@
-//! `-device`: frontends, and the controllers they hang on.
+//! `-device`: frontends and their controllers.
 
 pub(crate) mod buses;
 mod drive;
@@ -40,13 +40,13 @@ pub(crate) struct DiskDevice<'a> {
     pub(crate) stem: &'a str,
     /// The topmost node; `None` for an empty drive.
     pub(crate) node: Option<String>,
-    /// The place on a controller, for disks that hang on one.
+    /// The address on a controller, for disks that have one.
     pub(crate) place: Option<DriveAddress>,
     pub(crate) plan: &'a Plan,
     pub(crate) controllers: &'a ControllerIds,
 }
 
-/// The ids of the controllers that are written, or of those that the machine brings along.
+/// The ids of the written controllers, and of the machine's built-in controllers.
 pub(crate) type ControllerIds = HashMap<(ControllerType, u32), String>;
 
 impl DiskDevice<'_> {
@@ -55,7 +55,7 @@ impl DiskDevice<'_> {
         FieldPath::Disk(self.nth, field)
     }
 
-    /// The id of the controller that the disk hangs on.
+    /// The id of the disk's controller.
     pub(crate) fn controller(&self, kind: ControllerType) -> &str {
         self.place
             .and_then(|place| self.controllers.get(&(kind, place.controller)))

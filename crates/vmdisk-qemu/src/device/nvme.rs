@@ -45,7 +45,7 @@ impl<'a> Writer<'a> {
         id
     }
 
-    /// The serial number of a controller: the one that its disks agree on.
+    /// The serial number of a controller, on which all of its disks agree.
     fn nvme_serial(
         &mut self,
         index: u32,

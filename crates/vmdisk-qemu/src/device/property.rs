@@ -83,7 +83,7 @@ const fn default_block_size(model: DeviceModel) -> u32 {
     }
 }
 
-/// True if the guest's sectors have 512 bytes whatever is asked for.
+/// True if the guest's sectors always have 512 bytes.
 const fn has_fixed_sectors(model: DeviceModel) -> bool {
     matches!(
         model,
@@ -218,7 +218,7 @@ impl Writer<'_> {
         ]
     }
 
-    /// Notes what is asked for a unit that is passed through and is not QEMU's to do.
+    /// Reports settings of a passed-through unit that QEMU does not control.
     fn check_passed_through(
         &mut self,
         device: &DiskDevice<'_>,
@@ -263,7 +263,7 @@ impl Writer<'_> {
         Some(intervals.into())
     }
 
-    /// What the boot loader of an IBM Z is told.
+    /// Parameter of the boot loader of an IBM Z.
     fn loadparm(&mut self, device: &DiskDevice<'_>, loadparm: Option<&str>) -> Option<Json> {
         let loadparm = loadparm?;
         if self.machine().board.transport() != Transport::Ccw {

@@ -14,7 +14,7 @@ use crate::notes::Notes;
 use crate::object::read_iothread::{IoThreadIds, read_vq_mapping};
 use crate::syntax::properties::Properties;
 
-/// What the driver of a controller says.
+/// The properties of a controller that follow from its driver.
 #[derive(Clone, Copy)]
 struct ControllerDriver {
     kind: ControllerType,
@@ -111,7 +111,7 @@ pub(crate) fn read_controllers<'a>(
     (reader.controllers, reader.buses)
 }
 
-/// A controller as it is written.
+/// A written controller.
 struct Written<'a> {
     option: usize,
     driver: ControllerDriver,
@@ -151,7 +151,7 @@ impl<'a> ControllerReader<'_, 'a, '_> {
         notes.record_option(at(ControllerField::Controller), option);
         properties.get("id");
         if kind == ControllerType::Nvme {
-            // That of its disks.
+            // Its disks have the serial number.
             properties.get("serial");
         }
         // libvirt has as many ports of USB 3 as of USB 2.

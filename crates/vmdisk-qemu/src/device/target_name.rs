@@ -1,4 +1,4 @@
-//! Names of disks: the one that a disk was written with, or the next free one.
+//! Names of disks: the written one, or the next free one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -72,7 +72,7 @@ impl TargetNames {
     }
 }
 
-/// The number that libvirt's names have for a disk with this id: its own, or that of its place.
+/// The number in libvirt's names for a disk with this id: its own, or the number of its address.
 fn libvirt_number(bus: TargetBus, id: &str, address: Option<&Address>) -> Option<usize> {
     const MOST: u32 = 20_000;
     let rest = id.strip_prefix(bus.as_wire())?;
@@ -90,7 +90,7 @@ fn libvirt_number(bus: TargetBus, id: &str, address: Option<&Address>) -> Option
             } else {
                 place.unit
             };
-            // A place that no name stands for has no number.
+            // An address without a matching name has no number.
             (unit < 7).then_some(())?;
             place.controller.checked_mul(7)? + unit
         }

@@ -52,7 +52,7 @@ impl Writer<'_> {
         let id = self.controller_id(written, &usual);
         let model = written.and_then(|controller| controller.other_model.as_deref());
         let driver = match (written, model) {
-            // Nobody asked for a kind: the one that is fast and that every guest of today knows.
+            // The default is the fast kind that every current guest supports.
             (None, _) if !self.is_libvirt_style() => Some("qemu-xhci"),
             (None, _) => Some(self.libvirts_usb_controller(self.machine().board == Board::Q35)),
             (Some(_), None) => Some(self.libvirts_usb_controller(false)),

@@ -24,7 +24,7 @@ pub(crate) fn is_monitor_script(text: &str) -> bool {
         && lines.any(|line| is_command(line) && TELLING.iter().any(|name| line.contains(name)))
 }
 
-/// The commands of a text as the options that they stand for, and what is no JSON.
+/// The commands of a text as options, and the lines that are not JSON.
 pub(crate) fn options(file: &str) -> Result<(Vec<WrittenOption>, Vec<Fault>), ReadFailure> {
     let mut options = OptionList::default();
     let mut faults = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn options(file: &str) -> Result<(Vec<WrittenOption>, Vec<Fault>), Re
     Ok((options.into_options(), faults))
 }
 
-/// The option that a command stands for; `end` is where its arguments end.
+/// The option of a command; `end` is the end of its arguments.
 fn option(line: Span, members: &Properties, end: Option<usize>) -> Option<WrittenOption> {
     let command = members.peek("execute")?.value.as_str();
     let name = match command {

@@ -1,4 +1,4 @@
-//! `-object pr-manager-helper` and `tls-creds-x509`: what nodes need beside them.
+//! `-object pr-manager-helper` and `tls-creds-x509`, which nodes refer to.
 
 use vmdisk_model::{Domain, ImageField, Reservations, Switch};
 
@@ -11,10 +11,10 @@ use crate::writer::Writer;
 /// The id of the helper that libvirt starts for a guest.
 const MANAGED: &str = "pr-helper0";
 
-/// Where `qemu-pr-helper` listens if nobody says otherwise.
+/// Default socket of `qemu-pr-helper`.
 const DEFAULT_SOCKET: &str = "/run/qemu-pr-helper.sock";
 
-/// Properties of the certificates as they are written for every guest.
+/// Properties of the certificates that are written for every guest.
 const TLS_DEFAULTS: [(&str, &[&str]); 3] = [
     ("dir", &["/etc/pki/libvirt-nbd"]),
     ("endpoint", &["client"]),
@@ -82,7 +82,7 @@ impl Writer<'_> {
     }
 }
 
-/// What an id of a reservation manager refers to.
+/// The reservation manager with this id.
 pub(crate) fn read_reservations(
     id: &str,
     index: &Index<'_>,
@@ -112,7 +112,7 @@ pub(crate) fn read_reservations(
 pub(crate) fn read_tls(id: &str, index: &Index<'_>, notes: &mut Notes<'_>) {
     if let Some(option) = index.object(id) {
         notes.read_object(option);
-        // What is written for every guest; another folder or verification is reported as dropped.
+        // The values written for every guest; another folder or verification is reported as dropped.
         let properties = index.properties(option);
         for (key, written) in TLS_DEFAULTS {
             if let Some(properties) = properties

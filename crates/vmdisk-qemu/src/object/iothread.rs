@@ -31,7 +31,7 @@ pub(crate) fn vq_mapping(rows: &[IoThreadQueues]) -> Json {
 }
 
 impl Writer<'_> {
-    /// Writes the guest's iothreads; for bare disks also those that they speak of.
+    /// Writes the guest's iothreads; for bare disks also the iothreads that they refer to.
     pub(crate) fn write_iothreads(&mut self) {
         let domain = self.domain();
         self.write_main_loop();

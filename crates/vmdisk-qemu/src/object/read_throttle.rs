@@ -100,7 +100,7 @@ pub(crate) fn read_throttle_group(
         notes.own(option, FieldPath::Disk(nth, DiskField::Iotune));
     }
     let iotune = limits_of(properties);
-    // The name that the writer makes of a disk's own limits is no group of several.
+    // The generated name for a disk's own limits is not a shared group.
     let group = (!id.starts_with("throttle-")).then(|| {
         let name = id.strip_prefix("group-").unwrap_or(id);
         name.to_owned()

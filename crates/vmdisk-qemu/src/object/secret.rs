@@ -14,7 +14,7 @@ use crate::writer::Writer;
 /// Where libvirt keeps the secrets of the system, each in a file of its number, as base64.
 const LIBVIRT_SECRETS: &str = "/etc/libvirt/secrets/";
 
-/// True for a number as libvirt prints it, which names a file and nothing beside it.
+/// True for a number in libvirt's format, which only names a file.
 fn is_uuid(text: &str) -> bool {
     text.len() == 36
         && text

@@ -1,4 +1,4 @@
-//! Which kind of file a command line stands in, and where in it.
+//! The kind of file that contains a command line, and its position there.
 
 use vmdisk_model::Architecture;
 use vmdisk_source::Span;
@@ -41,7 +41,7 @@ pub(crate) struct Words {
     pub(crate) daemons: Vec<Vec<Text>>,
 }
 
-/// Options that tell a command line of QEMU from other text.
+/// Options that distinguish a command line of QEMU from other text.
 const TELLING: [&str; 9] = [
     "-blockdev",
     "-drive",
@@ -83,7 +83,7 @@ pub(crate) fn is_program(word: &str) -> bool {
     name.starts_with("qemu-system-") || is_kvm(word)
 }
 
-/// True if the word names a QEMU that turns KVM on by itself.
+/// True if the word names a QEMU that enables KVM automatically.
 pub(crate) fn is_kvm(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
     matches!(name, "qemu-kvm" | "kvm")
@@ -138,7 +138,7 @@ fn form_of(text: &str) -> Form {
     }
 }
 
-/// True unless a shell must have had its hand in it: a line goes on, or an option has its value beside it.
+/// True unless the text needs a shell: a line continues, or an option has its value on the same line.
 fn is_one_word_to_a_line(text: &str) -> bool {
     let mut options = 0;
     for line in text.lines() {
@@ -156,7 +156,7 @@ fn is_one_word_to_a_line(text: &str) -> bool {
     options > 0
 }
 
-/// Splits at a character; what is empty at the end is no word.
+/// Splits at a character; an empty last piece is not a word.
 fn split(text: &str, at: char) -> Result<Vec<Text>, ReadFailure> {
     let mut words = Vec::new();
     let mut counted = Counted::default();
@@ -203,7 +203,7 @@ fn with_program(form: Form, mut words: Vec<Text>) -> Words {
 
 fn unit(text: &str) -> Result<Words, ReadFailure> {
     let mut start = 0;
-    // Where the last value ended: its further lines are no settings.
+    // The end of the last value: its further lines are not settings.
     let mut end = 0;
     for line in text.split_inclusive('\n') {
         let blank = line.len() - line.trim_start().len();
@@ -223,7 +223,7 @@ fn unit(text: &str) -> Result<Words, ReadFailure> {
     Err(no_command(text))
 }
 
-/// Length of a unit's value: to the end of its line, and of those that a backslash joins to it.
+/// Length of a unit's value: to the end of its line, including lines joined by a backslash.
 fn value_length(text: &str) -> usize {
     let mut length = 0;
     let mut goes_on = true;
@@ -270,7 +270,7 @@ fn shell(text: &str) -> Result<Words, ReadFailure> {
         })
     };
     let found: Vec<&Vec<Text>> = all.iter().filter(runs_qemu).collect();
-    // In a log each start of the guest is one command, and the last is the guest as it is.
+    // In a log each start of the guest is one command, and the last is the current guest.
     let is_log = text.contains(": starting up libvirt version");
     match found.as_slice() {
         [] => {

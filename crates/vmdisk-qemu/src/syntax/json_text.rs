@@ -9,10 +9,10 @@ use super::text::Text;
 use crate::failure::ReadFailure;
 use crate::limits::{Counted, MAX_PROPERTIES_OF_OPTION};
 
-/// Deeper nesting is no option of QEMU.
+/// Options of QEMU are never nested deeper.
 const DEEPEST: usize = 32;
 
-/// Why a text is no JSON.
+/// The reason why a text is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) span: Span,
@@ -92,7 +92,7 @@ struct Parser<'t> {
     text: &'t Text,
     at: usize,
     found: Vec<Property>,
-    /// Where each object ends that is a member, by its key with a dot behind it.
+    /// The end of each object that is a member, by its key followed by a dot.
     ends: Vec<(String, usize)>,
 }
 

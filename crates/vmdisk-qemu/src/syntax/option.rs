@@ -1,4 +1,4 @@
-//! The options of a command line with their values taken apart.
+//! The options of a command line with parsed values.
 
 use vmdisk_source::Span;
 
@@ -9,20 +9,20 @@ use super::text::Text;
 use crate::failure::ReadFailure;
 use crate::limits::{MAX_NAME, MAX_OPTIONS, MAX_PROPERTIES, MAX_PROPERTIES_OF_OPTION, exceeded};
 
-/// One option as it was written.
+/// One written option.
 #[derive(Clone, Debug)]
 pub(crate) struct WrittenOption {
     /// Its word without dashes; empty for an image that is named without an option.
     pub(crate) name: String,
     /// Where option and value stand.
     pub(crate) span: Span,
-    /// Its value taken apart, for options whose value has parts.
+    /// Its parsed value, for options whose value has parts.
     pub(crate) properties: Option<Properties>,
     /// The value of an option that names a file of options.
     pub(crate) text: Option<String>,
 }
 
-/// What QEMU refuses to read as an option.
+/// Text that QEMU does not accept as an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) span: Span,
@@ -141,7 +141,7 @@ fn implied_key(name: &str) -> Option<Option<&'static str>> {
 /// The name of a word that somebody else fills in before QEMU sees it, such as `"$@"`; it may be anything.
 pub(crate) const UNKNOWN_WORD: &str = "$";
 
-/// True for a word that stands for others: what a shell would expand, or an ellipsis.
+/// True for a placeholder: a word that a shell would expand, or an ellipsis.
 fn is_unknown_word(text: &str) -> bool {
     let is_expansion = text.starts_with(['$', '`']) && !text.contains(['/', '.']);
     is_expansion || text.starts_with("$(") || matches!(text, "..." | "[...]" | "…" | "[…]")

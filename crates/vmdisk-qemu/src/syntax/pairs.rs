@@ -14,7 +14,7 @@ pub(crate) fn pairs(text: &Text, implied: Option<&str>) -> Properties {
     let bytes = value.as_bytes();
     let mut list = Vec::new();
     let mut at = 0;
-    // One too many is read, which tells that there are too many.
+    // One more than the limit is read, to detect that there are too many.
     while at < bytes.len() && list.len() <= MAX_PROPERTIES_OF_OPTION {
         let start = at;
         while at < bytes.len() && bytes[at] != b',' && bytes[at] != b'=' {

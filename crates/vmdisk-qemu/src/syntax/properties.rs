@@ -33,7 +33,7 @@ pub(crate) struct Property {
     pub(crate) span: Span,
     /// Where the key stands.
     pub(crate) key_span: Span,
-    /// What to delete to delete the member.
+    /// The range to delete with the member.
     pub(crate) whole: Span,
     /// True once the reader has taken it.
     pub(crate) is_used: Cell<bool>,
@@ -42,7 +42,7 @@ pub(crate) struct Property {
 /// How an option is written, for what is added to it.
 #[derive(Clone, Debug)]
 pub(crate) enum Syntax {
-    /// A JSON object that ends at `end`, with its quotes as they are written in the file.
+    /// A JSON object that ends at `end`, with its quotes unchanged.
     Json { end: usize, quote: String },
     /// key=value pairs that end at `end`.
     Pairs { end: usize },

@@ -44,7 +44,7 @@ struct Splitter<'t> {
     end: usize,
     quoting: Quoting,
     word: Option<Text>,
-    /// True for the word behind `>` or `<`, which is no argument.
+    /// True for the word after `>` or `<`, which is not an argument.
     drops_word: bool,
     words: Vec<Text>,
     commands: Vec<Vec<Text>>,
@@ -62,7 +62,7 @@ impl Splitter<'_> {
         self.word.get_or_insert_with(|| Text::empty(at))
     }
 
-    /// Takes `length` bytes into the word as they are.
+    /// Appends `length` bytes to the word unchanged.
     fn take(&mut self, length: usize) {
         let span = Span::new(self.at, (self.at + length).min(self.end));
         let file = self.file;
@@ -70,7 +70,7 @@ impl Splitter<'_> {
         self.at = span.end;
     }
 
-    /// Takes an escape of `length` bytes that stands for `value`.
+    /// Appends `value` for an escape of `length` bytes.
     fn escape(&mut self, value: &str, length: usize) {
         let span = Span::new(self.at, (self.at + length).min(self.end));
         self.word().push_escape(value, span);
@@ -142,7 +142,7 @@ impl Splitter<'_> {
         self.take(length);
     }
 
-    /// `2>&1`, `>file`: the number before and the name behind are no arguments.
+    /// `2>&1`, `>file`: the number before and the name after are not arguments.
     fn redirection(&mut self) -> Result<(), ReadFailure> {
         let is_number = |word: &Text| word.as_str().bytes().all(|byte| byte.is_ascii_digit());
         if self.word.as_ref().is_some_and(is_number) {
@@ -162,7 +162,7 @@ impl Splitter<'_> {
     fn backslash(&mut self) -> Result<(), ReadFailure> {
         match (self.peek(1), self.quoting) {
             (None, _) => self.take(1),
-            // The line goes on; in a unit the two stand for a space.
+            // The line continues; in a unit the two bytes mean a space.
             (Some(b'\n'), Quoting::Shell) => self.at += 2,
             (Some(b'\r'), Quoting::Shell) if self.peek(2) == Some(b'\n') => self.at += 3,
             (Some(b'\n'), Quoting::Unit) => {
@@ -182,7 +182,7 @@ impl Splitter<'_> {
         Ok(())
     }
 
-    /// Comments between the lines of a value that goes on.
+    /// Comments between the lines of a value that continues.
     fn skip_comments(&mut self) {
         loop {
             let rest = &self.file[self.at..self.end];
@@ -222,7 +222,7 @@ impl Splitter<'_> {
                     None => return self.take(2),
                 }
             }
-            // Unknown escapes stay as they are.
+            // Unknown escapes do not change.
             Some(_) | None => return self.take(1),
         };
         self.escape(value, 2);
@@ -258,7 +258,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// `$(…)` is taken as it is written: what it comes to is not known here.
+    /// `$(…)` is kept unchanged: its result is unknown here.
     fn substitution(&mut self) {
         let (mut depth, mut length) = (0_usize, 1);
         while let Some(byte) = self.peek(length) {

@@ -11,11 +11,11 @@ struct Piece {
     at: usize,
     /// Where it came from.
     source: Span,
-    /// True if the bytes are the same on both sides; else the whole piece stands for the whole source.
+    /// True if the bytes are the same on both sides; else the whole piece corresponds to the whole source.
     is_verbatim: bool,
 }
 
-/// What a piece of a command line comes to, with the place of every byte in the file.
+/// The decoded text of a piece of a command line, with the place of every byte in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text {
     value: String,
@@ -34,12 +34,12 @@ impl Text {
         }
     }
 
-    /// What it comes to.
+    /// The decoded text.
     pub(crate) fn as_str(&self) -> &str {
         &self.value
     }
 
-    /// Appends bytes of the file as they are.
+    /// Appends bytes of the file unchanged.
     pub(crate) fn push_verbatim(&mut self, file: &str, span: Span) {
         let Some(bytes) = span.slice(file).filter(|bytes| !bytes.is_empty()) else {
             return;
@@ -59,7 +59,7 @@ impl Text {
         self.value.push_str(bytes);
     }
 
-    /// Appends what an escape in the file stands for.
+    /// Appends the decoded text of an escape in the file.
     pub(crate) fn push_escape(&mut self, value: &str, span: Span) {
         if value.is_empty() {
             return;
@@ -117,7 +117,7 @@ impl Text {
             .saturating_sub(1)
     }
 
-    /// Where a part stands in the file.
+    /// The position of a part in the file.
     pub(crate) fn span(&self, range: Range<usize>) -> Span {
         if self.pieces.is_empty() {
             return Span::empty(self.start);
@@ -141,7 +141,7 @@ impl Text {
         Span::new(start, end.max(start))
     }
 
-    /// Where all of it stands in the file.
+    /// The position of the whole text in the file.
     pub(crate) fn whole(&self) -> Span {
         self.span(0..self.value.len())
     }

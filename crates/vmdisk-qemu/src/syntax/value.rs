@@ -1,4 +1,4 @@
-//! What the text of a value means.
+//! The meaning of the text of a value.
 
 use vmdisk_model::{Bytes, Switch};
 
