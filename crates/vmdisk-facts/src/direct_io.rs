@@ -58,7 +58,7 @@ pub enum Buffered {
     BtrfsChecksums,
     /// btrfs falls back for files without checksums on a redundant data profile, so that the mirrors agree.
     BtrfsRedundant,
-    /// ZFS before 2.3 accepts the flag and ignores it.
+    /// ZFS 0.8 to 2.2 accepts the flag and ignores it.
     ZfsIgnored,
     /// ZFS with direct=disabled.
     ZfsDisabled,
@@ -312,6 +312,12 @@ fn on_zfs(filesystem: &Filesystem) -> Fact<DirectIo> {
             Verdict::AcceptedButBuffered(Buffered::ZfsDisabled),
             Confidence::Observed,
             "the ZFS dataset has direct=disabled".to_owned(),
+        ),
+        // zfs-0.8.0 is the first to accept the flag (openzfs/zfs pull request 7823).
+        (Fact::Known(version), _) if version < Version(0, 8, 0) => concluded(
+            Verdict::Unsupported,
+            Confidence::FromVersionTable,
+            format!("ZFS before 0.8 refuses O_DIRECT (ZFS {version})"),
         ),
         (Fact::Known(version), _) if version < Version(2, 3, 0) => concluded(
             Verdict::AcceptedButBuffered(Buffered::ZfsIgnored),

@@ -325,6 +325,14 @@ fn zfs_depends_on_its_version_and_property() {
         )
     };
     assert_eq!(
+        verdict(&at("version: [0, 7, 13], direct: null")),
+        Some((Unsupported, TABLE))
+    );
+    assert_eq!(
+        verdict(&at("version: [0, 8, 0], direct: null")),
+        Some((AcceptedButBuffered(Buffered::ZfsIgnored), TABLE))
+    );
+    assert_eq!(
         verdict(&at("version: [2, 2, 7], direct: null")),
         Some((AcceptedButBuffered(Buffered::ZfsIgnored), TABLE))
     );

@@ -1,21 +1,31 @@
-//! What a configuration uses that not every QEMU and libvirt has: one row per capability and use.
+//! Features that not every QEMU and libvirt has: one row per capability and use.
 
 use vmdisk_facts::Capability;
+use vmdisk_fields::{Phrase, phrase};
 use vmdisk_model::{
     BackendSource, ControllerField, DiskField, Domain, DomainField, EncryptionEngine,
     EncryptionFormat, FieldPath, Fields, Image, ImageField, IoThreadField, MemorySource,
     NetworkProtocol, NetworkSource, TargetBus,
 };
 
+use Description::{SetsField, Text};
 use Uses::{Disk, DiskValue, Image as InImage, Other, Protocol};
 
-/// What becomes of a configuration where the capability is missing.
+/// The reaction of a program without the capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Without {
     /// The program refuses it.
     Refused,
-    /// The program does not know the words, and goes on as if they were not there.
+    /// The program silently ignores the feature.
     Ignored,
+}
+
+/// The use of a feature, as the rest of a sentence that starts with the name of its user.
+enum Description {
+    /// Described in these words.
+    Text(&'static str),
+    /// It sets the field.
+    SetsField,
 }
 
 /// Where a configuration uses something.
@@ -35,13 +45,20 @@ pub(crate) enum Uses {
 /// A use of something that not every version has.
 pub(crate) struct Feature {
     pub(crate) capability: Capability,
-    /// What the user of it does; reads on from its name: `asks for io_uring`.
-    pub(crate) does: &'static str,
+    does: Description,
     pub(crate) without: Without,
     uses: Uses,
 }
 
 impl Feature {
+    /// The use of the feature, as the rest of a sentence that starts with the name of its user: `uses io_uring`.
+    pub(crate) fn does(&self, at: FieldPath) -> Phrase {
+        match self.does {
+            Text(text) => text.into(),
+            SetsField => phrase!("sets {field}", field = at),
+        }
+    }
+
     /// Each place where it is used.
     pub(crate) fn places(&self, domain: &Domain) -> Vec<FieldPath> {
         match self.uses {
@@ -58,10 +75,9 @@ impl Feature {
     }
 }
 
-/// Declares the rows: a capability, what its user does (reads on from its name), what becomes of the configuration
-/// without it, and where it is used.
+/// Declares the rows: a capability, what its user does, what programs without it do, and where it is used.
 macro_rules! features {
-    ($($capability:ident: $does:literal, $without:ident, $uses:expr;)+) => {
+    ($($capability:ident: $does:expr, $without:ident, $uses:expr;)+) => {
         /// Every row; a capability may have several.
         pub(crate) const FEATURES: &[Feature] = &[
             $(Feature {
@@ -75,50 +91,50 @@ macro_rules! features {
 }
 
 features! {
-    AioIoUring: "asks for io_uring", Refused, DiskValue(DiskField::Aio, "io_uring");
-    LibvirtIoUring: "asks for io_uring", Refused, DiskValue(DiskField::Aio, "io_uring");
-    DiscardNoUnref: "asks for discard_no_unref", Refused, DiskValue(DiskField::DiscardNoUnref, "on");
-    LibvirtDiscardNoUnref: "asks for discard_no_unref", Ignored, DiskValue(DiskField::DiscardNoUnref, "on");
-    LibvirtNbdReconnect: "is to wait for its NBD server when that is gone", Ignored, InImage(ImageField::ReconnectDelay, |image| network(image).is_some_and(|it| it.reconnect_delay.is_some()));
-    LibvirtSshIdentity: "says by which user or keys it speaks ssh", Ignored, Other(ssh_identity);
-    IothreadVqMappingBlk: "maps its queues to iothreads", Refused, Disk(DiskField::IoThreadMapping);
-    LibvirtIothreadMapping: "maps its queues to iothreads", Ignored, Disk(DiskField::IoThreadMapping);
-    IothreadVqMappingScsi: "maps its queues to iothreads", Refused, Other(controller_mapping);
-    LibvirtScsiIothreadMapping: "maps its queues to iothreads", Ignored, Other(controller_mapping);
-    IothreadThreadPool: "sets the size of its thread pool", Refused, Other(thread_pool);
-    NvmeNamespaceDevice: "is on bus nvme", Refused, Other(nvme_bus);
-    LibvirtNvmeBus: "is on bus nvme", Refused, Other(nvme_bus);
-    LibvirtQueueSize: "sets the size of its queues", Ignored, Disk(DiskField::QueueSize);
-    LibvirtMetadataCache: "sets the size of its metadata cache", Ignored, Disk(DiskField::MetadataCacheSize);
-    LibvirtVhostUser: "is served by a daemon over vhost-user", Refused, Other(vhost_user);
-    LibvirtDiscardGranularity: "sets discard_granularity", Ignored, Disk(DiskField::DiscardGranularity);
-    LibvirtRotationRate: "sets rotation_rate", Ignored, Disk(DiskField::RotationRate);
-    LibvirtTransient: "forgets what the guest writes", Refused, Disk(DiskField::Transient);
-    MemoryBackendMemfd: "has its memory in a memfd", Refused, Other(memfd);
-    Rbd: "is on RBD", Refused, Protocol(&[NetworkProtocol::Rbd]);
-    Iscsi: "is on iSCSI", Refused, Protocol(&[NetworkProtocol::Iscsi]);
-    Nfs: "is on NFS, spoken by QEMU,", Refused, Protocol(&[NetworkProtocol::Nfs]);
-    Ssh: "is read over SSH", Refused, Protocol(&[NetworkProtocol::Ssh]);
-    Https: "is read over HTTP", Refused, Protocol(&[NetworkProtocol::Http, NetworkProtocol::Https]);
-    Ftp: "is read over FTP", Refused, Protocol(&[NetworkProtocol::Ftp, NetworkProtocol::Ftps]);
-    Tftp: "is read over TFTP", Refused, Protocol(&[NetworkProtocol::Tftp]);
-    Gluster: "is on GlusterFS", Refused, Protocol(&[NetworkProtocol::Gluster]);
-    Sheepdog: "is on Sheepdog", Refused, Protocol(&[NetworkProtocol::Sheepdog]);
-    Vxhs: "is on VxHS", Refused, Protocol(&[NetworkProtocol::Vxhs]);
-    RbdEncryption: "lets librbd decrypt", Refused, InImage(ImageField::Encryption, |image| engine(image) == Some(EncryptionEngine::Librbd));
-    RbdLuksAny: "lets librbd find out the version of LUKS", Refused, InImage(ImageField::Encryption, |image| format(image) == Some(EncryptionFormat::LuksAny));
-    NbdTlsHostname: "names the host in the certificate of its NBD server", Refused, InImage(ImageField::TlsHostname, |image| network(image).is_some_and(|it| it.tls_hostname.is_some()));
-    NvmeDriver: "has an NVMe controller driven by QEMU", Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
-    VhostVdpaDriver: "is on vhost-vdpa", Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
-    Qcow2DataFile: "has its data in a file of its own", Refused, InImage(ImageField::DataFile, |image| image.data_file.is_some());
-    PrManager: "passes reservations on", Refused, InImage(ImageField::Reservations, |image| image.reservations.is_some());
-    StatsIntervals: "asks for averages over intervals", Refused, Other(statistics);
-    LibvirtNvmeSource: "has an NVMe controller driven by QEMU", Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
-    LibvirtVhostVdpa: "is on vhost-vdpa", Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
-    LibvirtDataStore: "has its data in a file of its own", Ignored, InImage(ImageField::DataFile, |image| image.data_file.is_some());
-    LibvirtSlices: "is a slice of its file", Ignored, InImage(ImageField::Slice, |image| image.slice.is_some());
-    LibvirtStatistics: "asks for averages over intervals", Ignored, Other(statistics);
-    LibvirtThrottleFilters: "is limited by throttle groups", Ignored, Disk(DiskField::ThrottleFilters);
+    AioIoUring: Text("uses io_uring"), Refused, DiskValue(DiskField::Aio, "io_uring");
+    LibvirtIoUring: Text("uses io_uring"), Refused, DiskValue(DiskField::Aio, "io_uring");
+    DiscardNoUnref: SetsField, Refused, DiskValue(DiskField::DiscardNoUnref, "on");
+    LibvirtDiscardNoUnref: SetsField, Ignored, DiskValue(DiskField::DiscardNoUnref, "on");
+    LibvirtNbdReconnect: Text("waits for its NBD server to return"), Ignored, InImage(ImageField::ReconnectDelay, |image| network(image).is_some_and(|it| it.reconnect_delay.is_some()));
+    LibvirtSshIdentity: Text("sets the user or keys of its SSH connection"), Ignored, Other(ssh_identity);
+    IothreadVqMappingBlk: Text("maps its queues to iothreads"), Refused, Disk(DiskField::IoThreadMapping);
+    LibvirtIothreadMapping: Text("maps its queues to iothreads"), Ignored, Disk(DiskField::IoThreadMapping);
+    IothreadVqMappingScsi: Text("maps its queues to iothreads"), Refused, Other(controller_mapping);
+    LibvirtScsiIothreadMapping: Text("maps its queues to iothreads"), Ignored, Other(controller_mapping);
+    IothreadThreadPool: Text("sets the size of its thread pool"), Refused, Other(thread_pool);
+    NvmeNamespaceDevice: Text("is on bus nvme"), Refused, Other(nvme_bus);
+    LibvirtNvmeBus: Text("is on bus nvme"), Refused, Other(nvme_bus);
+    LibvirtQueueSize: Text("sets the size of its queues"), Ignored, Disk(DiskField::QueueSize);
+    LibvirtMetadataCache: Text("sets the size of its metadata cache"), Ignored, Disk(DiskField::MetadataCacheSize);
+    LibvirtVhostUser: Text("is served by a daemon over vhost-user"), Refused, Other(vhost_user);
+    LibvirtDiscardGranularity: SetsField, Ignored, Disk(DiskField::DiscardGranularity);
+    LibvirtRotationRate: SetsField, Ignored, Disk(DiskField::RotationRate);
+    LibvirtTransient: Text("is transient"), Refused, Disk(DiskField::Transient);
+    MemoryBackendMemfd: Text("uses memfd memory"), Refused, Other(memfd);
+    Rbd: Text("is on RBD"), Refused, Protocol(&[NetworkProtocol::Rbd]);
+    Iscsi: Text("is on iSCSI"), Refused, Protocol(&[NetworkProtocol::Iscsi]);
+    Nfs: Text("is on NFS, accessed by QEMU,"), Refused, Protocol(&[NetworkProtocol::Nfs]);
+    Ssh: Text("is read over SSH"), Refused, Protocol(&[NetworkProtocol::Ssh]);
+    Https: Text("is read over HTTP"), Refused, Protocol(&[NetworkProtocol::Http, NetworkProtocol::Https]);
+    Ftp: Text("is read over FTP"), Refused, Protocol(&[NetworkProtocol::Ftp, NetworkProtocol::Ftps]);
+    Tftp: Text("is read over TFTP"), Refused, Protocol(&[NetworkProtocol::Tftp]);
+    Gluster: Text("is on GlusterFS"), Refused, Protocol(&[NetworkProtocol::Gluster]);
+    Sheepdog: Text("is on Sheepdog"), Refused, Protocol(&[NetworkProtocol::Sheepdog]);
+    Vxhs: Text("is on VxHS"), Refused, Protocol(&[NetworkProtocol::Vxhs]);
+    RbdEncryption: Text("is decrypted by librbd"), Refused, InImage(ImageField::Encryption, |image| engine(image) == Some(EncryptionEngine::Librbd));
+    RbdLuksAny: Text("lets librbd detect the LUKS version"), Refused, InImage(ImageField::Encryption, |image| format(image) == Some(EncryptionFormat::LuksAny));
+    NbdTlsHostname: Text("sets the host name in the certificate of its NBD server"), Refused, InImage(ImageField::TlsHostname, |image| network(image).is_some_and(|it| it.tls_hostname.is_some()));
+    NvmeDriver: Text("has an NVMe controller driven by QEMU"), Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
+    VhostVdpaDriver: Text("is on vhost-vdpa"), Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
+    Qcow2DataFile: Text("has an external data file"), Refused, InImage(ImageField::DataFile, |image| image.data_file.is_some());
+    PrManager: Text("passes SCSI reservations through"), Refused, InImage(ImageField::Reservations, |image| image.reservations.is_some());
+    StatsIntervals: Text("collects statistics over intervals"), Refused, Other(statistics);
+    LibvirtNvmeSource: Text("has an NVMe controller driven by QEMU"), Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
+    LibvirtVhostVdpa: Text("is on vhost-vdpa"), Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
+    LibvirtDataStore: Text("has an external data file"), Ignored, InImage(ImageField::DataFile, |image| image.data_file.is_some());
+    LibvirtSlices: Text("is a slice of its file"), Ignored, InImage(ImageField::Slice, |image| image.slice.is_some());
+    LibvirtStatistics: Text("collects statistics over intervals"), Ignored, Other(statistics);
+    LibvirtThrottleFilters: Text("is limited by throttle groups"), Ignored, Disk(DiskField::ThrottleFilters);
 }
 
 /// A field of each disk for which something holds.

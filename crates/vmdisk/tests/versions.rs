@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use vmdisk::facts::{Introspection, MemberTable, Owner, Target, Version, is_unstable};
-use vmdisk::{LintOptions, lint, read};
+use vmdisk::{LintOptions, Severity, lint, read};
 
 /// A recording in `fixtures/capabilities`.
 fn recording(Version(major, minor, _): Version) -> Introspection {
@@ -91,4 +91,32 @@ fn in_order_is_refused_by_qemu_7_2_and_taken_by_10_0_and_where_no_version_is_kno
     }
     let probed = recording(Version(7, 2, 0)).target();
     assert!(is_reported(text, "in_order", &probed));
+}
+
+#[test]
+fn a_writable_disk_on_a_web_server_is_an_error_unless_libvirt_may_use_nbdkit() {
+    let text = "<disk type='network' device='disk'><driver name='qemu' type='raw' cache='none'/>\
+                <source protocol='https' name='a.img'><host name='store.example' port='443'/></source>\
+                <target dev='vda' bus='virtio'/></disk>";
+    let document = read(text).unwrap();
+    for (target, severity) in [
+        ("libvirt=9.7", Severity::Error),
+        ("libvirt=9.8", Severity::Warning),
+        ("libvirt=9.10", Severity::Warning),
+        ("libvirt=10.0", Severity::Error),
+        ("qemu=10.0", Severity::Warning),
+    ] {
+        let options = LintOptions {
+            target: target.parse().unwrap(),
+            ..LintOptions::default()
+        };
+        let report = lint(&document, &options);
+        let found: Vec<Severity> = report
+            .diagnostics
+            .iter()
+            .filter(|it| it.rule.name == "web-source-writable")
+            .map(|it| it.severity)
+            .collect();
+        assert_eq!(found, [severity], "{target}");
+    }
 }

@@ -162,7 +162,7 @@ fn words_are_known_as_the_linter_says<'a>(
             }
             Ok(_) => {
                 left_out += 1;
-                "does not know and leaves out"
+                "silently ignores"
             }
             // It knows the word, and its QEMU does not.
             Err(error) if error.contains("QEMU") => {
@@ -177,7 +177,7 @@ fn words_are_known_as_the_linter_says<'a>(
             }
             Err(_) => {
                 refused += 1;
-                "does not have"
+                "does not support"
             }
         };
         let is_right = match said.as_slice() {

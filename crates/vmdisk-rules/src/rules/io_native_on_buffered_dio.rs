@@ -13,7 +13,7 @@ declare_rule! {
     /// ## What it reports
     /// Reports `io='native'` with `cache='none'` or `directsync` on a disk that the guest writes, if the file system
     /// accepts `O_DIRECT` but writes through the page cache: btrfs with checksums on current kernels, ext4 with
-    /// `data=journal`, tmpfs, ZFS before 2.3.
+    /// `data=journal`, tmpfs, ZFS 0.8 to 2.2.
     ///
     /// ## Why it matters
     /// `io_submit` returns at once only for direct writes. A buffered write is carried out inside the call, and blocks

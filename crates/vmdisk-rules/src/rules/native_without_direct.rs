@@ -8,19 +8,19 @@ use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule}
 use crate::host;
 
 declare_rule! {
-    /// A disk asks for Linux AIO without `O_DIRECT`.
+    /// A disk uses `io='native'` without `O_DIRECT`, which libvirt and QEMU refuse.
     ///
-    /// ## What it does
-    /// Reports `io='native'` where the cache mode is not written as `none` or `directsync`.
+    /// ## What it reports
+    /// Reports `io='native'` (`aio=native`) if the cache mode is not set to `none` or `directsync`.
     ///
     /// ## Why it matters
-    /// Linux AIO is asynchronous only for files opened with `O_DIRECT`. libvirt refuses to define the guest,
-    /// for CD drives and shareable disks too: that it would take `none` for a shareable disk later
-    /// does not count. QEMU started by hand refuses as well, since 2.6.
+    /// Linux AIO is asynchronous only for files opened with `O_DIRECT`. libvirt refuses to define the guest, also for
+    /// CD drives, and for shareable disks, for which it would use `none` later. QEMU refuses it since 2.6.
     ///
-    /// Where nothing is written for `cache`, `none` is what `native` was meant for. Where another mode is
-    /// written, the fix keeps it and gives up `native`: the guest depends on the cache mode, and does not see
-    /// how requests reach the host.
+    /// ## Use instead
+    /// If no cache mode is set, use `cache='none'`. If a cached mode is set on purpose, use `io='threads'`: the guest
+    /// depends on the cache mode, but does not see how requests reach the host. Also use `io='threads'` on a file
+    /// system without direct I/O.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -51,7 +51,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Where the host's file system does no direct I/O, `none` would be no remedy.
+    /// If the host's file system does not support direct I/O, the fix does not use `none`:
     /// ```xml,reported,facts-tmpfs
     /// <domain type='kvm'>
     ///   <name>build1</name>
@@ -85,7 +85,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// io_uring works with every cache mode.
+    /// io_uring works with every cache mode:
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='writeback' io='io_uring'/>
@@ -120,7 +120,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     true
                 }
             };
-        // A vhost-user disk has no host I/O of QEMU's at all, which libvirt refuses first.
+        // QEMU does no host I/O for a vhost-user disk; `vhost-user-option-refused` reports it.
         if !is_refused || matches!(disk.backend.source, BackendSource::VhostUser(_)) {
             continue;
         }
@@ -164,7 +164,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .fix(Fix::safe([Change::set(at, AioMode::Threads)]));
         } else if let Some(why) = why_not_direct(context, disk) {
             let mut changes = vec![Change::set(at, AioMode::Threads)];
-            // What QEMU uses then is written, or `cache-implicit` would ask for it next.
+            // Set QEMU's default explicitly, so that `cache-implicit` does not report the result.
             if !disk.backend.is_shareable {
                 changes.push(Change::set(cache, CacheMode::Writeback));
             }
@@ -184,7 +184,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// What is known against `O_DIRECT` where the image lies; `None` if nothing is.
+/// The facts that rule out `O_DIRECT` for the image, if there are any.
 fn why_not_direct(context: &Context<'_>, disk: &Disk) -> Option<String> {
     let image = disk.backend.image()?;
     let direct = host::direct_io(context, image)?.ok()?;

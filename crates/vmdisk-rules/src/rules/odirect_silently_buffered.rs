@@ -9,19 +9,23 @@ use crate::host::{self, WrittenDirectly};
 use crate::remedy;
 
 declare_rule! {
-    /// A disk asks for `O_DIRECT` where the file system takes the flag and ignores it.
+    /// A disk uses `O_DIRECT` on a file system that accepts the flag and ignores it.
     ///
-    /// ## What it does
-    /// Reports `cache='none'` and `cache='directsync'` on a disk the guest writes whose image lies where
-    /// `O_DIRECT` is accepted and not done: ext4 mounted with `data=journal`, tmpfs since Linux 6.6, ZFS before
-    /// 2.3 or with `direct=disabled`, and files for which statx(2) gives a direct I/O alignment of 0. What
-    /// btrfs does is `btrfs-dio-buffered`.
+    /// ## What it reports
+    /// Reports `cache='none'` and `cache='directsync'` on a writable disk whose image is on ext4 with `data=journal`,
+    /// on tmpfs since Linux 6.6, on OpenZFS 0.8 to 2.2, on a ZFS dataset with `direct=disabled`, or in a file for
+    /// which statx(2) gives the direct I/O alignment 0. See `btrfs-dio-buffered` for btrfs, and `odirect-unsupported`
+    /// for file systems that refuse the flag, such as ZFS before 0.8.
     ///
     /// ## Why it matters
-    /// Everything the guest reads and writes also fills the host's page cache, which `none` was chosen to
-    /// avoid, and writes stay dirty in it until the guest flushes: on ext4 with `data=journal` 36 pages were
-    /// dirty after one direct write of 64 KiB. Neither kernel nor QEMU says so. Writing `writeback` changes
-    /// nothing that happens and says what happens; another place for the image changes it.
+    /// All data of the guest is also cached in the host's memory, which `none` is meant to avoid, and written data
+    /// waits there until the guest flushes: on ext4 with `data=journal`, 36 pages were dirty after one direct write of
+    /// 64 KiB. Neither the kernel nor QEMU reports it.
+    ///
+    /// ## Use instead
+    /// Make direct I/O work: mount ext4 with `data=ordered`, run `zfs set direct=standard DATASET` (ZFS 2.3 and
+    /// later), or move the image to another file system or to a block device. Alternatively use `cache='writeback'`:
+    /// it does not change what happens, but the configuration then says it.
     ///
     /// ## Reported
     /// ```xml,reported,facts-ext4-data-journal
@@ -62,7 +66,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// A disk the guest only reads has nothing dirty in the cache.
+    /// A disk that the guest only reads has no written data in the cache:
     /// ```xml,not-reported,facts-tmpfs
     /// <domain type='kvm'>
     ///   <name>build1</name>
@@ -75,7 +79,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -99,7 +103,8 @@ declare_rule! {
                           tmpfs: 256 pages cached after 1 MiB",
                 how: "open, statx(STATX_DIOALIGN), pwrite and cachestat on Linux 6.18.44",
             },
-            Evidence::Source("zfsprops(7), direct: before OpenZFS 2.3 the flag is ignored; `disabled` ignores it"),
+            Evidence::Source("zfsprops(7), direct: OpenZFS 2.2 and prior ignore the flag; `disabled` ignores it"),
+            Evidence::Source("release notes of zfs-0.8.0 and openzfs/zfs pull request 7823: Direct IO is new; issue 224: earlier versions refuse it"),
         ],
         supersedes: &[],
         check: Model(check),
@@ -119,10 +124,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Verdict::AcceptedButBuffered(why) => match why {
                 Buffered::Ext4DataJournal => "mount the file system with data=ordered",
                 Buffered::ZfsDisabled => "set direct=standard on the dataset",
-                Buffered::ZfsIgnored | Buffered::Tmpfs | Buffered::SaysNo | Buffered::Declared => {
+                Buffered::ZfsIgnored => "upgrade ZFS to 2.3 or later",
+                Buffered::Tmpfs | Buffered::SaysNo | Buffered::Declared => {
                     "move the image to a file system or device that supports direct I/O"
                 }
-                // These have a rule of their own, with btrfs's remedies.
+                // `btrfs-dio-buffered` reports these.
                 Buffered::BtrfsChecksums | Buffered::BtrfsRedundant => continue,
             },
             _ => continue,

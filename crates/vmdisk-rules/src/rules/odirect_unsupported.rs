@@ -12,8 +12,8 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports `cache='none'` and `cache='directsync'` for an image on a file system that refuses `O_DIRECT`: ramfs,
-    /// hugetlbfs, squashfs, ecryptfs, and tmpfs before Linux 6.6. Configured backing images are checked too, because
-    /// libvirt opens all of them with the same mode.
+    /// hugetlbfs, squashfs, ecryptfs, tmpfs before Linux 6.6, and ZFS before 0.8. Configured backing images are checked
+    /// too, because libvirt opens all of them with the same mode.
     ///
     /// ## Why it matters
     /// libvirt accepts the configuration. When the guest starts, QEMU gets `EINVAL` from the kernel and exits.
@@ -104,6 +104,7 @@ declare_rule! {
                 how: "open(2) on Linux 6.18.44 and 6.1.192",
             },
             Evidence::Source("Linux commit e88e0d366f9c: tmpfs accepts O_DIRECT since 6.6"),
+            Evidence::Source("release notes of zfs-0.8.0: Direct IO is new; openzfs/zfs issue 224: earlier versions refuse it"),
         ],
         supersedes: &[],
         check: Model(check),

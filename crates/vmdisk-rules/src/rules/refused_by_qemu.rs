@@ -5,20 +5,24 @@ use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 declare_rule! {
     /// A QEMU that was started with the disks refuses them.
     ///
-    /// ## What it does
-    /// With `vmdisk lint --try-qemu PATH` that QEMU is started, paused and without acceleration, with the machine,
-    /// the controllers and the disks of each configuration, and ends at once. What it says is reported at the place
-    /// that the option was written for; warnings are advice. Where it refuses a disk it is started again without it,
-    /// until nothing is refused any more.
+    /// ## What it reports
+    /// `vmdisk lint --try-qemu PATH` starts that QEMU, paused and without acceleration, with the machine, controllers
+    /// and disks of each configuration, and stops it at once. Its messages are reported at the location of the option
+    /// that they are about; warnings are advice. If it refuses a disk, it is started again without that disk, until it
+    /// refuses nothing.
     ///
-    /// Nothing of the guest's is opened: empty images stand for its own, because a QEMU that opens an image for
-    /// writing takes locks and may write to it. So this finds no missing file, no wrong format and no image in use;
-    /// other rules do. A `qemu-storage-daemon` stands for daemons that serve disks. SCSI passthrough, encryption, data
-    /// files and what the configuration has beside disks are not tried, and `--verbose` says so.
+    /// QEMU opens none of the guest's images, because opening an image for writing takes locks and can write to it.
+    /// Empty images replace them, and a `qemu-storage-daemon` replaces daemons that serve disks. Therefore it finds no
+    /// missing file, wrong format or image in use; other rules do. SCSI passthrough, encryption, data files, and
+    /// everything except disks are not tried, and `--verbose` lists them.
     ///
     /// ## Why it matters
-    /// It is the judgement of the program that will run the guest. QEMU itself stops at the first mistake, and says
-    /// which option it does not like, not which line that came from.
+    /// The program that will run the guest decides. Started normally, QEMU stops at the first mistake, and its message
+    /// names an option, but not the line that it comes from.
+    ///
+    /// ## Use instead
+    /// Correct the option that the message is about: `QEMU -device DRIVER,help` lists the options of a device. If that
+    /// QEMU is too old for it, use a newer one.
     ///
     /// ## Reported
     /// With `--try-qemu` and QEMU 7.2:

@@ -1,20 +1,25 @@
 //! `slice-beyond-storage`
 
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Bytes, FieldPath, HostStorage, Image, ImageField, Slice};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 use crate::host;
 
 declare_rule! {
-    /// The part of a file or device that is the disk ends behind its end.
+    /// The slice of a file or device that a disk uses ends after the end of that file or device.
     ///
-    /// ## What it does
-    /// Holds `offset` and `size` of a slice (`<slice type='storage'>`, a raw node with both) to the size of the file or
-    /// block device it is cut from.
+    /// ## What it reports
+    /// Compares the offset and size of a slice (`<slice type='storage'>`, or a raw node with `offset` and `size`) with
+    /// the size of the file or block device.
     ///
     /// ## Why it matters
-    /// QEMU does not start. Offsets that were written for another image, and files that have shrunk since, look like
-    /// this; where the end is right by luck, the guest has somebody else's bytes.
+    /// QEMU does not start. Typical causes are offsets of another image, and a file that has become smaller. If the
+    /// offset is also wrong, and only the end fits, the guest gets other data.
+    ///
+    /// ## Use instead
+    /// Use the offset and size that the slice was created with. To use the whole file, remove the slice. To make the
+    /// file large enough again, run `truncate --size=SIZE FILE`: the new end reads as zeros.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -47,7 +52,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
@@ -82,7 +87,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, top) in context.images() {
+    for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Some(slice) = image.slice else { continue };
             let at = FieldPath::Image(index, depth, ImageField::Slice);
@@ -98,26 +103,30 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if offset.checked_add(length).is_some_and(|end| end <= size) {
                 continue;
             }
-            let of = if depth == 0 { "" } else { "an image below " };
-            let storage = image.host_path().unwrap_or_default();
+            let of = if depth == 0 {
+                ""
+            } else {
+                "a backing image of "
+            };
+            let path = quoted(image.host_path().unwrap_or_default().to_owned());
             report
                 .finding(
                     at,
-                    format!(
-                        "the part of {storage} that {of}`{}` is ends behind its end",
-                        disk.name()
+                    phrase!(
+                        "the slice of {of}{disk} ends after the end of {path}",
+                        of,
+                        disk = DiskName(index),
+                        path = path.clone(),
                     ),
                 )
-                .label(format!("{length} bytes from {offset} on"))
-                .note(format!("{storage} has {size} bytes ({})", Bytes(size)))
-                .help(
-                    "write the offset and the size that the part really has, or none for the whole",
-                );
+                .label(format!("{length} bytes from offset {offset}"))
+                .note(phrase!("{path} has {size} bytes ({readable})", path, size, readable = Bytes(size)))
+                .help("use the offset and size that the slice really has, or remove it to use the whole storage");
         }
     }
 }
 
-/// How large the storage is; `None` if there is none, or it is not on this host.
+/// The size of the storage; `None` if it does not exist, or is not on this host.
 fn size_of(context: &Context<'_>, image: &Image) -> Result<Option<u64>, Missing> {
     let Some(path) = image.host_path() else {
         return Ok(None);

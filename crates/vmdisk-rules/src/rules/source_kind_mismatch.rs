@@ -1,20 +1,25 @@
 //! `source-kind-mismatch`
 
 use vmdisk_facts::FileKind;
-use vmdisk_fields::{phrase, setting};
+use vmdisk_fields::{DiskName, phrase, quoted, setting};
 use vmdisk_model::{DiskField, FieldPath, HostStorage, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk is told to be a file and is a device, or the other way round.
+    /// A disk is configured as a file, but its path is a device, or the reverse.
     ///
-    /// ## What it does
-    /// Reports `type='file'` with a path that is a block device or a directory, and `type='block'` with one that is
-    /// a regular file or a directory; `driver=file` and `driver=host_device` on command lines.
+    /// ## What it reports
+    /// Reports `type='file'` with a path that is a block device, character device or directory, and `type='block'`
+    /// with a path that is a regular file or directory; on command lines, the drivers `file` and `host_device`.
     ///
     /// ## Why it matters
-    /// QEMU looks, since 6.0, and does not start. Links count as what they lead to, so a link from an image
-    /// directory to a volume needs `type='block'`.
+    /// QEMU 6.0 and later check the kind of the path, and do not start. A symbolic link counts as its destination, so
+    /// a link from an image directory to a logical volume needs `type='block'`.
+    ///
+    /// ## Use instead
+    /// Use `type='block'` with `<source dev='…'/>` for a device, and `type='file'` with `<source file='…'/>` for a
+    /// file; on command lines, `driver=host_device` and `driver=file`. `stat --dereference --format=%F PATH` prints
+    /// the kind.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -33,7 +38,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
@@ -64,8 +69,8 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image) in context.images() {
-        // A descriptor that is passed in is what it is.
+    for (index, _, image) in context.images() {
+        // The kind of a passed file descriptor does not matter.
         let Some(storage) = image
             .protocol
             .on_host()
@@ -100,29 +105,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let kind_at = FieldPath::Disk(index, DiskField::SourceType);
+        let block = || phrase!("use {block}", block = setting(kind_at, "block"));
         let (word, help) = match (kind, is_file) {
-            (FileKind::Block, true) => (
-                "a block device",
-                phrase!("use {block}", block = setting(kind_at, "block")),
-            ),
-            (FileKind::Character, true) => (
-                "a character device",
-                phrase!("use {block}", block = setting(kind_at, "block")),
-            ),
-            (FileKind::Directory, _) => ("a directory", "name the image in it".into()),
+            (FileKind::Block, true) => ("a block device", block()),
+            (FileKind::Character, true) => ("a character device", block()),
+            (FileKind::Directory, _) => ("a directory", "use the path of the image in it".into()),
             (FileKind::Regular, false) => (
                 "a regular file",
                 phrase!("use {file}", file = setting(kind_at, "file")),
             ),
             _ => continue,
         };
-        let said = if is_file { "a file" } else { "a device" };
+        let configured = if is_file { "a file" } else { "a device" };
         report
             .finding(
                 at,
-                format!(
-                    "`{}` is told to be on {said}, and {path} is {word}",
-                    disk.name()
+                phrase!(
+                    "{disk} is configured as {configured}, but {path} is {word}",
+                    disk = DiskName(index),
+                    configured,
+                    path = quoted(path.to_owned()),
+                    word,
                 ),
             )
             .label(word)

@@ -1,18 +1,23 @@
 //! `source-option-ignored`
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{FieldPath, Image, ImageField, NetworkProtocol, Protocol};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// Something is said of a source that libvirt keeps and does nothing with.
+    /// A source has a snapshot, configuration file or credentials that libvirt silently ignores.
     ///
-    /// ## What it does
-    /// Reports a snapshot or a configuration file of a source on the network that is not on rbd, and `<auth>` on a
-    /// source that is not on the network, in XML for libvirt.
+    /// ## What it reports
+    /// Reports `<snapshot>` and `<config>` on a network source other than rbd, and `<auth>` on a source that is not a
+    /// network source, in XML for libvirt.
     ///
     /// ## Why it matters
-    /// libvirt takes the definition, shows it in `dumpxml`, and hands none of it to QEMU: the guest opens the image
-    /// as it is now and not the snapshot of it.
+    /// libvirt accepts the definition and shows the element in `virsh dumpxml`, but does not pass it to QEMU. The
+    /// guest opens the current image instead of the snapshot.
+    ///
+    /// ## Use instead
+    /// Remove the element. To open a snapshot of an image on gluster or another server, create the snapshot there as
+    /// an image of its own, and use that as the source.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -54,24 +59,35 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    if context.taken_by == TakenBy::Qemu {
+    if !context.is_taken_by_libvirt() {
         return;
     }
-    for (index, disk, top) in context.images() {
+    for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             for (field, what, needs) in ignored(image) {
+                let at = FieldPath::Image(index, depth, field);
                 report
                     .finding(
-                        FieldPath::Image(index, depth, field),
-                        format!("`{}` has {what}, which counts only on {needs}", disk.name()),
+                        at,
+                        phrase!(
+                            "{disk} has {what}, which libvirt only uses for {needs}",
+                            disk = DiskName(index),
+                            what,
+                            needs,
+                        ),
                     )
-                    .label("libvirt does nothing with it")
-                    .help("leave it out, or put the image where it counts");
+                    .label("libvirt does not pass it to QEMU")
+                    .help(phrase!(
+                        "remove {field}, or move the image to {needs}",
+                        field = at,
+                        needs
+                    ));
             }
         }
     }
 }
 
+/// The ignored fields of an image: what it has, and where libvirt uses it.
 fn ignored(image: &Image) -> impl Iterator<Item = (ImageField, &'static str, &'static str)> {
     let (snapshot, config, login) = match &image.protocol {
         Protocol::Network(network) => {
@@ -85,7 +101,7 @@ fn ignored(image: &Image) -> impl Iterator<Item = (ImageField, &'static str, &'s
         | Protocol::Directory { .. }
         | Protocol::Nvme(_)
         | Protocol::VhostVdpa { .. } => (false, false, image.authentication.is_some()),
-        // What a volume is libvirt finds out when the guest starts.
+        // libvirt looks up volumes only when the guest starts.
         Protocol::Volume(_) | Protocol::Other(_) => (false, false, false),
     };
     [
@@ -96,7 +112,12 @@ fn ignored(image: &Image) -> impl Iterator<Item = (ImageField, &'static str, &'s
             "a configuration file",
             "rbd",
         ),
-        (login, ImageField::Authentication, "a login", "the network"),
+        (
+            login,
+            ImageField::Authentication,
+            "credentials",
+            "network storage",
+        ),
     ]
     .into_iter()
     .filter(|(is_ignored, ..)| *is_ignored)

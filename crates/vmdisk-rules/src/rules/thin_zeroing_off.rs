@@ -1,29 +1,31 @@
 //! `thin-zeroing-off`
 
 use vmdisk_facts::Fact;
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Bytes, FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Policy, Report, Severity, declare_rule};
 
 use crate::thin::{self, ThinVolume};
 
 declare_rule! {
-    /// A disk lies in a thin pool that hands out blocks with somebody else's old data in them.
+    /// The thin pool under a disk does not zero new blocks, so the guest can read data of deleted volumes.
     ///
-    /// ## What it does
-    /// Reports a disk on a thin logical volume whose pool does not zero new chunks (`lvcreate -Zn`,
-    /// `thin_pool_zero = n`, `skip_block_zeroing`). It is an error if several owners share the host, a warning
-    /// with `--policy single-tenant`, advice with `--policy lab`.
+    /// ## What it reports
+    /// Reports a disk on a thin logical volume whose pool does not zero new chunks (`lvcreate -Zn`, `thin_pool_zero =
+    /// n`, `skip_block_zeroing`). It is an error by default, because several owners can share the host; a warning with
+    /// `--policy single-tenant`, and advice with `--policy lab`.
     ///
     /// ## Why it matters
-    /// A thin volume gets its blocks a chunk at a time, at the first write into the chunk. Without zeroing the
-    /// rest of the chunk holds what the volume that had it before left there, and the guest can read it. A new
-    /// volume read 234,651,648 of 251,658,240 bytes (93 %) of a deleted one, by writing 4 KiB into each chunk of
-    /// 4 MiB. With zeroing: none. A pool with many blocks that were never used hides it for a while.
+    /// A thin volume allocates its blocks in chunks, at the first write into each. Without zeroing, the rest of the
+    /// chunk still has the data of the volume that used it before, and the guest can read it. A new volume could read
+    /// 234,651,648 of 251,658,240 bytes (93 %) of a deleted one, by writing 4 KiB into each chunk of 4 MiB. With
+    /// zeroing, it could read nothing. In a pool with many blocks that were never used, the problem shows only later.
     ///
-    /// The other side of the bargain: zeroing a large chunk makes the first write into it slow, and LVM itself
-    /// warns from 512 KiB on and names `-Zn` as one way out. The other way out has neither cost: a
-    /// chunk of 64 to 256 KiB with zeroing. The chunk size is set when a pool is made; zeroing can be turned on
-    /// at any time, and counts for chunks handed out from then on.
+    /// ## Use instead
+    /// Enable zeroing for chunks that are allocated from now on: `lvchange -Zy VG/POOL`. Zeroing makes the first write
+    /// into a large chunk slow, and LVM warns about chunks of 512 KiB and more. A new pool with chunks of 64 to 256
+    /// KiB has neither problem: `lvcreate --type thin-pool --chunksize 64k --size SIZE VG/POOL`. The chunk size of an
+    /// existing pool cannot be changed.
     ///
     /// ## Reported
     /// ```xml,reported,facts-lvm-thin-4m-nozero
@@ -38,7 +40,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// One owner has less to lose, and the finding is a warning.
+    /// With one owner, it is a warning:
     /// ```xml,reported,facts-lvm-thin-4m-nozero,single-tenant
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -65,7 +67,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='block' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none' discard='unmap'/>
@@ -89,13 +91,14 @@ declare_rule! {
                 how: "LVM 2.03.16",
             },
             Evidence::Source("lvmthin(7), zeroing: reading data of other volumes is possible without it"),
+            Evidence::Source("lvchange(8): -Z|--zero y|n sets the zeroing mode of a thin pool"),
         ],
         supersedes: &[],
         check: Model(check),
     }
 }
 
-/// From here on LVM warns that zeroing is slow.
+/// LVM warns that zeroing is slow for chunks of at least this size.
 const LARGE_CHUNK: Bytes = Bytes(512 * Bytes::KIB);
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -112,35 +115,39 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Some(Some(true) | None) | None => continue,
         }
         let (severity, who) = match context.policy {
-            Policy::MultiTenant => (Severity::Error, "another owner's"),
-            Policy::SingleTenant => (Severity::Warning, "another guest's"),
-            Policy::Lab => (Severity::Advice, "another guest's"),
+            Policy::MultiTenant => (Severity::Error, "other owners"),
+            Policy::SingleTenant => (Severity::Warning, "other guests"),
+            Policy::Lab => (Severity::Advice, "other guests"),
         };
         let pool = volume.pool();
         let finding = report.finding(
             at,
-            format!(
-                "`{}` can read what {who} deleted volumes left in the thin pool {pool}",
-                disk.name()
+            phrase!(
+                "{disk} can read old data of {who} in the thin pool {pool}",
+                disk = DiskName(index),
+                who,
+                pool = quoted(pool.clone()),
             ),
         );
         finding
             .severity(severity)
             .label("its pool does not zero new chunks")
             .note(chunk_note(&volume))
-            .note("measured: a new volume could read 93 % of a deleted one, and nothing of it with zeroing on");
-        let turn_on =
-            format!("turn zeroing on for chunks handed out from now on: lvchange --zero y {pool}");
-        if volume
+            .note("measured: without zeroing, a new volume could read 93 % of a deleted one; with zeroing, nothing");
+        let command = quoted(format!("lvchange -Zy {pool}"));
+        let is_large = volume
             .chunk()
             .known()
-            .is_some_and(|chunk| Bytes(chunk) >= LARGE_CHUNK)
-        {
+            .is_some_and(|chunk| Bytes(chunk) >= LARGE_CHUNK);
+        if is_large {
             finding
-                .note("the trade-off: LVM warns that zeroing chunks of 512 KiB and more slows down provisioning, and -Zn is the worse of its two ways out")
-                .help(format!("{turn_on}; a new pool with chunks of 64 to 256 KiB has neither the leak nor the delay"));
+                .note("the trade-off: LVM warns that zeroing chunks of 512 KiB and more is slow")
+                .help(phrase!(
+                    "run {command}, which affects new chunks, or create a pool with chunks of 64 to 256 KiB, which is also fast",
+                    command,
+                ));
         } else {
-            finding.help(turn_on);
+            finding.help(phrase!("run {command}, which affects new chunks", command));
         }
     }
 }
@@ -151,13 +158,11 @@ fn chunk_note(volume: &ThinVolume<'_>) -> String {
         device: _,
         lvm: _,
     } = volume;
-    match volume.chunk() {
-        Fact::Known(chunk) => format!(
-            "{path}: the pool has zeroing off, and the first write into a chunk of {} shows the guest the rest of it",
-            Bytes(chunk)
-        ),
-        Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => format!(
-            "{path}: the pool has zeroing off, and the first write into a chunk shows the guest the rest of it"
-        ),
-    }
+    let size = match volume.chunk() {
+        Fact::Known(chunk) => format!(" of {}", Bytes(chunk)),
+        Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => String::new(),
+    };
+    format!(
+        "{path}: after the first write into a chunk{size}, the guest can read what was in the rest of it"
+    )
 }

@@ -1,17 +1,22 @@
 //! `thread-pool-refused`
 
+use vmdisk_fields::phrase;
 use vmdisk_model::{FieldPath, IoThreadField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The thread pool of an iothread has limits that exclude each other.
+    /// The thread pool of an iothread has a minimum size above its maximum.
     ///
-    /// ## What it does
-    /// Reports iothreads whose pool has more threads at least than at most, which are 64 where that is not written,
-    /// or none at most.
+    /// ## What it reports
+    /// Reports iothreads whose thread pool has a larger minimum (`thread_pool_min`, `thread-pool-min`) than maximum,
+    /// and those with the maximum 0. An unset maximum is 64.
     ///
     /// ## Why it matters
-    /// QEMU does not start.
+    /// libvirt refuses the guest if both are written, or the maximum is 0; QEMU does not start.
+    ///
+    /// ## Use instead
+    /// Set the maximum to at least the minimum, and to at least 1, or remove both: the pool then grows and shrinks as
+    /// needed.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -57,30 +62,42 @@ declare_rule! {
     }
 }
 
-/// Most threads of a pool where nobody says so.
-const MOST: u32 = 64;
+/// QEMU's default for the maximum size of a pool.
+const DEFAULT_MAX: u32 = 64;
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, thread) in context.domain.iothreads.iter().enumerate() {
-        let (least, most) = (
-            thread.thread_pool_min.unwrap_or(0),
-            thread.thread_pool_max.unwrap_or(MOST),
-        );
-        if least <= most && most > 0 {
+        let min = thread.thread_pool_min.unwrap_or(0);
+        let max = thread.thread_pool_max.unwrap_or(DEFAULT_MAX);
+        if min <= max && max > 0 {
             continue;
         }
-        report
-            .finding(
-                FieldPath::IoThread(index, IoThreadField::IoThread),
-                format!(
-                    "the pool of iothread {} has {least} threads at least and {most} at most",
-                    thread.id
-                ),
+        let title = if max == 0 {
+            phrase!(
+                "the thread pool of iothread {thread} has a maximum of 0 threads",
+                thread = thread.id
             )
-            .label("QEMU refuses it")
-            .help(format!(
-                "write at most {most} for the least, or at least {} for the most",
-                least.max(1)
-            ));
+        } else {
+            phrase!(
+                "the thread pool of iothread {thread} has a minimum of {min} threads, but a maximum of {max}",
+                thread = thread.id,
+                min,
+                max,
+            )
+        };
+        let finding = report.finding(FieldPath::IoThread(index, IoThreadField::IoThread), title);
+        finding.label("QEMU refuses it");
+        if thread.thread_pool_max.is_none() {
+            finding.note(phrase!("the default maximum is {max}", max));
+        }
+        finding.help(if max == 0 {
+            phrase!("use a maximum of at least {least}", least = min.max(1))
+        } else {
+            phrase!(
+                "use a minimum of at most {max}, or a maximum of at least {min}",
+                max,
+                min
+            )
+        });
     }
 }

@@ -3,18 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, Phrase, phrase, quoted};
 use vmdisk_model::{Device, Disk, DiskField, FieldPath, Iotune, LimitField, Scope};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// Limits that disks share are not defined, or are defined differently.
+    /// A throttle group is not defined, has no limits, or has different limits on two disks.
     ///
-    /// ## What it does
-    /// Reports throttle groups without a name or with that of another one, filters whose group is not defined, beside `<iotune>`, or on a CD drive; groups in
-    /// `<iotune>` without any limit, and with other limits on another disk; and limits above 1000000000000000.
+    /// ## What it reports
+    /// Reports throttle groups without a name or with the name of another one; `<throttlefilters>` with an undefined
+    /// group, beside `<iotune>`, or on a CD drive; a `<group_name>` in `<iotune>` without limits on any disk, or with
+    /// different limits on two disks; and limits above 1000000000000000. Filters need libvirt 11.2;
+    /// `unsupported-by-target` reports older ones.
     ///
     /// ## Why it matters
-    /// All disks of a group have one set of limits. libvirt refuses the guest.
+    /// All disks of a group share one set of limits. libvirt refuses the guest.
+    ///
+    /// ## Use instead
+    /// Define each group once. With `<iotune>`, write the same limits on all disks of a group; with libvirt 11.2 and
+    /// later, define the group in `<throttlegroups>`, and name it in the `<throttlefilters>` of its disks. Remove
+    /// limits that are too large, because an unset limit means unlimited.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -61,7 +69,7 @@ declare_rule! {
     }
 }
 
-/// What libvirt takes as the largest limit (`QEMU_BLOCK_IOTUNE_MAX`).
+/// The largest limit that libvirt accepts (`QEMU_BLOCK_IOTUNE_MAX`).
 const LARGEST: u64 = 1_000_000_000_000_000;
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -84,56 +92,72 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(iotune) = &disk.backend.iotune else {
             continue;
         };
-        let name = disk.name();
+        let name = DiskName(index);
+        let at = FieldPath::Disk(index, DiskField::Iotune);
         if limits(iotune).any(|limit| limit > LARGEST) {
             report
                 .finding(
-                    FieldPath::Disk(index, DiskField::Iotune),
-                    format!("a limit of `{name}` is above {LARGEST}"),
+                    at,
+                    phrase!(
+                        "a limit of {name} is above {largest}",
+                        name,
+                        largest = LARGEST
+                    ),
                 )
-                .label("libvirt takes nothing larger")
-                .help("leave the limit out: none is as good");
+                .label("larger than libvirt accepts")
+                .note("libvirt refuses the guest")
+                .help("remove the limit; an unset limit means unlimited");
         }
         let Some(group) = iotune.group.as_deref() else {
             continue;
         };
+        let quoted_group = || quoted(group.to_owned());
         if limits(iotune).all(|limit| limit == 0) {
-            // It takes the limits of a disk that has them.
+            // libvirt uses the limits of another disk of the group.
             if with_limits.contains(group) {
                 continue;
             }
             report
                 .finding(
-                    FieldPath::Disk(index, DiskField::Iotune),
-                    format!("`{name}` shares the limits of group `{group}`, which no disk has"),
+                    at,
+                    phrase!(
+                        "{name} is in the throttle group {group}, which has no limits",
+                        name,
+                        group = quoted_group()
+                    ),
                 )
                 .label("a group without limits")
-                .note("libvirt refuses the guest for it")
-                .help("write the group's limits here");
+                .note("libvirt refuses the guest")
+                .help("add the limits of the group");
             continue;
         }
         if let Some(first) = shared.get(group)
             && context.domain.disks[*first].backend.iotune.as_ref() != Some(iotune)
         {
-            let other = context.domain.disks[*first].name();
+            let other = DiskName(*first);
             report
                 .finding(
-                    FieldPath::Disk(index, DiskField::Iotune),
-                    format!("`{name}` and `{other}` share group `{group}` with different limits"),
+                    at,
+                    phrase!(
+                        "{name} and {other} are in the throttle group {group}, but have different limits",
+                        name,
+                        other,
+                        group = quoted_group(),
+                    ),
                 )
                 .label("other limits")
                 .related(
                     FieldPath::Disk(*first, DiskField::Iotune),
-                    format!("the limits of `{other}`"),
+                    phrase!("the limits of {other}", other),
                 )
-                .note("libvirt refuses the guest for it")
-                .help("write the same limits on both, or name another group");
+                .note("libvirt refuses the guest")
+                .help("use the same limits on both, or another group");
         }
         shared.entry(group).or_insert(index);
     }
 }
 
-/// Groups without a name, and with that of another one.
+/// Reports groups without a name, and with the name of another one.
 fn check_names(context: &Context<'_>, report: &mut Report) {
     // Older ones drop the element.
     if context.libvirt_is_before(Version(11, 2, 0)) == Some(true) {
@@ -144,19 +168,22 @@ fn check_names(context: &Context<'_>, report: &mut Report) {
         let (field, what) = match group.group.as_deref() {
             None => (
                 LimitField::Limits,
-                "a throttle group has no name".to_owned(),
+                Phrase::from("a throttle group has no name"),
             ),
             Some(name) if !names.insert(name) => (
                 LimitField::Group,
-                format!("two throttle groups are called `{name}`"),
+                phrase!(
+                    "two throttle groups have the name {name}",
+                    name = quoted(name.to_owned())
+                ),
             ),
             Some(_) => continue,
         };
         report
             .finding(FieldPath::ThrottleGroup(nth, field), what)
-            .label("disks name a group by its name")
-            .note("libvirt refuses the guest for it")
-            .help("write a <group_name> of its own");
+            .label("disks refer to a group by its name")
+            .note("libvirt refuses the guest")
+            .help("give each group a unique name");
     }
 }
 
@@ -173,33 +200,45 @@ fn check_filters(
     }
     let filters = &disk.backend.throttle_filters;
     let at = FieldPath::Disk(index, DiskField::ThrottleFilters);
+    let limits = FieldPath::Disk(index, DiskField::Iotune);
     let missing = filters
         .iter()
         .find(|filter| !groups.contains(filter.as_str()));
-    let (what, help) = if filters.is_empty() {
+    let name = DiskName(index);
+    let (title, help) = if filters.is_empty() {
         return;
     } else if disk.backend.iotune.is_some() {
         (
-            "has limits of its own beside those of groups".to_owned(),
-            "keep <iotune> or <throttlefilters>",
+            phrase!(
+                "{name} has its own limits in addition to throttle groups",
+                name
+            ),
+            phrase!("remove {limits} or {groups}", limits, groups = at),
         )
     } else if disk.frontend.effective_device() == Device::Cdrom {
         (
-            "is a CD drive, which takes no throttle filters".to_owned(),
-            "leave <throttlefilters> out",
+            phrase!(
+                "{name} is a CD drive, which does not support throttle groups",
+                name
+            ),
+            phrase!("remove {groups}", groups = at),
         )
     } else if let (Some(missing), Scope::WholeGuest) = (missing, context.domain.scope) {
         (
-            format!("is limited by group `{missing}`, which is not defined"),
-            "define it in <throttlegroups>",
+            phrase!(
+                "{name} uses the throttle group {missing}, which is not defined",
+                name,
+                missing = quoted(missing.clone()),
+            ),
+            "define the group".into(),
         )
     } else {
         return;
     };
     report
-        .finding(at, format!("`{}` {what}", disk.name()))
-        .label("these limits cannot hold")
-        .note("libvirt refuses the guest for it")
+        .finding(at, title)
+        .label("these limits cannot be applied")
+        .note("libvirt refuses the guest")
         .help(help);
 }
 

@@ -1,17 +1,22 @@
 //! `throttle-limits-refused`
 
+use vmdisk_fields::{DiskName, Phrase, phrase};
 use vmdisk_model::{DiskField, FieldPath, IotuneLimits};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The limits of a disk contradict each other.
+    /// The I/O limits of a disk contradict each other.
     ///
-    /// ## What it does
-    /// Reports limits on reads and writes together beside limits on one of them, bursts without the limit that they
-    /// exceed, bursts below it, and lengths of bursts without a burst.
+    /// ## What it reports
+    /// Reports a total limit beside a limit for reads or writes, a burst without a limit, a burst below its limit, and
+    /// the length of a burst without a burst. A limit of 0 counts as unset.
     ///
     /// ## Why it matters
-    /// QEMU and libvirt refuse each of them, the first they come to. A limit of 0 is no limit.
+    /// QEMU and libvirt refuse the first of them that they find, and the guest does not start.
+    ///
+    /// ## Use instead
+    /// Use either total limits or limits for reads and writes. Set `…_max` to more than its limit, and `…_max_length`
+    /// only with `…_max`.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -92,19 +97,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     at,
-                    format!(
-                        "the limits of `{}` in {unit} contradict each other: {what}",
-                        disk.name()
+                    phrase!(
+                        "the limits of {disk} in {unit} contradict each other: {what}",
+                        disk = DiskName(index),
+                        unit,
+                        what,
                     ),
                 )
-                .label("QEMU refuses them")
+                .label("QEMU refuses these limits")
                 .help(help);
         }
     }
 }
 
 /// The first contradiction, and what to write instead.
-fn contradiction(limits: &IotuneLimits) -> Option<(String, String)> {
+fn contradiction(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
     let IotuneLimits {
         total,
         read,
@@ -118,46 +125,50 @@ fn contradiction(limits: &IotuneLimits) -> Option<(String, String)> {
     } = *limits;
     let is_set = |limit: Option<u64>| limit.is_some_and(|limit| limit > 0);
     if is_set(total) && (is_set(read) || is_set(write)) {
-        let what = "reads and writes are limited together and one by one".to_owned();
         return Some((
-            what,
-            "keep either the limit for both or those for each".to_owned(),
+            "a total limit and a limit for reads or writes".into(),
+            "keep either the total limit, or the limits for reads and writes".into(),
         ));
     }
     if is_set(total_max) && (is_set(read_max) || is_set(write_max)) {
-        let what = "bursts of reads and writes are limited together and one by one".to_owned();
         return Some((
-            what,
-            "keep either the burst for both or those for each".to_owned(),
+            "a total burst and a burst for reads or writes".into(),
+            "keep either the total burst, or the bursts for reads and writes".into(),
         ));
     }
-    for (word, limit, burst, length) in [
-        ("both", total, total_max, total_max_length),
-        ("reads", read, read_max, read_max_length),
-        ("writes", write, write_max, write_max_length),
+    for (kind, limit, burst, length) in [
+        ("total", total, total_max, total_max_length),
+        ("read", read, read_max, read_max_length),
+        ("write", write, write_max, write_max_length),
     ] {
         let limit = limit.filter(|limit| *limit > 0);
         let burst = burst.filter(|burst| *burst > 0);
         match (limit, burst) {
             (None, Some(burst)) => {
-                let what = format!("a burst of {burst} for {word} and no limit that it exceeds");
                 return Some((
-                    what,
-                    "write the limit too, or take the burst away".to_owned(),
+                    phrase!(
+                        "a {kind} burst of {burst} without a {kind} limit",
+                        kind,
+                        burst
+                    ),
+                    "set the limit too, or remove the burst".into(),
                 ));
             }
             (Some(limit), Some(burst)) if burst < limit => {
-                let what = format!("the burst for {word} is {burst}, below the limit of {limit}");
                 return Some((
-                    what,
-                    format!("write a burst above {limit}, or take it away"),
+                    phrase!(
+                        "the {kind} burst is {burst}, below the limit of {limit}",
+                        kind,
+                        burst,
+                        limit,
+                    ),
+                    phrase!("use a burst above {limit}, or remove it", limit),
                 ));
             }
             (_, None) if length.is_some_and(|length| length > 1) => {
-                let what = format!("a burst for {word} has a length and no rate");
                 return Some((
-                    what,
-                    "write the burst too, or take the length away".to_owned(),
+                    phrase!("a {kind} burst has a length, but no rate", kind),
+                    "set the burst too, or remove the length".into(),
                 ));
             }
             (_, Some(_) | None) => {}

@@ -1,24 +1,32 @@
 //! `unstable-device-path`
 
-use vmdisk_facts::{BlockDevice, Fact, HostIndex};
+use vmdisk_facts::{BlockDevice, BlockKind, HostIndex};
+use vmdisk_fields::{DiskName, phrase, quoted, setting};
 use vmdisk_model::{
     Change, Device, DevicePath, DevicePathKind, Disk, FieldPath, HostStorage, ImageField,
 };
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk names a device by a name that the next boot may give to another device.
+    /// A disk uses a device name such as `/dev/sdb`, which can be another device after the next boot.
     ///
-    /// ## What it does
-    /// Reports `/dev/sdX`, `/dev/nvmeXnY`, `/dev/vdX`, `/dev/dm-N` and their like, with or without a partition, as
-    /// the source of a disk. With host facts that know the device it offers the name that stays: the logical
-    /// volume's own, or the link under `/dev/disk/by-id`. CD drives are left alone, and so are names that whoever
-    /// makes the device chooses: `/dev/md0`, `/dev/loop0`, `/dev/nbd0`.
+    /// ## What it reports
+    /// Reports `/dev/sdX`, `/dev/nvmeXnY`, `/dev/vdX`, `/dev/dm-N` and similar names, with or without a partition, as
+    /// the source of a disk. CD drives are not reported, and neither are names that somebody chooses: `/dev/md0`,
+    /// `/dev/loop0`, `/dev/nbd0`. If host facts know the device, the finding proposes its persistent name.
+    ///
+    /// It is only a warning if the facts say that `/dev/dm-N` is a multipath map. OpenStack Nova, for example, looks
+    /// up the map at each start of a guest, and writes its current name into the XML: then there is nothing to correct
+    /// in the file.
     ///
     /// ## Why it matters
-    /// The kernel hands these names out in the order in which it finds the devices, and it does not wait for one
-    /// before it asks the next. After a boot, a new drive or a changed cable, `/dev/sdb` may be the disk that the host's own file
-    /// system is on, and the guest writes to it. A name that follows the drive makes the guest fail to start instead.
+    /// The kernel assigns these names in the order in which it finds the devices, and that order is not fixed. After a
+    /// boot, a new drive or a changed cable, `/dev/sdb` can be the disk with the host's own file system, and the guest
+    /// writes to it. With a persistent name, the guest does not start instead.
+    ///
+    /// ## Use instead
+    /// Use the link under `/dev/disk/by-id` (`ls -l /dev/disk/by-id` lists them), `/dev/VG/LV` for a logical volume,
+    /// and `/dev/mapper/NAME` for a multipath map or an encrypted device. Check that it is still the device you mean.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme
@@ -66,6 +74,7 @@ declare_rule! {
         evidence: &[
             Evidence::Source("Linux drivers/scsi/sd.c, sd_probe: a disk gets the lowest number that is free when it is probed, and probing is asynchronous"),
             Evidence::Source("systemd udev rules 60-persistent-storage: /dev/disk/by-id is made of serial number and world wide name"),
+            Evidence::Source("OpenStack Nova's XML for iSCSI and Fibre Channel volumes names /dev/dm-N and /dev/sdX, and is written anew at each start"),
         ],
         supersedes: &[],
         check: Model(check),
@@ -82,7 +91,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             match image.protocol.on_host() {
                 Some(HostStorage::Device(path)) if is_unstable(path) => {
                     let at = FieldPath::Image(index, depth, ImageField::Path);
-                    report_unstable(context, report, at, disk, &path.0);
+                    report_unstable(context, report, at, (index, disk), &path.0);
                 }
                 Some(HostStorage::Device(_) | HostStorage::File(_)) | None => {}
             }
@@ -90,9 +99,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Whether the kernel alone chose the name.
+/// True if the kernel assigned the name.
 fn is_unstable(path: &DevicePath) -> bool {
-    // Whoever makes these devices chooses the number: losetup, qemu-nbd, mdadm.conf.
+    // The number of these devices is chosen: by losetup, qemu-nbd, mdadm.conf.
     const CHOSEN: [&str; 5] = ["md", "loop", "nbd", "pmem", "sr"];
     match path.kind() {
         DevicePathKind::KernelName(name) => !CHOSEN.iter().any(|prefix| name.starts_with(prefix)),
@@ -104,58 +113,75 @@ fn report_unstable(
     context: &Context<'_>,
     report: &mut Report,
     at: FieldPath,
-    disk: &Disk,
+    (index, disk): (usize, &Disk),
     path: &str,
 ) {
+    let quoted_path = || quoted(path.to_owned());
     let finding = report.finding(
         at,
-        format!(
-            "`{}` may be another device after the next boot",
-            disk.name()
+        phrase!(
+            "{disk} uses {path}, which can be another device after the next boot",
+            disk = DiskName(index),
+            path = quoted_path(),
         ),
     );
     let does = if disk.is_writable() {
-        "writes to it"
+        "the guest starts and writes to it"
     } else {
-        "reads what is there"
+        "the guest starts and reads it"
     };
     finding
-        .label("the kernel gives this name out in the order of discovery")
-        .note(format!(
-            "if {path} becomes another drive, the guest starts on it and {does}"
+        .label("the kernel assigns this name in the order of discovery")
+        .note(phrase!(
+            "if {path} becomes another drive, {does}",
+            path = quoted_path(),
+            does
         ));
-    match context.host.and_then(|host| stable_name(host, path)) {
-        Some((name, device)) => {
+    let device = context
+        .host
+        .and_then(|host: &HostIndex<'_>| host.block_device(path).known());
+    let name = device.and_then(stable_name);
+    if let Some(device) = device {
+        if matches!(
+            device.kind,
+            BlockKind::Multipath | BlockKind::MultipathPartition
+        ) {
             finding
-                .note(format!(
-                    "when the facts were collected, {path} was {}",
-                    describe(device)
-                ))
-                .help(format!(
-                    "write {name}, if that is still the device that is meant"
-                ))
-                .fix(Fix::needs_consent([Change::set(at, name)]));
+                .severity(Severity::Warning)
+                .note("it is a multipath map; management software can write its current name at each start");
         }
-        None => {
-            finding.help("write the link under /dev/disk/by-id that leads there, or the logical volume's own name; ls -l /dev/disk/by-id shows them");
+        if name.is_some() {
+            finding.note(phrase!(
+                "when the facts were collected, {path} was {device}",
+                path = quoted_path(),
+                device = describe(device),
+            ));
         }
     }
+    match name {
+        Some(name) => finding
+            .help(phrase!(
+                "use {name}, if that is still the right device",
+                name = setting(at, name),
+            ))
+            .fix(Fix::needs_consent([Change::set(at, name)])),
+        None => finding.help(
+            "use the link under /dev/disk/by-id (`ls -l /dev/disk/by-id` lists them), or the name of the logical volume",
+        ),
+    };
 }
 
-/// The name of a device that follows it, the most telling first.
-fn stable_name<'a>(host: &'a HostIndex<'a>, path: &str) -> Option<(&'a str, &'a BlockDevice)> {
-    let Fact::Known(device) = host.block_device(path) else {
-        return None;
-    };
+/// The persistent name of a device, the most readable first.
+fn stable_name(device: &BlockDevice) -> Option<&str> {
     let links = device.by_id.as_ref().known().into_iter().flatten();
     let names = device.paths.iter().chain(links).map(String::as_str);
     names
         .filter_map(|name| rank(name).map(|rank| (rank, name)))
         .min()
-        .map(|(_, name)| (name, device))
+        .map(|(_, name)| name)
 }
 
-/// How well a name follows the device, the best first; `None` if it does not.
+/// The rank of a persistent name, the best first; `None` for other names.
 fn rank(name: &str) -> Option<u8> {
     let path = DevicePath::new(name);
     match path.kind() {
@@ -165,8 +191,8 @@ fn rank(name: &str) -> Option<u8> {
             scheme: "by-id", ..
         } => {
             let link = name.rsplit('/').next().unwrap_or_default();
-            // A world wide name belongs to the drive, a serial number in a model's name nearly as surely; the
-            // device mapper's identifiers are harder to read than its names.
+            // A world wide name belongs to the drive, and so does, nearly as surely, a serial number with the model;
+            // the identifiers of the device mapper are harder to read than its names.
             Some(match link {
                 _ if link.starts_with("wwn-") || link.starts_with("nvme-eui.") => 2,
                 _ if link.starts_with("dm-") || link.starts_with("lvm-") => 5,
@@ -174,12 +200,12 @@ fn rank(name: &str) -> Option<u8> {
                 _ => 3,
             })
         }
-        // The partition's own identifier follows its content, which a copy has too; the others follow the slot.
+        // The identifier of a partition belongs to its content, which a copy has too; the others belong to the slot.
         _ => None,
     }
 }
 
-/// The device in words: model and size, as far as they are known.
+/// The device in words, with model and size if they are known.
 fn describe(device: &BlockDevice) -> String {
     let size = device.size.clone().known();
     let size = size.map(|size| format!("{} GB", size / 1_000_000_000));

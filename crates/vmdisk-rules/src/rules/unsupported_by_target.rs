@@ -2,6 +2,7 @@
 
 use vmdisk_facts::capability::Row;
 use vmdisk_facts::{Answer, Basis, Component, Version};
+use vmdisk_fields::{ControllerName, DiskName, Phrase, phrase};
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 use vmdisk_source::WordKind;
@@ -9,18 +10,21 @@ use vmdisk_source::WordKind;
 use crate::features::{FEATURES, Feature, Without};
 
 declare_rule! {
-    /// The QEMU or libvirt that is meant does not have what the configuration uses.
+    /// The configuration uses a feature that the target's QEMU or libvirt does not have.
     ///
-    /// ## What it does
-    /// Holds the configuration to the table that `vmdisk capabilities` prints: what each QEMU and libvirt can do,
-    /// since when and until when. With `--qemu PATH` the program itself was asked, and its answer counts; with
-    /// `--target` or facts the version does, and the finding says that it was assumed. Machine types are the business
-    /// of `machine-missing-in-qemu`; libvirt has no part in a command line.
+    /// ## What it reports
+    /// Compares the configuration with the table that `vmdisk capabilities` prints: which QEMU and libvirt have which
+    /// feature, since when and until when. With `--qemu PATH`, the program itself is asked, and its answer counts.
+    /// With `--target` or facts, the version decides, and the finding says that this is assumed.
+    /// `machine-missing-in-qemu` reports machine types. On command lines, only QEMU is checked.
     ///
     /// ## Why it matters
-    /// QEMU refuses what it does not know, and the guest does not start. libvirt refuses words it does not know as a
-    /// value; elements and attributes it does not know it leaves out of the guest without a word, which is a warning
-    /// here.
+    /// QEMU refuses options it does not know, and the guest does not start. libvirt refuses unknown values, but
+    /// silently drops unknown elements and attributes, which is a warning here.
+    ///
+    /// ## Use instead
+    /// Remove the feature, or run the guest on the version that the finding names. `vmdisk capabilities --target
+    /// qemu=VERSION,libvirt=VERSION` lists the features of a target.
     ///
     /// ## Reported
     /// ```xml,reported,qemu-7.2,libvirt-10.0
@@ -42,7 +46,8 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Every element, attribute and word of a disk is held to the libvirt that first knew it. This element is of 9.8:
+    /// Every element, attribute and value of a disk is compared with the first libvirt that had it. This element is new
+    /// in 9.8:
     /// ```xml,reported,libvirt-9.0
     /// <disk type='network' device='disk'>
     ///   <driver name='qemu' type='raw'/>
@@ -53,7 +58,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// libvirt 9.0 does not know the attribute, and the guest starts without it:
+    /// libvirt 9.0 drops the attribute, and the guest starts without it:
     /// ```xml,reported,libvirt-9.0
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' discard='unmap' discard_no_unref='on'/>
@@ -88,7 +93,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Without a target there is nothing to hold it to:
+    /// Not checked without a target:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' discard='unmap' discard_no_unref='on'/>
@@ -118,11 +123,11 @@ declare_rule! {
                 source: "since 7.1",
             },
             Evidence::Measured {
-                figures: "what a QEMU says that it has, it takes, and the rest it refuses: 17 options on each of 4 versions",
+                figures: "a QEMU accepts the features that it reports, and refuses the others: 17 options on each of 4 versions",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1 of Debian, tests/tests/real_qemu/capabilities.rs",
             },
             Evidence::Measured {
-                figures: "of 34 words, the oldest of libvirt 7.0, 9.0 keeps 13, refuses 5 and leaves 16 out without a word, and 11.3 keeps 26, refuses 3 and leaves 5 out, as is said here",
+                figures: "of 34 words, the oldest of libvirt 7.0, 9.0 keeps 13, refuses 5 and silently drops 16, and 11.3 keeps 26, refuses 3 and drops 5, as reported here",
                 how: "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
             },
         ],
@@ -131,14 +136,14 @@ declare_rule! {
     }
 }
 
-/// The oldest QEMU that this project tries everything on; what it has needs no target to be known.
+/// The oldest QEMU that this project tests; its features are known without a target.
 const OLDEST_QEMU: Version = Version(5, 2, 0);
 
-/// The oldest libvirt that is looked at: that of Debian 11.
+/// The oldest libvirt that is considered, in Debian 11.
 const OLDEST_LIBVIRT: Version = Version(7, 0, 0);
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    later_words(context, report);
+    report_later_words(context, report);
     for feature in FEATURES {
         let row = feature.capability.row();
         if row.component == Component::Libvirt && !context.is_taken_by_libvirt() {
@@ -149,7 +154,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Answer::Unknown if is_everywhere(row) => {}
             Answer::No(basis) => {
                 for at in feature.places(context.domain) {
-                    lacking(context, report, feature, row, basis, at);
+                    report_missing(context, report, feature, row, basis, at);
                 }
             }
             Answer::Unknown => {
@@ -162,7 +167,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Whether every version that is looked at has it.
+/// True if every considered version has it.
 fn is_everywhere(row: &Row) -> bool {
     let oldest = match row.component {
         Component::Qemu => OLDEST_QEMU,
@@ -172,8 +177,8 @@ fn is_everywhere(row: &Row) -> bool {
     row.since <= oldest && row.until.is_none()
 }
 
-/// Holds what is written to the libvirt that first knew it, apart from what the table of capabilities is about.
-fn later_words(context: &Context<'_>, report: &mut Report) {
+/// Reports elements, attributes and values that are newer than the target's libvirt; the table of features has priority.
+fn report_later_words(context: &Context<'_>, report: &mut Report) {
     use vmdisk_model::{DiskField, ImageField};
 
     let libvirt = context.target.libvirt;
@@ -182,10 +187,10 @@ fn later_words(context: &Context<'_>, report: &mut Report) {
     if !words.any(|word| may_matter(Version(word.since.0, word.since.1, word.since.2))) {
         return;
     }
-    let mut told = std::collections::HashSet::new();
+    let mut reported = std::collections::HashSet::new();
     let of_libvirt = |feature: &&Feature| feature.capability.row().component == Component::Libvirt;
     for feature in FEATURES.iter().filter(of_libvirt) {
-        told.extend(feature.places(context.domain));
+        reported.extend(feature.places(context.domain));
     }
     for word in context.later_words {
         // The type of a source is a field of the disk and one of the image.
@@ -194,7 +199,7 @@ fn later_words(context: &Context<'_>, report: &mut Report) {
             .disk()
             .filter(|index| word.at == FieldPath::Disk(*index, DiskField::SourceType))
             .map(|index| FieldPath::Image(index, 0, ImageField::Source));
-        if told.contains(&word.at) || twin.is_some_and(|twin| told.contains(&twin)) {
+        if reported.contains(&word.at) || twin.is_some_and(|twin| reported.contains(&twin)) {
             continue;
         }
         let (major, minor, micro) = word.since;
@@ -210,24 +215,26 @@ fn later_words(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let (severity, does) = match word.kind {
-            WordKind::Value => (Severity::Error, "does not have"),
-            WordKind::Element | WordKind::Attribute => {
-                (Severity::Warning, "does not know and leaves out")
-            }
+            WordKind::Value => (Severity::Error, "does not support"),
+            WordKind::Element | WordKind::Attribute => (Severity::Warning, "silently ignores"),
         };
-        let user = user(context.domain, word.at);
-        let what = &word.what;
         report
             .finding(
                 word.at,
-                format!("{user} has the {what}, which libvirt {libvirt} {does}"),
+                phrase!(
+                    "{user} has the {what}, which libvirt {version} {does}",
+                    user = user(context.domain, word.at),
+                    what = word.what.clone(),
+                    version = libvirt.to_string(),
+                    does,
+                ),
             )
             .span(word.span)
             .severity(severity)
             .confidence(Confidence::Assumed)
             .label(format!("since libvirt {since}"))
             .help(format!(
-                "take it away, or run the guest on libvirt {since} or later"
+                "remove it, or run the guest on libvirt {since} or later"
             ));
     }
 }
@@ -241,7 +248,7 @@ const fn program(component: Component) -> &'static str {
     }
 }
 
-fn lacking(
+fn report_missing(
     context: &Context<'_>,
     report: &mut Report,
     feature: &Feature,
@@ -250,7 +257,6 @@ fn lacking(
     at: FieldPath,
 ) {
     let program = program(row.component);
-    let user = user(context.domain, at);
     let (who, confidence) = match basis {
         Basis::Assumed(version) => (format!("{program} {version}"), Confidence::Assumed),
         Basis::Probed => {
@@ -263,14 +269,23 @@ fn lacking(
         }
     };
     let (severity, what) = match feature.without {
-        Without::Refused => (Severity::Error, "does not have"),
-        Without::Ignored => (Severity::Warning, "does not know and leaves out"),
+        Without::Refused => (Severity::Error, "does not support"),
+        Without::Ignored => (Severity::Warning, "silently ignores"),
     };
-    let finding = report.finding(at, format!("{user} {}, which {who} {what}", feature.does));
+    let finding = report.finding(
+        at,
+        phrase!(
+            "{user} {does}, which {who} {what}",
+            user = user(context.domain, at),
+            does = feature.does(at),
+            who,
+            what,
+        ),
+    );
     finding.severity(severity).confidence(confidence);
     let when = match (row.until, basis) {
         (Some(until), Basis::Assumed(version)) if version >= until => {
-            finding.label(format!("gone since {program} {until}"));
+            finding.label(format!("removed in {program} {until}"));
             format!("{program} before {until}")
         }
         (None | Some(_), _) if is_too_old(context, row) => {
@@ -278,14 +293,14 @@ fn lacking(
             format!("{program} {} or later", row.since)
         }
         (None | Some(_), _) => {
-            finding.label("left out of this build");
+            finding.label("not in this build");
             format!("a build of {program} that has it")
         }
     };
-    finding.help(format!("take it away, or run the guest on {when}"));
+    finding.help(format!("remove it, or run the guest on {when}"));
 }
 
-/// Whether the version alone would say no.
+/// True if the version alone decides.
 fn is_too_old(context: &Context<'_>, row: &Row) -> bool {
     let version = match row.component {
         Component::Qemu => context.target.qemu,
@@ -296,27 +311,20 @@ fn is_too_old(context: &Context<'_>, row: &Row) -> bool {
     version.is_none_or(|version| version < row.since)
 }
 
-/// Whose field it is.
-fn user(domain: &Domain, at: FieldPath) -> String {
+/// What a field belongs to.
+fn user(domain: &Domain, at: FieldPath) -> Phrase {
     if let Some(index) = at.disk() {
-        return match domain.disks.get(index) {
-            Some(disk) => format!("`{}`", disk.name()),
-            None => format!("disk {index}"),
-        };
+        return phrase!("{disk}", disk = DiskName(index));
     }
     match at {
-        FieldPath::Controller(index, _) => match domain.controllers.get(index) {
-            Some(controller) => match controller.index {
-                Some(number) => format!("{} controller {number}", controller.controller_type),
-                None => format!("a {} controller", controller.controller_type),
-            },
-            None => format!("controller {index}"),
-        },
+        FieldPath::Controller(index, _) => {
+            phrase!("{controller}", controller = ControllerName(index))
+        }
         FieldPath::IoThread(index, _) => match domain.iothreads.get(index) {
-            Some(iothread) => format!("iothread {}", iothread.id),
-            None => format!("iothread {index}"),
+            Some(iothread) => phrase!("iothread {id}", id = iothread.id),
+            None => format!("iothread {index}").into(),
         },
-        FieldPath::ThrottleGroup(..) => "a throttle group".to_owned(),
-        _ => "the guest".to_owned(),
+        FieldPath::ThrottleGroup(..) => "a throttle group".into(),
+        _ => "the guest".into(),
     }
 }

@@ -1,19 +1,23 @@
 //! `vhost-user-option-refused`
 
-use vmdisk_fields::{self as fields, DISK_FIELDS};
+use vmdisk_fields::{self as fields, DISK_FIELDS, DiskName, phrase, setting};
 use vmdisk_model::{BackendSource, Disk, DiskField, FieldPath, Fields, Snapshot, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// An option of images is set on a disk that a vhost-user daemon serves.
+    /// A disk that a vhost-user daemon serves has options that only QEMU's block layer can apply.
     ///
-    /// ## What it does
-    /// Reports what libvirt does not take on `type='vhostuser'`: another bus than virtio, a snapshot mode other
-    /// than `no`, and every option that only QEMU's own block layer could honour.
+    /// ## What it reports
+    /// Reports what libvirt refuses on `type='vhostuser'`: a bus other than virtio, a snapshot mode other than `no`,
+    /// and options of QEMU's block layer, such as the cache mode, discard, limits and the serial number.
     ///
     /// ## Why it matters
-    /// QEMU sees none of the requests of such a disk: the daemon has its own cache, limits and identity. libvirt
-    /// refuses the guest, and names one option at a time.
+    /// QEMU does not see the requests of such a disk: the daemon has its own cache, limits and identity. libvirt
+    /// refuses the guest, and its message names one option at a time.
+    ///
+    /// ## Use instead
+    /// Remove the option, and configure it in the daemon. With `qemu-storage-daemon`, for example, the cache mode is
+    /// `cache.direct` of its `--blockdev`, and the export decides whether the disk is `writable`.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -71,18 +75,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let BackendSource::VhostUser(socket) = &disk.backend.source else {
             continue;
         };
-        let name = disk.name();
+        let name = DiskName(index);
         let bus = disk.frontend.effective_bus();
+        let bus_at = FieldPath::Disk(index, DiskField::TargetBus);
         if bus != TargetBus::Virtio {
             report
                 .finding(
-                    FieldPath::Disk(index, DiskField::TargetBus),
-                    format!("`{name}` is served by a vhost-user daemon, and its bus is '{bus}'"),
+                    bus_at,
+                    phrase!(
+                        "{name} is served by a vhost-user daemon, but is on bus {bus}",
+                        name,
+                        bus = bus.as_wire(),
+                    ),
                 )
-                .label("vhost-user speaks virtio alone")
-                .note("libvirt refuses the guest for it")
-                .help("write bus='virtio'");
+                .label("vhost-user only supports virtio")
+                .note("libvirt refuses the guest")
+                .help(phrase!(
+                    "use {virtio}",
+                    virtio = setting(bus_at, TargetBus::Virtio)
+                ));
         }
+        let snapshot_at = FieldPath::Disk(index, DiskField::Snapshot);
         if disk
             .backend
             .snapshot
@@ -90,38 +103,49 @@ fn check(context: &Context<'_>, report: &mut Report) {
         {
             report
                 .finding(
-                    FieldPath::Disk(index, DiskField::Snapshot),
-                    format!("`{name}` is served by a vhost-user daemon, which QEMU takes no snapshots of"),
+                    snapshot_at,
+                    phrase!(
+                        "{name} is served by a vhost-user daemon, so QEMU cannot snapshot it",
+                        name
+                    ),
                 )
                 .label("the daemon has the data")
-                .note("libvirt refuses the guest for it")
-                .help("write snapshot='no'");
+                .note("libvirt refuses the guest")
+                .help(phrase!("use {no}", no = setting(snapshot_at, Snapshot::No)));
         }
         if socket.served.is_some() {
-            // What is said of the image is said to the daemon, which is known here.
+            // The daemon is known, and the options of the image are meant for it.
             continue;
         }
-        for (field, word) in unheeded(disk) {
+        for field in refused(disk) {
+            let at = FieldPath::Disk(index, field);
             report
                 .finding(
-                    FieldPath::Disk(index, field),
-                    format!("`{name}` is served by a vhost-user daemon, and sets {word} for QEMU's block layer"),
+                    at,
+                    phrase!(
+                        "{name} is served by a vhost-user daemon, which {option} does not affect",
+                        name,
+                        option = at,
+                    ),
                 )
-                .label("QEMU sees none of its requests")
-                .note("libvirt refuses the guest for it")
-                .help(format!("leave {word} out, and tell the daemon"));
+                .label("QEMU does not see the requests of this disk")
+                .note("libvirt refuses the guest")
+                .help(phrase!(
+                    "remove {option}, and configure it in the daemon",
+                    option = at
+                ));
         }
     }
 }
 
-/// What is set and has no meaning for a daemon's disk; of several fields that people call the same, the first.
-fn unheeded(disk: &Disk) -> Vec<(DiskField, &'static str)> {
-    let mut found: Vec<(DiskField, &str)> = Vec::new();
+/// Fields that libvirt refuses on a daemon's disk; of several with one name, the first.
+fn refused(disk: &Disk) -> Vec<DiskField> {
+    let mut found: Vec<DiskField> = Vec::new();
     for field in DISK_FIELDS {
         let row = fields::disk(*field);
-        let is_new = !found.iter().any(|(_, noun)| *noun == row.noun);
+        let is_new = !found.iter().any(|it| fields::disk(*it).noun == row.noun);
         if row.is_refused_on_vhost_user && is_new && disk.has(*field) {
-            found.push((*field, row.noun));
+            found.push(*field);
         }
     }
     found

@@ -1,18 +1,23 @@
 //! `vhost-vdpa-needs-direct`
 
 use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{BackendSource, CacheMode, Change, DiskField, FieldPath, Protocol};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A vDPA device is used without a cache mode that goes around the host's cache.
+    /// A vDPA disk has no cache mode that bypasses the host's page cache.
     ///
-    /// ## What it does
-    /// Reports a disk of the type vhostvdpa whose cache mode is not written, or is neither `none` nor `directsync`.
+    /// ## What it reports
+    /// Reports `type='vhostvdpa'` with a cache mode that is unset, or is not `none` or `directsync`. libvirt before
+    /// 9.8 does not know the type; `unsupported-by-target` reports that.
     ///
     /// ## Why it matters
-    /// The device moves the data itself and knows nothing of the host's page cache, and QEMU's driver for it opens
-    /// only with `cache.direct=on`. libvirt refuses the guest, from 9.8 on, which first knew the type.
+    /// The device transfers the data itself, past the host's page cache, and QEMU opens it only with
+    /// `cache.direct=on`. libvirt refuses the guest.
+    ///
+    /// ## Use instead
+    /// Use `cache='none'`.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -53,7 +58,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    // Older ones do not know the type, which is `unsupported-by-target`'s business.
+    // `unsupported-by-target` reports the type for older ones.
     if context.libvirt_is_before(Version(9, 8, 0)) == Some(true) {
         return;
     }
@@ -75,14 +80,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!(
-                    "`{}` is a vDPA device behind the host's page cache",
-                    disk.name()
+                phrase!(
+                    "{disk} is a vDPA device, but uses the host's page cache",
+                    disk = DiskName(index)
                 ),
             )
-            .label("the device knows nothing of that cache")
-            .note("libvirt refuses the guest for it")
-            .help("write cache='none'")
-            .fix(Fix::safe([Change::set(at, CacheMode::None)]));
+            .label("the device bypasses that cache")
+            .note("libvirt refuses the guest")
+            .remedy(Fix::safe([Change::set(at, CacheMode::None)]));
     }
 }

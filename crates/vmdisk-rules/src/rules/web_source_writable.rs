@@ -5,19 +5,28 @@ use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{DiskField, FieldPath, FieldValue, Protocol};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
 
-/// Until this version libvirt is known to leave web servers to QEMU; some later one has nbdkit serve them.
-const BEFORE_NBDKIT: Version = Version(9, 1, 0);
+/// libvirt uses nbdkit for web servers since this version, if it is installed.
+const WITH_NBDKIT: Version = Version(9, 8, 0);
+
+/// libvirt only uses nbdkit if qemu.conf or the build enables it, since this version.
+const NBDKIT_OFF_BY_DEFAULT: Version = Version(10, 0, 0);
 
 declare_rule! {
-    /// A disk that the guest may write is a file on a web server.
+    /// A writable disk is a file on a web server, which QEMU can only read.
     ///
-    /// ## What it does
-    /// Reports sources on http, https, ftp and ftps that are not read-only. It is a warning where the libvirt may be newer
-    /// than 9.0, since newer ones may have nbdkit fetch them instead of QEMU.
+    /// ## What it reports
+    /// Reports sources on http, https, ftp and ftps that are not read-only. It is a warning if the libvirt is 9.8 to
+    /// 9.10, which let nbdkit serve the disk if it is installed, and if the version of libvirt is unknown. Since 10.0,
+    /// libvirt uses nbdkit only with `storage_use_nbdkit = 1` in `qemu.conf`, or if its build enables it by default.
     ///
     /// ## Why it matters
-    /// QEMU reads such files with libcurl and cannot write them. It refuses to open them for writing, whatever the server
-    /// allows, and the guest does not start.
+    /// QEMU reads such files with libcurl, and cannot write them. It refuses to open them for writing, whatever the
+    /// server permits, and the guest does not start.
+    ///
+    /// ## Use instead
+    /// Add `<readonly/>` for an installation medium (`read-only=on` on command lines). For a disk that the guest
+    /// writes, create an overlay with the web source as its backing image, or copy the image: `qemu-img convert -O
+    /// qcow2 https://SERVER/IMAGE IMAGE.qcow2`.
     ///
     /// ## Reported
     /// ```xml,reported,libvirt-9.0
@@ -47,7 +56,7 @@ declare_rule! {
     ///   <readonly/>
     /// </disk>
     /// ```
-    /// An image below another one is only read.
+    /// A backing image is only read:
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2'/>
@@ -77,7 +86,8 @@ declare_rule! {
                 figures: "with auto-read-only=on, which libvirt writes, the device says `Block node is read-only`",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1 with a server on the same host",
             },
-            Evidence::Source("libvirt 11.3's own test data has disks on web servers served by nbdkit, whose curl plugin writes; 9.0 knows no nbdkit"),
+            Evidence::Source("libvirt NEWS 9.8.0: nbdkit serves http, ftp and ssh disks if it is available; 10.0.0: `storage_use_nbdkit`, off by default"),
+            Evidence::Source("libvirt 11.3's test data has writable disks on web servers served by nbdkit"),
         ],
         supersedes: &[],
         check: Model(check),
@@ -85,8 +95,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let may_have_nbdkit = context.taken_by == TakenBy::Libvirt
-        && context.libvirt_is_before(BEFORE_NBDKIT) != Some(true);
+    let (severity, confidence, note) = what_happens(context);
     for (index, disk, image) in context.images() {
         let Protocol::Network(network) = &image.protocol else {
             continue;
@@ -100,18 +109,48 @@ fn check(context: &Context<'_>, report: &mut Report) {
             disk = DiskName(index),
             protocol = network.protocol.to_string(),
         );
-        let finding = report.finding(at, title);
-        finding.label("opened for writing").help(phrase!(
-            "use {read_only}, or move the image to writable storage such as nbd",
-            read_only = setting(FieldPath::Disk(index, DiskField::ReadOnly), FieldValue::Set),
-        ));
-        if may_have_nbdkit {
-            finding
-                .severity(Severity::Warning)
-                .confidence(Confidence::Assumed)
-                .note("the guest does not start, unless libvirt finds nbdkit and has it serve the disk");
-        } else {
-            finding.note("the guest does not start");
-        }
+        report
+            .finding(at, title)
+            .label("opened for writing")
+            .severity(severity)
+            .confidence(confidence)
+            .note(note)
+            .help(phrase!(
+                "use {read_only}, or use the source as the backing image of a local overlay",
+                read_only = setting(FieldPath::Disk(index, DiskField::ReadOnly), FieldValue::Set),
+            ));
+    }
+}
+
+/// The result at the start of the guest, which depends on whether libvirt uses nbdkit instead of QEMU.
+fn what_happens(context: &Context<'_>) -> (Severity, Confidence, &'static str) {
+    let certain = (
+        Severity::Error,
+        Confidence::Certain,
+        "the guest does not start",
+    );
+    if context.taken_by == TakenBy::Qemu {
+        return certain;
+    }
+    match (
+        context.libvirt_is_before(WITH_NBDKIT),
+        context.libvirt_is_before(NBDKIT_OFF_BY_DEFAULT),
+    ) {
+        (Some(true), _) => certain,
+        (_, Some(true)) => (
+            Severity::Warning,
+            Confidence::Assumed,
+            "the guest does not start, unless nbdkit is installed, which libvirt 9.8 to 9.10 then use",
+        ),
+        (_, Some(false)) => (
+            Severity::Error,
+            Confidence::Assumed,
+            "the guest does not start, unless `storage_use_nbdkit` is enabled in qemu.conf",
+        ),
+        (_, None) => (
+            Severity::Warning,
+            Confidence::Assumed,
+            "the guest does not start, unless libvirt uses nbdkit: 9.8 to 9.10 do if it is installed, later ones if `storage_use_nbdkit` is enabled in qemu.conf",
+        ),
     }
 }

@@ -190,6 +190,31 @@ fn the_stable_name_is_the_one_that_tells_most() {
 }
 
 #[test]
+fn the_kernel_name_of_a_multipath_map_is_a_warning_if_the_facts_know_the_map() {
+    let text = guest("", &block("", "/dev/dm-0", "vda", "virtio", ""));
+    let host = "../facts-lab/multipath.6.12.root";
+    for (said, severity) in [
+        (
+            lint_on("unstable-device-path", host, &text),
+            Severity::Warning,
+        ),
+        // A logical volume has a name of its own.
+        (
+            lint_on("unstable-device-path", "xfs-nvme", &text),
+            Severity::Error,
+        ),
+        (lint("unstable-device-path", &text), Severity::Error),
+    ] {
+        assert_eq!(said.severities(), [severity]);
+    }
+    let said = lint_on("unstable-device-path", host, &text);
+    let at = FieldPath::Image(0, 0, ImageField::Path);
+    assert_eq!(fix_of(said.one()), [(at, Some("/dev/mapper/mpatha"))]);
+    let said = text_of(said.one());
+    assert!(said.contains("it is a multipath map"), "{said}");
+}
+
+#[test]
 fn a_device_below_an_overlay_is_found_too() {
     let text = guest(
         "",
