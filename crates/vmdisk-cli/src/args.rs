@@ -10,7 +10,9 @@ use vmdisk::{Policy, Severity, Target};
 use vmdisk_collect::Group;
 
 use crate::bench::args::BenchArgs;
+use crate::config::ConfigArgs;
 use crate::lint::selection::SelectionArgs;
+use crate::lint::settings::ConfigurationArgs;
 use crate::parsers::rule;
 
 /// The tool that knows VM disks.
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     Image(ImageArgs),
     /// Measure disk configurations on this host.
     Bench(Box<BenchArgs>),
+    /// Write a configuration file for lint.
+    Config(ConfigArgs),
     /// Show the page of a rule.
     Explain(ExplainArgs),
     /// List the rules.
@@ -85,15 +89,14 @@ pub(crate) struct HostArgs {
     /// read what `vmdisk capabilities --format recording` wrote of one.
     #[arg(long, value_name = "PATH", help_heading = "Host and target")]
     pub(crate) qemu: Option<PathBuf>,
-    /// Who shares the host; moves severities.
+    /// Who shares the host; moves severities. The default is multi-tenant.
     #[arg(
         long,
         value_name = "POLICY",
-        default_value = Policy::MultiTenant.as_str(),
         value_parser = policy_parser(),
         help_heading = "Host and target"
     )]
-    pub(crate) policy: Policy,
+    pub(crate) policy: Option<Policy>,
 }
 
 #[derive(Args, Debug)]
@@ -106,25 +109,25 @@ pub(crate) struct LintArgs {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// The least severity that makes the exit status 1.
-    #[arg(
-        long,
-        value_name = "SEVERITY",
-        default_value = Severity::Warning.as_str(),
-        value_parser = severity_parser()
-    )]
-    pub(crate) fail_on: Severity,
+    /// The least severity that makes the exit status 1. The default is warning.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity_parser())]
+    pub(crate) fail_on: Option<Severity>,
     /// Exit with 0 instead of 1, whatever is found; errors still exit with 2.
     #[arg(long)]
     pub(crate) exit_zero: bool,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArgs,
     /// How to print findings.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Full)]
     pub(crate) format: LintFormat,
     /// Write findings to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Also write a report in this format to this file; may be repeated. It holds every finding, whatever is printed.
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = report, conflicts_with = "diff")]
+    pub(crate) report: Vec<(LintFormat, PathBuf)>,
     /// Print the number of findings of each rule instead of the findings, with --format full, concise or json.
     #[arg(long, conflicts_with = "diff")]
     pub(crate) statistics: bool,
@@ -182,6 +185,31 @@ pub(crate) enum LintFormat {
     Sarif,
     /// Annotations of a GitHub workflow.
     Github,
+    /// GitLab's code quality report.
+    Gitlab,
+    /// JUnit: a test case for each finding, which fails at or above --fail-on.
+    Junit,
+    /// Checkstyle's report.
+    Checkstyle,
+    /// JSON Lines: a finding or an unreadable input per line; `vmdisk schema report-line` describes it.
+    JsonLines,
+    /// Metrics for the textfile collector of Prometheus' node_exporter.
+    Prometheus,
+}
+
+impl LintFormat {
+    /// True if people read it, and the summary after it.
+    pub(crate) const fn is_for_people(self) -> bool {
+        matches!(self, LintFormat::Full | LintFormat::Concise)
+    }
+
+    /// True if it is one document about all inputs.
+    pub(crate) const fn is_one_document(self) -> bool {
+        !matches!(
+            self,
+            LintFormat::Full | LintFormat::Concise | LintFormat::Github
+        )
+    }
 }
 
 #[derive(Args, Debug)]
@@ -581,8 +609,12 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaFormat {
     /// What `vmdisk lint --format json` prints.
     Report,
+    /// What each line of `vmdisk lint --format json-lines` is.
+    ReportLine,
     /// What `vmdisk lint --statistics --format json` prints.
     Statistics,
+    /// What `vmdisk.toml` holds.
+    Config,
     /// What `vmdisk facts` prints and `--facts` reads.
     Facts,
     /// What `vmdisk generate` reads.
@@ -661,6 +693,33 @@ fn memory(text: &str) -> Result<Bytes, String> {
         return Bytes::parse(text).map_err(|error| error.to_string());
     }
     Bytes::parse(&format!("{text}M")).map_err(|error| error.to_string())
+}
+
+/// A format and a file, such as `junit=report.xml`.
+fn report(text: &str) -> Result<(LintFormat, PathBuf), String> {
+    let Some((word, file)) = text.split_once('=') else {
+        return Err("expected a format, = and a file, such as junit=report.xml".to_owned());
+    };
+    let format = LintFormat::from_str(word, false).map_err(|_| {
+        let formats = LintFormat::value_variants().iter();
+        let words = formats.filter_map(LintFormat::to_possible_value);
+        let words: Vec<String> = words.map(|word| word.get_name().to_owned()).collect();
+        let near = vmdisk_source::nearest(word, words.iter().map(String::as_str));
+        match near {
+            Some(near) => format!("there is no format `{word}`; did you mean `{near}`?"),
+            None => format!(
+                "there is no format `{word}`; use one of {}",
+                words.join(", ")
+            ),
+        }
+    })?;
+    match file {
+        "" => Err("expected a file after the =".to_owned()),
+        "-" => Err(format!(
+            "standard output is for --format {word}; expected a file"
+        )),
+        file => Ok((format, PathBuf::from(file))),
+    }
 }
 
 /// An age in seconds.

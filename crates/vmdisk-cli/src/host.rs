@@ -9,7 +9,6 @@ use crate::color::Colors;
 use crate::facts_file::read_facts;
 use crate::io::Io;
 use crate::stop::Stop;
-use crate::wanted::Wanted;
 
 /// What is known of the host; nothing, if nothing was asked for.
 #[derive(Debug, Default)]
@@ -49,9 +48,9 @@ impl Host {
         Ok(Host { facts: None, asked })
     }
 
-    /// Asks the host this runs on about some paths, for `--live`.
-    pub(crate) fn collect(&mut self, wanted: Wanted) {
-        self.facts = Some(wanted.ask());
+    /// Knows these facts from now on.
+    pub(crate) fn set_facts(&mut self, facts: Facts) {
+        self.facts = Some(facts);
     }
 
     /// The facts, if there are any.

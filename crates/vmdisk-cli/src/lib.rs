@@ -10,6 +10,7 @@ mod bench;
 mod capabilities;
 mod clock;
 mod color;
+mod config;
 mod contents;
 mod convert;
 mod exit;
@@ -96,6 +97,7 @@ fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, 
         Command::Capabilities(args) => capabilities::run(args, io),
         Command::Image(args) => image::run(args, io, colors),
         Command::Bench(args) => bench::run(args, io, colors),
+        Command::Config(args) => config::run(args, io),
         Command::Explain(args) => explain::explain(args, colors.stdout, io),
         Command::Rules(args) => explain::rules(args, io),
         Command::Schema(args) => schema::run(args, io),

@@ -71,7 +71,7 @@ fn rule_name(name: &str) -> Result<String, String> {
 }
 
 /// Returns a name of a rule or group, or suggests one.
-fn selector_name(name: &str) -> Result<String, String> {
+pub(crate) fn selector_name(name: &str) -> Result<String, String> {
     if !rules_of(name).is_empty() {
         return Ok(name.to_owned());
     }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// True for characters that act on a terminal or a reader instead of being seen.
-const fn is_hazard(character: char) -> bool {
+pub(crate) const fn is_hazard(character: char) -> bool {
     match character {
         // C0, DEL and C1 controls.
         '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,

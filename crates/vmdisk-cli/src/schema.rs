@@ -5,6 +5,7 @@ use vmdisk_bench_runner::report::RunComparison;
 
 use crate::args::{SchemaArgs, SchemaFormat};
 use crate::capabilities;
+use crate::config;
 use crate::exit::Exit;
 use crate::image;
 use crate::io::Io;
@@ -16,7 +17,9 @@ use crate::stop::Stop;
 pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let schema = match args.format {
         SchemaFormat::Report => json::v1::schema(),
+        SchemaFormat::ReportLine => json::lines::schema(),
         SchemaFormat::Statistics => statistics::schema(),
+        SchemaFormat::Config => config::schema(),
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),
         SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
         SchemaFormat::FactsDiff => crate::facts::diff::schema(),

@@ -65,7 +65,7 @@ impl Check<'_> {
         let options = LintOptions {
             host: index.as_ref(),
             target: self.target.clone(),
-            policy: self.args.host.policy,
+            policy: self.args.host.policy.unwrap_or_default(),
             ignored: self.args.ignore.iter().cloned().collect(),
             ..LintOptions::default()
         };

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     let asked = spec::of(args, io)?;
     if args.host.live {
         let wanted = wanted_facts(&asked.spec, &known.target());
-        known.collect(wanted);
+        known.set_facts(wanted.ask());
     }
     let target = known.target();
     let nothing = Facts::default();

@@ -28,6 +28,8 @@ pub(crate) struct Report {
     pub(crate) domain: Option<String>,
     /// Number of disks.
     pub(crate) disks: usize,
+    /// The least severity that fails the run.
+    pub(crate) fail_on: Severity,
     /// The text, if a finding refers to it.
     pub(crate) text: String,
     /// Its lines.
@@ -127,6 +129,7 @@ impl Report {
         Report {
             domain: None,
             disks: 0,
+            fail_on: Severity::Warning,
             text: String::new(),
             lines: LineIndex::new(""),
             findings: Vec::new(),
@@ -165,6 +168,7 @@ impl Report {
         Report {
             domain,
             disks,
+            fail_on: Severity::Warning,
             lines,
             text,
             findings: diagnostics,
@@ -194,6 +198,22 @@ impl Report {
         self.allowed = Vec::new();
         self.text = String::new();
         self.lines = LineIndex::new("");
+    }
+
+    /// Gives the hosts of findings the numbers that they have among all hosts of the run.
+    pub(crate) fn renumber_hosts(&mut self, numbers: &[usize]) {
+        let renumber = |hosts: &mut Vec<usize>| {
+            hosts.iter_mut().for_each(|host| *host = numbers[*host]);
+        };
+        let findings = self.findings.iter_mut().chain(&mut self.allowed);
+        for found in findings.filter_map(|finding| finding.hosts.as_mut()) {
+            renumber(&mut found.affected);
+            renumber(&mut found.not_affected);
+            renumber(&mut found.not_checked);
+        }
+        for missed in &mut self.not_checked {
+            renumber(&mut missed.hosts);
+        }
     }
 
     /// Findings at or above a severity.

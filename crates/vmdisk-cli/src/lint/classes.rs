@@ -37,9 +37,18 @@ pub(crate) struct ClassNames<'a> {
 
 impl<'a> Classes<'a> {
     /// The classes that come of everything that was found.
-    pub(crate) fn new(hosts: &'a Hosts, all: &[Checked]) -> Self {
+    ///
+    /// Each of `groups` are hosts that the same inputs may run on.
+    pub(crate) fn new<'g>(
+        hosts: &'a Hosts,
+        groups: impl Iterator<Item = &'g [usize]>,
+        all: &[Checked],
+    ) -> Self {
         let hosts = hosts.known.as_slice();
         let mut of_host = vec![0; hosts.len()];
+        for group in groups {
+            split(&mut of_host, group);
+        }
         for report in all
             .iter()
             .filter_map(|checked| checked.outcome.as_ref().ok())
@@ -243,7 +252,7 @@ mod tests {
             uri: "a.xml".to_owned(),
             outcome: Ok(report),
         };
-        let classes = Classes::new(hosts, &[checked]);
+        let classes = Classes::new(hosts, std::iter::empty(), &[checked]);
         assert_eq!(classes.of_host, of_host);
         classes
     }

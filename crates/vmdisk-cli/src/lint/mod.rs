@@ -12,7 +12,10 @@ pub(crate) mod read;
 mod results;
 mod run;
 pub(crate) mod selection;
+pub(crate) mod settings;
 mod show_files;
+mod show_settings;
+mod sources;
 pub(crate) mod storage;
 mod trial;
 mod walk;
@@ -20,18 +23,16 @@ mod walk;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use vmdisk::{Facts, FixScope, Fleet, LintOptions};
+use vmdisk::{Facts, FixScope, LintOptions};
 
 use crate::age;
 use crate::args::{LintArgs, LintFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::host::Host;
-use crate::hosts::{self, Hosts};
 use crate::io::Io;
+use crate::output::deliver;
 use crate::stop::{Stop, plain};
 use crate::wanted::Wanted;
 use checked::{Checked, Report, Tally};
@@ -39,57 +40,56 @@ use classes::Classes;
 use gather::gather;
 use inputs::{Inputs, Origin};
 use mode::Mode;
-use output::Output;
+use output::{Outcome, Output};
 use results::Results;
 use run::Job;
+use settings::Settings;
+use sources::Sources;
 
 /// Runs the command.
 pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let mode = mode(args)?;
-    check_statistics(args)?;
-    let inputs = inputs::find(
+    check_outputs(args)?;
+    let mut inputs = inputs::find(
         &args.paths,
         args.stdin_filename.as_deref(),
         args.skip_foreign,
     );
+    let plan = settings::plan(args, &mut inputs)?;
     if args.show_files {
         return show_files::run(&inputs, io, colors);
+    }
+    if args.configuration.show_settings {
+        deliver(io, None, &show_settings::text(&plan, &inputs))?;
+        return Ok(Exit::Clean);
     }
     let tester = args
         .try_qemu
         .as_deref()
         .map(trial::Tester::new)
         .transpose()?;
-    let files = hosts::files(&args.host.facts)?;
-    let mut hosts = match files.len() {
-        0 | 1 => None,
-        _ => Some(hosts::read(&files, io, colors)?),
-    };
-    let mut host = match &hosts {
-        Some(_) => Host::without_facts(&args.host, args.try_qemu.as_deref())?,
-        None => Host::prepare(&args.host, args.try_qemu.as_deref(), io, colors)?,
-    };
+    let mut sources = Sources::load(&plan, args, io, colors)?;
     let mut read_before = read_stdin(&inputs, io)?;
     let has_stdin = !read_before.is_empty();
     if args.host.live {
-        host.collect(wanted_facts(&inputs, &mut read_before));
+        let wanted = wanted_facts(&inputs, &mut read_before);
+        sources.collect(wanted);
     }
-    let index = host.index();
-    let fleet = hosts.as_ref().map(|hosts| fleet(hosts, args));
     // Standard output belongs to the mended text where that is asked for.
     let prints_fixed = matches!(mode, Mode::Fix(_)) && has_stdin;
-    let output = Output::new(args, colors, hosts.is_some(), prints_fixed);
+    let output = Output::new(args, colors, sources.hosts.is_some(), prints_fixed);
     // Looked for once, and only if a disk is on a volume.
     let found = OnceLock::new();
     let storage = || found.get_or_init(|| storage::of(&inputs.files, &read_before));
-    let job = Job {
+    let (indexes, fleets) = (sources.indexes(), sources.fleets(&plan));
+    let job = |settings: &Settings| Job {
         options: LintOptions {
-            host: index.as_ref(),
-            fleet: fleet.as_ref(),
-            target: host.target(),
-            policy: args.host.policy,
-            ignored: args.selection.ignored(),
-            selection: args.selection.selection(),
+            host: indexes[settings.source].as_ref(),
+            fleet: fleets[settings.source].as_ref(),
+            target: sources.list[settings.source].host.target(),
+            policy: settings.policy,
+            ignored: settings.ignored.clone(),
+            selection: settings.selection.clone(),
             detail: output.detail(),
         },
         mode,
@@ -97,30 +97,49 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         read_before: &read_before,
         storage: &storage,
         output: &output,
+        fail_on: settings.fail_on,
+        hosts: &sources.list[settings.source].members,
     };
-    let done = run::all(&inputs.files, &job, threads(args));
+    let jobs: Vec<Job<'_>> = plan.settings.iter().map(job).collect();
+    let done = run::all(&inputs.files, &jobs, &plan.of_input, threads(args));
     let mut results = gather(&inputs, done, mode, &output);
-    if let Some(hosts) = &mut hosts {
-        results.all.append(&mut hosts.failed);
-    }
-    let classes = hosts
-        .as_ref()
-        .map(|hosts| Classes::new(hosts, &results.all));
+    results.all.extend(sources.failed());
+    let classes = sources.hosts.as_ref().map(|hosts| {
+        let groups = sources.list.iter().map(|source| source.members.as_slice());
+        Classes::new(hosts, groups, &results.all)
+    });
     let exit = exit(args, mode, &results);
-    output.deliver(args, mode, &results, classes.as_ref(), exit, io)?;
+    let host = sources.only_host();
+    let outcome = Outcome {
+        results: &results,
+        classes: classes.as_ref(),
+        host: host.as_deref(),
+        exit,
+    };
+    output.deliver(args, mode, &outcome, io)?;
     say_unchecked(args, &results, io);
-    let dated = dated(&files, &host, hosts.as_ref());
-    Ok(exit.max(if_counted(args, judge_age(args, &dated, io, colors))))
+    Ok(exit.max(if_counted(
+        args,
+        judge_age(args, &sources.dated(), io, colors),
+    )))
 }
 
-/// Statistics are a table or JSON.
-fn check_statistics(args: &LintArgs) -> Result<(), Stop> {
-    match args.format {
-        LintFormat::Sarif | LintFormat::Github if args.statistics => {
-            Err(Stop::new("--statistics has no such format")
-                .help("use --format full, concise or json"))
-        }
-        _ => Ok(()),
+/// Statistics are a table or JSON, and every output has a file of its own.
+fn check_outputs(args: &LintArgs) -> Result<(), Stop> {
+    let is_possible = args.format.is_for_people() || args.format == LintFormat::Json;
+    if args.statistics && !is_possible {
+        return Err(
+            Stop::new("--statistics has no such format").help("use --format full, concise or json")
+        );
+    }
+    let mut files = args.report.iter().map(|(_, file)| file).chain(&args.output);
+    let mut seen = BTreeSet::new();
+    match files.find(|file| !seen.insert(*file)) {
+        Some(file) => Err(Stop::new(format!(
+            "{} is named for two outputs",
+            file.display()
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -132,28 +151,11 @@ fn if_counted(args: &LintArgs, exit: Exit) -> Exit {
     }
 }
 
-/// The facts that were read from files, with the paths of these.
-fn dated<'a>(
-    files: &[PathBuf],
-    host: &'a Host,
-    hosts: Option<&'a Hosts>,
-) -> Vec<(String, &'a Facts)> {
-    match (hosts, files, host.facts()) {
-        (Some(hosts), ..) => {
-            let known = hosts.known.iter();
-            known.map(|host| (host.path.clone(), &host.facts)).collect()
-        }
-        (None, [path], Some(facts)) => vec![(path.display().to_string(), facts)],
-        (None, ..) => Vec::new(),
-    }
-}
-
 /// Reports old facts.
 fn judge_age(args: &LintArgs, dated: &[(String, &Facts)], io: &mut Io<'_>, colors: Colors) -> Exit {
     let dated = dated.iter().map(|(path, facts)| (path.as_str(), *facts));
     let Some(max_age) = args.max_facts_age else {
-        let is_for_people = matches!(args.format, LintFormat::Full | LintFormat::Concise);
-        if is_for_people && !args.quiet {
+        if args.format.is_for_people() && !args.quiet {
             io.say(&age::summary(dated));
         }
         return Exit::Clean;
@@ -203,13 +205,6 @@ pub(crate) fn read_stdin(
         }
     }
     Ok(read_before)
-}
-
-/// The hosts, ready to be asked.
-fn fleet<'a>(hosts: &'a Hosts, args: &LintArgs) -> Fleet<'a> {
-    let asked = args.host.target.clone().unwrap_or_default();
-    let named = hosts.known.iter();
-    Fleet::new(named.map(|host| (host.name.as_str(), &host.facts)), &asked)
 }
 
 fn mode(args: &LintArgs) -> Result<Mode, Stop> {
@@ -274,7 +269,7 @@ fn exit(args: &LintArgs, mode: Mode, results: &Results) -> Exit {
         (Ok(report), Mode::Report | Mode::Fix(_)) => {
             let tally = report.tally();
             let is_unchecked = args.fail_on_unchecked && tally.is_incomplete();
-            if is_unchecked || tally.has_at_least(args.fail_on) {
+            if is_unchecked || tally.has_at_least(report.fail_on) {
                 Exit::Findings
             } else {
                 Exit::Clean

@@ -1,8 +1,9 @@
 //! The output of a run: a text for each input as soon as it is done, or one of all inputs together.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
-use vmdisk::{Detail, FailedFix, Severity};
+use vmdisk::{Detail, FailedFix};
 
 use crate::args::{LintArgs, LintFormat};
 use crate::color::Colors;
@@ -16,7 +17,9 @@ use crate::output::{deliver, deliver_with};
 use crate::render::message::{Message, MessagePlace};
 use crate::render::statistics::Statistics;
 use crate::render::summary::{self, Summary};
-use crate::render::{View, concise, github, human, json, sarif};
+use crate::render::{
+    View, checkstyle, concise, github, gitlab, human, json, junit, prometheus, sarif,
+};
 use crate::stop::Stop;
 
 /// The output of a run.
@@ -28,8 +31,19 @@ pub(crate) struct Output {
     is_of_all_together: bool,
     /// True if rules are counted instead of findings listed.
     counts_rules: bool,
+    detail: Detail,
     /// True if messages have colour.
     colors_messages: bool,
+}
+
+/// What came of a run, as the formats need it.
+pub(crate) struct Outcome<'a> {
+    pub(crate) results: &'a Results,
+    /// The hosts, where there are several.
+    pub(crate) classes: Option<&'a Classes<'a>>,
+    /// The name of the only host, where there are facts of one.
+    pub(crate) host: Option<&'a str>,
+    pub(crate) exit: Exit,
 }
 
 impl Output {
@@ -40,13 +54,8 @@ impl Output {
         has_hosts: bool,
         prints_fixed: bool,
     ) -> Self {
-        let is_data = matches!(args.format, LintFormat::Json | LintFormat::Sarif);
         let view = View {
-            least_shown: if args.quiet {
-                args.fail_on
-            } else {
-                Severity::Advice
-            },
+            quiet: args.quiet,
             show_allowed: args.show_allowed,
             verbose: args.verbose,
             colored: match (&args.output, prints_fixed) {
@@ -59,8 +68,16 @@ impl Output {
         Output {
             format: args.format,
             view,
-            is_of_all_together: is_data || has_hosts || args.statistics,
+            is_of_all_together: args.format.is_one_document()
+                || has_hosts
+                || args.statistics
+                || !args.report.is_empty(),
             counts_rules: args.statistics,
+            detail: if args.format == LintFormat::Concise && args.report.is_empty() {
+                Detail::Titles
+            } else {
+                Detail::Everything
+            },
             colors_messages: colors.stderr,
         }
     }
@@ -70,21 +87,17 @@ impl Output {
     pub(crate) const fn plain(format: LintFormat) -> Self {
         Output {
             format,
-            view: View::plain(),
+            view: View::everything(),
             is_of_all_together: false,
             counts_rules: false,
+            detail: Detail::Everything,
             colors_messages: false,
         }
     }
 
     /// What the output says of each finding.
     pub(crate) const fn detail(&self) -> Detail {
-        match self.format {
-            LintFormat::Concise => Detail::Titles,
-            LintFormat::Full | LintFormat::Json | LintFormat::Sarif | LintFormat::Github => {
-                Detail::Everything
-            }
-        }
+        self.detail
     }
 
     /// True if the output names every place that was not checked, and not each rule and reason once.
@@ -97,55 +110,54 @@ impl Output {
         if self.is_of_all_together {
             return String::new();
         }
-        let text = self.text_of(checked, &self.view);
+        let text = text_of(self.format, checked, &self.view);
         if let Ok(report) = &mut checked.outcome {
             report.drop_findings();
         }
         text
     }
 
-    fn text_of(&self, checked: &Checked, view: &View<'_>) -> String {
-        match (self.format, &checked.outcome) {
-            (LintFormat::Full, Ok(report)) => human::file(&checked.path, report, view),
-            (LintFormat::Concise, Ok(report)) => concise::file(&checked.path, report, view),
-            (LintFormat::Github, Ok(report)) => github::file(&checked.path, report, view),
-            (LintFormat::Github, Err(message)) => github::failure(checked, message),
-            _ => String::new(),
-        }
-    }
-
     /// Writes what was found in all inputs.
     fn write_report(
         &self,
         out: &mut dyn Write,
-        results: &Results,
+        outcome: &Outcome<'_>,
         summary: &Summary,
-        classes: Option<&Classes<'_>>,
-        exit: Exit,
     ) -> io::Result<()> {
-        let all = &results.all;
         if self.counts_rules {
-            let statistics = Statistics::of(all, self.view.least_shown);
+            let statistics = Statistics::of(&outcome.results.all, &self.view);
             return match self.format {
                 LintFormat::Json => statistics.write_json(out),
-                LintFormat::Full | LintFormat::Concise | LintFormat::Sarif | LintFormat::Github => {
-                    statistics.write_text(out)
-                }
+                _ => statistics.write_text(out),
             };
         }
-        match self.format {
-            _ if !self.is_of_all_together => out.write_all(results.rendered.as_bytes()),
-            LintFormat::Json => json::v1::write(out, all, summary, classes),
-            LintFormat::Sarif => sarif::write(out, all, exit, classes),
-            LintFormat::Full | LintFormat::Concise | LintFormat::Github => {
-                let view = View {
-                    classes,
-                    ..self.view
-                };
-                let mut texts = all.iter().map(|checked| self.text_of(checked, &view));
-                texts.try_for_each(|text| out.write_all(text.as_bytes()))
-            }
+        if !self.is_of_all_together {
+            return out.write_all(outcome.results.rendered.as_bytes());
         }
+        let view = View {
+            classes: outcome.classes,
+            ..self.view
+        };
+        write_in(self.format, out, outcome, summary, &view)
+    }
+
+    /// Writes the reports that were asked for beside the output.
+    fn write_files(
+        args: &LintArgs,
+        outcome: &Outcome<'_>,
+        summary: &Summary,
+        io: &mut Io<'_>,
+    ) -> Result<(), Stop> {
+        let view = View {
+            classes: outcome.classes,
+            ..View::everything()
+        };
+        for (format, path) in &args.report {
+            deliver_with(io, Some(path), |out| {
+                write_in(*format, out, outcome, summary, &view)
+            })?;
+        }
+        Ok(())
     }
 
     /// Writes the data where it belongs, and messages and the summary to standard error.
@@ -153,15 +165,17 @@ impl Output {
         &self,
         args: &LintArgs,
         mode: Mode,
-        results: &Results,
-        classes: Option<&Classes<'_>>,
-        exit: Exit,
+        outcome: &Outcome<'_>,
         io: &mut Io<'_>,
     ) -> Result<(), Stop> {
+        let Outcome {
+            results, classes, ..
+        } = *outcome;
         let summary = Summary::of(&results.all);
+        Self::write_files(args, outcome, &summary, io)?;
         let write = |out: &mut dyn Write| match mode {
             Mode::Diff(_) => out.write_all(results.diffs.as_bytes()),
-            Mode::Report | Mode::Fix(_) => self.write_report(out, results, &summary, classes, exit),
+            Mode::Report | Mode::Fix(_) => self.write_report(out, outcome, &summary),
         };
         if let Some(text) = &results.fixed {
             deliver(io, None, text)?;
@@ -177,8 +191,7 @@ impl Output {
         if args.verbose {
             io.say(&summary::not_checked(&results.all, classes));
         }
-        let is_for_people = matches!(self.format, LintFormat::Full | LintFormat::Concise);
-        if is_for_people && !args.quiet {
+        if self.format.is_for_people() && !args.quiet {
             self.say_summary(mode, &summary, classes, io);
         }
         Ok(())
@@ -191,10 +204,7 @@ impl Output {
             (Err(message), LintFormat::Concise) => {
                 io.say(&concise::failure(&checked.path, message));
             }
-            (
-                Err(message),
-                LintFormat::Full | LintFormat::Json | LintFormat::Sarif | LintFormat::Github,
-            ) => io.say(&text(message)),
+            (Err(message), _) => io.say(&text(message)),
             (Ok(report), _) => {
                 for failed in &report.failed_fixes {
                     io.say(&text(&undone(&checked.path, failed)));
@@ -223,6 +233,53 @@ impl Output {
             io.say(further);
         }
     }
+}
+
+/// The text of an input, in a format that has a text for each.
+fn text_of(format: LintFormat, checked: &Checked, view: &View<'_>) -> String {
+    match (format, &checked.outcome) {
+        (LintFormat::Full, Ok(report)) => human::file(&checked.path, report, view),
+        (LintFormat::Concise, Ok(report)) => concise::file(&checked.path, report, view),
+        (LintFormat::Github, Ok(report)) => github::file(&checked.path, report, view),
+        (LintFormat::Github, Err(message)) => github::failure(checked, message),
+        _ => String::new(),
+    }
+}
+
+/// Writes what was found in all inputs in a format.
+fn write_in(
+    format: LintFormat,
+    out: &mut dyn Write,
+    outcome: &Outcome<'_>,
+    summary: &Summary,
+    view: &View<'_>,
+) -> io::Result<()> {
+    let Outcome {
+        results,
+        classes,
+        host,
+        exit,
+    } = *outcome;
+    let all = &results.all;
+    match format {
+        LintFormat::Json => json::v1::write(out, all, summary, classes),
+        LintFormat::JsonLines => json::lines::write(out, all, classes),
+        LintFormat::Sarif => sarif::write(out, all, exit, classes),
+        LintFormat::Gitlab => gitlab::write(out, all, view, &repository()),
+        LintFormat::Junit => junit::write(out, all, view),
+        LintFormat::Checkstyle => checkstyle::write(out, all, view),
+        LintFormat::Prometheus => prometheus::write(out, all, summary, classes, host),
+        LintFormat::Full | LintFormat::Concise | LintFormat::Github => {
+            let mut texts = all.iter().map(|checked| text_of(format, checked, view));
+            texts.try_for_each(|text| out.write_all(text.as_bytes()))
+        }
+    }
+}
+
+/// The top of the repository in a job of GitLab; elsewhere the current directory.
+fn repository() -> PathBuf {
+    let here = std::env::var_os("CI_PROJECT_DIR").map(PathBuf::from);
+    here.unwrap_or_else(|| std::path::absolute(".").unwrap_or_default())
 }
 
 /// The warning about a fix that was undone.

@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
 use rayon::prelude::*;
-use vmdisk::{LintOptions, Storage};
+use vmdisk::{LintOptions, Severity, Storage};
 
 use crate::atomic::{self, ReplaceError};
 use crate::lint::checked::Report;
@@ -33,11 +33,20 @@ pub(crate) struct Job<'a> {
     /// Pools and volumes among the inputs.
     pub(crate) storage: &'a (dyn Fn() -> &'a Storage + Sync),
     pub(crate) output: &'a Output,
+    /// The least severity that fails the run.
+    pub(crate) fail_on: Severity,
+    /// The numbers of the hosts that the inputs may run on, where there are several.
+    pub(crate) hosts: &'a [usize],
 }
 
 /// Handles all inputs; those that turn out to be none of ours give nothing.
-pub(crate) fn all(inputs: &[Input], job: &Job<'_>, threads: usize) -> Vec<Option<Done>> {
-    let numbered = |(number, input)| unless_it_panics(number, input, job);
+pub(crate) fn all(
+    inputs: &[Input],
+    jobs: &[Job<'_>],
+    of_input: &[usize],
+    threads: usize,
+) -> Vec<Option<Done>> {
+    let numbered = |(number, input)| unless_it_panics(number, input, &jobs[of_input[number]]);
     let one_by_one = || inputs.iter().enumerate().map(numbered).collect();
     if threads < 2 || inputs.len() < WORTH_THREADS {
         return one_by_one();
@@ -92,6 +101,14 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
         }
         Err(message) => Err(message),
     };
+    for checked in std::iter::once(&mut done.checked).chain(&mut done.named) {
+        if let Ok(report) = &mut checked.outcome {
+            report.fail_on = job.fail_on;
+            if !job.hosts.is_empty() {
+                report.renumber_hosts(job.hosts);
+            }
+        }
+    }
     render(&mut done, job.output);
     Some(done)
 }
@@ -233,8 +250,13 @@ mod tests {
             read_before: &read_before,
             storage: &|| panic!("made up for this test"),
             output: &Output::plain(LintFormat::Github),
+            fail_on: Severity::Warning,
+            hosts: &[],
         };
-        let done: Vec<Done> = all(&inputs, &job, 1).into_iter().flatten().collect();
+        let done: Vec<Done> = all(&inputs, &[job], &[0, 0], 1)
+            .into_iter()
+            .flatten()
+            .collect();
         assert!(done[0].checked.outcome.is_ok());
         let message = done[1].checked.outcome.as_ref().unwrap_err();
         assert!(message.title.contains("a mistake in vmdisk itself"));

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use vmdisk::rules::RULES;
-use vmdisk::{Selection, Severity};
+use vmdisk::Severity;
 
 use crate::args::severity_parser;
 use crate::parsers::{rules_of, selector};
@@ -21,7 +20,7 @@ pub(crate) struct SelectionArgs {
         hide_possible_values = true,
         help_heading = "Rules"
     )]
-    select: Vec<String>,
+    pub(crate) select: Vec<String>,
     /// Report these rules and groups as well; may be repeated.
     #[arg(
         long,
@@ -31,7 +30,7 @@ pub(crate) struct SelectionArgs {
         hide_possible_values = true,
         help_heading = "Rules"
     )]
-    extend_select: Vec<String>,
+    pub(crate) extend_select: Vec<String>,
     /// Do not report these rules and groups; may be repeated. It takes precedence over a selection.
     #[arg(
         long,
@@ -49,7 +48,7 @@ pub(crate) struct SelectionArgs {
         value_parser = severity_parser(),
         help_heading = "Rules"
     )]
-    min_severity: Option<Severity>,
+    pub(crate) min_severity: Option<Severity>,
 }
 
 impl SelectionArgs {
@@ -57,24 +56,10 @@ impl SelectionArgs {
     pub(crate) fn ignored(&self) -> BTreeSet<String> {
         expand(&self.ignore)
     }
-
-    /// The findings to report.
-    pub(crate) fn selection(&self) -> Selection {
-        let mut rules = expand(&self.select);
-        if rules.is_empty() {
-            rules = RULES.iter().map(|rule| rule.name.to_owned()).collect();
-        }
-        rules.extend(expand(&self.extend_select));
-        Selection {
-            rules: (rules.len() < RULES.len()).then_some(rules),
-            least: self.min_severity,
-            ..Selection::default()
-        }
-    }
 }
 
 /// Names of the rules that selectors stand for.
-fn expand(selectors: &[String]) -> BTreeSet<String> {
+pub(crate) fn expand(selectors: &[String]) -> BTreeSet<String> {
     let rules = selectors.iter().flat_map(|selector| rules_of(selector));
     rules.map(str::to_owned).collect()
 }

@@ -14,7 +14,7 @@ use crate::sanitize::line;
 /// The findings of one file: `path:line:column: severity[rule]: title`.
 pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
     let mut out = String::new();
-    for finding in report.at_least(view.least_shown) {
+    for finding in view.findings(report) {
         one(&mut out, path, finding, finding.severity.as_str(), view);
     }
     if view.show_allowed {

@@ -12,7 +12,7 @@ use crate::sanitize::{line, lines};
 /// The findings of one file.
 pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
     let mut out = String::new();
-    for finding in report.at_least(view.least_shown) {
+    for finding in view.findings(report) {
         annotation(&mut out, path, finding, view);
     }
     out

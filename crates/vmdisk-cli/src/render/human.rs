@@ -9,7 +9,7 @@ use crate::render::block::{Block, Heading, Quoted};
 /// The findings of one file; blocks end with an empty line.
 pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
     let mut out = String::new();
-    for finding in report.at_least(view.least_shown) {
+    for finding in view.findings(report) {
         out.push_str(&block(path, report, finding, view));
         out.push('\n');
     }

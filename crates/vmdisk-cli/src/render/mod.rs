@@ -1,11 +1,17 @@
 //! From what was found to text: for people, for programs, for code scanning.
 
 pub(crate) mod block;
+pub(crate) mod checkstyle;
 pub(crate) mod concise;
+pub(crate) mod fingerprint;
 pub(crate) mod github;
+pub(crate) mod gitlab;
+mod harmless;
 pub(crate) mod human;
 pub(crate) mod json;
+pub(crate) mod junit;
 pub(crate) mod message;
+pub(crate) mod prometheus;
 pub(crate) mod sarif;
 mod secrets;
 pub(crate) mod statistics;
@@ -14,16 +20,18 @@ pub(crate) mod summary;
 mod tests;
 pub(crate) mod uri;
 pub(crate) mod window;
+mod xml;
 
 use vmdisk::{Diagnostic, Severity};
 
+use crate::lint::checked::Report;
 use crate::lint::classes::Classes;
 
 /// What of a report is shown, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a> {
-    /// The least severity that is shown.
-    pub(crate) least_shown: Severity,
+    /// Only what fails the run.
+    pub(crate) quiet: bool,
     /// Also what is allowed.
     pub(crate) show_allowed: bool,
     /// Also advice in full.
@@ -36,15 +44,24 @@ pub(crate) struct View<'a> {
 
 impl View<'_> {
     /// Everything that counts, without colour.
-    #[cfg(test)]
-    pub(crate) const fn plain() -> Self {
+    pub(crate) const fn everything() -> Self {
         View {
-            least_shown: Severity::Advice,
+            quiet: false,
             show_allowed: false,
             verbose: false,
             colored: false,
             classes: None,
         }
+    }
+
+    /// The findings of an input that are shown.
+    pub(crate) fn findings<'r>(&self, report: &'r Report) -> impl Iterator<Item = &'r Diagnostic> {
+        let least = if self.quiet {
+            report.fail_on
+        } else {
+            Severity::ALL[0]
+        };
+        report.at_least(least)
     }
 
     /// On which of several hosts something was found, in words.

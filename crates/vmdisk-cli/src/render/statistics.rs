@@ -9,6 +9,8 @@ use serde::Serialize;
 use vmdisk::{Applicability, Rule, Severity};
 
 use crate::lint::checked::Checked;
+use crate::render::View;
+use crate::render::harmless;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
@@ -41,11 +43,11 @@ struct RuleCount {
 }
 
 impl Statistics {
-    /// Counts the findings at or above a severity.
-    pub(crate) fn of(all: &[Checked], least: Severity) -> Self {
+    /// Counts the findings that are shown.
+    pub(crate) fn of(all: &[Checked], view: &View<'_>) -> Self {
         let mut counts: BTreeMap<&str, (&'static Rule, Severity, [usize; 3])> = BTreeMap::new();
         let reports = all.iter().filter_map(|one| one.outcome.as_ref().ok());
-        for finding in reports.flat_map(|report| report.at_least(least)) {
+        for finding in reports.flat_map(|report| view.findings(report)) {
             let first = (finding.rule, finding.severity, [0; 3]);
             let (_, worst, numbers) = counts.entry(finding.rule.name).or_insert(first);
             *worst = finding.severity.max(*worst);
@@ -99,8 +101,7 @@ impl Statistics {
 
     /// Writes JSON.
     pub(crate) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, self)?;
-        out.write_all(b"\n")
+        harmless::pretty(out, self)
     }
 }
 

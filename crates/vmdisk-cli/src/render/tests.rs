@@ -161,6 +161,7 @@ fn sample() -> Vec<Checked> {
     let report = Report {
         domain: Some("web1".to_owned()),
         disks: 2,
+        fail_on: Severity::Error,
         text: TEXT.to_owned(),
         lines: LineIndex::new(TEXT),
         findings: vec![error, warning, advice],
@@ -244,7 +245,7 @@ fn assert_harmless(text: &str) {
 fn for_people() {
     let view = View {
         show_allowed: true,
-        ..View::plain()
+        ..View::everything()
     };
     let text = text(human::file, view);
     assert_harmless(&text);
@@ -255,7 +256,7 @@ fn for_people() {
 fn for_people_with_everything() {
     let view = View {
         verbose: true,
-        ..View::plain()
+        ..View::everything()
     };
     insta::assert_snapshot!(text(human::file, view));
 }
@@ -263,9 +264,9 @@ fn for_people_with_everything() {
 #[test]
 fn for_people_in_colour() {
     let view = View {
-        least_shown: Severity::Error,
+        quiet: true,
         colored: true,
-        ..View::plain()
+        ..View::everything()
     };
     let text = text(human::file, view);
     assert!(
@@ -282,7 +283,7 @@ fn for_people_in_colour() {
 fn concisely() {
     let view = View {
         show_allowed: true,
-        ..View::plain()
+        ..View::everything()
     };
     let text = text(concise::file, view);
     assert_harmless(&text);
@@ -291,7 +292,7 @@ fn concisely() {
 
 #[test]
 fn for_github() {
-    let mut text = text(github::file, View::plain());
+    let mut text = text(github::file, View::everything());
     for checked in &sample() {
         if let Err(message) = &checked.outcome {
             text.push_str(&github::failure(checked, message));

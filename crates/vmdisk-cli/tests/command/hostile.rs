@@ -42,6 +42,19 @@ const LINE: [&str; 9] = [
     "file=/srv/b.img,if=virtio,cache=unsafe,id=vdb",
 ];
 
+/// Every format but that of GitHub, whose lines are commands.
+const FORMATS: [&str; 9] = [
+    "full",
+    "concise",
+    "json",
+    "json-lines",
+    "sarif",
+    "gitlab",
+    "junit",
+    "checkstyle",
+    "prometheus",
+];
+
 fn assert_harmless(run: &Run, what: &str) {
     for output in [&run.stdout, &run.stderr] {
         for line in output.lines() {
@@ -74,7 +87,7 @@ fn no_string_of_a_domain_begins_a_line_of_output() {
     for (nth, text) in all.iter().chain(&elements).enumerate() {
         place.write(&format!("{nth}.xml"), text.as_bytes());
     }
-    for format in ["full", "concise"] {
+    for format in FORMATS {
         assert_harmless(&place.run(&["lint", ".", "-v", "--format", format]), format);
     }
     for (nth, _) in all.iter().chain(&elements).enumerate().step_by(5) {
@@ -108,7 +121,7 @@ fn no_word_of_a_command_line_begins_a_line_of_output() {
         }
     }
     assert!(count > 20);
-    for format in ["full", "concise"] {
+    for format in FORMATS {
         assert_harmless(&place.run(&["lint", ".", "-v", "--format", format]), format);
     }
 }
@@ -217,6 +230,13 @@ fn no_name_of_a_file_or_a_spec_begins_a_line_of_output() {
         &["lint", "."][..],
         &["lint", &name],
         &["lint", &name, "--format", "concise"],
+        &["lint", &name, "--format", "junit"],
+        &["lint", &name, "--format", "checkstyle"],
+        &["lint", &name, "--format", "gitlab"],
+        &["lint", &name, "--format", "json-lines"],
+        &["lint", &name, "--format", "prometheus"],
+        &["lint", &name, "--show-files"],
+        &["lint", "a.xml", "--report", &name],
         &["lint", "a.xml", "--facts", &name],
         &["lint", "a.xml", "--ignore", &name],
         &["facts", "show", &name, &name],
@@ -262,7 +282,7 @@ fn no_output_of_a_finding_shows_a_secret_beside_it() {
         .replace('\'', "")
         .replace(' ', "\0");
     place.write("b.cmdline", nul.as_bytes());
-    for format in ["full", "concise", "json", "sarif", "github"] {
+    for format in FORMATS.into_iter().chain(["github"]) {
         let run = place.run(&["lint", ".", "-v", "--format", format]);
         for output in [&run.stdout, &run.stderr] {
             assert!(!output.contains(SECRET), "{format}: {output}");

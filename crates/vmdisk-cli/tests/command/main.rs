@@ -4,6 +4,7 @@
 mod bad_inputs;
 mod capabilities;
 mod config_files;
+mod configuration;
 mod convert;
 mod exit_codes;
 mod facts;
@@ -15,6 +16,7 @@ mod hostile;
 mod image;
 mod integration;
 mod pages;
+mod reports;
 mod sarif_schema;
 mod scale;
 mod selection;

@@ -45,7 +45,14 @@ fn an_unknown_rule_gets_a_suggestion() {
 
 #[test]
 fn schemas_are_valid_schemas() {
-    for format in ["report", "facts", "spec"] {
+    for format in [
+        "report",
+        "report-line",
+        "statistics",
+        "config",
+        "facts",
+        "spec",
+    ] {
         let schema = json(&["schema", format]);
         assert!(
             schema["$schema"].as_str().unwrap().contains("2020-12"),

@@ -17,7 +17,18 @@ fn fleet() -> Place {
 #[test]
 fn threads_change_nothing_of_what_is_printed() {
     let place = fleet();
-    for format in ["full", "concise", "json", "sarif", "github"] {
+    for format in [
+        "full",
+        "concise",
+        "json",
+        "sarif",
+        "github",
+        "junit",
+        "checkstyle",
+        "gitlab",
+        "json-lines",
+        "prometheus",
+    ] {
         let with = |jobs: &str| {
             place.run(&[
                 "lint",

@@ -1,3 +1,4 @@
 //! The report for programs, by version.
 
+pub(crate) mod lines;
 pub(crate) mod v1;

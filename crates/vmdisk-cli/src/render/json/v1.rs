@@ -13,6 +13,7 @@ use vmdisk_source::{Edit, LineIndex, Span};
 
 use crate::lint::checked::{Checked, Report, Unchecked};
 use crate::lint::classes::{ClassNames, Classes};
+use crate::render::harmless;
 use crate::render::message::Message;
 use crate::render::summary::Summary;
 
@@ -169,7 +170,7 @@ struct FoundOn<'a> {
 
 /// One input.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Input<'a> {
+pub(super) struct Input<'a> {
     /// Its path as it was given.
     path: &'a str,
     /// Whether it could be read.
@@ -222,7 +223,7 @@ struct Failure<'a> {
 
 /// One finding.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Finding<'a> {
+pub(super) struct Finding<'a> {
     /// Name of the rule; `vmdisk explain NAME` shows its page.
     rule: &'static str,
     /// How much it matters here.
@@ -448,8 +449,7 @@ pub(crate) fn write<'a>(
         },
         not_checked: Missed { all, classes },
     };
-    serde_json::to_writer_pretty(&mut *out, &envelope)?;
-    out.write_all(b"\n")
+    harmless::pretty(out, &envelope)
 }
 
 /// The JSON Schema of the report.
@@ -489,7 +489,7 @@ fn found_on<'a>(classes: &'a Classes<'_>, found: &vmdisk::FoundOn) -> FoundOn<'a
     }
 }
 
-fn input(checked: &Checked) -> Input<'_> {
+pub(super) fn input(checked: &Checked) -> Input<'_> {
     match &checked.outcome {
         Ok(report) => Input {
             path: &checked.path,
@@ -536,7 +536,7 @@ fn failure(message: &Message) -> Failure<'_> {
     }
 }
 
-fn finding<'a>(
+pub(super) fn finding<'a>(
     path: &'a str,
     report: &'a Report,
     finding: &'a Diagnostic,

@@ -1,6 +1,5 @@
 //! SARIF 2.1.0, complete: what code scanning needs to show, track, suppress and fix a finding.
 
-mod fingerprint;
 mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +12,9 @@ use vmdisk_source::{LineIndex, Span};
 use crate::exit::Exit;
 use crate::lint::checked::{Checked, Report, confidence_note, unwritten_note};
 use crate::lint::classes::{ClassNames, Classes};
+use crate::render::fingerprint::Fingerprints;
+use crate::render::harmless;
 use crate::render::message::Message;
-use fingerprint::Fingerprints;
 use model::{
     Artifact, ArtifactChange, ArtifactLocation, AutomationDetails, BaseLocation, Configuration,
     Driver, Fix, HostClasses, Invocation, Location, Log, LogicalLocation, Markdown, Notification,
@@ -104,8 +104,7 @@ pub(crate) fn write(
             properties: classes.map(run_properties),
         }],
     };
-    serde_json::to_writer_pretty(&mut *out, &log)?;
-    out.write_all(b"\n")
+    harmless::pretty(out, &log)
 }
 
 /// The hosts that the inputs may run on.

@@ -7,13 +7,13 @@ use vmdisk::Diagnostic;
 use crate::lint::checked::{Checked, Report};
 
 /// Tells findings apart by what they are about: the rule, the guest, the disk and the property.
-pub(super) struct Fingerprints<'a> {
+pub(crate) struct Fingerprints<'a> {
     guests: BTreeMap<&'a str, usize>,
     used: BTreeMap<String, usize>,
 }
 
 impl<'a> Fingerprints<'a> {
-    pub(super) fn new(all: &'a [Checked]) -> Self {
+    pub(crate) fn new(all: &'a [Checked]) -> Self {
         let mut guests: BTreeMap<&str, usize> = BTreeMap::new();
         for report in all
             .iter()
@@ -30,7 +30,7 @@ impl<'a> Fingerprints<'a> {
     }
 
     /// The fingerprint of one finding; of findings about the same thing, the first come first.
-    pub(super) fn of(
+    pub(crate) fn of(
         &mut self,
         checked: &Checked,
         report: &Report,
@@ -61,7 +61,7 @@ impl<'a> Fingerprints<'a> {
 
 /// 128 bits of FNV-1a over the parts with their lengths: the same everywhere and for ever, which the
 /// hashers of the standard library do not promise.
-fn hash(parts: &[&str]) -> String {
+pub(crate) fn hash(parts: &[&str]) -> String {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let mut state: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     let mut take = |byte: u8| state = (state ^ u128::from(byte)).wrapping_mul(PRIME);

@@ -1,0 +1,289 @@
+//! The settings of each input, from the command line and from the configuration for its path.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use clap::Args;
+use vmdisk::rules::RULES;
+use vmdisk::{Policy, Selection, Severity, Target};
+
+use crate::args::LintArgs;
+use crate::config::{self, Config, Finder, Level, Section};
+use crate::hosts;
+use crate::lint::inputs::{Inputs, Origin};
+use crate::lint::selection::expand;
+use crate::parsers::rules_of;
+use crate::stop::Stop;
+
+/// Where the configuration comes from.
+#[derive(Args, Debug, Default)]
+pub(crate) struct ConfigurationArgs {
+    /// Use this configuration for every input, instead of the nearest vmdisk.toml above each.
+    #[arg(long, value_name = "FILE", help_heading = "Configuration")]
+    config: Option<PathBuf>,
+    /// Use no configuration file.
+    #[arg(long, conflicts_with = "config", help_heading = "Configuration")]
+    no_config: bool,
+    /// Print the settings of each input, with the configuration that they come from, and check nothing.
+    #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"], help_heading = "Configuration")]
+    pub(crate) show_settings: bool,
+}
+
+/// Settings of some inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// The configuration that they come from, if there is one.
+    pub(crate) config: Option<PathBuf>,
+    /// The number of their source.
+    pub(crate) source: usize,
+    pub(crate) policy: Policy,
+    pub(crate) selection: Selection,
+    pub(crate) ignored: BTreeSet<String>,
+    pub(crate) fail_on: Severity,
+}
+
+/// The hosts of some inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// Facts files.
+    pub(crate) facts: Vec<PathBuf>,
+    pub(crate) target: Option<Target>,
+}
+
+/// A configuration, and entries of its `files` that inputs match.
+type Known = (Option<*const Config>, Vec<usize>);
+
+/// The settings of all inputs.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) settings: Vec<Settings>,
+    pub(crate) sources: Vec<Source>,
+    /// The number of the settings of each input.
+    pub(crate) of_input: Vec<usize>,
+    /// Numbers of settings by configurations, which live as long as the search for them, and entries of `files`.
+    known: Vec<(Known, usize)>,
+}
+
+/// Finds the settings of every input, and removes inputs that a configuration excludes.
+pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
+    let ConfigurationArgs {
+        config, no_config, ..
+    } = &args.configuration;
+    let mut finder = match (config, no_config) {
+        (Some(path), _) => Finder::given(Config::read(path)?),
+        (None, true) => Finder::Nowhere,
+        (None, false) => Finder::nearest(),
+    };
+    let mut plan = Plan::default();
+    let mut kept = Vec::with_capacity(inputs.files.len());
+    // Inputs of one directory follow each other.
+    let mut last: Option<Place> = None;
+    for input in std::mem::take(&mut inputs.files) {
+        let parent = match input.origin {
+            Origin::Stdin => Path::new(""),
+            Origin::Named | Origin::Found(_) => input.file.parent().unwrap_or(Path::new("")),
+        };
+        let place = match last.take() {
+            Some(place) if place.parent == parent => place,
+            Some(_) | None => Place::new(parent, &mut finder)?,
+        };
+        let number = match &place.config {
+            None => plan.add(args, None, Vec::new())?,
+            Some(config) => {
+                let name = input.file.file_name().unwrap_or_default();
+                let path = place.directory.join(name);
+                if matches!(input.origin, Origin::Found(_)) && config.excludes(&path) {
+                    last = Some(place);
+                    continue;
+                }
+                plan.add(args, Some(config), config.matching(&path))?
+            }
+        };
+        last = Some(place);
+        plan.of_input.push(number);
+        kept.push(input);
+    }
+    inputs.files = kept;
+    if plan.settings.is_empty() {
+        // Facts that were asked for are read even if there is nothing to check.
+        plan.add(args, None, Vec::new())?;
+    }
+    Ok(plan)
+}
+
+/// A directory with inputs, and its configuration.
+struct Place {
+    /// The directory as the inputs name it.
+    parent: PathBuf,
+    /// The same as an absolute path.
+    directory: PathBuf,
+    config: Option<Rc<Config>>,
+}
+
+impl Place {
+    fn new(parent: &Path, finder: &mut Finder) -> Result<Self, Stop> {
+        let directory = match parent.as_os_str().is_empty() {
+            true => config::absolute(Path::new(".")),
+            false => config::absolute(parent),
+        };
+        Ok(Place {
+            parent: parent.to_owned(),
+            config: finder.of(&directory)?,
+            directory,
+        })
+    }
+}
+
+impl Plan {
+    /// The number of the settings of inputs with this configuration that match these entries of its `files`.
+    fn add(
+        &mut self,
+        args: &LintArgs,
+        config: Option<&Rc<Config>>,
+        matching: Vec<usize>,
+    ) -> Result<usize, Stop> {
+        let key = (config.map(Rc::as_ptr), matching);
+        if let Some((_, number)) = self.known.iter().find(|(known, _)| *known == key) {
+            return Ok(*number);
+        }
+        let number = self.resolve(args, config.map(AsRef::as_ref), &key.1)?;
+        self.known.push((key, number));
+        Ok(number)
+    }
+
+    fn resolve(
+        &mut self,
+        args: &LintArgs,
+        config: Option<&Config>,
+        matching: &[usize],
+    ) -> Result<usize, Stop> {
+        let sections = config.map_or_else(Vec::new, |config| config.sections(matching));
+        let last = |has: fn(&Section) -> bool| {
+            let found = sections.iter().rev().find(|section| has(section));
+            found.copied()
+        };
+        let facts = match config {
+            _ if args.host.live || !args.host.facts.is_empty() => hosts::files(&args.host.facts)?,
+            Some(config) => facts_of(config, &sections)?,
+            None => Vec::new(),
+        };
+        let target = args.host.target.clone();
+        let source = Source {
+            facts,
+            target: target.or_else(|| last(|section| section.target.is_some())?.target.clone()),
+        };
+        let policy = args.host.policy;
+        let policy = policy.or_else(|| last(|section| section.policy.is_some())?.policy);
+        let fail_on = args.fail_on.or_else(|| config?.fail_on);
+        let least = args.selection.min_severity;
+        let settings = Settings {
+            config: config.map(|config| config.path.clone()),
+            source: number_of(&mut self.sources, source),
+            policy: policy.unwrap_or_default(),
+            selection: Selection {
+                least: least.or_else(|| config?.min_severity),
+                ..selection(args, &sections)
+            },
+            ignored: args.selection.ignored(),
+            fail_on: fail_on.unwrap_or(Severity::Warning),
+        };
+        Ok(number_of(&mut self.settings, settings))
+    }
+}
+
+/// The number of a value in a list of few, which it joins if it is new.
+fn number_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
+    let known = list.iter().position(|known| *known == value);
+    known.unwrap_or_else(|| {
+        list.push(value);
+        list.len() - 1
+    })
+}
+
+/// The rules and severities: the levels of the configuration in their order, then the command line.
+fn selection(args: &LintArgs, sections: &[&Section]) -> Selection {
+    let mut rules: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
+    let mut severities: BTreeMap<String, Severity> = BTreeMap::new();
+    for (selector, level) in sections.iter().flat_map(|section| &section.rules) {
+        for rule in rules_of(selector) {
+            severities.remove(rule);
+            match level {
+                Level::Off => {
+                    rules.remove(rule);
+                }
+                Level::On => {
+                    rules.insert(rule);
+                }
+                Level::Severity(severity) => {
+                    rules.insert(rule);
+                    severities.insert(rule.to_owned(), *severity);
+                }
+            }
+        }
+    }
+    let mut rules: BTreeSet<String> = rules.into_iter().map(str::to_owned).collect();
+    if !args.selection.select.is_empty() {
+        rules = expand(&args.selection.select);
+    }
+    rules.extend(expand(&args.selection.extend_select));
+    Selection {
+        rules: (rules.len() < RULES.len()).then_some(rules),
+        severities,
+        least: None,
+    }
+}
+
+/// The facts files that a configuration names for an input.
+fn facts_of(config: &Config, sections: &[&Section]) -> Result<Vec<PathBuf>, Stop> {
+    let named = sections
+        .iter()
+        .rev()
+        .find_map(|section| section.facts.as_ref());
+    let mut files: Vec<PathBuf> = Vec::new();
+    for (path, span) in named.into_iter().flatten() {
+        let found = hosts::files(std::slice::from_ref(path)).map_err(|stop| {
+            let title = stop
+                .0
+                .into_iter()
+                .map(|message| message.title)
+                .collect::<String>();
+            let title = title.replacen("--facts ", "facts: ", 1);
+            Stop::from(config.mistake(*span, title, None))
+        })?;
+        if found == [path.clone()] && !path.exists() {
+            let title = format!("no such file: {}", path.display());
+            return Err(config.mistake(*span, title, None).into());
+        }
+        files.extend(
+            found
+                .into_iter()
+                .filter(|file| !files.contains(file))
+                .collect::<Vec<_>>(),
+        );
+    }
+    let hosts = sections
+        .iter()
+        .rev()
+        .find_map(|section| section.hosts.as_ref());
+    let Some(hosts) = hosts else {
+        return Ok(files);
+    };
+    let name = |file: &PathBuf| {
+        file.file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+    };
+    let names: Vec<String> = files.iter().filter_map(name).collect();
+    for (host, span) in hosts {
+        if !names.contains(host) {
+            let near = vmdisk_source::nearest(host, names.iter().map(String::as_str));
+            let help = near.map(|near| format!("did you mean `{near}`?"));
+            let title = format!("no facts file is named after the host `{host}`");
+            return Err(config.mistake(*span, title, help).into());
+        }
+    }
+    let is_wanted =
+        |file: &PathBuf| name(file).is_some_and(|name| hosts.iter().any(|(host, _)| *host == name));
+    files.retain(is_wanted);
+    Ok(files)
+}

@@ -1,0 +1,84 @@
+//! `--show-settings`: what decides about each input, as `vmdisk.toml` would say it.
+
+use std::fmt::Write as _;
+
+use vmdisk::Severity;
+use vmdisk::rules::RULES;
+
+use crate::lint::inputs::Inputs;
+use crate::lint::settings::{Plan, Settings};
+use crate::sanitize::line;
+
+/// The settings of all inputs, those of one configuration and path together.
+pub(crate) fn text(plan: &Plan, inputs: &Inputs) -> String {
+    let mut out = String::new();
+    for (number, settings) in plan.settings.iter().enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        let files = inputs.files.iter().zip(&plan.of_input);
+        for (input, _) in files.filter(|(_, of)| **of == number) {
+            let _ = writeln!(out, "# {}", line(&input.path()));
+        }
+        let from = match &settings.config {
+            Some(path) => path.display().to_string(),
+            None => "no configuration file".to_owned(),
+        };
+        let _ = writeln!(out, "# settings from the command line and {}", line(&from));
+        write(&mut out, plan, settings);
+    }
+    out
+}
+
+fn write(out: &mut String, plan: &Plan, settings: &Settings) {
+    let Settings {
+        config: _, // The heading names it.
+        source,
+        policy,
+        selection,
+        ignored,
+        fail_on,
+    } = settings;
+    let source = &plan.sources[*source];
+    let facts: Vec<String> = source
+        .facts
+        .iter()
+        .map(|path| quoted(&path.display().to_string()))
+        .collect();
+    let _ = writeln!(out, "facts = [{}]", facts.join(", "));
+    if let Some(target) = &source.target {
+        let _ = writeln!(out, "target = {}", quoted(&target.to_string()));
+    }
+    let least = selection.least.unwrap_or(Severity::ALL[0]);
+    let _ = writeln!(
+        out,
+        "policy = {}\nfail-on = {}\nmin-severity = {}",
+        quoted(policy.as_str()),
+        quoted(fail_on.as_str()),
+        quoted(least.as_str())
+    );
+    let levels: Vec<(&str, &str)> = RULES
+        .iter()
+        .filter_map(|rule| {
+            let is_off = !selection.has_rule(rule.name) || ignored.contains(rule.name);
+            let severity = selection.severities.get(rule.name);
+            match (is_off, severity) {
+                (true, _) => Some((rule.name, "off")),
+                (false, Some(severity)) => Some((rule.name, severity.as_str())),
+                (false, None) => None,
+            }
+        })
+        .collect();
+    if !levels.is_empty() {
+        out.push_str("[rules]\n");
+        for (rule, level) in levels {
+            let _ = writeln!(out, "{rule} = {}", quoted(level));
+        }
+    }
+}
+
+/// A string of TOML.
+fn quoted(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", line(&text))
+}

@@ -1,0 +1,146 @@
+//! The facts of all inputs: of one host, or of several that guests may run on.
+
+use std::path::PathBuf;
+
+use vmdisk::{Facts, Fleet, HostIndex};
+
+use crate::args::{HostArgs, LintArgs};
+use crate::color::Colors;
+use crate::host::Host;
+use crate::hosts::{self, Hosts};
+use crate::io::Io;
+use crate::lint::checked::Checked;
+use crate::lint::settings::{Plan, Source};
+use crate::stop::Stop;
+use crate::wanted::Wanted;
+
+/// The facts of all inputs.
+pub(crate) struct Sources {
+    /// The hosts, where there are several.
+    pub(crate) hosts: Option<Hosts>,
+    pub(crate) list: Vec<Loaded>,
+    /// Every facts file, each once.
+    files: Vec<PathBuf>,
+}
+
+/// The hosts of some inputs.
+pub(crate) struct Loaded {
+    /// The target, and the facts where there is one host.
+    pub(crate) host: Host,
+    /// Their numbers among the hosts, where there are several.
+    pub(crate) members: Vec<usize>,
+}
+
+impl Sources {
+    /// Reads every facts file once.
+    pub(crate) fn load(
+        plan: &Plan,
+        args: &LintArgs,
+        io: &mut Io<'_>,
+        colors: Colors,
+    ) -> Result<Self, Stop> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        for file in plan.sources.iter().flat_map(|source| &source.facts) {
+            if !files.contains(file) {
+                files.push(file.clone());
+            }
+        }
+        let hosts = match files.len() {
+            0 | 1 => None,
+            _ => Some(hosts::read(&files, io, colors)?),
+        };
+        let tried = args.try_qemu.as_deref();
+        let mut list = Vec::new();
+        for source in &plan.sources {
+            let asked = host_args(args, source);
+            let host = match &hosts {
+                Some(_) => Host::without_facts(&asked, tried)?,
+                None => Host::prepare(&asked, tried, io, colors)?,
+            };
+            let members = hosts
+                .iter()
+                .flat_map(|hosts| hosts.known.iter().enumerate());
+            let is_member = |path: &str| {
+                source
+                    .facts
+                    .iter()
+                    .any(|file| file.display().to_string() == path)
+            };
+            list.push(Loaded {
+                host,
+                members: members
+                    .filter(|(_, host)| is_member(&host.path))
+                    .map(|(number, _)| number)
+                    .collect(),
+            });
+        }
+        Ok(Sources { hosts, list, files })
+    }
+
+    /// Asks the host this runs on, for `--live`.
+    pub(crate) fn collect(&mut self, wanted: Wanted) {
+        let facts = wanted.ask();
+        for loaded in &mut self.list {
+            loaded.host.set_facts(facts.clone());
+        }
+    }
+
+    /// Facts files that could not be read, as inputs that could not be.
+    pub(crate) fn failed(&mut self) -> Vec<Checked> {
+        let hosts = self.hosts.as_mut();
+        hosts.map_or_else(Vec::new, |hosts| std::mem::take(&mut hosts.failed))
+    }
+
+    /// The indexes of single hosts, by source.
+    pub(crate) fn indexes(&self) -> Vec<Option<HostIndex<'_>>> {
+        self.list.iter().map(|loaded| loaded.host.index()).collect()
+    }
+
+    /// The fleets, by source; `None` where there is one host or none.
+    pub(crate) fn fleets(&self, plan: &Plan) -> Vec<Option<Fleet<'_>>> {
+        let sources = self.list.iter().zip(&plan.sources);
+        sources
+            .map(|(loaded, source)| {
+                let hosts = self.hosts.as_ref()?;
+                let members = loaded.members.iter().map(|number| &hosts.known[*number]);
+                let named = members.map(|host| (host.name.as_str(), &host.facts));
+                let asked = source.target.clone().unwrap_or_default();
+                (!loaded.members.is_empty()).then(|| Fleet::new(named, &asked))
+            })
+            .collect()
+    }
+
+    /// The facts that were read from files, with the paths of these.
+    pub(crate) fn dated(&self) -> Vec<(String, &Facts)> {
+        let host = self.list.iter().find_map(|loaded| loaded.host.facts());
+        match (&self.hosts, self.files.as_slice(), host) {
+            (Some(hosts), ..) => {
+                let known = hosts.known.iter();
+                known.map(|host| (host.path.clone(), &host.facts)).collect()
+            }
+            (None, [path], Some(facts)) => vec![(path.display().to_string(), facts)],
+            (None, ..) => Vec::new(),
+        }
+    }
+
+    /// The name of the only host, where there are facts of one.
+    pub(crate) fn only_host(&self) -> Option<String> {
+        match self.files.as_slice() {
+            [file] => file
+                .file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// The arguments about the host, with those of a source.
+fn host_args(args: &LintArgs, source: &Source) -> HostArgs {
+    HostArgs {
+        facts: source.facts.clone(),
+        target: source.target.clone(),
+        live: args.host.live,
+        qemu: args.host.qemu.clone(),
+        policy: args.host.policy,
+    }
+}
