@@ -21,10 +21,7 @@ pub(crate) fn boot_indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
     }
     let is_libvirts_default = domain.boot_devices.is_empty()
         && domain.scope == Scope::WholeGuest
-        && match style {
-            Style::Libvirt => true,
-            Style::Readable => false,
-        };
+        && matches!(style, Style::Libvirt);
     let devices = if is_libvirts_default {
         &[BootDevice::Disk][..]
     } else {

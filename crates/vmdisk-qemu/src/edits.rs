@@ -125,10 +125,7 @@ fn json_object(puts: &[Put], q: &str) -> Option<String> {
 /// Another value in the place of a written one.
 fn replacement(written: &SlotValue, value: &NewValue) -> Option<Edit> {
     // `file=json:{…}` has JSON inside key=value.
-    let is_json = match written.kind {
-        Kind::Plain => false,
-        Kind::Text | Kind::Number | Kind::Bool | Kind::Null | Kind::EmptyArray => true,
-    };
+    let is_json = !matches!(written.kind, Kind::Plain);
     if is_json && (written.kind == Kind::Text) != value.is_quoted() {
         return None;
     }

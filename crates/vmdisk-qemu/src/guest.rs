@@ -50,10 +50,7 @@ impl<'a> Guest<'a> {
 
     /// True if names and order are libvirt's.
     pub(crate) const fn is_libvirt_style(&self) -> bool {
-        match self.style {
-            Style::Readable => false,
-            Style::Libvirt => true,
-        }
+        !matches!(self.style, Style::Readable)
     }
 
     /// True unless the target is known to lack it: a recent QEMU is assumed.

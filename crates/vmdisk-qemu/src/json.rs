@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// A JSON value of the kinds that QEMU's options take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
@@ -100,112 +102,64 @@ impl Json {
     pub const fn as_object(&self) -> Option<&JsonObject> {
         match self {
             Json::Object(object) => Some(object),
-            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => None,
+            _ => None,
         }
     }
 }
 
-impl From<bool> for Json {
-    fn from(value: bool) -> Self {
-        Json::Bool(value)
-    }
+macro_rules! from {
+    ($($source:ty => $variant:ident)*) => {
+        $(impl From<$source> for Json {
+            fn from(value: $source) -> Self {
+                Json::$variant(value.into())
+            }
+        })*
+    };
 }
 
-impl From<u32> for Json {
-    fn from(value: u32) -> Self {
-        Json::Number(value.into())
-    }
+from! {
+    bool => Bool
+    u32 => Number
+    u64 => Number
+    &str => String
+    String => String
+    JsonObject => Object
+    Vec<Json> => Array
 }
 
-impl From<u64> for Json {
-    fn from(value: u64) -> Self {
-        Json::Number(value)
-    }
-}
-
-impl From<&str> for Json {
-    fn from(value: &str) -> Self {
-        Json::String(value.to_owned())
-    }
-}
-
-impl From<String> for Json {
-    fn from(value: String) -> Self {
-        Json::String(value)
-    }
-}
-
-impl From<JsonObject> for Json {
-    fn from(value: JsonObject) -> Self {
-        Json::Object(value)
-    }
-}
-
-impl From<Vec<Json>> for Json {
-    fn from(value: Vec<Json>) -> Self {
-        Json::Array(value)
-    }
-}
-
-/// Writes a string with the escapes that JSON asks for, and no others.
-fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    let mut plain = 0;
-    f.write_str("\"")?;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= b' ' && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        f.write_str(&text[plain..at])?;
-        plain = at + 1;
-        match byte {
-            b'"' => f.write_str("\\\"")?,
-            b'\\' => f.write_str("\\\\")?,
-            b'\n' => f.write_str("\\n")?,
-            b'\t' => f.write_str("\\t")?,
-            b'\r' => f.write_str("\\r")?,
-            other => write!(f, "\\u{other:04x}")?,
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Json::Null => serializer.serialize_unit(),
+            Json::Bool(value) => value.serialize(serializer),
+            Json::Number(value) => value.serialize(serializer),
+            Json::String(text) => text.serialize(serializer),
+            Json::Array(items) => items.serialize(serializer),
+            Json::Object(object) => object.serialize(serializer),
         }
     }
-    f.write_str(&text[plain..])?;
-    f.write_str("\"")
+}
+
+impl Serialize for JsonObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.members())
+    }
+}
+
+/// The value in one line, without spaces.
+fn write(f: &mut fmt::Formatter<'_>, value: &impl Serialize) -> fmt::Result {
+    f.write_str(&serde_json::to_string(value).map_err(|_| fmt::Error)?)
 }
 
 impl fmt::Display for Json {
-    /// The value in one line, without spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Json::Null => f.write_str("null"),
-            Json::Bool(value) => write!(f, "{value}"),
-            Json::Number(value) => write!(f, "{value}"),
-            Json::String(text) => write_string(f, text),
-            Json::Array(items) => {
-                f.write_str("[")?;
-                for (at, item) in items.iter().enumerate() {
-                    if at > 0 {
-                        f.write_str(",")?;
-                    }
-                    item.fmt(f)?;
-                }
-                f.write_str("]")
-            }
-            Json::Object(object) => object.fmt(f),
-        }
+        write(f, self)
     }
 }
 
 impl fmt::Display for JsonObject {
-    /// The object in one line, without spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("{")?;
-        for (at, (key, value)) in self.members.iter().enumerate() {
-            if at > 0 {
-                f.write_str(",")?;
-            }
-            write_string(f, key)?;
-            f.write_str(":")?;
-            value.fmt(f)?;
-        }
-        f.write_str("}")
+        write(f, self)
     }
 }
 

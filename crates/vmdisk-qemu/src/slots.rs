@@ -113,10 +113,7 @@ impl NewValue {
     }
 
     pub(crate) const fn is_quoted(&self) -> bool {
-        match self {
-            NewValue::Word(_) => true,
-            NewValue::Number(_) | NewValue::Bool(_) => false,
-        }
+        matches!(self, NewValue::Word(_))
     }
 }
 

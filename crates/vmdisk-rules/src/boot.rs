@@ -6,9 +6,8 @@ use vmdisk_model::{Architecture, Device, Disk, Domain};
 pub(crate) fn disk(domain: &Domain) -> Option<(usize, &Disk)> {
     let disks = || {
         let all = domain.disks.iter().enumerate();
-        all.filter(|(_, disk)| match disk.frontend.effective_device() {
-            Device::Disk | Device::Lun => true,
-            Device::Cdrom | Device::Floppy => false,
+        all.filter(|(_, disk)| {
+            matches!(disk.frontend.effective_device(), Device::Disk | Device::Lun)
         })
     };
     disks()

@@ -255,10 +255,10 @@ fn has_other_source(disk: &Disk) -> bool {
             .any(|image| matches!(image.protocol, Protocol::Other(_))),
         BackendSource::VhostUser(_) => false,
         // Its node is not written, or not understood.
-        BackendSource::Empty => match disk.frontend.effective_device() {
-            Device::Cdrom | Device::Floppy => false,
-            Device::Disk | Device::Lun => true,
-        },
+        BackendSource::Empty => !matches!(
+            disk.frontend.effective_device(),
+            Device::Cdrom | Device::Floppy
+        ),
     }
 }
 

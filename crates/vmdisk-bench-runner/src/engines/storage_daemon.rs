@@ -93,10 +93,7 @@ impl StorageDaemon {
             processor_time.of_sample(daemon.processor_seconds(), measured.seconds);
         if let Some(counted) = &counted {
             // Without a volatile cache flushes have no effect.
-            let reaches = match cache {
-                CacheMode::None | CacheMode::Writeback => true,
-                CacheMode::Writethrough | CacheMode::Directsync | CacheMode::Unsafe => false,
-            };
+            let reaches = matches!(cache, CacheMode::None | CacheMode::Writeback);
             counted.note(&mut measured.semantics, reaches);
         }
         measured.commands.insert(0, daemon.command.clone());

@@ -98,18 +98,18 @@ pub enum Access {
 impl Access {
     /// Returns true if the access writes.
     pub const fn writes(self) -> bool {
-        match self {
-            Access::SequentialWrite | Access::RandomWrite | Access::RandomMixed => true,
-            Access::SequentialRead | Access::RandomRead => false,
-        }
+        matches!(
+            self,
+            Access::SequentialWrite | Access::RandomWrite | Access::RandomMixed
+        )
     }
 
     /// Returns true if the access reads.
     pub const fn reads(self) -> bool {
-        match self {
-            Access::SequentialRead | Access::RandomRead | Access::RandomMixed => true,
-            Access::SequentialWrite | Access::RandomWrite => false,
-        }
+        matches!(
+            self,
+            Access::SequentialRead | Access::RandomRead | Access::RandomMixed
+        )
     }
 }
 

@@ -23,10 +23,7 @@ pub(crate) struct Joined {
 /// stays unread.
 pub(crate) fn joined(input: &Input, document: Document) -> Result<Joined, ReadFailure> {
     let names = document.unread_config_files().to_vec();
-    let is_stdin = match input.origin {
-        Origin::Stdin => true,
-        Origin::Named | Origin::Found(_) => false,
-    };
+    let is_stdin = matches!(input.origin, Origin::Stdin);
     let mut joined = Joined {
         document,
         failed: None,

@@ -55,10 +55,7 @@ pub(crate) fn read(
 }
 
 fn report_missing(reader: &mut Reader<'_>, disk: &Element<'_>, device: Device) {
-    let may_be_empty = match device {
-        Device::Cdrom | Device::Floppy => true,
-        Device::Disk | Device::Lun => false,
-    };
+    let may_be_empty = matches!(device, Device::Cdrom | Device::Floppy);
     let source_type = disk.peek("type").unwrap_or("file");
     // An empty drive is of no concern, but a daemon's socket must be named whatever the device.
     if !may_be_empty || source_type == "vhostuser" {

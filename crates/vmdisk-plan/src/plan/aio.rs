@@ -107,14 +107,14 @@ fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool, threads: u64) -
 /// True if all blocks of an image are known to be there already.
 pub(crate) fn is_allocated(planner: &Planner<'_>, image: &Image) -> bool {
     match &image.creation {
-        Some(Creation::RawFile { preallocation, .. }) => match preallocation {
-            Some(Preallocation::Falloc | Preallocation::Full) => true,
-            Some(Preallocation::Off) | None => false,
-        },
-        Some(Creation::Qcow2(qcow2)) => match qcow2.preallocation {
-            Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full) => true,
-            Some(Qcow2Preallocation::Off | Qcow2Preallocation::Metadata) | None => false,
-        },
+        Some(Creation::RawFile { preallocation, .. }) => matches!(
+            preallocation,
+            Some(Preallocation::Falloc | Preallocation::Full)
+        ),
+        Some(Creation::Qcow2(qcow2)) => matches!(
+            qcow2.preallocation,
+            Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full)
+        ),
         Some(Creation::LogicalVolume { .. }) => true,
         Some(Creation::ThinVolume(_)) => false,
         None => {

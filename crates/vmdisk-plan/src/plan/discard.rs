@@ -51,10 +51,10 @@ impl<'a> Planner<'a> {
         // libvirt refuses it on what is only read.
         let is_unmapped = disk.backend.discard == Some(Discard::Unmap) && disk.is_writable();
         let is_preallocated = match &image.creation {
-            Some(Creation::Qcow2(qcow2)) => match qcow2.preallocation {
-                Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full) => true,
-                Some(Qcow2Preallocation::Off | Qcow2Preallocation::Metadata) | None => false,
-            },
+            Some(Creation::Qcow2(qcow2)) => matches!(
+                qcow2.preallocation,
+                Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full)
+            ),
             _ => false,
         };
         let asked = spec.discard_no_unref;

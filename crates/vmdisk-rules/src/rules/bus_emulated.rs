@@ -185,20 +185,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// Whether a guest keeps data there: no drive for media, not empty, and writable.
 fn is_data_disk(disk: &Disk) -> bool {
-    let has_source = match &disk.backend.source {
-        BackendSource::Image(_) => true,
-        BackendSource::VhostUser(_) | BackendSource::Empty => false,
-    };
+    let has_source = matches!(&disk.backend.source, BackendSource::Image(_));
     // libvirt refuses read-only IDE and SATA disks, which is another matter.
     has_source && disk.frontend.effective_device() == Device::Disk && disk.is_writable()
 }
 
 /// Whether QEMU runs the guest, on a machine that takes virtio devices.
 fn can_have_virtio(domain: &Domain) -> bool {
-    let is_qemu = match &domain.domain_type {
-        Some(DomainType::Kvm | DomainType::Qemu) => true,
-        Some(DomainType::Other(_)) | None => false,
-    };
+    let is_qemu = matches!(
+        &domain.domain_type,
+        Some(DomainType::Kvm | DomainType::Qemu)
+    );
     let takes_virtio = |machine: &MachineType| {
         let known = ["virt", "pseries", "s390-ccw"];
         let is_known = known.iter().any(|name| machine.0.starts_with(name));

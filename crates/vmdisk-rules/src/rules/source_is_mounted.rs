@@ -97,10 +97,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 fn is_device(image: &Image) -> bool {
-    match image.protocol.on_host() {
-        Some(HostStorage::Device(_)) => true,
-        Some(HostStorage::File(_)) | None => false,
-    }
+    matches!(image.protocol.on_host(), Some(HostStorage::Device(_)))
 }
 
 /// How the host uses a device and the devices on top of it.

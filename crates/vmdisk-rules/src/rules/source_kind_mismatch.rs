@@ -79,10 +79,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let path = storage.path();
-        let is_file = match storage {
-            HostStorage::File(_) => true,
-            HostStorage::Device(_) => false,
-        };
+        let is_file = matches!(storage, HostStorage::File(_));
         let at = FieldPath::Image(index, 0, ImageField::Path);
         let what = || format!("what {path} is");
         let host = context.host(what);

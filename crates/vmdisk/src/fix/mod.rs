@@ -130,10 +130,10 @@ impl Fixer<'_> {
         let mut chosen = Vec::new();
         for diagnostic in &self.report.diagnostics {
             let Some(fix) = &diagnostic.fix else { continue };
-            let is_wanted = match (fix.applicability, scope) {
-                (Applicability::Safe, _) | (Applicability::Unsafe, FixScope::SafeAndUnsafe) => true,
-                (Applicability::Unsafe, FixScope::Safe) => false,
-            };
+            let is_wanted = matches!(
+                (fix.applicability, scope),
+                (Applicability::Safe, _) | (Applicability::Unsafe, FixScope::SafeAndUnsafe)
+            );
             let is_possible = |edit: &Edit| edit.span.end <= end && is_free(&taken, edit.span);
             let is_wanted = is_wanted && self.options.selection.has(diagnostic);
             if !is_wanted || !fix.edits.iter().all(is_possible) {
