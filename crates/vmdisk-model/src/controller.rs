@@ -68,24 +68,7 @@ impl ScsiControllerModel {
                 ScsiControllerModel::Ibmvscsi
             }
             Architecture::X86_64 | Architecture::I686 => ScsiControllerModel::Lsilogic,
-            Architecture::Ppc64
-            | Architecture::Ppc64le
-            | Architecture::Aarch64
-            | Architecture::Armv7l
-            | Architecture::Armv6l
-            | Architecture::Ppc
-            | Architecture::S390x
-            | Architecture::Riscv64
-            | Architecture::Riscv32
-            | Architecture::Loongarch64
-            | Architecture::Mips64
-            | Architecture::Mips
-            | Architecture::Mipsel
-            | Architecture::Sparc
-            | Architecture::Sparc64
-            | Architecture::Alpha
-            | Architecture::M68k
-            | Architecture::Itanium => ScsiControllerModel::VirtioScsi,
+            _ => ScsiControllerModel::VirtioScsi,
         }
     }
 

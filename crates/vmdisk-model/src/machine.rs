@@ -125,21 +125,7 @@ impl Architecture {
             Architecture::Ppc64 | Architecture::Ppc64le => {
                 Some(matches!(host, "ppc64" | "ppc64le"))
             }
-            Architecture::X86_64
-            | Architecture::Aarch64
-            | Architecture::Ppc
-            | Architecture::S390x
-            | Architecture::Riscv64
-            | Architecture::Riscv32
-            | Architecture::Loongarch64
-            | Architecture::Mips64
-            | Architecture::Mips
-            | Architecture::Mipsel
-            | Architecture::Sparc
-            | Architecture::Sparc64
-            | Architecture::Alpha
-            | Architecture::M68k
-            | Architecture::Itanium => Some(host == self.as_wire()),
+            _ => Some(host == self.as_wire()),
         }
     }
 }

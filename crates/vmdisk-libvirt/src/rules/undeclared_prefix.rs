@@ -69,30 +69,14 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
         .iter()
         .filter_map(|(path, place)| match path {
             FieldPath::Disk(nth, DiskField::Disk) => Some((place.whole, nth)),
-            FieldPath::Disk(..)
-            | FieldPath::Domain(_)
-            | FieldPath::Image(..)
-            | FieldPath::Controller(..)
-            | FieldPath::IoThread(..)
-            | FieldPath::Iotune(..)
-            | FieldPath::ThrottleGroup(..) => None,
+            _ => None,
         })
         .collect();
     disks.sort_unstable();
     let top = FieldPath::Domain(DomainField::Domain);
     let declare_at = match xml.root {
         RootKind::Domain => xml.map.place(top).and_then(|place| place.attributes_end),
-        RootKind::DomainStatus
-        | RootKind::Pool
-        | RootKind::Volume
-        | RootKind::DomainSnapshot
-        | RootKind::DomainCheckpoint
-        | RootKind::DomainBackup
-        | RootKind::Devices
-        | RootKind::Disk
-        | RootKind::OtherLibvirt(_)
-        | RootKind::Foreign
-        | RootKind::NotXml => None,
+        _ => None,
     };
     for undeclared in &xml.tree.undeclared {
         if undeclared.is_inner && !undeclared.is_attribute {
