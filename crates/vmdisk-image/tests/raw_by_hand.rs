@@ -148,7 +148,6 @@ fn file_systems_are_known_by_their_signatures() {
         assert_eq!(guess(&image).file_system().is_some(), kind.is_file_system());
         assert_eq!(guess(&image).signatures[0].offset, at as u64);
     }
-    assert!(SignatureKind::Gzip.is_archive() && !SignatureKind::Xfs.is_archive());
     assert_eq!(
         kinds(&Image::zeros(MIB).put(0, b"BZh91AY&SY")),
         [SignatureKind::Bzip2]
@@ -187,9 +186,9 @@ fn volume_managers_and_raid_are_known_wherever_they_keep_their_metadata() {
         let image = Image::zeros(MIB)
             .put(at, b"LABELONE")
             .put(at + 24, b"LVM2 001");
-        assert!(guess(&image).is_lvm2());
+        assert_eq!(kinds(&image), [SignatureKind::Lvm2]);
     }
-    assert!(!guess(&Image::zeros(MIB).put(512, b"LABELONE")).is_lvm2());
+    assert_eq!(kinds(&Image::zeros(MIB).put(512, b"LABELONE")), []);
     let superblock = [0xfc, 0x4e, 0x2b, 0xa9, 1, 0, 0, 0];
     let length = 10 * MIB + 5 * 512;
     let places = [
@@ -201,7 +200,6 @@ fn volume_managers_and_raid_are_known_wherever_they_keep_their_metadata() {
     for (at, metadata) in places {
         let image = Image::zeros(length).put(at, &superblock);
         assert_eq!(kinds(&image), [SignatureKind::Md { metadata }]);
-        assert!(guess(&image).is_md());
         assert_eq!(guess(&image).signatures[0].offset, at as u64);
     }
     for magic in [0xa92b_4efc_u32.to_le_bytes(), 0xa92b_4efc_u32.to_be_bytes()] {

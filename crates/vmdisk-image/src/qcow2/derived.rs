@@ -1,4 +1,4 @@
-//! Values computed from a qcow2 header: sizes of caches and metadata.
+//! Values computed from a qcow2 header: sizes of tables and caches.
 
 use super::Qcow2Header;
 
@@ -47,34 +47,5 @@ impl Qcow2Header {
         let entries = self.virtual_size.div_ceil(cluster_size);
         // At most 2^55 clusters of 512 bytes with 16 bytes each, so the product cannot overflow.
         Some((entries * self.l2_entry_size()).next_multiple_of(cluster_size))
-    }
-
-    /// Returns the size of the metadata when every cluster of the disk is written.
-    ///
-    /// Includes header, L1 and L2 tables and all reference counts; excludes snapshots, bitmaps and a LUKS header. Equals
-    /// `fully-allocated` of `qemu-img measure` minus the disk size. `None` if a field is out of bounds.
-    #[must_use]
-    pub fn metadata_bytes_when_full(&self) -> Option<u64> {
-        let cluster = u128::from(self.cluster_size()?);
-        if self.refcount_order > 6 {
-            return None;
-        }
-        let data_clusters = u128::from(self.virtual_size).div_ceil(cluster);
-        let l2_clusters = data_clusters.div_ceil(u128::from(self.l2_entries_per_table()?));
-        let l1_clusters = (l2_clusters * 8).div_ceil(cluster);
-        let counted = 1 + l1_clusters + l2_clusters + data_clusters;
-        let refcounts_per_block = (cluster * 8) >> self.refcount_order;
-        // Reference count blocks count themselves, so the number is found by iteration. A block covers at least
-        // 64 clusters (512 bytes of 64 bits), so each round adds at most 1/63 of the previous one and the loop ends.
-        let mut refcount_clusters = 0;
-        loop {
-            let blocks = (counted + refcount_clusters).div_ceil(refcounts_per_block);
-            let again = blocks + (blocks * 8).div_ceil(cluster);
-            if again == refcount_clusters {
-                break;
-            }
-            refcount_clusters = again;
-        }
-        u64::try_from((1 + l1_clusters + l2_clusters + refcount_clusters) * cluster).ok()
     }
 }

@@ -48,22 +48,6 @@ impl RawGuess {
             .map(|signature| signature.kind)
             .find(|kind| kind.is_file_system())
     }
-
-    /// Returns true if the disk is an LVM2 physical volume.
-    #[must_use]
-    pub fn is_lvm2(&self) -> bool {
-        self.signatures
-            .iter()
-            .any(|signature| signature.kind == SignatureKind::Lvm2)
-    }
-
-    /// Returns true if the disk is a member of a Linux software RAID.
-    #[must_use]
-    pub fn is_md(&self) -> bool {
-        self.signatures
-            .iter()
-            .any(|signature| matches!(signature.kind, SignatureKind::Md { .. }))
-    }
 }
 
 /// The kind of data in the inspected beginning of a raw image.

@@ -122,15 +122,6 @@ impl SignatureKind {
                 | Self::Tar
         )
     }
-
-    /// Returns true for an archive that must be unpacked to get an image.
-    #[must_use]
-    pub fn is_archive(self) -> bool {
-        matches!(
-            self,
-            Self::Gzip | Self::Xz | Self::Zstd | Self::Bzip2 | Self::Tar
-        )
-    }
 }
 
 impl std::fmt::Display for SignatureKind {

@@ -65,11 +65,7 @@ fn hold(header: &Header) {
     }
     if let Header::Qcow2(qcow2) = header {
         assert!(qcow2.extensions.len() <= 64);
-        let _ = (
-            qcow2.l2_bytes_for_whole_disk(),
-            qcow2.metadata_bytes_when_full(),
-            qcow2.l1_entries_needed(),
-        );
+        let _ = (qcow2.l2_bytes_for_whole_disk(), qcow2.l1_entries_needed());
     }
     // An image that is its own backing file, whatever the name: the walk ends.
     let top = Top {
