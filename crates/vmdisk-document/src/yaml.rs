@@ -60,10 +60,6 @@ struct Reader<'t> {
     max_bytes: usize,
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "at each place few of the parser's events can occur"
-)]
 impl<'t> Reader<'t> {
     /// The next event that is not a comment.
     fn next(&mut self) -> Result<(Event<'t>, Span), SyntaxError> {

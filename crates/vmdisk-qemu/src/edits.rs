@@ -209,10 +209,6 @@ impl PutPlan<'_> {
         }
     }
 
-    #[allow(
-        clippy::wildcard_enum_match_arm,
-        reason = "what is not on the nodes is a property of the device, or cannot be set"
-    )]
     fn set_disk(&mut self, nth: usize, field: DiskField, value: &str) -> Option<()> {
         let top = self.slots.top.get(&nth).copied();
         let bottom = self.slots.bottom.get(&nth).copied();

@@ -118,10 +118,6 @@ impl Speller for CommandLineSpeller<'_> {
 }
 
 /// The option that says something of the guest.
-#[allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "the rest stands inside other options, or QEMU is not told"
-)]
 const fn domain_option(field: DomainField) -> Option<&'static str> {
     Some(match field {
         DomainField::Name => "-name",
@@ -262,10 +258,6 @@ impl CommandLineSpeller<'_> {
     }
 
     /// The option for a setting that is more than a value of one that is there.
-    #[allow(
-        clippy::wildcard_enum_match_arm,
-        reason = "what is not here is a value of an option, or cannot be said"
-    )]
     fn option_for(&self, setting: &Setting) -> Option<String> {
         let Setting { at, value } = setting;
         let text = match (at, value) {

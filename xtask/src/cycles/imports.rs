@@ -152,10 +152,6 @@ fn is_of_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "syn's enum is not exhaustive"
-)]
 fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(item) => &item.attrs,
@@ -173,10 +169,6 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "syn's enum is not exhaustive"
-)]
 fn name_of(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Const(item) => &item.ident,
