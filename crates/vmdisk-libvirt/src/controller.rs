@@ -42,7 +42,10 @@ pub(crate) fn read<'d>(
         controller.other_model = element.take_text("model");
     }
     plain::read_attributes(&mut element, &mut controller);
-    for child in spec.children {
+    for (row, child) in spec.children.iter().enumerate() {
+        if !element.has_row(row) {
+            continue;
+        }
         if let ("driver", Some(node)) = (child.name, element.child("driver")) {
             let mut driver = reader.open_child(&element, node, whose);
             plain::read_attributes(&mut driver, &mut controller);

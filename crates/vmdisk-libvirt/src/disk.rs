@@ -33,7 +33,10 @@ pub(crate) fn read<'d>(
     let mut disk = Disk::default();
     plain::read_attributes(&mut element, &mut disk);
     source::read(reader, &mut element, &mut disk, kept);
-    for child in DISK.children {
+    for (nth, child) in DISK.children.iter().enumerate() {
+        if !element.has_row(nth) {
+            continue;
+        }
         match child.name {
             "driver" => driver::read(reader, &mut element, &mut disk, kept),
             "geometry" => disk.frontend.geometry = geometry::read(reader, &mut element, kept),

@@ -20,6 +20,8 @@ pub(crate) struct Element<'d> {
     /// The start tag.
     pub(crate) tag: Span,
     pub(crate) children: Vec<Child<'d>>,
+    /// One bit for each row of the table that a child follows.
+    rows: u128,
     /// One bit for each attribute that has been taken.
     taken: [u64; MAX_ATTRIBUTES / 64],
 }
@@ -50,11 +52,17 @@ impl<'d> Element<'d> {
         whose: Whose,
         since: Since,
     ) -> Self {
-        let child = |node: Node<'d>| Child {
-            node,
-            known: spec.child(node.name()),
-            is_taken: false,
+        let mut rows = 0;
+        let child = |node: Node<'d>| {
+            let known = spec.child(node.name());
+            rows |= known.map_or(0, |(nth, _)| 1 << nth);
+            Child {
+                node,
+                known,
+                is_taken: false,
+            }
         };
+        let children = node.children().map(child).collect();
         Element {
             node,
             spec,
@@ -62,7 +70,8 @@ impl<'d> Element<'d> {
             whose,
             since,
             tag: node.tag(),
-            children: node.children().map(child).collect(),
+            children,
+            rows,
             taken: Default::default(),
         }
     }
@@ -105,6 +114,11 @@ impl<'d> Element<'d> {
         attributes
             .filter(move |(at, _)| is_left(*at))
             .map(|(_, written)| written)
+    }
+
+    /// True if there is a child that follows the nth row of the table.
+    pub(crate) const fn has_row(&self, nth: usize) -> bool {
+        self.rows & (1 << nth) != 0
     }
 
     /// Takes the first child with this name.

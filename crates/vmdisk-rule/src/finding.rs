@@ -205,21 +205,16 @@ pub struct NotChecked {
 
 /// Collects what one rule says about one configuration.
 #[derive(Debug)]
-pub struct Report {
+pub struct Report<'o> {
     rule: &'static Rule,
     /// What it and the rules before it found, and could not look at.
-    outcome: Outcome,
+    outcome: &'o mut Outcome,
 }
 
-impl Report {
+impl<'o> Report<'o> {
     /// The report of a rule that goes on after others.
-    pub(crate) const fn going_on(rule: &'static Rule, outcome: Outcome) -> Self {
+    pub(crate) const fn going_on(rule: &'static Rule, outcome: &'o mut Outcome) -> Self {
         Report { rule, outcome }
-    }
-
-    /// What all rules have said so far.
-    pub(crate) fn into_outcome(self) -> Outcome {
-        self.outcome
     }
 
     /// Reports something at `at`; the returned finding takes the details.

@@ -43,9 +43,7 @@ impl Outcome {
 
     /// Runs one rule.
     pub fn run(&mut self, rule: &'static Rule, look: impl FnOnce(&mut Report)) {
-        let mut report = Report::going_on(rule, std::mem::take(self));
-        look(&mut report);
-        *self = report.into_outcome();
+        look(&mut Report::going_on(rule, self));
     }
 
     /// Drops what other findings make needless, and sorts the rest.

@@ -63,6 +63,9 @@ const KNOWN_NAMESPACES: [(&str, &str); 4] = [
 
 /// libvirt's parser accepts a prefix that is not declared, and libvirt does not find the name.
 pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+    if xml.tree.undeclared.is_empty() {
+        return;
+    }
     // Disks follow one another, so the one around a place is found by bisection.
     let mut disks: Vec<(Span, usize)> = xml
         .map

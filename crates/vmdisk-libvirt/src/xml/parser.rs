@@ -2,6 +2,8 @@
 //!
 //! The open elements are known here, so that both ends of a mistake are shown.
 
+use std::borrow::Cow;
+
 use quick_xml::{Reader, events::Event};
 use vmdisk_source::Span;
 
@@ -245,8 +247,11 @@ impl<'t> Parser<'t> {
             let name = attribute.name;
             let colon =
                 check_qualified(name).map_err(|_| not_a_name(name, name_span(attribute)))?;
-            let value = Span::new(offset(attribute.value_start), offset(attribute.value_end));
-            check_references(self.text, value)?;
+            // A value that stands for itself has no references.
+            if let Cow::Owned(_) = attribute.value {
+                let value = Span::new(offset(attribute.value_start), offset(attribute.value_end));
+                check_references(self.text, value)?;
+            }
             has_prefixes |= colon.is_some() || name == "xmlns";
         }
         Ok(has_prefixes)
