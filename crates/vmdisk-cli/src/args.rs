@@ -632,8 +632,10 @@ pub(crate) enum SchemaFormat {
     /// What `vmdisk capabilities --format recording` prints and `--qemu` reads.
     Recording,
     /// What `vmdisk bench report --format json` prints.
+    #[cfg(feature = "bench")]
     Bench,
     /// What `vmdisk bench compare --format json` prints.
+    #[cfg(feature = "bench")]
     BenchCompare,
 }
 

@@ -6,6 +6,7 @@
 mod age;
 mod args;
 mod atomic;
+#[cfg_attr(not(feature = "bench"), path = "no_bench.rs")]
 mod bench;
 mod capabilities;
 mod clock;
@@ -49,6 +50,7 @@ use stop::Stop;
 
 /// Runs the command on this process's arguments and streams.
 pub fn main() -> ExitCode {
+    #[cfg(feature = "bench")]
     if vmdisk_bench_runner::guest::is_first_program() {
         // A benchmark packs this very program into a guest, where it is the only process.
         vmdisk_bench_runner::guest::run_as_first_program();

@@ -1,7 +1,7 @@
 //! `vmdisk schema`.
 
-use vmdisk_bench_runner::BenchResult;
-use vmdisk_bench_runner::report::RunComparison;
+#[cfg(feature = "bench")]
+use vmdisk_bench_runner::{BenchResult, report::RunComparison};
 
 use crate::args::{SchemaArgs, SchemaFormat};
 use crate::capabilities;
@@ -28,7 +28,9 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Capabilities => capabilities::schema(),
         SchemaFormat::CapabilitiesDiff => capabilities::diff::schema(),
         SchemaFormat::Recording => capabilities::recording_schema(),
+        #[cfg(feature = "bench")]
         SchemaFormat::Bench => BenchResult::json_schema(),
+        #[cfg(feature = "bench")]
         SchemaFormat::BenchCompare => RunComparison::json_schema(),
     };
     let mut text = serde_json::to_string_pretty(&schema)
