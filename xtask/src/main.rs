@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "chores print their results")]
 
 mod codegen;
+mod costs;
 mod cycles;
 mod direct_io;
 mod fleet;
@@ -33,6 +34,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Measure the costs of vmdisk: instructions of six workloads, bytes of the binary, crates (needs valgrind)
+    Costs(costs::Arguments),
     /// Fail if files of a crate import each other in a cycle that is not listed as known
     Cycles,
     /// Write realistic, seeded domain files, most of them without findings
@@ -93,6 +96,7 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().chore {
         Chore::Codegen { check } => codegen::run(check),
+        Chore::Costs(arguments) => costs::run(&arguments),
         Chore::Cycles => cycles::run(),
         Chore::Domains {
             folder,

@@ -20,18 +20,12 @@ struct Runner {
 
 /// Builds the release binary, generates the domains, times all commands in turn and prints ratios.
 pub(crate) fn run(rounds: u32, count: u32, seed: u64) -> anyhow::Result<()> {
-    let status = Command::new("cargo")
-        .args(["build", "--release", "--quiet", "--package", "vmdisk-cli"])
-        .current_dir(repository())
-        .status()?;
-    if !status.success() {
-        bail!("the release build failed");
-    }
+    let vmdisk = build_release()?;
     let folder = tempfile::tempdir()?;
     let bytes = fleet::write_all(folder.path(), count, seed)?;
     let files: Vec<String> = sorted_files(folder.path())?;
     let one = vec![one_small_file(&files)?];
-    let mut runners = runners(&files, &one);
+    let mut runners = runners(&vmdisk, &files, &one);
     for round in 0..=rounds {
         for runner in &mut runners {
             let took = time(&runner.program, &runner.arguments)?;
@@ -64,9 +58,20 @@ pub(crate) fn run(rounds: u32, count: u32, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Builds the release binary and returns its path.
+pub(crate) fn build_release() -> anyhow::Result<PathBuf> {
+    let status = Command::new("cargo")
+        .args(["build", "--release", "--quiet", "--package", "vmdisk-cli"])
+        .current_dir(repository())
+        .status()?;
+    if !status.success() {
+        bail!("the release build failed");
+    }
+    Ok(target_folder().join("release/vmdisk"))
+}
+
 /// Returns the commands to compare.
-fn runners(files: &[String], one: &[String]) -> Vec<Runner> {
-    let vmdisk = target_folder().join("release/vmdisk");
+fn runners(vmdisk: &Path, files: &[String], one: &[String]) -> Vec<Runner> {
     let with = |first: &[&str], files: &[String]| -> Vec<String> {
         first
             .iter()
@@ -77,7 +82,7 @@ fn runners(files: &[String], one: &[String]) -> Vec<Runner> {
     let mut runners = vec![
         Runner {
             name: "vmdisk lint -j1",
-            program: vmdisk.clone(),
+            program: vmdisk.to_owned(),
             arguments: with(
                 &["lint", "-j1", "--fail-on", "error", "--format", "concise"],
                 files,
@@ -86,13 +91,13 @@ fn runners(files: &[String], one: &[String]) -> Vec<Runner> {
         },
         Runner {
             name: "vmdisk lint -j1 --format json",
-            program: vmdisk.clone(),
+            program: vmdisk.to_owned(),
             arguments: with(&["lint", "-j1", "--format", "json"], files),
             times: vec![],
         },
         Runner {
             name: "vmdisk lint, one small file",
-            program: vmdisk,
+            program: vmdisk.to_owned(),
             arguments: with(&["lint"], one),
             times: vec![],
         },

@@ -1,0 +1,247 @@
+//! The costs of vmdisk: instructions of six workloads, the size of the binary and the number of crates, compared with
+//! the numbers in `xtask/costs.txt`.
+//!
+//! Instructions are counted by valgrind, because times differ from run to run and from machine to machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use vmdisk_tests::{has_program, real};
+
+use crate::{fleet, race, repository};
+
+/// How to deal with the recorded numbers.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Fail if a number is larger than the recorded one by more than the tolerance
+    #[arg(long, conflicts_with = "bless")]
+    check: bool,
+    /// Record the numbers
+    #[arg(long)]
+    bless: bool,
+}
+
+/// The recorded numbers, from the root of the repository.
+const RECORD: &str = "xtask/costs.txt";
+
+/// How much larger than the recorded number, in percent, a number of instructions or bytes may be.
+///
+/// Runs of one binary differ by less than 0.1 percent, because of the seeds of hash maps. The rest is for another patch
+/// release of the compiler, and for the C library, which chooses string functions by the processor.
+const TOLERANCE_PERCENT: u64 = 5;
+
+/// Number of generated domains, together about 1.3 MB.
+const DOMAINS: u32 = 200;
+
+/// Number of disks on the generated command line, each with a `-blockdev` and a `-device`.
+const PAIRS: usize = 2000;
+
+/// A run of vmdisk whose instructions are counted.
+struct Workload {
+    name: &'static str,
+    arguments: Vec<String>,
+}
+
+/// Builds the release binary, measures it, and prints, compares or records the numbers.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if !real(has_program("valgrind"), "cargo xtask costs", "valgrind") {
+        return Ok(());
+    }
+    let program = race::build_release()?;
+    let found = measure(&program)?;
+    let path = repository().join(RECORD);
+    if arguments.bless {
+        fs::write(&path, record(&found)).with_context(|| path.display().to_string())?;
+        println!("recorded {} numbers in {RECORD}", found.len());
+        return Ok(());
+    }
+    let recorded = parse(&fs::read_to_string(&path).with_context(|| path.display().to_string())?)?;
+    let mut too_large = Vec::new();
+    for (name, value) in &found {
+        let before = recorded.get(name).copied();
+        println!("{}", line(name, *value, before));
+        if before.is_none_or(|before| is_too_large(name, *value, before)) {
+            too_large.push(name.as_str());
+        }
+    }
+    if arguments.check && !too_large.is_empty() {
+        bail!(
+            "more than {RECORD} allows: {}; if it is worth it, run `cargo xtask costs --bless` and say why in the commit",
+            too_large.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// Measures everything, by name.
+fn measure(program: &Path) -> anyhow::Result<BTreeMap<String, u64>> {
+    let mut found = BTreeMap::new();
+    let folder = tempfile::tempdir()?;
+    for workload in workloads(folder.path())? {
+        let instructions = count(program, &workload.arguments, folder.path())?;
+        found.insert(format!("instructions: {}", workload.name), instructions);
+    }
+    let bytes = fs::metadata(program)?.len();
+    found.insert("bytes: the binary".to_owned(), bytes);
+    found.insert("crates: in the binary".to_owned(), crates()?);
+    Ok(found)
+}
+
+/// Writes the inputs of the workloads into `folder`. All paths are relative, so that they have the same length on
+/// every machine.
+fn workloads(folder: &Path) -> anyhow::Result<Vec<Workload>> {
+    fleet::write_all(&folder.join("domains"), DOMAINS, 1)?;
+    fs::write(folder.join("disks.args"), command_line())?;
+    for (file, name) in [
+        ("specs/web1.yaml", "spec.yaml"),
+        ("facts/xfs-nvme.json", "facts.json"),
+    ] {
+        fs::copy(repository().join("fixtures").join(file), folder.join(name))?;
+    }
+    let workload = |name, arguments: &str| Workload {
+        name,
+        arguments: arguments.split(' ').map(str::to_owned).collect(),
+    };
+    Ok(vec![
+        workload("start", "--version"),
+        workload("one domain", "lint domains/guest-00000.xml"),
+        workload("200 domains", "lint -j1 --format concise domains"),
+        workload("200 domains as JSON", "lint -j1 --format json domains"),
+        workload(
+            "2,000 disks on a command line",
+            "lint --format concise disks.args",
+        ),
+        workload("a spec with facts", "lint --facts facts.json spec.yaml"),
+    ])
+}
+
+/// A command line with many disks.
+fn command_line() -> String {
+    let mut text = String::from("qemu-system-x86_64 -nodefaults -machine q35");
+    for nth in 0..PAIRS {
+        let _ = write!(
+            text,
+            " \\\n  -blockdev driver=file,node-name=f{nth},filename=/srv/{nth}.img,cache.direct=on \\\n  \
+             -device virtio-blk-pci,drive=f{nth},id=disk{nth}"
+        );
+    }
+    text.push('\n');
+    text
+}
+
+/// Counts the instructions of one run.
+fn count(program: &Path, arguments: &[String], folder: &Path) -> anyhow::Result<u64> {
+    let counts = folder.join("counts");
+    let mut file_option = std::ffi::OsString::from("--callgrind-out-file=");
+    file_option.push(&counts);
+    let output = Command::new("valgrind")
+        .args(["--quiet", "--tool=callgrind"])
+        .arg(file_option)
+        .arg(program)
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .output()?;
+    // Exit code 1 reports findings.
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        bail!("vmdisk {}: {}", arguments.join(" "), said(&output));
+    }
+    let text = fs::read_to_string(&counts)?;
+    let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+    let total = total.context("callgrind writes the total")?;
+    Ok(total.trim().parse()?)
+}
+
+/// Counts the crates that the binary is built from.
+fn crates() -> anyhow::Result<u64> {
+    let output = Command::new("cargo")
+        .args(["tree", "--package", "vmdisk-cli", "--edges", "normal"])
+        .args(["--prefix", "none", "--format", "{p}", "--no-dedupe"])
+        .current_dir(repository())
+        .output()?;
+    if !output.status.success() {
+        bail!("cargo tree: {}", said(&output));
+    }
+    let text = String::from_utf8(output.stdout)?;
+    let names: BTreeSet<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+    Ok(names.len() as u64)
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}
+
+fn is_too_large(name: &str, value: u64, recorded: u64) -> bool {
+    let allowed = match name.starts_with("crates") {
+        true => recorded,
+        false => recorded + recorded * TOLERANCE_PERCENT / 100,
+    };
+    value > allowed
+}
+
+fn line(name: &str, value: u64, recorded: Option<u64>) -> String {
+    match recorded {
+        Some(before) => {
+            let percent = (value as f64 / before as f64 - 1.0) * 100.0;
+            format!("{name:<48} {value:>12} {percent:>+7.1} %")
+        }
+        None => format!("{name:<48} {value:>12} is not recorded"),
+    }
+}
+
+/// The numbers as the file has them.
+fn record(found: &BTreeMap<String, u64>) -> String {
+    let mut text = String::from(
+        "# Made by `cargo xtask costs --bless`; `cargo xtask costs --check` compares.\n",
+    );
+    for (name, value) in found {
+        let _ = writeln!(text, "{name} = {value}");
+    }
+    text
+}
+
+fn parse(text: &str) -> anyhow::Result<BTreeMap<String, u64>> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let (name, value) = line.split_once(" = ").with_context(|| line.to_owned())?;
+            Ok((name.to_owned(), value.parse()?))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_is_read_back() {
+        let found = BTreeMap::from([("bytes: a".to_owned(), 7), ("crates: b".to_owned(), 2)]);
+        assert_eq!(parse(&record(&found)).unwrap(), found);
+    }
+
+    #[test]
+    fn instructions_may_grow_by_the_tolerance_and_crates_may_not_grow() {
+        assert!(!is_too_large("instructions: a", 105, 100));
+        assert!(is_too_large("instructions: a", 106, 100));
+        assert!(!is_too_large("crates: a", 100, 100));
+        assert!(is_too_large("crates: a", 101, 100));
+    }
+
+    #[test]
+    fn every_workload_has_a_recorded_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = fs::read_to_string(repository().join(RECORD)).unwrap();
+        let recorded = parse(&text).unwrap();
+        for workload in workloads(folder.path()).unwrap() {
+            let name = format!("instructions: {}", workload.name);
+            assert!(recorded.contains_key(&name), "{name}");
+        }
+    }
+}
