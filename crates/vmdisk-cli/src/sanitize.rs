@@ -45,6 +45,7 @@ pub(crate) fn strings<T: Serialize + DeserializeOwned>(value: &T) -> serde_json:
 }
 
 /// As [`strings`], with line feeds kept, for pages that escape their own markup.
+#[cfg(feature = "bench")]
 pub(crate) fn texts<T: Serialize + DeserializeOwned>(value: &T) -> serde_json::Result<T> {
     serde_json::from_value(clean(serde_json::to_value(value)?, lines))
 }
