@@ -159,7 +159,7 @@ rows! {
     Tray: "an open tray", libvirt("target/@tray", (0, 9, 11))
         .takers(ANY.devices(&[Device::Cdrom, Device::Floppy], "a CD or floppy drive")).not_of_the_device();
     Removable: "`removable`", libvirt("target/@removable", (1, 1, 3))
-        .takers(Takers::only(&[TargetBus::Usb], "the bus usb").later((11, 0, 0), &[TargetBus::Scsi], HARD_DISK))
+        .takers(Takers::only(&[TargetBus::Usb], "the bus usb").later((9, 6, 0), &[TargetBus::Scsi], HARD_DISK))
         .on("removable", &[ScsiHd, UsbStorage]).spec("removable");
     RotationRate: "a rotation rate", libvirt("target/@rotation_rate", (7, 3, 0)).qemu_since((2, 11, 0))
         .takers(ROTATING.devices(HARD_DISK, "a device of the kind disk"))

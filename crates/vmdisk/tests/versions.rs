@@ -120,3 +120,43 @@ fn a_writable_disk_on_a_web_server_is_an_error_unless_libvirt_may_use_nbdkit() {
         assert_eq!(found, [severity], "{target}");
     }
 }
+
+/// A disk whose chain has so many images.
+fn chain(images: usize) -> String {
+    let lower: String = (1..images)
+        .map(|number| {
+            format!(
+                "<backingStore type='file'><format type='qcow2'/><source file='/srv/{number}.qcow2'/>"
+            )
+        })
+        .collect();
+    let ends = "</backingStore>".repeat(images - 1);
+    format!(
+        "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/srv/0.qcow2'/>\
+         {lower}<backingStore/>{ends}<target dev='vda' bus='virtio'/></disk>"
+    )
+}
+
+#[test]
+fn a_chain_of_26_images_is_an_error_for_libvirt_10_8_to_11_10() {
+    for (images, target, severity) in [
+        (25, "libvirt=11.3", Severity::Warning),
+        (26, "libvirt=10.7", Severity::Warning),
+        (26, "libvirt=10.8", Severity::Error),
+        (26, "libvirt=11.3", Severity::Error),
+        (26, "libvirt=11.10", Severity::Error),
+        (26, "libvirt=12.0", Severity::Warning),
+        (26, "kernel=6.1", Severity::Warning),
+    ] {
+        let document = read(&chain(images)).expect("a disk");
+        let options = LintOptions {
+            target: target.parse().expect(target),
+            ..LintOptions::default()
+        };
+        let report = lint(&document, &options);
+        let mut found = report.diagnostics.iter();
+        let found = found.find(|it| it.rule.name == "chain-too-long");
+        let found = found.map(|it| it.severity);
+        assert_eq!(found, Some(severity), "{images} images, {target}");
+    }
+}

@@ -8,14 +8,17 @@ use super::xml::Xml;
 use crate::RootKind;
 
 declare_rule! {
-    /// An element has a name space prefix that nobody declared.
+    /// An element has an undeclared namespace prefix.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports elements such as `<qemu:commandline>` in a document that does not declare the prefix.
     ///
     /// ## Why it matters
-    /// libvirt accepts the document and throws the element away, with everything in it: the options that
-    /// somebody wrote never reach QEMU.
+    /// libvirt defines the guest without an error and drops the element with everything in it. `virsh dumpxml` no
+    /// longer shows it, and the options never reach QEMU. It often happens with snippets that are pasted from the web.
+    ///
+    /// ## Use instead
+    /// Declare the prefix: `<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>`.
     ///
     /// ## Reported
     /// ```xml,reported

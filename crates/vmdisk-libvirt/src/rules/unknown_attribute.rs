@@ -3,15 +3,18 @@
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
 declare_rule! {
-    /// An attribute is not one that libvirt knows there.
+    /// An attribute is unknown to libvirt, which drops it.
     ///
-    /// ## What it does
-    /// Reports attributes of a disk and of its controllers that no libvirt up to 12.5 knows. They are kept in
-    /// the file and not checked. Where only one name can have been meant, the fix writes it.
+    /// ## What it reports
+    /// Reports attributes of a disk and of its controllers that no libvirt up to 12.5 knows. They are kept in the file
+    /// and not checked. If a similar name exists, the fix uses it.
     ///
     /// ## Why it matters
-    /// libvirt drops an attribute it does not know without a word, so the guest starts without the setting that
-    /// somebody wrote. Only schema validation refuses it, and it points at `<devices>`.
+    /// libvirt defines the guest without an error and drops the attribute. The guest starts without the setting, and
+    /// `virsh dumpxml` no longer shows it. Only schema validation refuses it, and its message points at `<devices>`.
+    ///
+    /// ## Use instead
+    /// Correct the name or remove the attribute. `virsh define --validate FILE` refuses unknown attributes.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -3,14 +3,18 @@
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
 declare_rule! {
-    /// An element inside a disk is not one that libvirt knows there.
+    /// An element inside a disk is unknown to libvirt, which drops it.
     ///
-    /// ## What it does
-    /// Reports child elements of a disk and of its controllers that no libvirt up to 12.5 knows. They are kept
-    /// in the file and not checked.
+    /// ## What it reports
+    /// Reports child elements of a disk and of its controllers that no libvirt up to 12.5 knows. They are kept in the
+    /// file and not checked.
     ///
     /// ## Why it matters
-    /// libvirt drops an element it does not know without a word, so the guest starts without it.
+    /// libvirt defines the guest without an error and drops the element. The guest starts without it, and `virsh
+    /// dumpxml` no longer shows it.
+    ///
+    /// ## Use instead
+    /// Correct the name or remove the element. `virsh define --validate FILE` refuses unknown elements.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -11,14 +11,21 @@ use crate::syntax::value::size_of;
 declare_rule! {
     /// A disk has a sector size that QEMU refuses.
     ///
-    /// ## What it does
-    /// Reports logical and physical block sizes that are no power of two from 512 bytes to 2 MiB, a logical size
-    /// above the physical one, a logical size other than 512 on IDE and SATA, and a discard granularity that is no
-    /// multiple of the sector. On command lines also `min_io_size` and `opt_io_size`.
+    /// ## What it reports
+    /// Reports logical and physical block sizes that are not a power of two from 512 bytes to 2 MiB, a logical size
+    /// above the physical size, a logical size other than 512 on IDE and SATA, and a discard granularity that is not a
+    /// multiple of the sector. On command lines it also checks `min_io_size` and `opt_io_size`.
     ///
     /// ## Why it matters
-    /// QEMU does not start. It takes 512 for a physical size that is not written and does not raise it, so a
-    /// logical size of 4096 needs both. IDE disks discard in steps of 512 bytes, which leaves no other sector.
+    /// libvirt defines the guest, but QEMU exits at start, for example with `logical_block_size > physical_block_size
+    /// not supported`. QEMU uses 512 for a physical size that is not set and does not raise it, so a logical size of
+    /// 4096 needs both. IDE and SATA disks discard in steps of 512 bytes, so they support no other sector size; the
+    /// message then is `discard_granularity must be 512 for ide`.
+    ///
+    /// ## Use instead
+    /// Set both sizes: `<blockio logical_block_size='4096' physical_block_size='4096'/>`, on virtio or SCSI. Change the
+    /// logical size only on an empty disk: partition tables and file systems written with another sector size become
+    /// unreadable.
     ///
     /// ## Reported
     /// ```xml,reported

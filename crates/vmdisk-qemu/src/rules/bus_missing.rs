@@ -12,15 +12,20 @@ use crate::syntax::properties::{Properties, Syntax};
 use crate::syntax::value::is_open;
 
 declare_rule! {
-    /// A device hangs on a bus that nothing makes.
+    /// A device needs a bus that no controller provides.
     ///
-    /// ## What it does
-    /// Reports disk devices on a command line without the controller they need: SCSI disks without a SCSI
-    /// controller, USB disks without a USB controller, NVMe namespaces without `nvme`, floppies on q35 without
-    /// `isa-fdc`; virtio devices of the wrong transport; a `bus` that no device has; and `-drive if=scsi` on a PC.
+    /// ## What it reports
+    /// Reports disk devices on a command line without their controller: SCSI disks without a SCSI controller, USB disks
+    /// without a USB controller, NVMe namespaces without `nvme`, and floppies on q35 without `isa-fdc`. It also reports
+    /// virtio devices with the wrong transport, a `bus` that no device provides, and `-drive if=scsi` on a PC.
     ///
     /// ## Why it matters
-    /// QEMU adds no controller by itself, as libvirt does, and does not start.
+    /// QEMU does not add controllers, as libvirt does. It exits at start with `No 'SCSI' bus found for device
+    /// 'scsi-hd'` or `Bus 'scsi0.0' not found`.
+    ///
+    /// ## Use instead
+    /// Add the controller before the device and give it an id: `-device virtio-scsi-pci,id=scsi0` with `-device
+    /// scsi-hd,bus=scsi0.0,drive=…`, or `-device qemu-xhci` for USB.
     ///
     /// ## Reported
     /// ```args,reported

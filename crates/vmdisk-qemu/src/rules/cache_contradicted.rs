@@ -8,15 +8,19 @@ use crate::syntax::properties::Properties;
 use crate::syntax::value::switch_of;
 
 declare_rule! {
-    /// A cache mode and a switch of the cache say different things.
+    /// A cache mode is contradicted by a `cache.*` option.
     ///
-    /// ## What it does
-    /// Reports a `-drive` with `cache=` and one of `cache.direct`, `cache.no-flush` and `cache.writeback` that is
-    /// not what the mode sets.
+    /// ## What it reports
+    /// Reports a `-drive` with `cache=` and one of `cache.direct`, `cache.no-flush` and `cache.writeback` that differs
+    /// from what the mode sets.
     ///
     /// ## Why it matters
-    /// QEMU takes both and lets the switch win, without a word: `cache=none,cache.direct=off` goes through the page
-    /// cache.
+    /// QEMU accepts both without a message, and the single option wins. `cache=none,cache.direct=off` goes through the
+    /// host's page cache: `info block` shows `Cache mode: writeback`, and the file is opened without `O_DIRECT`.
+    ///
+    /// ## Use instead
+    /// Remove the single option, or use the mode that sets it. `none` sets `cache.direct=on`, `writeback` sets
+    /// `cache.direct=off`, and only `unsafe` sets `cache.no-flush=on`.
     ///
     /// ## Reported
     /// ```args,reported

@@ -3,15 +3,19 @@
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
 declare_rule! {
-    /// O_DIRECT is asked for on the format node and not on the node that opens the file.
+    /// `cache.direct=on` is set on the format node, but not on the node that opens the file.
     ///
-    /// ## What it does
-    /// Reports `cache.direct=on` on a QEMU node whose child is a node with a name of its own that does not say
-    /// the same. Only command lines have such nodes; libvirt writes both.
+    /// ## What it reports
+    /// Reports `cache.direct=on` on a QEMU node if its child is a separate named node without it. Only command lines
+    /// have such nodes; libvirt sets the option on both.
     ///
     /// ## Why it matters
-    /// The node that opens the file decides how it is opened. Without the switch there, all of the guest's I/O
-    /// goes through the host's page cache, which is what somebody wanted to avoid.
+    /// The node that opens the file decides about `O_DIRECT`, and a separate node does not inherit the option. QEMU
+    /// starts without a message, and all I/O of the guest goes through the host's page cache.
+    ///
+    /// ## Use instead
+    /// Set `cache.direct=on` on the child node too. To check a running guest, look for the flag `O_DIRECT` (octal
+    /// 040000) in `/proc/PID/fdinfo/FD`.
     ///
     /// ## Reported
     /// ```args,reported

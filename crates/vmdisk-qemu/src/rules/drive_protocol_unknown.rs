@@ -7,14 +7,20 @@ use crate::syntax::properties::Properties;
 use crate::syntax::value::is_open;
 
 declare_rule! {
-    /// A file name with a colon is taken for a protocol that does not exist.
+    /// A file name with a colon is read as an unknown protocol.
     ///
-    /// ## What it does
-    /// Reports a `-drive` whose `file` has a colon in front of its first slash and no protocol of QEMU before it.
+    /// ## What it reports
+    /// Reports a `-drive` whose `file` has a colon before its first slash, if the part before the colon is not a
+    /// protocol of QEMU.
     ///
     /// ## Why it matters
-    /// `-drive` reads what stands before the colon as the name of a protocol, and does not start with one it does
-    /// not know. `-blockdev` takes a file name as it is.
+    /// `-drive` reads the part before the colon as the name of a protocol. For a file such as `backup:1.img`, QEMU
+    /// exits at start with `Unknown protocol 'backup'`. `qemu-img` does the same. `-blockdev` takes the file name
+    /// unchanged.
+    ///
+    /// ## Use instead
+    /// Put a path before the name: `file=./backup:1.img`, or `/srv/backup:1.img`. Alternatively use `-blockdev
+    /// driver=file,filename=…`.
     ///
     /// ## Reported
     /// ```args,reported

@@ -6,14 +6,19 @@ use super::line::Line;
 use super::nodes::{Node, nodes};
 
 declare_rule! {
-    /// An encrypted image has no secret that opens it.
+    /// An encrypted image has no secret to open it.
     ///
-    /// ## What it does
-    /// Reports a node of driver `luks` without `key-secret`, `encrypt.format` and `encrypt.key-secret` of which
-    /// only one is written, and a secret that no `-object` makes.
+    /// ## What it reports
+    /// Reports a `luks` node without `key-secret`, only one of `encrypt.format` and `encrypt.key-secret`, and a secret
+    /// that no `-object` defines.
     ///
     /// ## Why it matters
-    /// QEMU cannot open the image and does not start.
+    /// QEMU cannot open the image and exits at start with `Parameter 'key-secret' is required for cipher` or `No secret
+    /// with id 'key0'`.
+    ///
+    /// ## Use instead
+    /// Define the secret and name it in the node: `-object secret,id=key0,file=KEYFILE` with `key-secret=key0`. Use
+    /// `file=` instead of `data=`, which other users can see in the process list.
     ///
     /// ## Reported
     /// ```args,reported

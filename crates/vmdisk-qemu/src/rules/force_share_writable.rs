@@ -7,14 +7,18 @@ use super::nodes::{is_read_only, nodes};
 use crate::syntax::value::is_on;
 
 declare_rule! {
-    /// A node lets others write to its image while it writes itself.
+    /// `force-share=on` is set on a node that can be written.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports `force-share=on` on a node that is not read-only.
     ///
     /// ## Why it matters
-    /// `force-share` looks at an image that somebody else is writing, which is good for a glance and for nothing
-    /// that must be right. For a node that writes QEMU refuses it.
+    /// `force-share` opens an image although another process writes to it, so the data read can be inconsistent. QEMU
+    /// allows it only for reading, and exits at start with `force-share=on can only be used with read-only images`.
+    ///
+    /// ## Use instead
+    /// Add `read-only=on`, or remove `force-share`. If several guests write to the image knowingly, such as a cluster,
+    /// use `share-rw=on` on the devices.
     ///
     /// ## Reported
     /// ```args,reported

@@ -9,16 +9,21 @@ use super::line::{Line, base_of};
 use crate::syntax::properties::{Kind, Properties};
 
 declare_rule! {
-    /// The mapping of queues to iothreads is one that QEMU refuses.
+    /// The mapping of queues to iothreads is invalid.
     ///
-    /// ## What it does
-    /// Reports a mapping beside a single iothread, an iothread or a queue that is named twice, rows of which some
-    /// name queues and some do not, queues that the device does not have, and queues that no row names. A mapping
-    /// without rows, and more iothreads than queues, are advice: QEMU takes them, and threads have nothing to do.
+    /// ## What it reports
+    /// Reports a mapping together with a single iothread, an iothread or queue that is named twice, rows of which only
+    /// some name queues, queues that the device does not have, and queues without a row. A mapping without rows, and
+    /// more iothreads than queues, are advice: QEMU accepts them, and the additional threads have no work.
     ///
     /// ## Why it matters
-    /// QEMU does not start. Which queues there are depends on the number of queues: where it is not written, it is
-    /// the number of vCPUs, and a mapping that names queues breaks when vCPUs are added.
+    /// libvirt refuses to define the guest, with messages such as `duplicate mapping for iothread`, `iothread queue '4'
+    /// mapping out of range` or `missing iothread mapping for queue '3'`. QEMU exits at start. If the number of queues
+    /// is not set, it is the number of vCPUs. A mapping that names queues then breaks when vCPUs are added.
+    ///
+    /// ## Use instead
+    /// Name each iothread once and no queues: QEMU then distributes the queues in turn. If the rows name queues, set
+    /// `queues` and name every queue exactly once.
     ///
     /// ## Reported
     /// ```xml,reported

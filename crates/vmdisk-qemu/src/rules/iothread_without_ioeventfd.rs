@@ -8,14 +8,17 @@ use crate::syntax::properties::Properties;
 use crate::syntax::value::switch_of;
 
 declare_rule! {
-    /// A device has an iothread, and its requests never reach it.
+    /// A device has an iothread, but `ioeventfd` is off.
     ///
-    /// ## What it does
-    /// Reports ioeventfd switched off on a virtio disk or virtio-scsi controller with an iothread.
+    /// ## What it reports
+    /// Reports ioeventfd off on a virtio disk or virtio-scsi controller with an iothread.
     ///
     /// ## Why it matters
-    /// The iothread waits for an event that only ioeventfd sends; with it off the vCPU handles requests by itself.
-    /// libvirt takes the pair, and QEMU refuses it at start.
+    /// The iothread waits for an event that only ioeventfd sends. Without it, the vCPU thread processes the requests.
+    /// libvirt defines the guest, and QEMU exits at start with `ioeventfd is required for iothread`.
+    ///
+    /// ## Use instead
+    /// Remove `ioeventfd='off'`, which is rarely useful. Alternatively remove the iothread.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -6,15 +6,20 @@ use super::line::Line;
 use super::nodes::{is_read_only, nodes};
 
 declare_rule! {
-    /// The locks that keep a second writer off the image are turned off.
+    /// Image locking is off, so a second QEMU can write to the image.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports `locking=off` on a node that opens a file or device for writing.
     ///
     /// ## Why it matters
-    /// With its locks QEMU refuses an image that another QEMU, or `qemu-img`, has open for writing. Off on either
-    /// side, both write, and two writers that do not know of each other destroy a file system within seconds. It is
-    /// meant for file systems that cannot lock, where something else must make sure.
+    /// With locking, QEMU and `qemu-img` refuse an image that another QEMU has open for writing (`Failed to get "write"
+    /// lock`). If either side disables locking, both can write without a message, and two guests on one ordinary file
+    /// system destroy it. The option is meant for file systems without locks, if the management software prevents a
+    /// second start.
+    ///
+    /// ## Use instead
+    /// Remove `locking=off`. To let several guests write to one image knowingly, use a cluster file system and
+    /// `share-rw=on` on the devices.
     ///
     /// ## Reported
     /// ```args,reported

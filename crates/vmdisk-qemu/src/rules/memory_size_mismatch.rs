@@ -8,15 +8,19 @@ use crate::object::read_memory::memory_of_machine;
 use crate::syntax::value::{is_open, size_of};
 
 declare_rule! {
-    /// The memory object has another size than the guest.
+    /// The memory backend has a different size than the guest.
     ///
-    /// ## What it does
-    /// Reports an object that `-machine memory-backend` names and whose size is not that of `-m`, which is 128 MiB
-    /// where it is not written.
+    /// ## What it reports
+    /// Reports an object named by `-machine memory-backend` if its size differs from `-m`. Without `-m` the guest has
+    /// 128 MiB.
     ///
     /// ## Why it matters
-    /// QEMU does not start. A disk served by another process needs such an object, so a change of the guest's
-    /// memory has to be made in two places.
+    /// QEMU exits at start with `Machine memory size does not match the size of the memory backend`. A vhost-user disk
+    /// needs such an object, so a change of the guest's memory must be made in two places.
+    ///
+    /// ## Use instead
+    /// Use the same size for both: `-m 4G -object memory-backend-memfd,id=mem,size=4G,share=on -machine
+    /// memory-backend=mem`.
     ///
     /// ## Reported
     /// ```args,reported

@@ -9,15 +9,19 @@ use crate::names::is_identifier;
 use crate::syntax::value::is_open;
 
 declare_rule! {
-    /// The name of a node, or the id of a device, is one that QEMU does not take.
+    /// A node name or device id is not valid in QEMU.
     ///
-    /// ## What it does
-    /// Reports names of nodes with more than 31 characters, names and ids that do not begin with a letter or have
-    /// other characters than letters, digits, `-`, `.` and `_`, and names and ids that are given twice.
+    /// ## What it reports
+    /// Reports node names with more than 31 characters, names and ids that do not begin with a letter or contain other
+    /// characters than letters, digits, `-`, `.` and `_`, and names and ids that are used twice.
     ///
     /// ## Why it matters
-    /// QEMU does not start. Names that programs make of a disk's path or of a guest's name grow past 31 characters
-    /// on some hosts and not on others. libvirt makes its own names, so only command lines can have this.
+    /// QEMU exits at start with `Node name too long` or `Parameter 'id' expects an identifier`. Names that scripts
+    /// derive from a disk's path or a guest's name can exceed 31 characters on some hosts only. libvirt generates its
+    /// own names, so only command lines are affected.
+    ///
+    /// ## Use instead
+    /// Use short names with a number, such as `disk0-file` and `disk0-fmt`, and do not derive them from paths.
     ///
     /// ## Reported
     /// ```args,reported

@@ -9,15 +9,19 @@ use super::second_users::{SecondUse, second_users};
 use crate::syntax::properties::Properties;
 
 declare_rule! {
-    /// Devices in different iothreads use one node, which QEMU before 10.0 refuses.
+    /// Devices in different iothreads share one node, which QEMU 5.2 and 7.2 refuse.
     ///
-    /// ## What it does
-    /// Reports two devices that share a node (`share-rw=on`, or read-only) and run in different iothreads, or one of
-    /// them in none. For a SCSI disk the thread is its controller's.
+    /// ## What it reports
+    /// Reports two devices that share a node (`share-rw=on`, or read-only) if they run in different iothreads, or only
+    /// one of them runs in an iothread. The thread of a SCSI disk is the thread of its controller.
     ///
     /// ## Why it matters
-    /// Up to QEMU 7.2 a node belongs to one event loop: QEMU does not start. 10.0 lets several threads work on one
-    /// node; the versions between were not tried.
+    /// In QEMU 5.2 and 7.2 a node belongs to one event loop. QEMU exits at start with `Cannot change iothread of active
+    /// block backend`. QEMU 10.0 and later allow several threads for one node. The versions between were not tried and
+    /// are not checked.
+    ///
+    /// ## Use instead
+    /// Run both devices in the same iothread, or use QEMU 10.0 or later.
     ///
     /// ## Reported
     /// ```args,reported,qemu-7.2
@@ -40,7 +44,7 @@ declare_rule! {
     ///   -device virtio-scsi-pci,id=s0,iothread=io0 -device virtio-scsi-pci,id=s1,iothread=io1 \
     ///   -device scsi-hd,drive=f0,bus=s0.0,share-rw=on -device scsi-hd,drive=f0,bus=s1.0,share-rw=on
     /// ```
-    /// Without a version of QEMU there is no telling.
+    /// Not checked without a version of QEMU:
     /// ```args,not-checked
     /// qemu-system-x86_64 -nodefaults -machine q35 -object iothread,id=io0 -object iothread,id=io1 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \

@@ -7,14 +7,17 @@ use super::line::{Line, node_names};
 use crate::syntax::properties::Kind;
 
 declare_rule! {
-    /// A node names a child that is only written behind it.
+    /// A `-blockdev` refers to a node that is defined later.
     ///
-    /// ## What it does
-    /// Reports a `-blockdev` that names a node whose own `-blockdev` stands further back on the command line.
+    /// ## What it reports
+    /// Reports a `-blockdev` that names a node whose own `-blockdev` follows later on the command line.
     ///
     /// ## Why it matters
-    /// QEMU makes the nodes one after the other, in the order in which they are written, and then everything else.
-    /// It does not start, and says that there is no such node.
+    /// QEMU creates the nodes in the order of the command line, and the devices after all nodes. It exits at start with
+    /// `Cannot find device='f0' nor node-name='f0'`, although the node is on the command line.
+    ///
+    /// ## Use instead
+    /// Move the `-blockdev` of the child before its parent: the file node first, then the format node.
     ///
     /// ## Reported
     /// ```args,reported
@@ -31,7 +34,7 @@ declare_rule! {
     ///   -blockdev driver=qcow2,node-name=q0,file=f0 \
     ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
-    /// Devices are made after all nodes, wherever they are written:
+    /// Devices are created after all nodes, in any order on the command line:
     /// ```args,not-reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -device virtio-blk-pci,drive=f0,id=vda \

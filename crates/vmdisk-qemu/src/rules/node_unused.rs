@@ -9,15 +9,18 @@ use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::is_open;
 
 declare_rule! {
-    /// A node or drive is opened, and no device shows it to the guest.
+    /// A drive or block node is not attached to a device.
     ///
-    /// ## What it does
-    /// Reports a `-blockdev` and a `-drive if=none` that nothing on the command line names. Command lines with a
-    /// monitor (`-qmp`, `-mon`, `-monitor`) are left alone: somebody may plug the disk in later.
+    /// ## What it reports
+    /// Reports a `-blockdev` and a `-drive if=none` that nothing on the command line uses. Command lines with a monitor
+    /// (`-qmp`, `-mon`, `-monitor`) are not checked, because the disk can be attached later.
     ///
     /// ## Why it matters
-    /// QEMU opens the image, says nothing, and the guest has one disk less than its author thinks. Mostly it is a
-    /// misspelt name or a forgotten `-device`.
+    /// QEMU opens the image without a message, but the guest does not see the disk. Usually the node name is misspelled
+    /// or the `-device` is missing.
+    ///
+    /// ## Use instead
+    /// Attach the node: `-device virtio-blk-pci,drive=NODE`. Otherwise remove it.
     ///
     /// ## Reported
     /// ```args,reported

@@ -6,16 +6,19 @@ use super::line::Line;
 use super::second_users::{SecondUse, second_users};
 
 declare_rule! {
-    /// Two devices use one node, or a drive that has a device already.
+    /// Two devices use the same node or drive.
     ///
-    /// ## What it does
-    /// Reports a second `-device` on a node that the guest writes, unless both say `share-rw=on`; a second
-    /// `-device` on a `-drive`; and a `-device` on a `-drive` that makes a device of its own because it lacks
-    /// `if=none`.
+    /// ## What it reports
+    /// Reports a second `-device` on a node that the guest writes, unless both set `share-rw=on`; a second `-device` on
+    /// a `-drive`; and a `-device` on a `-drive` that already creates its own device because `if=none` is missing.
     ///
     /// ## Why it matters
-    /// QEMU does not start. Two disks of one guest on one image would write over each other's data, so it lets that
-    /// pass only where both devices say that the guest knows.
+    /// Two disks of one guest on one image overwrite each other's data, so QEMU exits at start with `Permission
+    /// conflict on node` or, for a `-drive`, `Did you need 'if=none' in the drive options?`.
+    ///
+    /// ## Use instead
+    /// Use a separate node for each device. Add `if=none` to a `-drive` that has a `-device`. If the guest handles two
+    /// paths to one disk (multipath), set `share-rw=on` on both devices.
     ///
     /// ## Reported
     /// ```args,reported

@@ -15,16 +15,22 @@ use crate::syntax::properties::{Kind, Properties, Property, Syntax};
 use crate::syntax::value::{is_on, is_open};
 
 declare_rule! {
-    /// A device or node does not have the property, or takes another type of value.
+    /// A device or node does not have the property, or the value has the wrong type.
     ///
-    /// ## What it does
-    /// Reports properties of disk devices, of virtio-scsi and NVMe controllers and of the usual nodes that no QEMU
-    /// from 5.2 to 11.1 has there, such as `iothread` on an IDE disk, `rotation_rate` on virtio-blk or `aio` on a
-    /// format node; device names and words of `-drive` that are gone; and, in JSON and key=value, values of another
-    /// type: a number between quotes, `"on"` for `true`.
+    /// ## What it reports
+    /// Reports properties of disk devices, virtio-scsi and NVMe controllers and common nodes that no QEMU from 5.2 to
+    /// 11.1 has there, such as `iothread` on an IDE disk, `rotation_rate` on virtio-blk or `aio` on a format node. It
+    /// also reports removed device names and `-drive` options, and in JSON and key=value syntax values of the wrong
+    /// type: a quoted number, or `"on"` instead of `true`.
     ///
     /// ## Why it matters
-    /// QEMU does not start with it. The message names the property and not the reason, and only the first.
+    /// QEMU exits at start with `Property 'virtio-blk-pci.rotation_rate' not found` or `Invalid parameter type for
+    /// 'read-only', expected: boolean`. It reports only the first such property, and does not say where the property
+    /// belongs.
+    ///
+    /// ## Use instead
+    /// Remove the property, or move it to the device or node that has it. List the properties that your QEMU accepts:
+    /// `qemu-system-x86_64 -device virtio-blk-pci,help`.
     ///
     /// ## Reported
     /// ```args,reported

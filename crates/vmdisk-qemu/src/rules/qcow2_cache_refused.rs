@@ -6,14 +6,19 @@ use super::line::Line;
 use super::nodes::{Node, nodes};
 
 declare_rule! {
-    /// The sizes of qcow2's caches exclude each other.
+    /// The qcow2 cache sizes contradict each other.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports `l2-cache-size` or `refcount-cache-size` above `cache-size`, all three of them together, and an
-    /// `l2-cache-entry-size` that is no power of two from 512.
+    /// `l2-cache-entry-size` that is not a power of two of at least 512.
     ///
     /// ## Why it matters
-    /// QEMU does not start. `cache-size` is the sum of the other two, so at most two of the three can be said.
+    /// `cache-size` is the sum of the other two, so at most two of the three can be set. QEMU exits at start with
+    /// `l2-cache-size may not exceed cache-size`.
+    ///
+    /// ## Use instead
+    /// Set only `l2-cache-size`, which decides about performance: 8 MiB cover 64 GiB of an image with clusters of 64
+    /// KiB.
     ///
     /// ## Reported
     /// ```args,reported

@@ -9,15 +9,20 @@ use super::nodes::nodes;
 use crate::syntax::value::is_on;
 
 declare_rule! {
-    /// An option of qcow2 version 3 is set on an image of version 2.
+    /// An option that needs qcow2 version 3 is set on a version 2 image.
     ///
-    /// ## What it does
-    /// Reports `discard_no_unref`, and `lazy-refcounts` of a command line, on a qcow2 image whose header is of
-    /// version 2 (`compat=0.10`).
+    /// ## What it reports
+    /// Reports `discard_no_unref`, and `lazy-refcounts` on command lines, on a qcow2 image whose header has version 2
+    /// (`compat=0.10`).
     ///
     /// ## Why it matters
-    /// Version 2 has no way to keep a discarded cluster for its block, or to postpone reference counts: QEMU does not
-    /// start.
+    /// Version 2 can neither keep a discarded cluster allocated nor postpone reference counts. libvirt defines the
+    /// guest, and QEMU exits at start with `discard-no-unref is only supported since qcow2 version 3` or `Lazy
+    /// refcounts require a qcow2 image with at least qemu 1.1 compatibility level`.
+    ///
+    /// ## Use instead
+    /// Upgrade the image while the guest is shut down: `qemu-img amend -o compat=1.1 IMAGE`. Alternatively remove the
+    /// option.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -42,7 +47,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// Without facts there is no telling.
+    /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none' discard='unmap' discard_no_unref='on'/>

@@ -4,16 +4,21 @@ use vmdisk_model::{ControllerField, ControllerType, DiskField, FieldPath, Fronte
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A device has a number of queues that QEMU refuses or does not survive.
+    /// A device has a number of queues that QEMU refuses or crashes with.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports 0 queues and more than 1024 on virtio and vhost-user disks, 0 and more than 1022 on virtio-scsi
-    /// controllers, and more on a vhost-user disk than the daemon beside it offers: 1 where nobody says more.
+    /// controllers, and more on a vhost-user disk than its daemon offers, which is 1 by default. The value 65535 of
+    /// virtio-blk means one queue per vCPU and is not reported.
     ///
     /// ## Why it matters
-    /// virtio-blk with more than 1024 queues makes every QEMU abort without a message; the others are refused. A disk
-    /// that says none asks for as many as there are vCPUs, which grow later than the daemon's.
-    /// (65535 is how QEMU writes "as many as vCPUs" for virtio-blk.)
+    /// With more than 1024 queues on virtio-blk, QEMU aborts (SIGABRT) without a message. The other cases have one,
+    /// such as `Invalid number of queues` or `The maximum number of queues supported by the backend is`. Without
+    /// `num-queues`, QEMU requests one queue per vCPU, which can exceed what the daemon offers after vCPUs are added.
+    ///
+    /// ## Use instead
+    /// Remove the number: QEMU then uses one queue per vCPU, and more is not useful. For a vhost-user disk set the same
+    /// number on both sides, such as `num-queues=4` in the `--export` of `qemu-storage-daemon`.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -8,16 +8,19 @@ use crate::syntax::properties::Properties;
 use crate::syntax::value::number_of;
 
 declare_rule! {
-    /// A virtqueue has a size that QEMU refuses, or that no guest can use.
+    /// A virtqueue has a size that QEMU refuses or the guest cannot use.
     ///
-    /// ## What it does
-    /// Reports queue sizes of virtio and vhost-user disks that are no power of two from 4 to 1024, and on command
+    /// ## What it reports
+    /// Reports queue sizes of virtio and vhost-user disks that are not a power of two from 4 to 1024, and on command
     /// lines `virtqueue_size` of virtio-scsi.
     ///
     /// ## Why it matters
-    /// virtio-blk with another size does not start. With 2048 vhost-user-blk of QEMU 5.2 and virtio-scsi of every
-    /// version abort without a message. Where a size such as 100 is accepted, the guest's driver cannot set the
-    /// queue up: the ring of virtio 1.0 has a power of two.
+    /// virtio-blk exits at start with `must be a power of 2 (max 1024)`. With 2048, virtio-scsi in every version and
+    /// vhost-user-blk in QEMU 5.2 abort without a message. If a size such as 100 is accepted, the guest's driver cannot
+    /// use the queue, because virtio requires a power of two.
+    ///
+    /// ## Use instead
+    /// Use a power of two, such as `queue_size='256'`, which is the default of virtio-blk.
     ///
     /// ## Reported
     /// ```xml,reported

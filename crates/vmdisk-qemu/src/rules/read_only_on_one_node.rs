@@ -3,15 +3,18 @@
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
 declare_rule! {
-    /// The format node is read-only and the node below it opens the file for writing.
+    /// `read-only=on` is set on the format node, but the file is opened for writing.
     ///
-    /// ## What it does
-    /// Reports `read-only=on` on a QEMU node whose child is a node with a name of its own that says neither
-    /// `read-only=on` nor `auto-read-only=on`. Only command lines have such nodes.
+    /// ## What it reports
+    /// Reports `read-only=on` on a QEMU node if its child is a separate named node with neither `read-only=on` nor
+    /// `auto-read-only=on`. Only command lines have such nodes.
     ///
     /// ## Why it matters
-    /// The guest cannot write, and the file is open for writing all the same: it must be writable for QEMU, and
-    /// a mistake in QEMU or a command over QMP can change what was meant to be safe.
+    /// The guest cannot write, but QEMU has the file open for writing (`O_RDWR`). The file must then be writable for
+    /// QEMU, and a bug in QEMU or a QMP command can still change it.
+    ///
+    /// ## Use instead
+    /// Set `read-only=on` on the child node too, or `auto-read-only=on` as libvirt does.
     ///
     /// ## Reported
     /// ```args,reported

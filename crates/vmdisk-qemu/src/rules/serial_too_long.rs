@@ -9,20 +9,24 @@ use super::line::{Line, base_of};
 use crate::syntax::properties::Properties;
 
 declare_rule! {
-    /// The serial number of a disk is longer than the device can show.
+    /// The serial number of a disk is too long and gets truncated.
     ///
-    /// ## What it does
-    /// Reports serial numbers of more than 20 bytes on virtio, IDE, SATA and NVMe disks, and of more than 36 on
-    /// SCSI disks; on command lines of more than 20 on SCSI disks without a `device_id`, which QEMU makes of it.
+    /// ## What it reports
+    /// Reports serial numbers of more than 20 bytes on virtio, IDE, SATA and NVMe disks, and of more than 36 bytes on
+    /// SCSI disks. On command lines it also reports more than 20 bytes on SCSI disks without a `device_id`, which QEMU
+    /// derives from the serial number.
     ///
     /// ## Why it matters
-    /// The guest sees the first 20 bytes, and QEMU says nothing. Names under `/dev/disk/by-id` are made of those. Two
-    /// disks that show the same bytes are reported by `serial-twice`. A UUID has 36 characters, so it fits SCSI and
-    /// nothing else. QEMU refuses more than 36 bytes on SCSI disks since 10.0, and more than 20 on NVMe disks since
-    /// 11.1, which is an error.
+    /// The guest sees only the first 20 bytes, and QEMU prints no message. The names in `/dev/disk/by-id` consist of
+    /// these bytes. A UUID has 36 characters, so it fits only SCSI. OpenStack and oVirt write the id of the volume
+    /// here, so its last 16 characters are missing in the guest. Two disks whose first 20 bytes are equal are reported
+    /// by `serial-twice`. QEMU 10.0 and later refuse more than 36 bytes on SCSI disks (`The serial number can't be
+    /// longer than 36 characters`), and QEMU 11.1 more than 20 bytes on NVMe disks: both are errors.
     ///
-    /// There is no fix: the guest would see no change, and the program that manages it (oVirt and OpenStack write the
-    /// id of the volume here) would lose the rest of its id.
+    /// ## Use instead
+    /// Use at most 20 bytes, unique to each disk. There is no fix: a shorter serial number changes nothing for the
+    /// guest, but the management software would lose the rest of its volume id. If it needs the whole id, keep it and
+    /// allow this finding, or use SCSI.
     ///
     /// ## Reported
     /// ```xml,reported

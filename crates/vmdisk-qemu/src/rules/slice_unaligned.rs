@@ -7,14 +7,19 @@ use super::line::Line;
 use super::nodes::{Node, nodes};
 
 declare_rule! {
-    /// The part of a file that is the disk begins or ends inside a sector.
+    /// A slice of an image is not aligned to 512 bytes.
     ///
-    /// ## What it does
-    /// Reports `offset` and `size` of a `<slice>` or a raw node that are no multiples of 512 bytes.
+    /// ## What it reports
+    /// Reports `offset` and `size` of a `<slice>` or a raw node that are not multiples of 512 bytes.
     ///
     /// ## Why it matters
-    /// A `size` inside a sector is refused by QEMU, and not by libvirt when the guest is defined. An `offset` inside a sector is taken: every request of the guest then
-    /// lies across two sectors of the host, and with direct I/O none of them is aligned.
+    /// For a `size`, libvirt defines the guest, and QEMU exits at start with `Specified size is not multiple of 512`.
+    /// An `offset` is accepted without a message. Every request of the guest then crosses two sectors of the host, and
+    /// no request is aligned for direct I/O.
+    ///
+    /// ## Use instead
+    /// Use multiples of 512, or better of 1 MiB (1048576) as partitioning tools do. `fdisk -l IMAGE` lists where
+    /// partitions begin, in sectors of 512 bytes.
     ///
     /// ## Reported
     /// ```xml,reported

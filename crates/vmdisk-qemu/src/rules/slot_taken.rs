@@ -13,16 +13,20 @@ use crate::board::Board;
 use crate::syntax::properties::Properties;
 
 declare_rule! {
-    /// Two devices are at one place, or the bus has no place left.
+    /// Two devices have the same address, or a bus has no free slot.
     ///
-    /// ## What it does
-    /// Reports two disks at one SCSI target and unit, one IDE or SATA port, one NVMe namespace or one PCI slot; a
-    /// second device in a PCI Express root port; more IDE or SATA disks without a `bus` than its first bus has units, 1 on q35 and 2 on pc; and more than
-    /// 30 devices on the PCI bus of a PC. On command lines.
+    /// ## What it reports
+    /// Reports on command lines: two disks with the same SCSI target and unit, IDE or SATA port, NVMe namespace or PCI
+    /// slot; a second device in a PCI Express root port; more IDE or SATA disks without `bus` than the first bus has
+    /// units (1 on q35, 2 on pc); and more than 30 devices on the PCI bus of a PC.
     ///
     /// ## Why it matters
-    /// QEMU does not start; with a second device in a root port, before 10.0, it does, and the guest never sees
-    /// that device.
+    /// QEMU exits at start with `lun already used by` or `no slot/function available for virtio-blk-pci`. With a second
+    /// device in a root port, QEMU before 10.0 starts, and the guest never sees that device.
+    ///
+    /// ## Use instead
+    /// Give each device its own address, or leave the address out. On q35, give each PCI Express device its own
+    /// `-device pcie-root-port,id=rp1,chassis=1`.
     ///
     /// ## Reported
     /// ```args,reported

@@ -5,15 +5,18 @@ use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use super::line::Line;
 
 declare_rule! {
-    /// `-snapshot` is meant to keep the images as they are, and does nothing for `-blockdev`.
+    /// `-snapshot` has no effect on `-blockdev`, so the image is changed.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports `-snapshot` on a command line with a writable disk whose nodes are written as `-blockdev`.
     ///
     /// ## Why it matters
-    /// `-snapshot` puts a temporary overlay on every `-drive`. Nodes of `-blockdev` are not touched by it, and QEMU
-    /// says nothing: the guest writes to the image itself, and what was meant as a trial run has changed it for
-    /// good.
+    /// `-snapshot` puts a temporary overlay on every `-drive`, but not on `-blockdev` nodes. QEMU prints no message.
+    /// The guest writes to the image itself, and what was meant as a trial run changes it permanently.
+    ///
+    /// ## Use instead
+    /// Create the overlay yourself and use it as the disk: `qemu-img create -f qcow2 -b IMAGE -F FORMAT OVERLAY`.
+    /// Alternatively use `-drive`.
     ///
     /// ## Reported
     /// ```args,reported

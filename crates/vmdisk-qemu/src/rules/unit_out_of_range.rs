@@ -14,12 +14,12 @@ use super::places::{
 use crate::syntax::properties::Properties;
 
 declare_rule! {
-    /// A disk is at a place that its bus does not have.
+    /// A disk has an address that its bus does not have.
     ///
-    /// ## What it does
+    /// ## What it reports
     /// Reports targets and units that the disk's SCSI controller does not have, IDE, SATA and floppy units that the
     /// machine does not have, and on command lines channels other than 0 on virtio-scsi, NVMe namespaces above 256 and
-    /// PCI slots above 31. What SCSI controllers have (QEMU 11.1):
+    /// PCI slots above 31. The limits of SCSI controllers (QEMU 11.1):
     ///
     /// | controller | highest target | highest unit |
     /// |---|---|---|
@@ -31,7 +31,12 @@ declare_rule! {
     /// | `am53c974`, `dc390` | 7 | 7 |
     ///
     /// ## Why it matters
-    /// libvirt defines the guest, QEMU does not start, and what it says names the number and not the limit.
+    /// libvirt defines the guest, but QEMU exits at start. The message names the number and not the limit: `bad scsi
+    /// device lun: 16384` or `Bus 'ide.6' not found`.
+    ///
+    /// ## Use instead
+    /// Remove the address: libvirt and QEMU then choose a free one. For more disks than a controller has units, add
+    /// another controller.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -9,14 +9,18 @@ use crate::syntax::value::number_of;
 declare_rule! {
     /// A device has fewer interrupt vectors than queues.
     ///
-    /// ## What it does
-    /// Reports `vectors` of virtio disks and virtio-scsi controllers below one per request queue and one for
-    /// changes of the configuration (virtio-scsi: three), 0 among them.
+    /// ## What it reports
+    /// Reports `vectors` of virtio disks and virtio-scsi controllers below one per request queue plus one for
+    /// configuration changes (virtio-scsi: plus three). This includes 0.
     ///
     /// ## Why it matters
-    /// With a vector of its own each queue interrupts the vCPU that waits for it. With fewer all queues share one,
-    /// and with none the device falls back to a level interrupt that every request pays for. QEMU says nothing, and
-    /// by itself takes what is needed.
+    /// With its own vector, each queue interrupts the vCPU that waits for it. With fewer vectors all queues share one,
+    /// and with 0 the device uses a level-triggered interrupt. QEMU prints no message. Without `vectors`, it uses the
+    /// number that is needed.
+    ///
+    /// ## Use instead
+    /// Remove `vectors`. In the guest, `/proc/interrupts` shows one line per queue (`virtio0-req.0`, `virtio0-req.1`,
+    /// …).
     ///
     /// ## Reported
     /// ```args,reported

@@ -7,15 +7,18 @@ use crate::syntax::properties::Properties;
 use crate::syntax::value::is_on;
 
 declare_rule! {
-    /// QEMU waits at a socket for the daemon that serves the disk, and the guest does not start.
+    /// QEMU waits for the vhost-user daemon, because the socket has `server=on`.
     ///
-    /// ## What it does
-    /// Reports `server=on` at the `-chardev` of a vhost-user disk.
+    /// ## What it reports
+    /// Reports `server=on` on the `-chardev` of a vhost-user disk.
     ///
     /// ## Why it matters
-    /// The daemon makes the socket and QEMU connects to it; the other way round QEMU stops at start until somebody
-    /// connects, whatever `wait` says, and answers no monitor meanwhile. The storage daemon of QEMU, and SPDK, make
-    /// the socket themselves and never connect.
+    /// The daemon creates the socket, and QEMU connects to it. With `server=on`, QEMU stops at start until a client
+    /// connects, regardless of `wait`, and does not answer on its monitor. `qemu-storage-daemon` and SPDK create the
+    /// socket and never connect, so the guest hangs without a message.
+    ///
+    /// ## Use instead
+    /// Remove `server=on`, and start the daemon first: `-chardev socket,id=disk0,path=SOCKET`.
     ///
     /// ## Reported
     /// ```args,reported

@@ -4,15 +4,19 @@ use crate::declare_rule;
 use crate::{Evidence, Group, Severity};
 
 declare_rule! {
-    /// The same thing is written twice, and only one of the two counts.
+    /// A setting is written twice, and only one of the two is used.
     ///
-    /// ## What it does
-    /// Reports a second element where libvirt reads only one, such as two `<driver>` elements in a disk. Where libvirt
-    /// refuses the two, as it does a login in the disk and another in its source, that is an error.
+    /// ## What it reports
+    /// Reports a second element where libvirt reads only one, such as two `<driver>` elements in a disk. It is an error
+    /// if libvirt refuses both, for example a login in the disk and another one in its source.
     ///
     /// ## Why it matters
-    /// libvirt takes one and drops the other without a word; which one differs from element to element. A
-    /// reader cannot tell which was meant.
+    /// Usually libvirt uses one element and drops the other without a message; which one differs from element to
+    /// element. Readers of the file cannot see which was intended. For logins and encryption it refuses to define the
+    /// guest: `an <auth> definition already found for disk source`.
+    ///
+    /// ## Use instead
+    /// Merge the two into one element and remove the other.
     ///
     /// ## Reported
     /// ```xml,reported

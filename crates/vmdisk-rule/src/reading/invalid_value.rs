@@ -4,15 +4,19 @@ use crate::declare_rule;
 use crate::{Evidence, Group, Severity};
 
 declare_rule! {
-    /// A value is none of the words or numbers that may stand there.
+    /// A value is not valid for its attribute or option.
     ///
-    /// ## What it does
-    /// Reports values that the reader could not take: a misspelt mode, a word where a number belongs, a number
-    /// out of range. Where only one word can have been meant, the fix writes it.
+    /// ## What it reports
+    /// Reports values that cannot be read: a misspelled mode, a word instead of a number, a number out of range. If a
+    /// similar value is valid, the fix uses it.
     ///
     /// ## Why it matters
-    /// libvirt refuses the whole definition at the first such value, and names neither line nor disk; schema
-    /// validation points at `<devices>`. What the rest of the file says is still checked.
+    /// libvirt refuses to define the guest at the first such value, for example with `Invalid value for attribute
+    /// 'cache' in element 'driver': 'nonee'.`. The message names neither the line nor the disk, and schema validation
+    /// points at `<devices>`. All other settings are still checked.
+    ///
+    /// ## Use instead
+    /// Use one of the values that the finding lists.
     ///
     /// ## Reported
     /// ```xml,reported

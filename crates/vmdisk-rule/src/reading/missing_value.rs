@@ -4,14 +4,19 @@ use crate::declare_rule;
 use crate::{Evidence, Group, Severity};
 
 declare_rule! {
-    /// Something is missing without which the disk cannot be understood.
+    /// A required name, path or attribute is missing.
     ///
-    /// ## What it does
-    /// Reports a disk without a target name, and a source without its path or socket.
+    /// ## What it reports
+    /// Reports a disk without a target name, a source without its path or socket, and other elements without a required
+    /// attribute.
     ///
     /// ## Why it matters
-    /// libvirt refuses the definition. An empty drive with removable media is not a missing source: leave
-    /// `<source>` out.
+    /// libvirt refuses to define the guest, for example with `missing target information for device` or `missing source
+    /// information for device`, and does not name the disk. A drive without a medium is not a missing source: it has no
+    /// `<source>` element at all.
+    ///
+    /// ## Use instead
+    /// Add the value that the finding names. For an empty CD or floppy drive, remove the whole `<source>` element.
     ///
     /// ## Reported
     /// ```xml,reported

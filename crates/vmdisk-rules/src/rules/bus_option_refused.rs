@@ -39,6 +39,13 @@ declare_rule! {
     ///   <wwn>5000c50015ea71ac</wwn>
     /// </disk>
     /// ```
+    /// ```xml,reported,libvirt-9.5
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='sda' bus='scsi' removable='on'/>
+    /// </disk>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported
@@ -62,6 +69,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// libvirt 9.6 and later accept `removable` on SCSI:
+    /// ```xml,not-reported,libvirt-9.6
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='sda' bus='scsi' removable='on'/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "bus-option-refused",
         group: Group::Startup,
@@ -79,6 +94,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("page_per_vq option is only supported for virtio devices", "src/conf/domain_validate.c, virDomainCheckVirtioOptionsAreAbsent"),
             Evidence::refused_by_libvirt("disk model '…' not supported for bus '…'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("removable is only valid for usb", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+            Evidence::Source("libvirt NEWS 9.6.0: support for `removable` on SCSI disks"),
             Evidence::refused_by_libvirt("tray is only valid for cdrom and floppy", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("Only ide and scsi disk support wwn", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("Only scsi disk supports ", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use vmdisk_facts::Version;
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Disk, FieldPath, Image, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
@@ -13,14 +14,19 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Counts the images of a disk: the images in the configuration and the images that headers below them name. More
-    /// than 8 images are a warning. More than 200 images, or a loop, are an error. An image that is written twice below
-    /// the image that the guest writes is a warning.
+    /// than 8 images are a warning. For libvirt 10.8 to 11.10 more than 25 images are an error. More than 200 images,
+    /// or a loop, are always an error. An image that is written twice below the image that the guest writes is a
+    /// warning.
     ///
     /// ## Why it matters
     /// QEMU looks up a block that was never written in every image of the chain. Each image has its own tables and
     /// cache, and is one more file that must not be lost. Backup and snapshot tools that do not clean up make chains
-    /// that grow unnoticed. libvirt defines a guest with a chain that is too long or a loop, but does not start it:
-    /// `backing chains more than 200 layers deep are not supported` or `is self-referential or too deeply nested`.
+    /// that grow unnoticed. libvirt defines a guest with a loop or too many images, but does not start it:
+    ///
+    /// - libvirt 10.8 to 11.10 start chains of up to 25 images. With 26 images, 11.3 stops with `failed to parse JSON:
+    ///   nesting too deep`.
+    /// - Other versions support 200 images: `backing chains more than 200 layers deep are not supported`.
+    /// - A loop is reported as `self-referential or too deeply nested`.
     ///
     /// ## Use instead
     /// Merge the images that are not needed separately. While the guest runs: `virsh blockcommit GUEST TARGET --active
@@ -100,6 +106,12 @@ declare_rule! {
         evidence: &[
             Evidence::refused_by_libvirt_at_start("is self-referential or too deeply nested", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse on a loop"),
             Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain"),
+            Evidence::refused_by_libvirt_at_start("failed to parse JSON: nesting too deep", "libvirt 10.8 to 11.10, src/util/virjson.c"),
+            Evidence::Measured {
+                figures: "chains of 2, 10, 20, 23, 24 and 25 images start, chains of 26 to 35 do not",
+                how: "virsh create, libvirt 11.3.0 with QEMU 10.0.13",
+            },
+            Evidence::Source("libvirt NEWS 10.8.0 (switch to json-c) and 12.0.0 (startup with more than ~25 external snapshots fixed)"),
             Evidence::NotMeasuredHere(
                 "what a long chain costs depends on how much of the disk lies in its upper images; 8 is a choice, not a measured bound",
             ),
@@ -111,6 +123,9 @@ declare_rule! {
 
 /// From here on a chain is worth a word.
 const LONG: usize = 8;
+
+/// The longest chain that libvirt 11.3 starts. QEMU's answers contain one object inside another for each image.
+const MOST_NESTED: usize = 25;
 
 fn check(context: &Context<'_>, report: &mut Report) {
     // What is written decides before any header is read.
@@ -222,12 +237,30 @@ fn long(
     if images > MOST_IMAGES {
         too_deep(context, report, at);
     } else if images > LONG {
-        report
-            .finding(at, phrase!("the chain of {disk} has {images} images", disk = disk_of(at), images))
+        let finding = report.finding(
+            at,
+            phrase!(
+                "the chain of {disk} has {images} images",
+                disk = disk_of(at),
+                images
+            ),
+        );
+        finding
             .label(label)
             .note("a read of a block that was never written looks into each of them")
             .help("merge the images that are not needed separately: `virsh blockcommit` while the guest runs, `qemu-img commit` while it is shut down");
+        if images > MOST_NESTED && limits_nesting(context) {
+            finding.severity(Severity::Error).note(
+                "libvirt 10.8 to 11.10 does not start a chain of more than 25 images: `failed to parse JSON: nesting too deep`",
+            );
+        }
     }
+}
+
+/// True for a libvirt that reads QEMU's answers with a limit of nested objects.
+fn limits_nesting(context: &Context<'_>) -> bool {
+    context.libvirt_is_before(Version(10, 8, 0)) == Some(false)
+        && context.libvirt_is_before(Version(12, 0, 0)) == Some(true)
 }
 
 fn disk_of(at: FieldPath) -> DiskName {
