@@ -239,7 +239,7 @@ fn check_io_sizes(
         };
         if bytes % sector != 0 {
             let message =
-                format!("{key} of {bytes} bytes is no multiple of the sector of {sector}");
+                format!("{key} of {bytes} bytes is not a multiple of the sector of {sector}");
             let help = format!("write a multiple of {sector}");
             line.refuse(report, option, span, message, help);
         } else if key == "min_io_size" && bytes / sector > 65_535 {

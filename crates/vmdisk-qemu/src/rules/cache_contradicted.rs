@@ -80,7 +80,7 @@ fn check_cache(line: &Line<'_>, report: &mut Report, option: usize, drive: &Prop
             let message = format!(
                 "cache={mode} and {key}={word}: the switch wins, and the mode is not what it says"
             );
-            let help = format!("take {key} away, or write the mode that has it");
+            let help = format!("remove {key}, or use the mode that sets it");
             line.refuse(report, option, property.span, message, help);
         }
     }

@@ -110,7 +110,7 @@ fn check_protocol(line: &Line<'_>, report: &mut Report, option: usize, drive: &P
     if !PROTOCOLS.contains(&protocol) {
         let message =
             format!("QEMU takes `{before}` before the colon for a protocol, and there is none");
-        let help = format!("write ./{name}, or use -blockdev, where a file name is nothing else");
+        let help = format!("write ./{name}, or use -blockdev, which takes file names unchanged");
         line.refuse(report, option, file.span, message, help);
     }
 }

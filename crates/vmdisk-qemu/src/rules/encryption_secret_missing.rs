@@ -84,7 +84,7 @@ fn check_qcow2_secret(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
     if let Some(secret) = node.peek("encrypt.key-secret") {
         if node.peek("encrypt.format").is_none() {
             let message = "encrypt.key-secret without encrypt.format";
-            let help = "write encrypt.format=luks beside it";
+            let help = "add encrypt.format=luks";
             line.refuse(report, node.option, secret.span, message, help);
         }
         node.check_object(line, report, "encrypt.key-secret", SECRET, FILE);

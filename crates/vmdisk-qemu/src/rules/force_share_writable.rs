@@ -56,7 +56,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         if let Some(share) = node.peek("force-share").filter(|it| is_on(Some(it))) {
             let message =
                 "force-share=on lets others write, and QEMU takes it for read-only nodes alone";
-            let help = "write read-only=on beside it, or take force-share away";
+            let help = "add read-only=on, or remove force-share";
             line.refuse(report, node.option, share.span, message, help);
         }
     }

@@ -245,7 +245,7 @@ fn check_mapping(line: &Line<'_>, report: &mut Report, option: usize, device: &P
         .filter(|it| it.kind == Kind::EmptyArray);
     if let Some(empty) = empty {
         let message = "iothread-vq-mapping has no row, and every queue stays in the main loop";
-        let help = "write a row for each iothread, or take it away";
+        let help = "write a row for each iothread, or remove the mapping";
         line.refuse(report, option, empty.span, message, help)
             .severity(Severity::Advice);
     }

@@ -114,8 +114,8 @@ fn report_off(report: &mut Report, at: FieldPath, user: &str) {
             format!("{user} has an iothread, and with ioeventfd='off' no request reaches it"),
         )
         .label("the iothread waits for what this switches off")
-        .note("libvirt takes it, and QEMU says `ioeventfd is required for iothread`")
-        .help("take ioeventfd away, or the iothread")
+        .note("libvirt accepts it, and QEMU exits with `ioeventfd is required for iothread`")
+        .help("remove ioeventfd, or the iothread")
         .fix(Fix::safe([Change::remove(at)]));
 }
 
@@ -136,7 +136,7 @@ fn check_ioeventfd(line: &Line<'_>, report: &mut Report, option: usize, device: 
     if let Some(off) = off.filter(|_| has_thread) {
         let message =
             "ioeventfd=off keeps requests on the vCPU, and an iothread never hears of them";
-        let help = "take ioeventfd=off away, or the iothread";
+        let help = "remove ioeventfd=off, or the iothread";
         line.refuse(report, option, off.span, message, help);
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         let locking = node.peek("locking").filter(|_| is_file);
         if let Some(locking) = locking.filter(|it| it.value.as_str() == "off") {
             let message = "locking=off: a second guest, or qemu-img, writes to the same image and nothing stops it";
-            let help = "take locking=off away; with share-rw=on several guests may write to one image knowingly";
+            let help = "remove locking=off; with share-rw=on several guests may write to one image knowingly";
             line.refuse(report, node.option, locking.span, message, help);
         }
     }

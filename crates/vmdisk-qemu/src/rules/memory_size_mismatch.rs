@@ -79,7 +79,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     };
     if bytes != memory {
         let message = format!("the memory object has {bytes}, and the guest {memory}");
-        let help = "write the same size for both";
+        let help = "use the same size for both";
         line.refuse(report, option, size.span, message, help);
     }
 }

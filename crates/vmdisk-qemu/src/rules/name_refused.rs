@@ -89,16 +89,16 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
                 continue;
             }
             if !is_identifier(text) {
-                let message = format!("`{text}` is no id");
+                let message = format!("`{text}` is not a valid id");
                 let help = "an id begins with a letter, and has letters, digits, `-`, `.` and `_`";
                 line.refuse(report, option, id.span, message, help);
             } else if ids.insert(text, id.span).is_some() {
                 let message = format!("two -{name} have the id `{text}`");
-                let help = "give each an id of its own";
+                let help = "give each its own id";
                 line.refuse(report, option, id.span, message, help);
             } else if name == "drive" && nodes.contains_key(text) {
-                let message = format!("a -drive and a node are both called `{text}`");
-                let help = "give each a name of its own";
+                let message = format!("a -drive and a node have the same name `{text}`");
+                let help = "give each its own name";
                 line.refuse(report, option, id.span, message, help);
             }
         }
@@ -126,13 +126,13 @@ fn check_node_name<'a>(
         )
     } else if !is_identifier(name) {
         (
-            format!("`{name}` is no name of a node"),
+            format!("`{name}` is not a valid node name"),
             "a name begins with a letter, and has letters, digits, `-`, `.` and `_`",
         )
     } else if nodes.insert(name, span).is_some() {
         (
-            format!("two nodes are called `{name}`"),
-            "give each a name of its own",
+            format!("two nodes have the name `{name}`"),
+            "give each its own name",
         )
     } else {
         return;

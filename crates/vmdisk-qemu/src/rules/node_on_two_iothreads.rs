@@ -106,7 +106,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             word(others),
             word(own)
         );
-        let help = "put both devices into one iothread, or run it on QEMU 10.0 or later";
+        let help = "run both devices in the same iothread, or use QEMU 10.0 or later";
         line.refuse(report, *option, drive.span, message, help);
     }
 }

@@ -80,8 +80,8 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             let name = property.value.as_str();
             let is_child = CHILDREN.contains(&last) && property.kind != Kind::Null;
             if is_child && !seen.contains(name) && line.index.node(name).is_some() {
-                let message = format!("the node `{name}` is only written behind this one");
-                let help = format!("move the -blockdev of `{name}` in front");
+                let message = format!("the node `{name}` is defined after this one");
+                let help = format!("move the -blockdev of `{name}` before this one");
                 line.refuse(report, option, property.span, message, help);
             }
         }

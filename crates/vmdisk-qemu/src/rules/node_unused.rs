@@ -53,7 +53,7 @@ declare_rule! {
         is_about_text: true,
         evidence: &[
             Evidence::Measured {
-                figures: "accepted without a word; query-block has no such drive",
+                figures: "accepted silently; query-block has no such drive",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
@@ -108,7 +108,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     }
     for (option, name, span) in unused {
         let message = format!("no device uses `{name}`, and the guest has no such disk");
-        let help = format!("write a -device with drive={name}, or take it away");
+        let help = format!("add a -device with drive={name}, or remove it");
         line.refuse(report, option, span, message, help);
     }
 }

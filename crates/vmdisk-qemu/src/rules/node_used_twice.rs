@@ -74,7 +74,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         let (message, help) = match first {
             None => (
                 format!("the -drive `{name}` makes a device of its own, and this is another"),
-                "write if=none in the -drive",
+                "add if=none to the -drive",
             ),
             Some(_) => (
                 format!("a second device uses `{name}`"),

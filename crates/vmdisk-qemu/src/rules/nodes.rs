@@ -49,7 +49,7 @@ impl<'p> Node<'p> {
         };
         let id = named.value.as_str();
         if !is_open(id) && line.index.object(id).is_none() {
-            let message = format!("no -object {kind} is called `{id}`");
+            let message = format!("no -object {kind} has the id `{id}`");
             let help = format!("write -object {kind},id={id},{rest}");
             line.refuse(report, self.option, named.span, message, help);
         }

@@ -419,7 +419,7 @@ fn check_device_syntax(
         && let Some(scsi) = device.peek("scsi").filter(|scsi| is_on(Some(scsi)))
     {
         let message = "scsi=on passes SCSI commands on, which no modern virtio disk does";
-        let help = "take it away; for SCSI commands use scsi-block on a virtio-scsi controller";
+        let help = "remove it; for SCSI commands use scsi-block on a virtio-scsi controller";
         line.refuse(report, option, scsi.span, message, help);
     }
 }

@@ -81,13 +81,13 @@ fn check_qcow2_caches(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
             if let Some((size, written)) = node.number("l2-cache-entry-size")
                 && !(size.is_power_of_two() && (512..=2 << 20).contains(&size))
             {
-                let message = format!("l2-cache-entry-size of {size} bytes is no power of two from 512 to the cluster size");
-                let help = "write 4096, the default, or take it away";
+                let message = format!("l2-cache-entry-size of {size} bytes is not a power of two from 512 to the cluster size");
+                let help = "use 4096, or remove it for the default";
                 line.refuse(report, node.option, written.span, message, help);
             }
             return;
         }
     };
-    let help = "write cache-size alone, which is shared out";
+    let help = "set only cache-size; QEMU divides it";
     line.refuse(report, node.option, span, message, help);
 }

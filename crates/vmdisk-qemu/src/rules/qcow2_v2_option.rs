@@ -87,7 +87,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(at, format!("`{}` is a qcow2 image of version 2, which has no discard_no_unref", disk.name()))
                 .label("needs version 3")
-                .help("take it away, or bring the image to version 3 with the guest off: qemu-img amend -o compat=1.1 IMAGE");
+                .help("remove it, or upgrade the image while the guest is shut down: qemu-img amend -o compat=1.1 IMAGE");
         }
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
         };
         if is_version_2(line.context, report, at, disk, image) {
             let message = "lazy-refcounts is on for an image of version 2, which has none";
-            let help = "take it away, or bring the image to version 3 with the guest off: qemu-img amend -o compat=1.1 IMAGE";
+            let help = "remove it, or upgrade the image while the guest is shut down: qemu-img amend -o compat=1.1 IMAGE";
             line.refuse(report, node.option, lazy.span, message, help);
         }
     }

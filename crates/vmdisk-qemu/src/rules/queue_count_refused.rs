@@ -120,7 +120,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 format!("`{}` has {queues} queues: {outcome}", disk.name()),
             )
             .label("QEMU takes 1 to 1024")
-            .help("leave it away: QEMU takes one queue per vCPU");
+            .help("remove it: QEMU uses one queue per vCPU");
     }
     for (index, controller) in context.domain.controllers.iter().enumerate() {
         let is_virtio = controller.scsi_model.is_some_and(|model| model.is_virtio());
@@ -137,7 +137,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     format!("a virtio-scsi controller has {queues} queues, which QEMU refuses"),
                 )
                 .label("QEMU takes 1 to 1022")
-                .help("leave it away: QEMU takes one queue per vCPU");
+                .help("remove it: QEMU uses one queue per vCPU");
         }
     }
 }

@@ -125,11 +125,11 @@ fn check_virtqueue_size(line: &Line<'_>, report: &mut Report, option: usize, dev
         }
         _ if !size.is_power_of_two() => {
             format!(
-                "virtqueue_size of {size} is no power of two, and guests cannot use such a queue"
+                "virtqueue_size of {size} is not a power of two, and guests cannot use such a queue"
             )
         }
         _ => return,
     };
-    let help = "write a power of two from 4 to 1024, or take it away for 256";
+    let help = "use a power of two from 4 to 1024, or remove it for 256";
     line.refuse(report, option, property.span, message, help);
 }

@@ -143,7 +143,7 @@ fn check_scsi_serial(line: &Line<'_>, report: &mut Report, option: usize, device
         let message = format!(
             "the serial number has {bytes} bytes and is the device_id too, of which QEMU 10.0 and later take 20"
         );
-        let help = "write device_id beside it, of at most 20 bytes, or shorten the serial number";
+        let help = "add a device_id of at most 20 bytes, or shorten the serial number";
         line.refuse(report, option, serial.span, message, help)
             .severity(Severity::Warning);
     }

@@ -70,7 +70,7 @@ declare_rule! {
                 source: "block/raw-format.c, raw_apply_options",
             },
             Evidence::Measured {
-                figures: "offset=100 is accepted without a word",
+                figures: "offset=100 is accepted silently",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
@@ -110,9 +110,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if what == "offset" {
                 finding
                     .severity(Severity::Warning)
-                    .note("QEMU takes it, and every request lies across two sectors of the host");
+                    .note("QEMU accepts it, and every request crosses two sectors of the host");
             } else {
-                finding.note("libvirt takes it, and QEMU does not start with it");
+                finding.note("libvirt accepts it, and QEMU does not start");
             }
         }
     }

@@ -109,7 +109,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             None
         };
         for (span, message) in found.into_iter().chain(on_pci) {
-            let help = "give each device a place of its own, or leave the place open";
+            let help = "give each device its own address, or leave the address out";
             line.refuse(report, option, span, message, help);
         }
     }

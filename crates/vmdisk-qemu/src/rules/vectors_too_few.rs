@@ -45,7 +45,7 @@ declare_rule! {
         is_about_text: true,
         evidence: &[
             Evidence::Measured {
-                figures: "vectors=0 and vectors=2 with 4 queues are accepted without a word",
+                figures: "vectors=0 and vectors=2 with 4 queues are accepted silently",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
             Evidence::NotMeasuredHere("Linux drivers/virtio/virtio_pci_common.c, vp_find_vqs: one vector per queue, else one for all, else INTx"),
@@ -92,7 +92,7 @@ fn check_vectors(
             0 => format!("vectors=0: {count} queue{s} share one interrupt line"),
             _ => format!("{vectors} interrupt vectors for {count} queue{s}, which then share them"),
         };
-        let help = format!("take vectors away, which gives {needed}");
+        let help = format!("remove vectors: QEMU then uses {needed}");
         line.refuse(report, option, property.span, message, help);
     }
 }

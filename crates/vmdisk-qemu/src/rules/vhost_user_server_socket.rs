@@ -77,7 +77,7 @@ fn check_socket(line: &Line<'_>, report: &mut Report, option: usize, device: &Pr
     if is_on(Some(server)) {
         let message =
             "QEMU makes the socket itself, and does not start before the daemon connects to it";
-        let help = "take server away: the daemon makes the socket, and QEMU connects";
+        let help = "remove server: the daemon creates the socket, and QEMU connects";
         line.refuse(report, option, server.span, message, help);
     }
 }

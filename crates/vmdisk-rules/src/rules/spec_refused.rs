@@ -5,13 +5,16 @@ use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 declare_rule! {
     /// A spec asks for something that `vmdisk generate` refuses.
     ///
-    /// ## What it does
-    /// Reports every unknown key, every value that is not one of the known words or out of range, and everything that no
-    /// choice of the options left open can make work, each at its place. The other disks of the spec are planned and
-    /// checked all the same.
+    /// ## What it reports
+    /// Reports every unknown key, every value that is not valid or out of range, and every combination of settings that
+    /// no choice of the other options can satisfy, each at its place. The other disks of the spec are still planned and
+    /// checked.
     ///
     /// ## Why it matters
-    /// No configuration is generated from the spec until it is corrected.
+    /// `vmdisk generate` writes no configuration from the spec until it is corrected.
+    ///
+    /// ## Use instead
+    /// Correct the key or value as the finding says. An unknown key that resembles a known one is listed with it.
     ///
     /// ## Reported
     /// ```yaml

@@ -310,18 +310,7 @@ fn every_page_has_the_same_shape() {
             "## Reported",
             "## Not reported",
         ];
-        // Pages that are not rewritten yet.
-        let old_shape = [
-            "## What it does",
-            "## Why it matters",
-            "## Reported",
-            "## Not reported",
-        ];
-        assert!(
-            headings == shape || headings == old_shape,
-            "{}: {headings:?}",
-            rule.name
-        );
+        assert_eq!(headings, shape, "{}", rule.name);
         let summary = rule.summary();
         assert!(
             summary.ends_with('.') && summary.matches(". ").count() == 0,
