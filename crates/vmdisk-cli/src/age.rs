@@ -9,7 +9,7 @@ use crate::sanitize::line;
 
 const DAY: u64 = 86_400;
 
-/// Facts older than this are mentioned although nobody asked.
+/// Facts older than this are always mentioned.
 const OLD: u64 = 30 * DAY;
 
 /// Hosts with old facts that are named before the rest is counted.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::contents::Contents;
 use beside::Beside;
 
-/// Why a file was not replaced; it is as it was.
+/// The reason why a file was not replaced; its contents are unchanged.
 #[derive(Debug)]
 pub(crate) enum ReplaceError {
     /// Somebody else wrote it since it was read.
@@ -52,11 +52,11 @@ impl std::fmt::Display for ReplaceError {
 }
 
 /// Replaces the contents of a file if they still are `before`; mode, owner, access control list, extended
-/// attributes and a symbolic link that leads to it stay. That somebody else wrote the very same is no failure.
+/// attributes and a symbolic link to it stay. An identical change by another program is not a failure.
 pub(crate) fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<(), ReplaceError> {
     let target = fs::canonicalize(path)?;
     let beside = like(&target, |file| file.write_all(after))?;
-    // As late as can be: what is written between this and the rename is lost, and nothing else is.
+    // As late as possible: a change by another program between this and the rename is lost.
     let now = fs::read(&target)?;
     if now == after {
         return Ok(());

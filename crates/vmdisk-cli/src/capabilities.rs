@@ -28,9 +28,9 @@ const SCHEMA_VERSION: &str = "1.0";
 struct Envelope {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
-    /// What the answers are about, such as `qemu=7.2.22,arch=x86_64`; empty where nothing was named.
+    /// The target of the answers, such as `qemu=7.2.22,arch=x86_64`; empty without a target.
     target: String,
-    /// What the distribution calls the build that was asked; null where none was.
+    /// The distribution's name of the probed build; null without a probed program.
     package: Option<String>,
     /// The machine types of the QEMU that was asked; empty where none was.
     machines: Vec<String>,
@@ -43,21 +43,21 @@ struct Envelope {
 struct Capability {
     /// Its name in facts and messages.
     name: &'static str,
-    /// What it is, in Markdown.
+    /// Description, in Markdown.
     about: &'static str,
-    /// Whose version it hangs on: `qemu`, `libvirt`, `kernel`, `machine`.
+    /// The program whose version decides: `qemu`, `libvirt`, `kernel`, `machine`.
     component: &'static str,
     /// The first version that has it.
     since: Version,
     /// The first version that no longer has it; null where all later ones do.
     until: Option<Version>,
-    /// How a program is asked: `schema PATH`, `type NAME`, `property DEVICE PROPERTY`; null where only trying tells.
+    /// The query to a program: `schema PATH`, `type NAME`, `property DEVICE PROPERTY`; null if only a trial shows it.
     probe: Option<String>,
     /// Where the row comes from.
     source: &'static str,
     /// Whether the target has it: `yes`, `no`, `unknown`.
     answer: &'static str,
-    /// What the answer rests on: `probed`, `version`; null for `unknown`.
+    /// The basis of the answer: `probed`, `version`; null for `unknown`.
     basis: Option<&'static str>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn seconds_of(text: &str) -> Option<u64> {
     let days =
         years * 365 + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1;
     let seconds = days.checked_sub(719_468)? * 86_400 + hour * 3_600 + minute * 60 + second;
-    // What does not come out as it went in was no time.
+    // A value that does not survive the round trip is not a time.
     (rfc3339(seconds) == text).then_some(seconds)
 }
 

@@ -21,7 +21,7 @@ use crate::stop::{Stop, plain};
 use dropped::{Dropped, place_of};
 
 /// Reads one document and writes it in another form. What decides over the guest's data and cannot be
-/// carried over refuses the conversion; everything else that is left behind is told.
+/// carried over refuses the conversion; every other loss is reported.
 pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let is_stdin = args.file.as_os_str() == "-";
     let input = Input {

@@ -1,4 +1,4 @@
-//! What is known of the host: a facts file, or the host itself.
+//! Facts of the host: from a facts file, or from the host itself.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use crate::facts_file::read_facts;
 use crate::io::Io;
 use crate::stop::Stop;
 
-/// What is known of the host; nothing, if nothing was asked for.
+/// The facts of the host; none unless requested.
 #[derive(Debug, Default)]
 pub(crate) struct Host {
     facts: Option<Facts>,
-    /// What was asked for, and what the QEMU of `--qemu` can do.
+    /// The requested target, with the capabilities of the QEMU of `--qemu`.
     asked: Target,
 }
 
 impl Host {
-    /// Reads `--facts`, which must name one host, and asks the QEMU of `--qemu`, or else another one that is named.
+    /// Reads `--facts`, which must name one host, and probes the QEMU of `--qemu`, or else another named one.
     pub(crate) fn prepare(
         args: &HostArgs,
         other_qemu: Option<&Path>,
@@ -40,7 +40,7 @@ impl Host {
         Ok(Host { facts, ..host })
     }
 
-    /// Asks the QEMU of `--qemu`, or else another one that is named, where facts are read by somebody else.
+    /// Probes the QEMU of `--qemu`, or else another named one, if the caller reads the facts.
     pub(crate) fn without_facts(args: &HostArgs, other_qemu: Option<&Path>) -> Result<Self, Stop> {
         let qemu = args.qemu.as_deref().or(other_qemu);
         let qemu = qemu.map(crate::qemu::ask).transpose()?;
@@ -63,7 +63,7 @@ impl Host {
         self.facts.as_ref().map(HostIndex::new)
     }
 
-    /// What was asked for, with what that leaves open taken from the facts.
+    /// The requested target, completed from the facts.
     pub(crate) fn target(&self) -> Target {
         let asked = self.asked.clone();
         match &self.facts {

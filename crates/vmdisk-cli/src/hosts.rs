@@ -34,7 +34,7 @@ pub(crate) struct KnownHost {
     pub(crate) path: String,
     /// The class of hosts that its facts say it is of.
     pub(crate) declared_class: Option<String>,
-    /// What is known of it.
+    /// Its facts.
     pub(crate) facts: Facts,
 }
 

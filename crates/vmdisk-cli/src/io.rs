@@ -1,4 +1,4 @@
-//! The streams of a run, so that a test can stand in for the process.
+//! The streams of a run, which tests replace.
 
 use std::io::{BufWriter, Read, Write};
 
@@ -6,7 +6,7 @@ use crate::contents::Contents;
 
 /// Where a run reads and writes.
 ///
-/// Data goes to `stdout`, everything else to `stderr`.
+/// Data is written to `stdout`, everything else to `stderr`.
 pub struct Io<'a> {
     /// What `-` reads.
     pub stdin: &'a mut dyn Read,
@@ -40,7 +40,7 @@ impl Io<'_> {
         out.flush()
     }
 
-    /// Writes a message for people; if nobody listens, there is nobody to tell.
+    /// Writes a message for people; a closed stream is not an error.
     pub(crate) fn say(&mut self, text: &str) {
         self.say_with(|out| out.write_all(text.as_bytes()));
     }

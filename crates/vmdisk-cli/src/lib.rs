@@ -1,7 +1,7 @@
 //! The vmdisk command: lint, generate, facts, explain.
 //!
 //! This crate alone reads files, prints and sets the exit status; everything it knows about disks comes
-//! from the crate `vmdisk`. [`run`] is the whole program over streams that a test can stand in for.
+//! from the crate `vmdisk`. [`run`] is the whole program over streams that a test can replace.
 
 mod age;
 mod args;

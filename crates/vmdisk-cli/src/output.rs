@@ -10,7 +10,7 @@ use crate::stop::{Stop, plain};
 
 /// Writes data to `file`, or to standard output.
 ///
-/// A reader that went away (`vmdisk lint … | head`) wanted no more, which is no failure.
+/// A closed reader (`vmdisk lint … | head`) is not a failure.
 pub(crate) fn deliver(io: &mut Io<'_>, file: Option<&Path>, text: &str) -> Result<(), Stop> {
     deliver_with(io, file, |out| out.write_all(text.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! What a QEMU program says that it can do, for `--qemu`.
+//! Capabilities reported by a QEMU program, for `--qemu`.
 
 mod cache;
 
@@ -26,7 +26,7 @@ pub(crate) fn ask(path: &Path) -> Result<Introspection, Stop> {
     ask_program(&program)
 }
 
-/// What a QEMU program says that it can do.
+/// Capabilities reported by a QEMU program.
 pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
     let key = cache::Key::of(program);
     if let Some(known) = key.as_ref().and_then(cache::Key::read) {
@@ -47,7 +47,7 @@ pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
     Ok(introspection)
 }
 
-/// What was asked for with `--target`, and what the QEMU of `--qemu` can do.
+/// The target of `--target`, with the capabilities of the QEMU of `--qemu`.
 pub(crate) fn target(asked: Option<&Target>, qemu: Option<&Introspection>) -> Result<Target, Stop> {
     let mut asked = asked.cloned().unwrap_or_default();
     let Some(introspection) = qemu else {
@@ -61,18 +61,18 @@ pub(crate) fn target(asked: Option<&Target>, qemu: Option<&Introspection>) -> Re
             ))
             .help("leave qemu= out of --target, or name a QEMU of that version"));
         }
-        // `7.2` is what 7.2.22 was asked for as.
+        // `7.2` matches 7.2.22.
         asked.qemu = None;
     }
     Ok(asked.or(introspection.target()))
 }
 
-/// Whether a version is what was asked for, as far as that says.
+/// True if a version matches the requested one, as far as it is given.
 fn is_of(found: Version, asked: Version) -> bool {
     found == asked || (asked.2 == 0 && (found.0, found.1) == (asked.0, asked.1))
 }
 
-/// Where a program is; a name without a slash is looked for as a shell does.
+/// The path of a program; a name without a slash is searched in PATH.
 pub(crate) fn find(path: &Path) -> Result<PathBuf, Stop> {
     if path.components().count() > 1 || path.is_absolute() {
         return Ok(path.to_owned());

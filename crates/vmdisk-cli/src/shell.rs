@@ -1,4 +1,4 @@
-//! `vmdisk completions` and `vmdisk man`: what a package installs beside the program.
+//! `vmdisk completions` and `vmdisk man`: files that a package installs with the binary.
 
 use std::fs;
 use std::path::Path;

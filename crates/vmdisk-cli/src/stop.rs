@@ -41,7 +41,7 @@ impl From<Box<Message>> for Stop {
     }
 }
 
-/// What the operating system says, without the number behind it.
+/// The message of the operating system, without the number after it.
 pub(crate) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {

@@ -1,4 +1,4 @@
-//! What to ask a host about.
+//! The facts to collect from a host.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use vmdisk_collect::{Request, collect};
 
 use crate::clock;
 
-/// What to ask a host about.
+/// The facts to collect from a host.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// Paths that configurations name.
     pub(crate) paths: BTreeSet<String>,
-    /// Those of them that are images whose own headers say what they stand on.
+    /// The images among them whose headers name their backing files.
     pub(crate) chains: BTreeSet<String>,
 }
 

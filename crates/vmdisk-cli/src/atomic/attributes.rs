@@ -1,4 +1,4 @@
-//! Owner, mode, access control list and extended attributes, carried from a file to the one that replaces it.
+//! Owner, mode, access control list and extended attributes, copied from a file to its replacement.
 //!
 //! The group bits of a file with an access control list are the list's mask. Without the list they would give the
 //! owning group what the mask lets through to others, so a file has either both or neither.

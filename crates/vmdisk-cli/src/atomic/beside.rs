@@ -30,7 +30,7 @@ impl Beside {
             }
             let file = builder.tempfile_in(directory)?;
             flock(file.as_file(), FlockOperation::LockExclusive)?;
-            // Another run may have taken it for abandoned before it was locked.
+            // Another run may have removed it as abandoned before it was locked.
             if file.as_file().metadata()?.nlink() > 0 {
                 return Ok(Beside(file));
             }

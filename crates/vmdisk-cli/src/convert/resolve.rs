@@ -1,4 +1,4 @@
-//! What libvirt would fill in, for `--resolved`, and what it would refuse.
+//! libvirt's defaults for `--resolved`, and its refusals.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::sanitize::line;
 use crate::stop::Stop;
 
-/// The guest as libvirt would define it; or, if libvirt would refuse it for want of a place, why.
+/// The guest as libvirt would define it; or the reason, if libvirt would refuse its addresses.
 pub(super) fn resolved(document: &Document, input: &Input) -> Result<Resolved, Stop> {
     let resolved = resolve(document);
     let messages: Vec<Message> = resolved
@@ -77,7 +77,7 @@ fn message(
     })
 }
 
-/// What was filled in: a line for each with its reason, or how many there are.
+/// The filled-in values: a line for each with its reason, or their number.
 pub(super) fn told(resolved: &Resolved, explain: bool) -> String {
     let decisions = &resolved.decisions;
     if !explain {

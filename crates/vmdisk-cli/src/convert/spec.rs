@@ -13,11 +13,11 @@ use crate::lint::inputs::Input;
 use crate::render::message::Message;
 use crate::stop::Stop;
 
-/// The text of a spec: what is neither XML nor a command line.
+/// The text of a spec: neither XML nor a command line.
 pub(super) fn text_of(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
     let begins = text.trim_start_matches('\u{feff}').trim_start();
-    // A spec that is cut short is told so as a spec.
+    // A truncated spec is reported as a spec.
     let has_disks = text.contains("disks:") || text.contains("\"disks\"");
     // Words of a spec, such as `kvm`, are words of command lines too.
     let is_spec = begins_with_a_key(begins) || !is_command_line(text);
@@ -32,7 +32,7 @@ fn begins_with_a_key(text: &str) -> bool {
     first.is_some_and(|line| keys.iter().any(|key| line.starts_with(key)))
 }
 
-/// A guest in the form that was asked for, with everything that its spec leaves open chosen.
+/// A guest in the requested form, with a choice for every option that its spec leaves open.
 pub(super) fn written_from(args: &ConvertArgs, input: &Input, text: &str) -> Result<Written, Stop> {
     let target = args.target.clone().unwrap_or_default();
     let (spec, plan) = planned(input.path(), text, &target)?;

@@ -108,7 +108,7 @@ fn absolute(path: &Path, is_live: bool) -> Result<PathBuf, Stop> {
     std::path::absolute(path).map_err(|error| Stop::file("find", path, plain(&error)))
 }
 
-/// A folder of one's own for a recording: what is in it may hold secrets.
+/// An empty private directory for a recording, which may contain secrets.
 fn make_empty(directory: &Path) -> Result<(), Stop> {
     let failed = |error: std::io::Error| Stop::file("record into", directory, plain(&error));
     match std::fs::read_dir(directory).map(|mut entries| entries.next().is_none()) {

@@ -33,7 +33,7 @@ const VOLATILE: &[&str] = &[
     "metadata_percent",
 ];
 
-/// What came of comparing two facts files; `vmdisk facts diff --format json` prints it.
+/// The result of comparing two facts files; `vmdisk facts diff --format json` prints it.
 ///
 /// Within version 1 keys are added, never removed, renamed or given another meaning.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -85,11 +85,11 @@ const SCHEMA_VERSION: &str = "1.0";
 /// One value that differs.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Change {
-    /// Where it is; members of lists are called by what they are.
+    /// The path of the value; members of lists are identified by their names.
     path: String,
-    /// What it was; null if there was nothing, which is another thing than a value that is known to be absent.
+    /// The old value; null if there was none, which differs from a value known to be absent.
     old: Option<String>,
-    /// What it is now.
+    /// The new value.
     new: Option<String>,
 }
 
@@ -104,7 +104,7 @@ struct Finding {
     rule: &'static str,
     /// Name of the disk's target, if it is about one.
     disk: Option<String>,
-    /// What is wrong.
+    /// The mistake.
     title: String,
 }
 
@@ -223,7 +223,7 @@ fn findings(domain: &str, document: &Document, facts: &Facts) -> BTreeSet<Findin
         .collect()
 }
 
-/// Every value by the keys that lead to it; what is known under a local id is named by what it is.
+/// Every value by its path of keys; local ids are replaced by names.
 fn flat(facts: &Facts, shows_volatile: bool) -> BTreeMap<String, String> {
     let tree: Value =
         serde_json::from_str(&facts.to_json()).expect("what was just written is JSON");
@@ -235,7 +235,7 @@ fn flat(facts: &Facts, shows_volatile: bool) -> BTreeMap<String, String> {
             }
         }
     }
-    // A file system is called after the first mount that shows it.
+    // A file system is named after its first mount.
     for mount in tree["mounts"].as_array().into_iter().flatten().rev() {
         if let (Some(fs), Some(point)) = (mount["fs"].as_str(), mount["point"].as_str()) {
             ids.insert(fs.to_owned(), format!("on {point}"));
@@ -256,7 +256,7 @@ fn flat(facts: &Facts, shows_volatile: bool) -> BTreeMap<String, String> {
     found
 }
 
-/// What a member of a list is called wherever it stands.
+/// The name of a member of a list, independent of its position.
 fn name(member: &Value) -> Option<String> {
     let text = |key: &str| member[key].as_str().map(str::to_owned);
     let device = member["paths"][0].as_str().map(str::to_owned);

@@ -11,7 +11,7 @@ use crate::lint::{self, read};
 use crate::stop::Stop;
 use crate::wanted::Wanted;
 
-/// What the configurations in these files, directories and patterns name on the host.
+/// The host paths named by the configurations in these files, directories and patterns.
 pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<Wanted, Stop> {
     let inputs = inputs::find(domains, None, false);
     let mut contents = lint::read_stdin(&inputs, io)?;

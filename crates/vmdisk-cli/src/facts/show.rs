@@ -65,7 +65,7 @@ fn kvm(kvm: &Kvm) -> String {
     }
 }
 
-/// What a control group limits of a device.
+/// The limits of a control group for a device.
 fn limited(limits: &IoMax) -> String {
     let IoMax {
         dev,

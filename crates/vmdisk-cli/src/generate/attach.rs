@@ -1,4 +1,4 @@
-//! What a domain must have before disks are attached to it.
+//! Requirements of a domain before disks are attached to it.
 
 use std::fmt::Write as _;
 

@@ -17,7 +17,7 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Lints a plan as the form that was asked for will say it. Errors refuse; warnings are returned.
+    /// Lints a plan in the requested form. Errors refuse; warnings are returned.
     pub(super) fn plan(&self, plan: &Plan) -> Result<Vec<Message>, Stop> {
         let domain = &plan.domain;
         let xml = || write::libvirt_xml(domain).map_err(|error| Stop::new(error.to_string()));

@@ -16,7 +16,7 @@ use crate::sanitize::line;
 struct Explanation {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
-    /// Every option that was asked for or chosen, the guest's first.
+    /// Every requested or chosen option, the guest's first.
     choices: Vec<Explained>,
 }
 

@@ -32,7 +32,7 @@ impl Existing {
         let document = read::document(&input, &bytes).map_err(Stop::from)?;
         let is_domain = matches!(&document.source, Source::LibvirtXml(_))
             && document.domain().scope == Scope::WholeGuest;
-        // What was decoded from another encoding would not come back as it was.
+        // Text decoded from another encoding could not be written back unchanged.
         if !is_domain || document.text.as_bytes() != bytes {
             return Err(Stop::new(format!(
                 "--into {}: expected a libvirt domain in UTF-8",
@@ -85,7 +85,7 @@ impl Existing {
             let target = found.disk.as_ref().and_then(|disk| disk.target.clone());
             (found.rule.name, target)
         };
-        // What was wrong before is not of this command's making.
+        // Existing findings are not caused by this command.
         let known: BTreeSet<_> = check.findings(before, plan)?.iter().map(key).collect();
         let mut found = check.findings(&text, plan)?;
         found.retain(|found| !known.contains(&key(found)));

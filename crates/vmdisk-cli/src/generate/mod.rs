@@ -98,7 +98,7 @@ fn new(asked: &Asked<'_>, facts: &Facts, check: &Check<'_>) -> Result<(Plan, Wri
     Ok((plan, written))
 }
 
-/// What the disks will be on: what a plan names that knows nothing of the host.
+/// The missing facts: host paths in a plan without facts of the host.
 fn wanted_facts(spec: &Spec, target: &Target) -> Wanted {
     let mut wanted = Wanted::default();
     // What cannot be planned at all is complained about when it is planned in earnest.

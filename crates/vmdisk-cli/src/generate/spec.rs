@@ -112,7 +112,7 @@ fn from_text(name: String, text: String) -> Result<(Spec, File), Stop> {
 }
 
 impl Asked<'_> {
-    /// An error of planning, shown where what it is about was asked for.
+    /// An error of planning, shown at the place of the request.
     pub(super) fn message(&self, error: &PlanError) -> Message {
         let PlanError {
             at,

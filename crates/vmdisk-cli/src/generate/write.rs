@@ -1,4 +1,4 @@
-//! From a planned guest to the text that was asked for.
+//! From a planned guest to the requested text.
 
 use vmdisk::Target;
 use vmdisk::model::{BackendSource, Disk, Domain};
@@ -10,14 +10,14 @@ use crate::render::message::Message;
 use crate::sanitize;
 use crate::stop::Stop;
 
-/// A text, and what is to be said about it.
+/// A text, and its notes.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) text: String,
     pub(crate) warnings: Vec<Message>,
 }
 
-/// The guest, or its disks, in the form that was asked for; a script is no form of the guest.
+/// The guest, or its disks, in the requested form; a script is not a form of the guest.
 pub(crate) fn guest(
     plan: &Plan,
     target: Target,
@@ -48,7 +48,7 @@ pub(crate) fn guest(
     })
 }
 
-/// The command line of a guest, or what stands for one, or the nodes of its disks.
+/// The command line of a guest, or an equivalent, or the nodes of its disks.
 pub(crate) fn command_line(
     domain: &Domain,
     options: &QemuOptions,

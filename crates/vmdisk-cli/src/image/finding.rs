@@ -1,4 +1,4 @@
-//! What is wrong with an image and with what it stands on.
+//! Findings about an image and its backing chain.
 
 use vmdisk::Severity;
 use vmdisk::image::chain::{End, MAX_IMAGES, Place, place};
@@ -7,7 +7,7 @@ use vmdisk_collect::{ImageFileError, without_secrets};
 
 use super::look::{DataFile, Image, Link};
 
-/// Chains longer than this are told: each layer is another table to look up and another cache.
+/// Longer chains are reported: each layer is another table to look up and another cache.
 pub(crate) const LONG_CHAIN: usize = 8;
 
 /// One thing to say about an image.
@@ -20,11 +20,11 @@ pub(crate) struct Finding {
     pub(crate) image: String,
     /// Where in it, in bytes from its beginning.
     pub(crate) offset: Option<u64>,
-    /// What is wrong.
+    /// The mistake.
     pub(crate) message: String,
     /// What follows from it.
     pub(crate) note: Option<String>,
-    /// What to do about it.
+    /// The remedy.
     pub(crate) help: Option<String>,
 }
 
@@ -249,7 +249,7 @@ fn of_end(image: &Image, findings: &mut Vec<Finding>) {
     };
     let error = |name, message| Finding::new(name, Severity::Error, last, message);
     match &image.end {
-        // A format that differs is told of its image.
+        // A different format is reported for its image.
         End::Base | End::NotOpened => {}
         End::Loop { to } => findings.push(
             error(
@@ -286,7 +286,7 @@ fn of_end(image: &Image, findings: &mut Vec<Finding>) {
             .note("libvirt refuses more; nothing below was looked at"),
         ),
         End::NotFollowed { place, reason } => {
-            // Protocols are told of the image that names them.
+            // Protocols are reported for the image that names them.
             if image.is_followed && matches!(place, Place::Path(_)) {
                 findings.push(error(
                     "backing-unreadable",

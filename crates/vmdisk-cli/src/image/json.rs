@@ -15,31 +15,31 @@ use super::shown::Shown;
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
 
-/// What one `vmdisk image` run saw.
+/// The result of one `vmdisk image` run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "vmdisk image report, version 1", rename = "ImageReport")]
 struct Envelope {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
-    /// The images in the order they were named, without those that could not be looked at.
+    /// The images in the order of the arguments, without the unreadable ones.
     images: Vec<Image>,
-    /// The images that could not be looked at.
+    /// The unreadable images.
     failed: Vec<Failed>,
 }
 
-/// An image that could not be looked at.
+/// An unreadable image.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Failed {
-    /// The path as it was given.
+    /// The given path.
     path: String,
     /// Why not.
     reason: String,
 }
 
-/// An image and what it stands on.
+/// An image and its backing chain.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Image {
-    /// The path as it was given.
+    /// The given path.
     path: String,
     /// Whether the files it names were looked at (`--chain`).
     followed: bool,
@@ -47,7 +47,7 @@ struct Image {
     chain: Vec<Link>,
     /// Why there are no more.
     end: ChainEnd,
-    /// What is wrong.
+    /// The mistake.
     findings: Vec<Finding>,
 }
 
@@ -58,7 +58,7 @@ struct Link {
     path: String,
     /// The format its header shows, by QEMU's name.
     format: String,
-    /// The format QEMU takes it for where nobody says.
+    /// The format that QEMU probes if none is given.
     probed: String,
     /// The format the image above records; null for the top and where none is recorded.
     recorded: Option<String>,
@@ -72,7 +72,7 @@ struct Link {
     cluster_size: Option<u64>,
     /// Whether the format encrypts the guest's data.
     encrypted: bool,
-    /// The backing file as it is recorded.
+    /// The recorded backing file.
     backing: Option<Backing>,
     /// The files that hold its data.
     data_files: Vec<DataFile>,
@@ -82,7 +82,7 @@ struct Link {
     raw: Option<Raw>,
 }
 
-/// A backing file as it is recorded.
+/// A recorded backing file.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Backing {
     /// Its name.
@@ -94,13 +94,13 @@ struct Backing {
 /// A file that holds the data of an image.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DataFile {
-    /// Its name as it is recorded.
+    /// Its recorded name.
     name: String,
     /// Where that leads.
     place: String,
     /// The format its header shows; null where it was not looked at.
     format: Option<String>,
-    /// Why it could not be looked at.
+    /// The reason why it is unreadable.
     error: Option<String>,
 }
 
@@ -151,7 +151,7 @@ struct Raw {
 /// Something that has a signature.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Signature {
-    /// What it is.
+    /// The kind of the image.
     kind: String,
     /// Where it stands, in bytes.
     offset: u64,
@@ -162,7 +162,7 @@ struct Signature {
 struct ChainEnd {
     /// `base`, `loop`, `missing`, `unreadable`, `not-followed`, `not-opened`, `unresolvable` or `too-deep`.
     kind: &'static str,
-    /// Where it would go on.
+    /// The next image of the chain.
     place: Option<String>,
     /// Why it does not.
     reason: Option<String>,
@@ -181,11 +181,11 @@ struct Finding {
     image: String,
     /// Where in it, in bytes.
     offset: Option<u64>,
-    /// What is wrong.
+    /// The mistake.
     message: String,
     /// What follows.
     note: Option<String>,
-    /// What to do about it.
+    /// The remedy.
     help: Option<String>,
 }
 

@@ -13,7 +13,7 @@ use vmdisk_collect::{FileIdentity, ImageFile, ImageFileError, read_image};
 /// How long to wait for one file: a hung network mount must not hang the command.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// An image and what it stands on.
+/// An image and its backing chain.
 pub(crate) struct Image {
     /// The images, the top first; only the top where nothing was to be followed.
     pub(crate) links: Vec<Link>,
@@ -43,7 +43,7 @@ pub(crate) struct Link {
 pub(crate) struct DataFile {
     pub(crate) reference: BackingReference,
     pub(crate) place: Place,
-    /// What came of looking at it; `None` where it was not to be looked at.
+    /// The result of reading it; `None` if it was not read.
     pub(crate) found: Option<Result<ImageFile, ImageFileError>>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileErr
     let top = Top {
         identity: file.identity,
         location: Name::from(path.as_os_str().as_bytes()),
-        // What the image is taken for above it is not known; its own header is what was asked for.
+        // The format given for the image elsewhere is unknown here; the request is about its own header.
         format: Some(file.header.format()),
         header: file.header,
     };

@@ -3,9 +3,9 @@
 use super::finding::Finding;
 use super::look::Image;
 
-/// An image that was asked for, and what there is to say about it.
+/// A requested image, with its findings.
 pub(super) struct Shown {
-    /// The path as it was given.
+    /// The given path.
     pub(super) path: String,
     pub(super) image: Image,
     pub(super) findings: Vec<Finding>,

@@ -1,4 +1,4 @@
-//! What came of one input: as little as the output needs, so that many inputs fit in memory.
+//! The result of one input: as little as the output needs, so that many inputs fit in memory.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ use vmdisk_source::LineIndex;
 
 use crate::render::message::Message;
 
-/// One input and what came of it.
+/// One input and its result.
 #[derive(Debug)]
 pub(crate) struct Checked {
-    /// The path as it was given, for people and for data.
+    /// The given path, for people and for data.
     pub(crate) path: String,
     /// The path as a relative or absolute URI.
     pub(crate) uri: String,
-    /// What came of it.
+    /// The result.
     pub(crate) outcome: Result<Report, Box<Message>>,
 }
 
-/// What the rules say about one document.
+/// The findings of one document.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// Name of the guest, if the document has one.
@@ -40,7 +40,7 @@ pub(crate) struct Report {
     pub(crate) allowed: Vec<Diagnostic>,
     /// What could not be checked, if the output names every place.
     pub(crate) not_checked: Vec<Unchecked>,
-    /// Titles of what `--fix` mended.
+    /// Titles of the findings that `--fix` fixed.
     pub(crate) mended: Vec<String>,
     /// Fixes that were undone.
     pub(crate) failed_fixes: Vec<FailedFix>,
@@ -115,7 +115,7 @@ pub(crate) struct Unchecked {
     pub(crate) disk: Option<(usize, Option<String>)>,
     /// The field in words.
     pub(crate) field: String,
-    /// What was missing.
+    /// The missing input.
     pub(crate) what: String,
     /// Why.
     pub(crate) why: Cow<'static, str>,
@@ -245,7 +245,7 @@ fn unchecked(document: &Document, not_checked: Vec<NotChecked>) -> Vec<Unchecked
     unchecked
 }
 
-/// The note that tells an assumption from an observation.
+/// The note that distinguishes an assumption from an observation.
 pub(crate) fn confidence_note(confidence: Confidence) -> Option<&'static str> {
     match confidence {
         Confidence::Certain => None,

@@ -36,7 +36,7 @@ pub(crate) struct ClassNames<'a> {
 }
 
 impl<'a> Classes<'a> {
-    /// The classes that come of everything that was found.
+    /// The classes of hosts by their findings.
     ///
     /// Each of `groups` are hosts that the same inputs may run on.
     pub(crate) fn new<'g>(
@@ -159,7 +159,7 @@ impl<'a> Classes<'a> {
 
 /// A list in words, of which a person reads the beginning.
 fn list(names: &[&str]) -> String {
-    /// Names that are told before the rest is counted.
+    /// Number of names printed in full; the rest is counted.
     const TOLD: usize = 5;
     match names.len().saturating_sub(TOLD) {
         0 | 1 => names.join(", "),

@@ -1,4 +1,4 @@
-//! Files that a command line names with `-readconfig`: they are read with it, and what is found in them is told there.
+//! Files that a command line names with `-readconfig`: they are read with it, and their findings are reported there.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::render::uri;
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub(crate) document: Document,
-    /// The first file that could not be, with which reading ends: no disk behind it would have its place.
+    /// The first unreadable file, which ends reading: the disks after it would have no correct place.
     pub(crate) failed: Option<Checked>,
 }
 

@@ -1,4 +1,4 @@
-//! What a fix changes, as a diff that `git apply` takes.
+//! The changes of a fix, as a diff that `git apply` accepts.
 
 use std::path::{Component, Path};
 
@@ -28,7 +28,7 @@ fn name(path: &Path) -> String {
 }
 
 /// The name as git writes it: quoted as in C if it holds what would end the line or the quotes, and
-/// with a tab behind it if it holds a space, which would end it otherwise.
+/// with a tab after it if it contains a space, which would end it otherwise.
 fn quoted(side: &str, name: &str) -> String {
     let must_quote =
         |byte: u8| byte < 0x20 || byte == 0x7f || byte >= 0x80 || matches!(byte, b'"' | b'\\');

@@ -1,4 +1,4 @@
-//! Puts together what came of each input.
+//! Combines the results of all inputs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::lint::results::{Done, Results};
 use crate::render::message::{Message, MessagePlace};
 use crate::render::uri;
 
-/// Puts together what came of each input.
+/// Combines the results of all inputs.
 pub(crate) fn gather(
     inputs: &Inputs,
     done: Vec<Option<Done>>,

@@ -22,7 +22,7 @@ pub(crate) enum Origin {
 /// One input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Input {
-    /// What to open; for standard input, what to call it.
+    /// The path to open; for standard input, its name in messages.
     pub(crate) file: PathBuf,
     /// Where its bytes come from.
     pub(crate) origin: Origin,
@@ -97,7 +97,7 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: 
     inputs
 }
 
-/// The files that a directory or pattern stands for; nothing for the name of a file.
+/// The files of a directory or pattern; none for the name of a file.
 fn search(path: &Path, skips_foreign: bool) -> Option<(Vec<PathBuf>, Search)> {
     let mut search = Search {
         path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! The output of a run: a text for each input as soon as it is done, or one of all inputs together.
+//! The output of a run: a text for each input as soon as it is ready, or one for all inputs.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ pub(crate) struct Outcome<'a> {
 }
 
 impl Output {
-    /// The output that was asked for; `prints_fixed` if standard output belongs to a mended text.
+    /// The requested output; `prints_fixed` if standard output is used for a fixed text.
     pub(crate) fn new(
         args: &LintArgs,
         colors: Colors,
@@ -95,7 +95,7 @@ impl Output {
         }
     }
 
-    /// What the output says of each finding.
+    /// The level of detail for each finding.
     pub(crate) const fn detail(&self) -> Detail {
         self.detail
     }

@@ -64,7 +64,7 @@ pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<
         help,
         related,
     } = failure;
-    // Of what is no text, or has no text, there is nothing to quote.
+    // An unreadable input has no text to quote.
     let quoted = std::str::from_utf8(bytes)
         .ok()
         .filter(|text| !text.is_empty() && !text.contains('\0') && span != Span::empty(0))
@@ -119,7 +119,7 @@ pub(crate) fn is_ours(path: &Path, bytes: &[u8]) -> bool {
     }
 }
 
-/// The text of a file in UTF-16, told by its mark or its first characters.
+/// The text of a file in UTF-16, recognised by its mark or its first characters.
 fn wide(bytes: &[u8]) -> Option<String> {
     let big_endian = match bytes {
         [0xfe, 0xff, ..] | [0, b'<', ..] => true,

@@ -1,4 +1,4 @@
-//! What came of all inputs, in their order.
+//! The results of all inputs, in their order.
 
 use crate::lint::checked::{Checked, Report};
 use crate::lint::inputs::Input;
@@ -10,9 +10,9 @@ pub(crate) struct Done {
     pub(crate) named: Vec<Checked>,
     /// Its text in the output.
     pub(crate) rendered: String,
-    /// What it would become, as a diff; empty if it would stay.
+    /// The fixed text, as a diff; empty without changes.
     pub(crate) diff: String,
-    /// Standard input after mending.
+    /// Standard input after fixing.
     pub(crate) fixed: Option<String>,
 }
 
@@ -32,13 +32,13 @@ impl Done {
     }
 }
 
-/// What came of all inputs.
+/// The results of all inputs.
 pub(crate) struct Results {
-    /// The inputs, and what is to be said about directories.
+    /// The inputs, and messages about directories.
     pub(crate) all: Vec<Checked>,
     /// Their texts, where the output has one for each input.
     pub(crate) rendered: String,
     pub(crate) diffs: String,
-    /// Standard input after mending.
+    /// Standard input after fixing.
     pub(crate) fixed: Option<String>,
 }

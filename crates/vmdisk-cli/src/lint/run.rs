@@ -39,7 +39,7 @@ pub(crate) struct Job<'a> {
     pub(crate) hosts: &'a [usize],
 }
 
-/// Handles all inputs; those that turn out to be none of ours give nothing.
+/// Handles all inputs; foreign files have no result.
 pub(crate) fn all(
     inputs: &[Input],
     jobs: &[Job<'_>],
@@ -61,7 +61,7 @@ pub(crate) fn all(
     }
 }
 
-/// One input; a mistake of ours in it is told as such, and the other inputs are still checked.
+/// One input; a bug of this program is reported as such, and the other inputs are still checked.
 fn unless_it_panics(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
     let attempt = panic::catch_unwind(AssertUnwindSafe(|| one(number, input, job)));
     attempt.unwrap_or_else(|_| {

@@ -1,4 +1,4 @@
-//! `--try-qemu`: starts a QEMU with the disks of a configuration, on images that stand for its own.
+//! `--try-qemu`: starts a QEMU with the disks of a configuration, on replacement images.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -25,7 +25,7 @@ pub(crate) struct Tester {
     program: PathBuf,
     /// Serves vhost-user disks, if it is there.
     storage_daemon: Option<PathBuf>,
-    /// What it said that it can do.
+    /// Its reported capabilities.
     target: Target,
 }
 
@@ -41,7 +41,7 @@ impl Tester {
         })
     }
 
-    /// What it says to the disks of a document.
+    /// Its messages about the disks of a document.
     pub(crate) fn run(&self, document: &Document) -> Result<Tried, String> {
         let version = self
             .target
@@ -169,7 +169,7 @@ impl Tester {
     }
 }
 
-/// A program of the same QEMU, or else of the system.
+/// A program of the same QEMU, or else the system's.
 fn beside(program: &Path, name: &str) -> Option<PathBuf> {
     let sibling = program.with_file_name(name);
     if sibling.is_file() {

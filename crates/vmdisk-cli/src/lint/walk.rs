@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, Error, WalkBuilder};
 
-/// What was found below a directory.
+/// The files found below a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Files by the ends of their names, sorted; whether they hold a guest is for the reader to say.
     pub(crate) files: Vec<PathBuf>,
-    /// Paths that could not be looked at, each with the reason.
+    /// Unreadable paths, each with the reason.
     pub(crate) trouble: Vec<(PathBuf, String)>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn guest_files(directory: &Path) -> Found {
         }
     }
     if !links.is_empty() {
-        // libvirt's autostart folder links to the files beside it, which one mention is enough for.
+        // libvirt's autostart folder links to the files next to it, which are checked once.
         let mut seen: HashSet<PathBuf> = found.files.iter().flat_map(fs::canonicalize).collect();
         let root = fs::canonicalize(directory);
         links.sort();

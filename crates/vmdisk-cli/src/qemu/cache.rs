@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use vmdisk::facts::Introspection;
 use vmdisk::facts::capability::TABLE;
 
-/// What tells that a program is the same as before, and that the same was asked.
+/// The identity of a program and of the query, to detect changes.
 #[derive(Debug)]
 pub(super) struct Key {
     file: PathBuf,
@@ -55,7 +55,7 @@ impl Key {
         })
     }
 
-    /// What the program said before. Whatever is wrong with the file, the program is just asked again.
+    /// The program's earlier answer. If the file is unreadable, the program is probed again.
     pub(super) fn read(&self) -> Option<Introspection> {
         let text = fs::read(&self.file).ok()?;
         let entry: Entry = serde_json::from_slice(&text).ok()?;

@@ -17,7 +17,7 @@ const NEAR_BYTES: usize = 1500;
 /// Width of a snippet: fixed, so that the same input gives the same bytes everywhere.
 const WIDTH: usize = 120;
 
-/// What a block is headed by.
+/// The heading of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heading {
     Error,

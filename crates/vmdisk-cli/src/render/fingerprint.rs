@@ -1,4 +1,4 @@
-//! What a finding is about, as a number that survives edits elsewhere.
+//! The subject of a finding, as a number that survives edits elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use vmdisk::Diagnostic;
 
 use crate::lint::checked::{Checked, Report};
 
-/// Tells findings apart by what they are about: the rule, the guest, the disk and the property.
+/// Distinguishes findings by their subject: the rule, the guest, the disk and the property.
 pub(crate) struct Fingerprints<'a> {
     guests: BTreeMap<&'a str, usize>,
     used: BTreeMap<String, usize>,
@@ -36,7 +36,7 @@ impl<'a> Fingerprints<'a> {
         report: &Report,
         finding: &Diagnostic,
     ) -> String {
-        // The name of the guest outlives a move of its file, but tells nothing if two files have it.
+        // The name of the guest survives a move of its file, but is not unique if two files have it.
         let guest = match report.domain.as_deref() {
             Some(name) if self.guests.get(name) == Some(&1) => ("guest", name),
             Some(_) | None => ("path", checked.uri.as_str()),

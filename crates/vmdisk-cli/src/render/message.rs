@@ -1,4 +1,4 @@
-//! Messages that are no findings: inputs that could not be read, bad settings, warnings.
+//! Messages that are not findings: unreadable inputs, invalid settings, warnings.
 
 use vmdisk_source::{LineIndex, Span};
 
@@ -8,19 +8,19 @@ use crate::render::block::{Block, Heading, Quoted};
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) is_error: bool,
-    /// What is wrong.
+    /// The mistake.
     pub(crate) title: String,
     /// Where.
     pub(crate) place: Option<MessagePlace>,
     pub(crate) notes: Vec<String>,
-    /// What to do about it.
+    /// The remedy.
     pub(crate) help: Option<String>,
 }
 
 /// Where a message belongs.
 #[derive(Debug)]
 pub(crate) struct MessagePlace {
-    /// The file, as it was given.
+    /// The given path of the file.
     pub(crate) path: String,
     /// The place in its text, if it could be read as text.
     pub(crate) quoted: Option<MessageText>,

@@ -29,7 +29,7 @@ const NAMES: [&str; 17] = [
     "key",
 ];
 
-/// Quotes as they are written in shells, JSON and XML.
+/// Quotes of shells, JSON and XML.
 const QUOTES: [&str; 6] = ["&quot;", "&apos;", "\\\"", "\\'", "\"", "'"];
 
 /// Whose words a text is in.
@@ -120,7 +120,7 @@ impl Quotes {
     }
 }
 
-/// True if the name at the end of `before` is one of a secret; `sign` stands behind it.
+/// True if the name at the end of `before` is the name of a secret; `sign` follows it.
 fn is_secret_name(before: &str, sign: u8, words: Words) -> bool {
     let blanks = [' ', '\t'];
     let before = before.trim_end_matches(blanks);
@@ -145,7 +145,7 @@ fn value(text: &str, start: usize, is_quoted: bool) -> Option<Range<usize>> {
     let rest = &text[start..];
     let start = start + rest.len() - rest.trim_start_matches([' ', '\t']).len();
     let rest = &text[start..];
-    // An object or a list is no secret; what is in it may be.
+    // An object or a list is not a secret; its members may be.
     if rest.starts_with(['{', '[']) {
         return None;
     }

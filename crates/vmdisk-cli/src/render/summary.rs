@@ -1,4 +1,4 @@
-//! What a run comes to in one or two lines.
+//! The summary of a run in one or two lines.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

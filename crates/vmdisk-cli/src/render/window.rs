@@ -17,10 +17,10 @@ const LONGEST_LINE: usize = 2048;
 /// A place over more bytes than this is shown by its first line.
 const LONGEST_SPAN: usize = 1024;
 
-/// Bytes before a quoted part that are looked at for the name of a secret that reaches into it.
+/// Bytes before a quoted part that are searched for the name of a secret that extends into it.
 const BEFORE: usize = 2048;
 
-/// At most so many more are looked at for the beginning of a word.
+/// Maximum number of further bytes that are searched for the start of a word.
 const LONGEST_WORD: usize = 64 * 1024;
 
 /// Whole lines of a text, with every hazard and every secret replaced character by character.
@@ -85,7 +85,7 @@ fn masked(text: &str, start: usize, end: usize) -> Cow<'_, str> {
     while !text.is_char_boundary(from) {
         from += 1;
     }
-    // What is behind decides where a secret ends, never whether it is one.
+    // The following text decides where a secret ends, never whether it is one.
     match secrets::mask(text.get(from..end).unwrap_or_default()) {
         Cow::Borrowed(part) => Cow::Borrowed(&part[(start - from).min(part.len())..]),
         Cow::Owned(part) => {

@@ -111,7 +111,7 @@ struct Tool {
 /// Numbers of a run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Counts {
-    /// Inputs, those that could not be read included.
+    /// Inputs, including unreadable ones.
     inputs: usize,
     /// Inputs that could not be read.
     failed_inputs: usize,
@@ -127,7 +127,7 @@ struct Counts {
     fixable: usize,
     /// Findings with a fix that only `--unsafe-fixes` applies.
     fixable_unsafely: usize,
-    /// What `--fix` mended in this run.
+    /// The findings that `--fix` fixed in this run.
     fixed: usize,
     /// Fixes that `--fix` undid in this run; since 1.2.
     failed_fixes: usize,
@@ -138,7 +138,7 @@ struct Counts {
 /// A host that the inputs may run on.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Host<'a> {
-    /// What it is called: the name of its facts file.
+    /// Its name: the name of its facts file.
     name: &'a str,
     /// Its facts file.
     facts: &'a str,
@@ -151,7 +151,7 @@ struct Host<'a> {
 /// Hosts about which the rules say the same in everything.
 #[derive(Debug, Serialize, JsonSchema)]
 struct HostClass<'a> {
-    /// What it is called, by which findings refer to it.
+    /// Its name, which findings refer to.
     name: &'a str,
     /// Names of its hosts.
     hosts: Vec<&'a str>,
@@ -162,7 +162,7 @@ struct HostClass<'a> {
 struct FoundOn<'a> {
     /// Where it was found.
     affected: Vec<&'a str>,
-    /// Where it was looked for and is not.
+    /// The searched path that does not exist.
     not_affected: Vec<&'a str>,
     /// Where the rule could not look.
     not_checked: Vec<&'a str>,
@@ -171,7 +171,7 @@ struct FoundOn<'a> {
 /// One input.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Input<'a> {
-    /// Its path as it was given.
+    /// The given path.
     path: &'a str,
     /// Whether it could be read.
     status: InputStatus,
@@ -179,7 +179,7 @@ pub(super) struct Input<'a> {
     domain: Option<&'a str>,
     /// Number of disks; absent if it could not be read.
     disks: Option<usize>,
-    /// Titles of what `--fix` mended.
+    /// Titles of the findings that `--fix` fixed.
     fixed: &'a [String],
     /// Fixes that `--fix` undid because they made something worse; since 1.2.
     failed_fixes: Vec<FailedFix<'a>>,
@@ -211,13 +211,13 @@ enum InputStatus {
 /// Why an input failed.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Failure<'a> {
-    /// What is wrong.
+    /// The mistake.
     message: &'a str,
     /// Where, if it is text.
     start: Option<Position>,
     /// Where the place ends.
     end: Option<Position>,
-    /// What to do about it.
+    /// The remedy.
     help: Option<&'a str>,
 }
 
@@ -234,19 +234,19 @@ pub(super) struct Finding<'a> {
     path: &'a str,
     /// Which disk, if it is about one.
     disk: Option<Disk<'a>>,
-    /// What is wrong.
+    /// The mistake.
     title: &'a str,
     /// Where.
     place: Place<'a>,
-    /// What is to be seen there.
+    /// The label of the place.
     label: Option<&'a str>,
     /// Further places.
     related: Vec<Related<'a>>,
     /// Why it matters here: the facts that decided.
     notes: &'a [String],
-    /// What to write instead.
+    /// The remedy.
     help: Option<&'a str>,
-    /// A mechanical way to mend it.
+    /// Edits that fix it.
     fix: Option<Fix<'a>>,
     /// On which hosts, where there are several; since 1.1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -334,13 +334,13 @@ struct Place<'a> {
 /// A further place that a finding is about.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Related<'a> {
-    /// What it has to do with it.
+    /// Its relation to the finding.
     label: &'a str,
     /// Where.
     place: Place<'a>,
 }
 
-/// A mechanical way to mend a finding.
+/// Edits that fix a finding.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Fix<'a> {
     /// Whether it may be applied without asking.
@@ -356,7 +356,7 @@ struct Replacement<'a> {
     start: Position,
     /// Where it ends.
     end: Position,
-    /// What to write there.
+    /// The new text.
     text: &'a str,
 }
 

@@ -25,7 +25,7 @@ use model::{
 /// The directory that relative paths start from.
 const BASE: &str = "%SRCROOT%";
 
-/// Name of the fingerprint; its number counts changes of what goes into it.
+/// Name of the fingerprint; its number counts changes of the input.
 const FINGERPRINT: &str = "vmdiskField/v1";
 
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");

@@ -170,7 +170,7 @@ pub(super) struct HostClasses<'a> {
     pub(super) not_checked: Vec<&'a str>,
 }
 
-/// What a run has to say beside its results.
+/// Messages of a run other than its results.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunProperties<'a> {
