@@ -98,6 +98,7 @@ pub mod rules;
 mod selection;
 mod storage;
 pub mod trial;
+mod unlocated;
 mod without;
 pub mod write;
 

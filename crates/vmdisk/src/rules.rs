@@ -1,5 +1,6 @@
 //! All rules: those about the model, those about a syntax, and those of every reader.
 
+use vmdisk_facts::{Facts, HostIndex};
 use vmdisk_libvirt::Document as Xml;
 use vmdisk_qemu::Document as CommandLine;
 
@@ -9,6 +10,8 @@ pub use vmdisk_rule::{
     Report, Rule, Severity, TakenBy,
 };
 pub use vmdisk_rules::{FOLLOW_UPS, FollowUp, may_follow};
+
+use crate::unlocated;
 
 const LISTS: [&[&Rule]; 4] = [
     vmdisk_rule::reading::RULES,
@@ -59,6 +62,23 @@ pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
         Text::CommandLine(document) => vmdisk_qemu::check(document, context, &mut outcome),
     }
     judge_model(context, &mut outcome);
+    if unlocated::has_volumes(context.domain) {
+        let facts = unlocated::without_paths(context.host.map(HostIndex::facts));
+        let host = HostIndex::new(&facts);
+        unlocated::add(context.domain, &mut outcome, |domain| {
+            let mut assumed = Outcome::default();
+            let host = Some(&host);
+            judge_model(
+                &Context {
+                    domain,
+                    host,
+                    ..*context
+                },
+                &mut assumed,
+            );
+            assumed
+        });
+    }
     outcome.settle();
     outcome
 }
@@ -93,12 +113,36 @@ pub fn compare(comparison: &Comparison<'_>) -> Outcome {
     if comparison.hosts.len() < 2 || is_foreign {
         return outcome;
     }
+    judge_hosts(comparison, &mut outcome);
+    if unlocated::has_volumes(comparison.domain) {
+        let facts: Vec<Facts> = comparison
+            .hosts
+            .iter()
+            .map(|host| unlocated::without_paths(Some(host.host.facts())))
+            .collect();
+        let indices: Vec<HostIndex<'_>> = facts.iter().map(HostIndex::new).collect();
+        let hosts: Vec<ComparedHost<'_>> = comparison
+            .hosts
+            .iter()
+            .zip(&indices)
+            .map(|(compared, host)| ComparedHost { host, ..*compared })
+            .collect();
+        unlocated::add(comparison.domain, &mut outcome, |domain| {
+            let mut assumed = Outcome::default();
+            let hosts = &hosts;
+            judge_hosts(&Comparison { domain, hosts }, &mut assumed);
+            assumed
+        });
+    }
+    outcome
+}
+
+fn judge_hosts(comparison: &Comparison<'_>, outcome: &mut Outcome) {
     for rule in RULES {
         if let Check::Hosts(compare) = rule.check {
             outcome.run(rule, |report| compare(comparison, report));
         }
     }
-    outcome
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Pools and volumes beside a guest.
 
-use vmdisk_model::{Protocol, VolumeNotLocated};
+use vmdisk_model::VolumeNotLocated;
 use vmdisk_rule::Problem;
 use vmdisk_rule::reading::INVALID_VALUE;
 
 pub use vmdisk_libvirt::{Storage, StorageItem, Unlocated};
 
-use crate::{Document, Source};
+use crate::{Document, Source, unlocated};
 
 impl Document {
     /// The pool or volume that the text describes, if it is none of a guest.
@@ -19,14 +19,7 @@ impl Document {
 
     /// True if a disk is on a volume of a pool, which only libvirt can find.
     pub fn has_volumes(&self) -> bool {
-        let images = self
-            .domain()
-            .disks
-            .iter()
-            .filter_map(|disk| disk.backend.image());
-        images
-            .flat_map(vmdisk_model::Image::chain)
-            .any(|image| matches!(image.protocol, Protocol::Volume(_)))
+        unlocated::has_volumes(self.domain())
     }
 
     /// Puts in the place of each volume what libvirt opens for it, as far as its pool is known; what

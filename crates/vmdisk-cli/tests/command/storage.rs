@@ -24,6 +24,27 @@ fn a_disk_on_a_volume_is_judged_by_what_its_pool_makes_of_it() {
 }
 
 #[test]
+fn a_volume_of_an_unknown_pool_is_not_checked() {
+    let place = Place::with(&[("a.xml", GUEST), ("pool.xml", POOL)]);
+    let alone = place.run(&["lint", "a.xml", "-v"]);
+    for rule in ["format-mismatch", "btrfs-cow-image", "discard-missing-thin"] {
+        let mut lines = alone.stderr.lines().filter(|line| line.contains(rule));
+        let names_it = lines.any(|line| line.contains("volume a.qcow2 in pool images"));
+        assert!(names_it, "{rule}: {alone:?}");
+    }
+    let json = place.run(&["lint", "a.xml", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    let missed = json["not_checked"].as_array().unwrap();
+    let is_volume = |missed: &&serde_json::Value| {
+        let what = missed["what"].as_str().unwrap_or_default();
+        what.contains("volume a.qcow2 in pool images")
+    };
+    assert!(missed.iter().filter(is_volume).count() > 10, "{missed:#?}");
+    let beside = place.run(&["lint", "a.xml", "pool.xml", "-v"]);
+    assert!(!beside.stderr.contains("in pool"), "{beside:?}");
+}
+
+#[test]
 fn a_volume_that_libvirt_takes_for_no_disk_is_told() {
     let pool = POOL.replace("type='dir'", "type='gluster'");
     let place = Place::with(&[("a.xml", GUEST), ("pool.xml", &pool)]);
