@@ -297,7 +297,8 @@ impl<'a> Paths<'a> {
     }
 
     fn is_known(&self, path: &str) -> bool {
-        self.files.contains_key(path) || self.directories.contains_key(path)
+        let directory = self.directories.get(path);
+        self.files.contains_key(path) || directory.is_some_and(|(it, _)| !it.present.is_false())
     }
 
     /// Inspects paths, and the directory of each, existing or not.
@@ -327,12 +328,25 @@ impl<'a> Paths<'a> {
             if let Some(directory) = directory
                 && !self.directories.contains_key(&directory)
             {
-                let (directory, place) = self.directory(&directory);
-                self.directories
-                    .entry(directory.path.clone())
-                    .or_insert((directory, place));
+                self.add_directory(&directory);
             }
         }
+    }
+
+    /// Adds the nearest existing directory, and those below it that a new file would need and that are missing.
+    fn add_directory(&mut self, path: &str) {
+        let (found, place) = self.directory(path);
+        let missing = Path::new(path)
+            .ancestors()
+            .take_while(|path| *path != Path::new(&found.path));
+        for path in missing.filter_map(Path::to_str) {
+            self.directories
+                .entry(path.to_owned())
+                .or_insert_with_key(|path| (paths::missing_directory(path), None));
+        }
+        self.directories
+            .entry(found.path.clone())
+            .or_insert((found, place));
     }
 
     fn file(&mut self, path: &str) -> (File, Option<Place>) {

@@ -139,6 +139,15 @@ pub(crate) fn directory(root: &Root, path: &str, user: &Fact<QemuUser>) -> Direc
     }
 }
 
+/// Returns a directory that does not exist.
+pub(crate) fn missing_directory(path: &str) -> Directory {
+    Directory {
+        path: path.to_owned(),
+        present: Fact::Known(false),
+        ..Directory::default()
+    }
+}
+
 /// Returns a file with only unknown facts.
 pub(crate) fn unknown_file(path: &str, unknown: &Unknown) -> File {
     let extents = Extents::unknown(unknown);

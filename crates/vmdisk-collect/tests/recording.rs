@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use vmdisk_collect::{Group, Request, collect};
-use vmdisk_facts::Facts;
+use vmdisk_facts::{Fact, Facts, HostIndex};
 
 /// Collects facts about paths while recording, and again from the recording.
 fn both(paths: &[&Path], recording: &Path) -> (Facts, Facts) {
@@ -49,6 +49,35 @@ fn a_recording_yields_the_same_facts() {
     // Images are not copied.
     let copy = recording.path().join(image.strip_prefix("/").unwrap());
     assert_eq!(fs::metadata(copy).unwrap().len(), 0);
+}
+
+#[test]
+fn missing_directories_of_a_new_image_are_recorded_as_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("a");
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.paths = vec![missing.join("b/disk.img"), missing.clone()];
+    let facts = collect(&request);
+    let of = |path: &Path| {
+        let mut entries = facts.dirs.iter();
+        let found = entries.find(|entry| Path::new(&entry.path) == path);
+        found.map(|entry| entry.present.clone())
+    };
+    assert_eq!(of(&missing.join("b")), Some(Fact::Known(false)));
+    assert_eq!(of(&missing), Some(Fact::Known(false)));
+    assert_eq!(of(directory.path()), Some(Fact::Known(true)));
+    let file = facts
+        .files
+        .iter()
+        .find(|file| Path::new(&file.path) == missing);
+    assert!(
+        file.is_some_and(|file| file.present.is_false()),
+        "{facts:?}"
+    );
+    let index = HostIndex::new(&facts);
+    let of_parent = index.nocow(directory.path().join("new.img").to_str().unwrap());
+    let image = missing.join("b/disk.img");
+    assert_eq!(index.nocow(image.to_str().unwrap()), of_parent);
 }
 
 #[test]

@@ -108,9 +108,10 @@ impl<'a> HostIndex<'a> {
         self.files.get(&*tidy(path)).copied()
     }
 
-    /// The collected directory that predicts the properties of a file at this path: the nearest one above it.
+    /// The nearest collected directory above a path, which is on the same filesystem.
     ///
-    /// `None` when none was collected, or when a mount lies between, so that the directory says nothing.
+    /// `None` when none was collected, or when a mount lies between, so that the directory says nothing. Its flags
+    /// say nothing about the directories in it, which [`HostIndex::nocow`] heeds.
     pub fn directory(&self, path: &str) -> Option<&'a Directory> {
         let path = tidy(path);
         for ancestor in ancestors(&path) {
@@ -127,6 +128,33 @@ impl<'a> HostIndex<'a> {
             }
         }
         None
+    }
+
+    /// The directory whose flags a new file at this path inherits: its own, or the one in which the missing
+    /// directories would be created. `None` where the facts do not say which that is.
+    fn parent(&self, path: &str) -> Option<&'a Directory> {
+        let path = tidy(path);
+        for (height, ancestor) in ancestors(&path).enumerate() {
+            let directory = self.directories.get(ancestor);
+            if let Some(directory) = directory.filter(|it| !it.present.is_false()) {
+                return Some(directory);
+            }
+            let is_missing =
+                directory.is_some() || self.files.get(ancestor).is_some_and(|it| it.is_missing());
+            if height > 0 && !is_missing {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// A flag that each directory has for itself. A directory further up only tells whether its filesystem has it.
+    fn inherited(&self, path: &str, flag: fn(&Directory) -> &Fact<bool>) -> Fact<bool> {
+        match (self.parent(path), self.directory(path).map(flag)) {
+            (Some(parent), _) => flag(parent).clone(),
+            (None, Some(Fact::Absent)) => Fact::Absent,
+            (None, Some(_) | None) => Fact::NotCollected,
+        }
     }
 
     /// A mount by its id.
@@ -305,25 +333,18 @@ impl<'a> HostIndex<'a> {
 
     /// Whether copy-on-write is off at a path: for the file, or for its directory when the file does not exist yet.
     pub fn nocow(&self, path: &str) -> Fact<bool> {
-        self.nocow_fact(path)
-            .map_or(Fact::NotCollected, Clone::clone)
+        match self.file(path).filter(|file| !file.is_missing()) {
+            // A file whose own flag was never looked at says nothing; the directory only speaks for new files.
+            Some(file) => file.nocow.clone(),
+            None => self.inherited(path, |directory| &directory.nocow),
+        }
     }
 
     /// Whether the compression flag is on at a path: for the file, or for its directory when it does not exist yet.
     pub fn compressed(&self, path: &str) -> Fact<bool> {
         match self.file(path).filter(|file| !file.is_missing()) {
             Some(file) => file.compressed.clone(),
-            None => self
-                .directory(path)
-                .map_or(Fact::NotCollected, |directory| directory.compressed.clone()),
-        }
-    }
-
-    fn nocow_fact(&self, path: &str) -> Option<&'a Fact<bool>> {
-        match self.file(path).filter(|file| !file.is_missing()) {
-            // A file whose own flag was never looked at says nothing; the directory only speaks for new files.
-            Some(file) => Some(&file.nocow),
-            None => self.directory(path).map(|directory| &directory.nocow),
+            None => self.inherited(path, |directory| &directory.compressed),
         }
     }
 
@@ -348,22 +369,29 @@ impl<'a> HostIndex<'a> {
             Fact::Absent | Fact::NotCollected => {}
         }
         // A trial was made in the directory and speaks for a file only if both share the NOCOW flag.
-        let not_collected = Fact::NotCollected;
-        let nocow = self.nocow_fact(path).unwrap_or(&not_collected);
-        let alike = file.is_none() || directory.is_some_and(|directory| directory.nocow == *nocow);
-        let dio = match (own, around) {
-            (Some(own), Some(around)) => Cow::Owned(merged(own, around, alike)),
-            (Some(own), None) => Cow::Borrowed(own),
-            (None, Some(around)) => Cow::Borrowed(around),
-            (None, None) => Cow::Borrowed(&nothing),
-        };
+        let nocow = self.nocow(path);
+        let alike = file.is_none() || directory.is_some_and(|directory| directory.nocow == nocow);
+        let is_parent = self.parent(path).is_some();
         let mount = self.mount_of(path);
         self.filesystem_of(path).and_then(|filesystem| {
+            let dio = match (own, around) {
+                (Some(own), Some(around)) => Cow::Owned(merged(own, around, alike)),
+                (Some(own), None) => Cow::Borrowed(own),
+                // On btrfs a flag decides that each directory has for itself; all of them can be opened or none.
+                (None, Some(around)) if !is_parent && filesystem.kind == FsKind::Btrfs => {
+                    Cow::Owned(Dio {
+                        open: around.open.clone(),
+                        ..Dio::default()
+                    })
+                }
+                (None, Some(around)) => Cow::Borrowed(around),
+                (None, None) => Cow::Borrowed(&nothing),
+            };
             let concluded = direct_io::on_filesystem(Evidence {
                 dio: &dio,
                 mount: mount.known(),
                 filesystem,
-                nocow,
+                nocow: &nocow,
                 exists: file.is_some(),
                 kernel: &self.facts.kernel,
             });

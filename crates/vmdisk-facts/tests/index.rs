@@ -1,5 +1,7 @@
 //! Questions about paths get the answer of the right file, directory, mount or device.
 
+use proptest::collection::btree_map;
+use proptest::{option, prelude::*};
 use vmdisk_facts::{DeviceNumber, Fact, Facts, HostIndex, Identity, Reason};
 
 const HOST: &str = r#"
@@ -167,6 +169,75 @@ fn observations_of_a_directory_hold_for_new_files() {
     assert_eq!(index.nocow("/vm/missing.img"), Fact::Known(true));
     assert_eq!(index.nocow("/vm/new.img"), Fact::Known(true));
     assert_eq!(index.nocow("/elsewhere/x"), Fact::NotCollected);
+}
+
+/// A host with one btrfs at `/`, and these directories, each with its flag; `None` for one that is known to be missing.
+fn directories(flags: &[(String, Option<bool>)]) -> Facts {
+    let directory = |(path, flag): &(String, Option<bool>)| match flag {
+        Some(flag) => format!(
+            "  - {{path: {path}, present: true, mount: m1, nocow: {flag}, compressed: {flag}, \
+             dio: {{open: ok, dioalign: unset, nowait_overwrite: ok, verdict: direct}}}}\n"
+        ),
+        None => format!("  - {{path: {path}, present: false}}\n"),
+    };
+    let directories: String = flags.iter().map(directory).collect();
+    let text = format!(
+        "schema_version: '1.0'\nkernel: {{version: [6, 18, 44]}}\n\
+         mounts: [{{id: m1, point: /, fstype: btrfs, fs: f1}}]\n\
+         filesystems: [{{id: f1, kind: btrfs, btrfs: {{data_profile: [single]}}}}]\ndirs:\n{directories}"
+    );
+    Facts::parse(&text)
+        .expect("the facts are well-formed")
+        .facts
+}
+
+#[test]
+fn a_flag_of_a_directory_passes_through_missing_directories_only() {
+    let missing = directories(&[
+        ("/srv".to_owned(), Some(true)),
+        ("/srv/vm".to_owned(), None),
+    ]);
+    let index = HostIndex::new(&missing);
+    assert_eq!(index.nocow("/srv/vm/a.img"), Fact::Known(true));
+    assert_eq!(index.compressed("/srv/vm/a.img"), Fact::Known(true));
+    assert_eq!(index.nocow("/srv/vm/new/a.img"), Fact::NotCollected);
+    assert!(index.direct_io("/srv/vm/a.img").is_known());
+    assert!(!index.direct_io("/srv/other/a.img").is_known());
+
+    let no_flags = "schema_version: '1.0'\ndirs: [{path: /srv, nocow: null, compressed: null}]\n";
+    let read = Facts::parse(no_flags).unwrap();
+    let index = HostIndex::new(&read.facts);
+    assert_eq!(
+        index.nocow("/srv/vm/a.img"),
+        Fact::Absent,
+        "a filesystem without flags has none anywhere"
+    );
+}
+
+proptest! {
+    #[test]
+    fn flags_of_ancestors_say_nothing_about_deeper_paths(
+        flags in btree_map("/[ab](/[ab]){0,4}", option::of(any::<bool>()), 1..8),
+        path in "/[ab](/[ab]){0,5}",
+    ) {
+        let flags: Vec<_> = flags.into_iter().collect();
+        let facts = directories(&flags);
+        let index = HostIndex::new(&facts);
+        let image = format!("{path}/x.img");
+        // The nearest directory above the image that is not known to be missing.
+        let flag_of = |path: &str| flags.iter().find(|(known, _)| known == path).map(|(_, flag)| *flag);
+        let mut parent = path.as_str();
+        while flag_of(parent) == Some(None) && parent.rfind('/').is_some_and(|slash| slash > 0) {
+            parent = &parent[..parent.rfind('/').unwrap_or_default()];
+        }
+        let expected = match flag_of(parent) {
+            Some(Some(flag)) => Fact::Known(flag),
+            Some(None) | None => Fact::NotCollected,
+        };
+        prop_assert_eq!(index.nocow(&image), expected.clone(), "{}: {:?}", image, flags);
+        prop_assert_eq!(index.compressed(&image), expected.clone());
+        prop_assert_eq!(index.direct_io(&image).is_known(), expected.is_known());
+    }
 }
 
 #[test]
