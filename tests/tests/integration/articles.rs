@@ -19,7 +19,10 @@ fn each_article_is_linted_as_its_golden_file_says() {
             &["lint", &file("domain.xml"), "--facts", &file("facts.json")],
             "",
         );
-        assert!(found.code == 1, "{name} has findings: {found:?}");
+        assert!(
+            found.stdout.contains(" = "),
+            "{name} has findings: {found:?}"
+        );
         assert_golden(
             &folder.join("findings.txt"),
             &format!("{}{}", found.stdout, found.stderr),

@@ -1,7 +1,7 @@
 //! `qcow2-discard-corruption`
 
 use vmdisk_facts::Version;
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{DiskName, Piece, phrase, setting};
 use vmdisk_model::{DetectZeroes, Discard, DiskField, FieldPath, Format};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -9,8 +9,8 @@ declare_rule! {
     /// Discards can corrupt a qcow2 image with this version of QEMU.
     ///
     /// ## What it reports
-    /// Reports writable qcow2 images with `discard='unmap'` or `detect_zeroes='unmap'` if the target is a QEMU before
-    /// 10.0.11, or from 10.1 to 11.0.1.
+    /// Reports writable qcow2 images with `discard='unmap'` if the target is a QEMU before 10.0.11, or from 10.1 to
+    /// 11.0.1. `detect_zeroes='unmap'` discards only together with it.
     ///
     /// ## Why it matters
     /// A discard, or a write of zeroes that becomes one, can meet a copy-on-write in flight on the same cluster, and
@@ -18,7 +18,9 @@ declare_rule! {
     /// happens. Distributions may have backported the fix; Debian's 7.2.22 does not have it.
     ///
     /// ## Use instead
-    /// Update QEMU. Until then use `discard='ignore'`, which keeps deleted data allocated.
+    /// Update QEMU: 10.0.11 or a later 10.0, or 11.0.2 or later. Until then use `discard='ignore'`, and
+    /// `detect_zeroes='on'` instead of `unmap`. Deleted data then stays allocated; `discard-missing-thin` does not report
+    /// that for an affected QEMU.
     ///
     /// ## Reported
     /// ```xml,reported,qemu-7.2
@@ -79,15 +81,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if image.format != Some(Format::Qcow2) || !disk.is_writable() {
             continue;
         }
-        let backend = &disk.backend;
-        let field = if backend.detect_zeroes == Some(DetectZeroes::Unmap) {
-            DiskField::DetectZeroes
-        } else if backend.discard == Some(Discard::Unmap) {
-            DiskField::Discard
-        } else {
+        // Without `discard='unmap'`, zeroes that are detected are not discarded either.
+        if disk.backend.discard != Some(Discard::Unmap) {
             continue;
-        };
-        let at = FieldPath::Disk(index, field);
+        }
+        let detects_zeroes = disk.backend.detect_zeroes == Some(DetectZeroes::Unmap);
+        let at = FieldPath::Disk(index, DiskField::Discard);
         let Some(qemu) = context.target.qemu else {
             report.not_checked(
                 at,
@@ -96,6 +95,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         if is_affected(qemu) {
+            let fixed = if qemu < Version(10, 1, 0) {
+                "10.0.11, 11.0.2 or later"
+            } else {
+                "11.0.2 or later"
+            };
+            let ignore = setting(at, Discard::Ignore);
+            let instead: Piece = if detects_zeroes {
+                let field = FieldPath::Disk(index, DiskField::DetectZeroes);
+                [ignore, setting(field, DetectZeroes::On)].into()
+            } else {
+                ignore.into()
+            };
             report
                 .finding(
                     at,
@@ -109,8 +120,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .confidence(Confidence::Assumed)
                 .note("fixed in QEMU 10.0.11 and 11.0.2; distributions may have backported the fix")
                 .help(phrase!(
-                    "update QEMU, or use {ignore} until then",
-                    ignore = setting(FieldPath::Disk(index, DiskField::Discard), Discard::Ignore),
+                    "update QEMU to {fixed}, or use {instead} until then, which keeps deleted data allocated",
+                    fixed,
+                    instead,
                 ));
         }
     }
