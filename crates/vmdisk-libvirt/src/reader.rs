@@ -25,6 +25,14 @@ fn twice<'d>(element: &Element<'d>, child: &str, attribute: &str) -> Option<&'d 
         .find(|value| !seen.insert(*value))
 }
 
+/// True for the `type='none'` that vdsm writes beside `relabel='no'` on the label of a source. libvirt drops it, and it
+/// says the same.
+fn repeats_relabel(label: Node<'_>, name: &str, value: &str) -> bool {
+    label.name() == "seclabel"
+        && (name, value) == ("type", "none")
+        && label.attribute("relabel") == Some("no")
+}
+
 /// What came later is noted: no older libvirt is met any more.
 const OLDEST: Since = (4, 0, 0);
 
@@ -261,6 +269,7 @@ impl<'t> Reader<'t> {
                     self.note_since(element, spec, at, written);
                 }
                 None if written.is_declaration() => {}
+                None if repeats_relabel(node, name, value) => {}
                 None if element.spec.is_judged && !name.contains(':') => {
                     // A name that is written already cannot have been meant.
                     let is_free = |known: &&str| node.attribute(known).is_none();

@@ -12,6 +12,7 @@ mod fixes;
 mod fleet;
 mod formats;
 mod generate;
+mod healthy;
 mod hostile;
 mod image;
 mod integration;

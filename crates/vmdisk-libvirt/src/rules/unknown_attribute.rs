@@ -40,6 +40,16 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// oVirt adds `type='none'` to the labels of its sources. libvirt drops it, and `relabel='no'` says the same:
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'>
+    ///     <seclabel model='dac' type='none' relabel='no'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     pub(crate) static RULE = {
         name: "unknown-attribute",
         group: Group::Clarity,

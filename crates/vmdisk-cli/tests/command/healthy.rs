@@ -1,0 +1,59 @@
+//! Guests as common tools write them are healthy: nothing above advice, with facts of a good host and without.
+
+use std::path::Path;
+
+use crate::{finish, vmdisk};
+
+/// The guests, in the shape that each tool writes; a pool is given with the guest whose volumes are on it.
+const GUESTS: [&[&str]; 8] = [
+    &["virt-install.xml"],
+    &["gnome-boxes.xml"],
+    &["kubevirt.xml"],
+    &["nova.xml"],
+    &["ovirt.xml"],
+    &["multipass.args"],
+    &["terraform.xml", "terraform-pool.xml"],
+    &["proxmox.args"],
+];
+
+#[test]
+fn guests_of_common_tools_get_nothing_above_advice() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/healthy");
+    let here = || std::fs::read_dir(&directory).unwrap();
+    let is_guest = |name: &str| name.ends_with(".args") || name.ends_with(".xml");
+    let names = here().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(
+        names.filter(|name| is_guest(name)).count(),
+        GUESTS.concat().len()
+    );
+    for guest in GUESTS {
+        for facts in [&[][..], &["--facts", "host.facts.json"]] {
+            let fixed = ["lint", "--format", "concise", "-v"];
+            let arguments = fixed.iter().chain(guest).chain(facts);
+            let run = finish(vmdisk(&directory, arguments), b"");
+            assert_eq!(
+                (run.code, run.stdout.contains("error[")),
+                (0, false),
+                "{run:#?}"
+            );
+            let misses = |rule: &str| run.stderr.contains(&format!("not checked: {rule}:"));
+            // With facts, the rules that need the host did look at the image.
+            let is_checked = !misses("iothread-missing-fast-media") && !misses("btrfs-cow-image");
+            assert!(is_checked || facts.is_empty(), "{run:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_volume_without_its_pool_fails_a_run_that_must_check_everything() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/healthy");
+    let lint = |guest: &[&str]| {
+        let fixed = ["lint", "--facts", "host.facts.json", "--fail-on-unchecked"];
+        finish(vmdisk(&directory, fixed.iter().chain(guest)), b"")
+    };
+    let beside = lint(&["terraform.xml", "terraform-pool.xml"]);
+    assert_eq!(beside.code, 0, "{beside:#?}");
+    let alone = lint(&["terraform.xml"]);
+    assert_eq!(alone.code, 1, "{alone:#?}");
+    assert!(alone.stderr.contains("not checked"), "{alone:#?}");
+}
