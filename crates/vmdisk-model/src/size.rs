@@ -52,6 +52,9 @@ impl Bytes {
     /// If the number is missing, the unit is unknown, or the value does not fit 64 bits.
     pub fn parse(text: &str) -> Result<Self, SizeError> {
         let text = text.trim();
+        if text.starts_with('-') {
+            return Err(SizeError::NotANumber);
+        }
         let digits = text
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(text.len());

@@ -147,7 +147,7 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "raw:/a,readonly",
             &[
-                "line 1, column 8: `readonly` has no value; write `readonly=…`, or `readonly=on` for a switch",
+                "line 1, column 8: `readonly` has no value; write `readonly=…`, or `readonly=on` for a switch; a comma inside a value is written twice",
             ],
         ),
         (

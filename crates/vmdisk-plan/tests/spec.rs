@@ -124,6 +124,15 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
         ("raw: {path: /srv/}", "is a directory"),
         ("raw: {path: /a, size: 100}", "whole sectors"),
         ("raw: {path: /a, size: 0}", "whole sectors"),
+        ("raw: {path: /a, size: 10}", "did you mean `10G`?"),
+        (
+            "raw: {path: /a, size: 15E}",
+            "15 EiB is more than the size of a file can be",
+        ),
+        (
+            "raw: {path: /a, size: -5G}",
+            "expected a number with a unit, such as 40G",
+        ),
         (
             "raw: {path: /a, preallocation: full}",
             "without `size` none is",
@@ -236,8 +245,8 @@ fn two_disks_do_not_write_to_one_storage_and_do_not_share_a_name() {
             "writes to the same storage",
         ),
         (
-            "[{raw: {path: /a}, target: vda}, {raw: {path: /b}, target: vda}]",
-            "is called `vda` too",
+            "[{raw: {path: /a}, target: vda}, {raw: {path: /b}, target: vda}, {raw: {path: /c}, target: vdb}]",
+            "is called `vda` too; `vdc` is free",
         ),
         (
             "[{raw: {path: /a}, boot: 1}, {raw: {path: /b}, boot: 1}]",
@@ -257,7 +266,7 @@ fn texts_that_are_no_spec_are_refused() {
         ("", "expected a group of keys, found nothing"),
         ("[]", "expected a group of keys, found a list"),
         ("version: 1", "`disks` is missing"),
-        ("disks: []", "`version` is missing"),
+        ("disks: []", "`version` is missing; write `version: 1`"),
         (
             "{version: 2, disks: []}",
             "expected version 1, found the number 2",

@@ -1,8 +1,9 @@
 //! libvirt's defaults for `--resolved`, and its refusals.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use vmdisk::model::{Domain, FieldPath};
+use vmdisk::model::{DiskField, Domain, FieldPath};
 use vmdisk::{Conflict, ConflictKind, Decision, Document, Label, Resolved, breadcrumb, resolve};
 use vmdisk_source::LineIndex;
 
@@ -14,11 +15,12 @@ use crate::stop::Stop;
 /// The guest as libvirt would define it; or the reason, if libvirt would refuse its addresses.
 pub(super) fn resolved(document: &Document, input: &Input) -> Result<Resolved, Stop> {
     let resolved = resolve(document);
-    let messages: Vec<Message> = resolved
+    let mut messages: Vec<Message> = resolved
         .conflicts
         .iter()
         .map(|conflict| message(document, &resolved, input, conflict))
         .collect();
+    messages.extend(same_targets(document, &resolved, input));
     if messages.is_empty() {
         Ok(resolved)
     } else {
@@ -65,16 +67,40 @@ fn message(
         help: Some(help.to_owned()),
         ..Message::error(title)
     }
-    .at(MessagePlace {
+    .at(place(document, input, *at))
+}
+
+/// Disks with the target name of another one, which libvirt refuses.
+fn same_targets(document: &Document, resolved: &Resolved, input: &Input) -> Vec<Message> {
+    let mut seen = BTreeSet::new();
+    let disks = resolved.domain.disks.iter().enumerate();
+    let named = disks.filter_map(|(nth, disk)| Some((nth, disk.frontend.target.as_deref()?)));
+    let twice = named.filter(|(_, target)| !seen.insert(*target));
+    let message = |(nth, target): (usize, &str)| {
+        Message {
+            help: Some("give one of them another name".to_owned()),
+            ..Message::error(format!("two disks are called {}", line(target)))
+        }
+        .at(place(
+            document,
+            input,
+            FieldPath::Disk(nth, DiskField::Target),
+        ))
+    };
+    twice.map(message).collect()
+}
+
+fn place(document: &Document, input: &Input, at: FieldPath) -> MessagePlace {
+    MessagePlace {
         path: input.path(),
         quoted: Some(MessageText {
             lines: LineIndex::new(&document.text),
             text: document.text.clone(),
-            span: document.place(*at).span,
+            span: document.place(at).span,
             label: None,
             related: Vec::new(),
         }),
-    })
+    }
 }
 
 /// The filled-in values: a line for each with its reason, or their number.

@@ -12,6 +12,7 @@ use crate::args::GenerateArgs;
 use crate::io::Io;
 use crate::lint::read;
 use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::sanitize;
 use crate::stop::{Stop, plain};
 
 /// A spec, and the texts that it comes from.
@@ -47,11 +48,12 @@ pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Asked<'a
         None => (Spec::default(), None),
     };
     let mut messages = Vec::new();
-    for text in &args.disks {
+    for (number, text) in args.disks.iter().enumerate() {
         match DiskSpec::from_one_liner(text) {
             Ok(disk) => spec.disks.push(disk),
             Err(errors) => {
-                messages.extend(errors.iter().map(|error| message("--disk", text, error)));
+                let name = one_liner_name(&args.disks, number);
+                messages.extend(errors.iter().map(|error| message(&name, text, error)));
             }
         }
     }
@@ -98,7 +100,22 @@ pub(crate) fn planned(name: String, text: &str, target: &Target) -> Result<(Spec
     Ok((asked.spec, plan))
 }
 
+/// The name of a `--disk` in messages; its number matters if there are several.
+fn one_liner_name(one_liners: &[String], number: usize) -> String {
+    match one_liners {
+        [_] => "--disk".to_owned(),
+        _ => format!("--disk[{number}]"),
+    }
+}
+
 fn from_text(name: String, text: String) -> Result<(Spec, File), Stop> {
+    if text.trim_start().starts_with('<') {
+        let what = format!(
+            "{} is XML, and a spec is YAML or JSON",
+            sanitize::line(&name)
+        );
+        return Err(Stop::new(what).help("`vmdisk convert --to spec` makes a spec of a domain"));
+    }
     match Spec::from_yaml(&text) {
         Ok(spec) => {
             let disks = spec.disks.len();
@@ -123,17 +140,17 @@ impl Asked<'_> {
         let one_liner = match at.0.as_slice() {
             [SpecSegment::Key(list), SpecSegment::Index(index), ..] if list == "disks" => index
                 .checked_sub(disks_in_file)
-                .and_then(|index| self.one_liners.get(index)),
+                .and_then(|index| Some((index, self.one_liners.get(index)?))),
             _ => None,
         };
         let mut error = SpecError::value(at.clone(), what.clone());
         error.help.clone_from(help);
         match (one_liner, &self.file) {
-            (Some(text), _) => {
+            (Some((number, text)), _) => {
                 let below = SpecPath(at.0[2..].to_vec());
                 let start = SpecPlace { line: 1, column: 1 };
                 error.place = DiskSpec::place_in_one_liner(text, &below).or(Some(start));
-                message("--disk", text, &error)
+                message(&one_liner_name(self.one_liners, number), text, &error)
             }
             (None, Some(file)) => {
                 error.place = Spec::place_in_yaml(&file.text, at);

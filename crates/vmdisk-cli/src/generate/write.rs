@@ -3,7 +3,7 @@
 use vmdisk::Target;
 use vmdisk::model::{BackendSource, Disk, Domain};
 use vmdisk::plan::Plan;
-use vmdisk::write::{self, QemuOptions, WriteProblem, WriteProblems};
+use vmdisk::write::{self, CommandLine, QemuOptions, WriteProblem, WriteProblems};
 
 use crate::args::{GenerateForm, QemuFormat};
 use crate::render::message::Message;
@@ -71,6 +71,15 @@ pub(crate) fn command_line(
         _ => {}
     }
     let line = write::qemu_command_line(domain, options).map_err(refused)?;
+    let objects = match form {
+        GenerateForm::BlockdevJson => objects_beside(&line),
+        GenerateForm::Qemu
+        | GenerateForm::Readconfig
+        | GenerateForm::Qmp
+        | GenerateForm::LibvirtXml
+        | GenerateForm::DiskXml
+        | GenerateForm::Script => Vec::new(),
+    };
     let text = match (form, qemu) {
         (GenerateForm::BlockdevJson, _) => format!("{}\n", line.to_blockdev_json()),
         (_, QemuFormat::Lines) => line.to_shell(),
@@ -83,7 +92,38 @@ pub(crate) fn command_line(
         }
         (_, QemuFormat::Args) => lines_of(&line.argv())?,
     };
-    Ok(written(text, &line.left_out))
+    let mut written = written(text, &line.left_out);
+    written.warnings.extend(objects);
+    Ok(written)
+}
+
+/// The objects that nodes of `-blockdev` name and that are options of their own.
+fn objects_beside(line: &CommandLine) -> Vec<Message> {
+    let nodes = line.to_blockdev_json().to_string();
+    let argv = line.argv();
+    let objects = argv.windows(2).filter(|words| words[0] == "-object");
+    objects
+        .filter_map(|words| {
+            let id = object_id(&words[1])?;
+            nodes.contains(&format!("\"{id}\"")).then_some(())?;
+            let message = format!("the nodes name the object {id}, which this form does not make");
+            Some(Message {
+                help: Some(format!("make it first: -object {}", words[1])),
+                ..Message::warning(message)
+            })
+        })
+        .collect()
+}
+
+/// The id of an object, written as JSON or as keys with values.
+fn object_id(value: &str) -> Option<String> {
+    match serde_json::from_str::<serde_json::Value>(value) {
+        Ok(object) => object.get("id")?.as_str().map(str::to_owned),
+        Err(_) => {
+            let mut options = value.split(',');
+            options.find_map(|option| option.strip_prefix("id=").map(str::to_owned))
+        }
+    }
 }
 
 /// The script that makes the storage of a plan.

@@ -101,6 +101,25 @@ fn what_libvirt_would_fill_in_is_written_with_its_reasons() {
 }
 
 #[test]
+fn two_disks_of_one_name_are_refused_when_resolved() {
+    let disk = |path: &str| {
+        format!(
+            "<disk type='file'><driver type='raw'/><source file='{path}'/>\
+             <target dev='vda' bus='virtio'/></disk>"
+        )
+    };
+    let guest = format!(
+        "<domain type='kvm'><name>a</name><devices>{}{}</devices></domain>",
+        disk("/a"),
+        disk("/b")
+    );
+    let place = Place::with(&[("a.xml", &guest)]);
+    let run = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--resolved"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+    assert!(run.stderr.contains("two disks are called vda"), "{run:?}");
+}
+
+#[test]
 fn two_disks_in_one_place_are_refused_with_their_place() {
     let disk = "<disk type='file'><source file='/b'/><target dev='hdi' bus='scsi'/></disk>";
     let text = LEFT_OPEN.replacen(

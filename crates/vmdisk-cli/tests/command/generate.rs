@@ -237,6 +237,43 @@ fn a_disk_alone_comes_with_what_its_domain_must_have() {
 }
 
 #[test]
+fn nodes_that_name_objects_say_how_to_make_them() {
+    let limited = "qcow2:/srv/a.qcow2,size=1G,iotune.read-iops-sec=100";
+    let place = Place::with(&[]);
+    let run = |form: &str| place.run(&["generate", "--disk", limited, "--to", form]);
+    let nodes = run("blockdev-json");
+    assert_eq!(nodes.code, 0, "{nodes:?}");
+    assert!(nodes.stdout.contains(r#""throttle-group":"throttle-vda""#));
+    let help = nodes
+        .stderr
+        .lines()
+        .find(|line| line.contains("-object"))
+        .unwrap();
+    assert!(
+        help.contains("throttle-group") && help.contains("throttle-vda"),
+        "{help}"
+    );
+    // The other forms make it.
+    assert!(!run("qemu").stderr.contains("throttle-vda"));
+    let plain = place.run(&["generate", "--disk", DISK, "--to", "blockdev-json"]);
+    assert_eq!(plain.stderr, "");
+}
+
+#[test]
+fn a_domain_is_no_spec_and_says_what_makes_one() {
+    let place = Place::with(&[("a.xml", "<domain type='kvm'><name>a</name></domain>")]);
+    let run = place.run(&["generate", "a.xml"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("convert --to spec"), "{run:?}");
+}
+
+#[test]
+fn a_mistake_in_one_of_several_disks_says_in_which() {
+    let run = generate(&["--disk", "raw:/srv/b.img,sizee=1G"]);
+    assert!(run.stderr.contains("--disk[1]:1:16"), "{run:?}");
+}
+
+#[test]
 fn memory_without_a_unit_is_mebibytes_or_refused() {
     let xml = text(generate(&["--memory", "2048"]));
     assert!(

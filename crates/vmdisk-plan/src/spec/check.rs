@@ -315,6 +315,15 @@ fn is_target(target: &str) -> bool {
     })
 }
 
+/// A name for the same bus that no disk has: `vdb` for `vda`.
+fn free_name(target: &str, disks: &[DiskSpec]) -> Option<String> {
+    let bus = ["vd", "sd", "hd", "xvd"]
+        .into_iter()
+        .find(|bus| target.starts_with(bus))?;
+    let mut names = ('a'..='z').map(|letter| format!("{bus}{letter}"));
+    names.find(|name| disks.iter().all(|disk| disk.target.as_ref() != Some(name)))
+}
+
 /// Checks what two disks must not both say.
 fn check_together(disks: &[DiskSpec], faults: &mut Faults) {
     let mut targets: BTreeMap<&str, usize> = BTreeMap::new();
@@ -325,8 +334,11 @@ fn check_together(disks: &[DiskSpec], faults: &mut Faults) {
         let at = SpecPath::disk(index);
         if let Some(target) = &disk.target {
             let first = *targets.entry(target).or_insert(index);
-            let message = format!("disks[{first}] is called `{}` too", shortened(target));
-            faults.refuse_unless(first == index, at.key("target"), message);
+            if first != index {
+                let message = format!("disks[{first}] is called `{}` too", shortened(target));
+                faults.refuse(at.key("target"), message).help =
+                    free_name(target, disks).map(|name| format!("`{name}` is free"));
+            }
         }
         if let Some(boot) = disk.boot {
             let first = *boots.entry(boot).or_insert(index);

@@ -79,13 +79,16 @@ fn check_file_path(path: &str, at: SpecPath, faults: &mut Faults) {
 }
 
 fn check_size(size: Option<Bytes>, at: SpecPath, faults: &mut Faults) {
-    if let Some(size) = size {
-        // A sector is the smallest thing a guest can ask for, and file offsets are signed.
-        faults.refuse_unless(
-            size.0 > 0 && size.0.is_multiple_of(512) && i64::try_from(size.0).is_ok(),
-            at,
-            format!("{size} is no size of a disk, which has whole sectors of 512 bytes"),
-        );
+    let Some(size) = size else { return };
+    // File offsets are signed.
+    if i64::try_from(size.0).is_err() {
+        let message = format!("{size} is more than the size of a file can be (2^63 - 1 bytes)");
+        faults.refuse(at, message);
+    } else if size.0 == 0 || !size.0.is_multiple_of(512) {
+        // A sector is the smallest request of a guest.
+        let message = format!("{size} is not a size in whole sectors of 512 bytes");
+        let is_short = (1..10_000).contains(&size.0);
+        faults.refuse(at, message).help = is_short.then(|| format!("did you mean `{}G`?", size.0));
     }
 }
 

@@ -73,6 +73,8 @@ pub enum SpecVersion {
 }
 
 impl SpecValue for SpecVersion {
+    const USUAL: Option<&'static str> = Some("1");
+
     fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         if node == Value::Unsigned(1) {
             return Some(SpecVersion::V1);

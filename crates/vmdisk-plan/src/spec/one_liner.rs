@@ -414,7 +414,9 @@ impl Tree {
             } else {
                 (
                     format!("`{text}` has no value"),
-                    format!("write `{text}=…`, or `{text}=on` for a switch"),
+                    format!(
+                        "write `{text}=…`, or `{text}=on` for a switch; a comma inside a value is written twice"
+                    ),
                 )
             };
             self.refuse(part.column, message).help = Some(help);

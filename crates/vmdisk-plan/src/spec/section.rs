@@ -69,6 +69,9 @@ impl Reader {
 
 /// A value that a key of a spec can have.
 pub(crate) trait SpecValue: Sized {
+    /// The usual value, to be named where a required one is missing.
+    const USUAL: Option<&'static str> = None;
+
     /// Reads it; `None` after an error was noted.
     fn read(node: Value, reader: &mut Reader) -> Option<Self>;
 
@@ -210,7 +213,9 @@ impl<T: SpecValue> Slot for T {
             Ok(None) => {
                 let at = keys.reader.at().clone();
                 let message = format!("`{declared}` is missing");
-                keys.reader.refuse_as(SpecError::value(at, message));
+                let mut error = SpecError::value(at, message);
+                error.help = T::USUAL.map(|usual| format!("write `{declared}: {usual}`"));
+                keys.reader.refuse_as(error);
                 None
             }
             Err(Noted) => None,
