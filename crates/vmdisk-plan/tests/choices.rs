@@ -367,7 +367,13 @@ fn a_pc_can_boot_from_the_disk_that_it_boots_from() {
 fn large_qcow2_images_keep_their_tables_in_memory() {
     for (disk, size) in [
         ("qcow2:/ext4/a.qcow2,size=256G", None),
-        ("qcow2:/ext4/a.qcow2,size=1T", Some(Bytes(129 << 20))),
+        // Larger clusters have smaller tables; 2 MiB is the most.
+        ("qcow2:/ext4/a.qcow2,size=1T", None),
+        ("qcow2:/ext4/a.qcow2,size=16T", Some(Bytes(72 << 20))),
+        (
+            "qcow2:/ext4/a.qcow2,size=1T,cluster-size=64K",
+            Some(Bytes(129 << 20)),
+        ),
         ("qcow2:/ext4/a.qcow2,size=1T,cluster-size=2M", None),
         (
             "qcow2:/ext4/a.qcow2,size=256G,extended-l2=on",
@@ -385,6 +391,31 @@ fn large_qcow2_images_keep_their_tables_in_memory() {
             plan.domain.disks[0].backend.metadata_cache_size, size,
             "{disk}"
         );
+    }
+}
+
+#[test]
+fn large_new_qcow2_images_have_large_clusters() {
+    for (options, cluster) in [
+        ("size=256G", None),
+        ("size=257G", Some(128)),
+        ("size=1T", Some(256)),
+        ("size=4T", Some(1024)),
+        ("size=16T", Some(2048)),
+        ("size=4T,cluster-size=64K", Some(64)),
+        ("size=4T,extended-l2=on", None),
+        (
+            "size=4T,backing.path=/ext4/base.raw,backing.format=raw",
+            None,
+        ),
+    ] {
+        let plan = planned(&[&format!("qcow2:/ext4/a.qcow2,{options}")]);
+        let image = plan.domain.disks[0].backend.image().unwrap();
+        let Some(Creation::Qcow2(creation)) = &image.creation else {
+            panic!("{options}: {image:?}");
+        };
+        let kib = cluster.map(|kib: u64| Bytes(kib << 10));
+        assert_eq!(creation.cluster_size, kib, "{options}");
     }
 }
 

@@ -10,7 +10,10 @@ use super::planner::Planner;
 use crate::spec::DiskSpec;
 
 /// Default maximum memory of QEMU for the tables of a qcow2 image (QEMU 3.1).
-const DEFAULT_TABLES: u64 = 32 * Bytes::MIB;
+pub(super) const DEFAULT_TABLES: u64 = 32 * Bytes::MIB;
+
+/// Bytes of those tables for each cluster.
+pub(super) const TABLE_ENTRY: u64 = 8;
 
 impl Planner<'_> {
     /// Decides the queues of a disk that is a virtio device of its own.
@@ -104,7 +107,11 @@ impl Planner<'_> {
                 )
             }
         };
-        let entry = if has_subclusters { 16 } else { 8 };
+        let entry = if has_subclusters {
+            2 * TABLE_ENTRY
+        } else {
+            TABLE_ENTRY
+        };
         let clusters = size.0.div_ceil(cluster.0.max(512));
         Some((Bytes(clusters * entry), cluster))
     }

@@ -10,6 +10,7 @@ use vmdisk_model::{
 
 use super::choice::Chosen;
 use super::planner::Planner;
+use super::queues::{DEFAULT_TABLES, TABLE_ENTRY};
 use crate::spec::{
     BackendSpec, BackingSpec, DeviceSpec, DiskSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec,
     VhostUserBlkSpec,
@@ -83,7 +84,11 @@ impl Planner<'_> {
             let reason = "the image takes space as the guest writes";
             Some(Chosen::by_default(Qcow2Preallocation::Off, reason))
         });
-        self.note_asked(at_image(index), "cluster-size", *cluster_size);
+        let cluster_size = self.decide(at_image(index), "cluster-size", *cluster_size, |_| {
+            // The first write to a cluster of an overlay copies all of it; subclusters are smaller.
+            let is_free = !is_overlay && *extended_l2 != Some(true);
+            choose_cluster((*size).filter(|_| is_free)?)
+        });
         self.note_asked(at_image(index), "extended-l2", *extended_l2);
         self.note_asked(at_image(index), "lazy-refcounts", *lazy_refcounts);
         image.backing = match backing {
@@ -97,7 +102,7 @@ impl Planner<'_> {
         image.creation = Some(Creation::Qcow2(Qcow2Creation {
             size: *size,
             preallocation,
-            cluster_size: *cluster_size,
+            cluster_size,
             extended_l2: *extended_l2,
             lazy_refcounts: *lazy_refcounts,
             backing: backing
@@ -229,6 +234,27 @@ fn thick_volume(lvm: &LvmSpec) -> Image {
         size: Some(size),
     });
     image
+}
+
+/// Clusters with which QEMU keeps all tables of an image in memory; none where the usual ones do.
+fn choose_cluster(size: Bytes) -> Option<Chosen<Bytes>> {
+    /// The most that qcow2 has.
+    const MAX: u64 = 2 * Bytes::MIB;
+    let usual = 64 * Bytes::KIB;
+    let tables = size.0.div_ceil(usual).saturating_mul(TABLE_ENTRY);
+    if tables <= DEFAULT_TABLES {
+        return None;
+    }
+    let cluster = size.0.div_ceil(DEFAULT_TABLES / TABLE_ENTRY);
+    let reason = format!(
+        "with 64 KiB its tables take {}, of which QEMU keeps 32 MiB in memory; larger clusters need fewer, and free \
+         space in larger pieces",
+        Bytes(tables)
+    );
+    Some(Chosen::by_fact(
+        Bytes(cluster.next_power_of_two().min(MAX)),
+        reason,
+    ))
 }
 
 /// The smallest chunk whose metadata stays small: 64 bytes of it for each chunk.
