@@ -29,6 +29,11 @@ pub(crate) const fn is_hazard(character: char) -> bool {
     }
 }
 
+/// True for printable ASCII, which nearly every text is.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
 /// One line of text: every hazard, line ends included, is written as its number.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escape(text, |_| false)
@@ -69,7 +74,7 @@ fn clean(value: Value, text: fn(&str) -> Cow<'_, str>) -> Value {
 }
 
 fn escape(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    if is_plain(text) {
         return Cow::Borrowed(text);
     }
     let must_go = |character: char| is_hazard(character) && !stays(character);

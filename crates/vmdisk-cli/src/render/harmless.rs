@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
 
-use crate::sanitize::is_hazard;
+use crate::sanitize::{is_hazard, is_plain};
 
 /// Writes a value with line ends and indentation, and a line end after it.
 pub(crate) fn pretty(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
@@ -32,6 +32,9 @@ impl<F: Formatter> Formatter for Harmless<F> {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
+        if is_plain(fragment) {
+            return writer.write_all(fragment.as_bytes());
+        }
         let mut written = 0;
         for (at, character) in fragment.char_indices() {
             if is_hazard(character) {
