@@ -88,7 +88,7 @@ pub const FIRST_READ: usize = 4096;
 
 /// Bytes to read of an image without a known format, to guess its contents.
 ///
-/// The signature with the largest offset is that of btrfs: a superblock of 4 KiB at 64 KiB.
+/// btrfs has the signature with the largest offset: a superblock of 4 KiB at 64 KiB.
 pub const RAW_READ: usize = 64 * 1024 + 4096;
 
 /// Maximum number of bytes to read of one image, whatever its header contains.
@@ -96,7 +96,7 @@ pub const RAW_READ: usize = 64 * 1024 + 4096;
 /// VHDX needs the most: the first page, two tables of 64 KiB and a parent locator of at most 17 KiB, which is 149 KiB; the next power of two leaves room. The reader enforces it.
 pub const MAX_BYTES_READ: u64 = 256 * 1024;
 
-/// Why a part of an image could not be read.
+/// The reason why a part of an image could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error(transparent)]

@@ -116,7 +116,7 @@ fn loops_are_found_by_identity_and_not_by_name() {
         ("/a", overlay("b", Some("qcow2"))),
         ("/b", overlay("./a", Some("qcow2"))),
     ]);
-    // `/./a` is no key of the map, so that by name it is missing …
+    // `/./a` is not a key of the map, so it is missing by name …
     assert!(matches!(
         walked(&files, "/a", None).end,
         End::Missing { .. }
@@ -144,7 +144,7 @@ fn loops_are_found_by_identity_and_not_by_name() {
 }
 
 #[test]
-fn what_is_not_there_not_readable_or_not_followed_ends_the_chain_with_its_place() {
+fn missing_unreadable_and_unfollowed_images_end_the_chain_with_their_place() {
     let files = files(vec![
         ("/missing", overlay("gone", Some("raw"))),
         ("/unreadable", overlay("x.unreadable", Some("raw"))),
@@ -190,7 +190,7 @@ fn what_is_not_there_not_readable_or_not_followed_ends_the_chain_with_its_place(
 }
 
 #[test]
-fn a_format_other_than_the_recorded_one_is_told() {
+fn a_format_other_than_the_recorded_one_is_reported() {
     let files = files(vec![
         ("/as-raw", overlay("overlay", Some("raw"))),
         ("/as-qcow2", overlay("raw", Some("qcow2"))),
@@ -210,7 +210,7 @@ fn a_format_other_than_the_recorded_one_is_told() {
         assert!(chain.links[1].format_differs(), "{top}");
         assert_eq!(chain.links[1].opened_as(), opened, "{top}");
     }
-    // The top itself: declared raw, nobody looks into it.
+    // The top itself is declared raw and not inspected.
     let chain = walked(&files, "/overlay", Some(ImageFormat::Raw));
     assert_eq!((chain.links.len(), chain.end), (1, End::Base));
     assert!(chain.links[0].format_differs());
@@ -223,7 +223,7 @@ fn a_format_other_than_the_recorded_one_is_told() {
 }
 
 #[test]
-fn names_are_put_together_as_qemu_does_it() {
+fn names_are_joined_as_in_qemu() {
     let path = |path: &str| Place::Path(path.into());
     let cases = [
         ("/srv/top", "base", path("/srv/base")),

@@ -148,7 +148,7 @@ fn every_image_of_the_corpus_reads_without_a_refusal() {
             .map(|defect| &defect.kind)
             .collect();
         match name.as_str() {
-            // Its data file's name has no bytes: QEMU needs to be told another.
+            // Its data file's name is empty: QEMU needs another one.
             "datafile-emptystr.qcow2" => assert_eq!(refused, [&DefectKind::DataFileMissing]),
             _ => assert!(refused.is_empty(), "{name}: {refused:?}"),
         }
@@ -178,7 +178,7 @@ fn chains_of_the_corpus_end_where_libvirt_found_the_end() {
         };
         let blocks = blocks(chain_text);
         let top = value(&blocks[0], "path").unwrap();
-        // Directories are no images, and some files exist only while libvirt's test runs.
+        // Directories are not images, and some files exist only while libvirt's test runs.
         if file(&images, top).is_none() {
             assert!(
                 name.starts_with("directory-") || top.starts_with("ABS_BUILDDIR"),

@@ -1,7 +1,7 @@
 //! Replays the committed inputs of `fixtures/fuzz/image-header` through what a fuzzer would call.
 //!
 //! `VMDISK_BLESS=1 cargo test -p vmdisk-image --test fuzz_replay` writes the seeds anew. An input a fuzzer found
-//! goes into the same directory, under any other name.
+//! belongs in the same directory, under any other name.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -242,7 +242,7 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn the_committed_inputs_hold_what_must_hold() {
+fn the_committed_inputs_satisfy_the_invariants() {
     if std::env::var_os("VMDISK_BLESS").is_some() {
         std::fs::create_dir_all(directory()).unwrap();
         for (name, seed) in seeds() {

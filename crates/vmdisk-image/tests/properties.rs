@@ -111,7 +111,7 @@ proptest! {
     ) {
         let mut image = image;
         for (at, value) in changes {
-            // Most of what matters stands in the first bytes.
+            // The first bytes hold most of the fields.
             let at = if at % 2 == 0 { at % 160 } else { at };
             if let Some(byte) = image.get_mut(at) {
                 *byte = value;
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn the_fields_of_a_qcow2_come_out_as_they_went_in(
+    fn the_fields_of_a_qcow2_are_read_as_written(
         cluster_bits in 9u32..=21,
         size in any::<u64>(),
         l1 in (any::<u64>(), any::<u32>()),
@@ -180,7 +180,7 @@ proptest! {
 
     /// Any map of images to backing files: the walk ends, and where, is what following it by hand gives.
     #[test]
-    fn a_walk_over_any_map_of_images_ends_where_it_has_to(
+    fn a_walk_over_any_map_of_images_ends(
         backing in prop::collection::vec(prop::option::of(0usize..300), 1..300),
     ) {
         let name = |index: usize| format!("/images/{index}");

@@ -155,10 +155,10 @@ fn header_lengths_are_judged() {
         defect(100, DefectKind::HeaderLengthUnaligned { found: 110 })
     );
     assert_eq!(only(&odd).effect(), Effect::Noted);
-    // Fields of a future that this crate knows nothing of are no extensions.
+    // Unknown later fields are not extensions.
     let longer = qcow2_v3().be32(100, 256).put(112, &[0xff; 144]);
     assert_eq!(longer.qcow2().defects, []);
-    // At 104 bytes there is no compression type, whatever stands there.
+    // A header of 104 bytes has no compression type, whatever follows it.
     let shorter = qcow2_v3().be32(100, 104).put(104, &[0, 0, 0, 0]);
     assert_eq!(shorter.qcow2().compression, Qcow2Compression::Zlib);
 }
@@ -345,7 +345,7 @@ fn a_cut_image_says_how_much_is_missing() {
 }
 
 #[test]
-fn a_version_nobody_knows_is_a_defect_and_no_other_field_is_judged() {
+fn an_unknown_version_is_a_defect_and_other_fields_are_not_checked() {
     for version in [0, 4, u32::MAX] {
         let image = qcow2_v3().be32(4, version).be32(20, 99);
         assert_eq!(

@@ -120,7 +120,7 @@ fn a_version_2_image_has_extensions_too() {
 
 #[test]
 fn the_list_of_extensions_ends_at_the_backing_file_name() {
-    // Right behind the fields, without an end marker; what follows the name is no extension.
+    // Directly after the fields, without an end marker; the bytes after the name are not an extension.
     let image = qcow2_v3()
         .be64(8, 128)
         .be32(16, 8)
@@ -311,7 +311,7 @@ fn data_files_and_their_bits_have_to_agree() {
 }
 
 #[test]
-fn bitmaps_are_read_and_judged_when_they_are_to_be_trusted() {
+fn consistent_bitmaps_are_read_and_checked() {
     let mut data = [0u8; 24];
     data[3] = 2;
     data[15] = 64;

@@ -31,7 +31,7 @@ fn kinds(image: &Image) -> Vec<SignatureKind> {
 const MIB: usize = 1 << 20;
 
 #[test]
-fn nothing_and_zeros_are_told_apart_and_from_something() {
+fn empty_zeroed_and_used_images_are_distinguished() {
     let empty = guess(&Image(Vec::new()));
     assert_eq!(
         (empty.content, empty.looked_at, empty.length),
@@ -155,7 +155,7 @@ fn file_systems_are_known_by_their_signatures() {
 }
 
 #[test]
-fn ext_tells_its_version_by_its_features() {
+fn the_version_of_ext_follows_from_its_features() {
     let ext = Image::zeros(MIB).put(0x438, &[0x53, 0xef]);
     assert_eq!(kinds(&ext), [SignatureKind::Ext { version: 2 }]);
     let ext3 = ext.le32(0x45c, 0x3c).le32(0x460, 2).le32(0x464, 3);
@@ -167,7 +167,7 @@ fn ext_tells_its_version_by_its_features() {
 }
 
 #[test]
-fn fat_is_no_partition_table() {
+fn fat_is_not_a_partition_table() {
     let fat = Image::zeros(MIB)
         .put(0, &[0xeb, 0x3c, 0x90])
         .le16(11, 512)
@@ -175,7 +175,7 @@ fn fat_is_no_partition_table() {
         .put(510, &[0x55, 0xaa]);
     assert_eq!(kinds(&fat), [SignatureKind::Fat]);
     assert_eq!(guess(&fat).partition_table, None);
-    // The text alone is no file system.
+    // The text alone is not a file system.
     assert_eq!(kinds(&Image::zeros(MIB).put(82, b"FAT32   ")), []);
 }
 
@@ -221,7 +221,7 @@ fn volume_managers_and_raid_are_known_wherever_they_keep_their_metadata() {
 }
 
 #[test]
-fn several_signatures_are_all_told_in_order() {
+fn several_signatures_are_reported_in_order() {
     let image = Image::zeros(MIB)
         .put(0x1_0040, b"_BHRfS_M")
         .put(0x438, &[0x53, 0xef])
@@ -238,7 +238,7 @@ fn several_signatures_are_all_told_in_order() {
 }
 
 #[test]
-fn the_end_is_not_looked_at_when_the_length_is_unknown() {
+fn the_end_is_not_read_if_the_length_is_unknown() {
     let image = Image::zeros(MIB).put(MIB - 8192, &[0xfc, 0x4e, 0x2b, 0xa9, 1, 0, 0, 0]);
     let mut input = Counting::new(image.0.as_slice());
     input.tell_length = false;
@@ -250,7 +250,7 @@ fn the_end_is_not_looked_at_when_the_length_is_unknown() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_defect_and_the_rest_is_told() {
+fn an_unreadable_part_is_a_defect_and_the_rest_is_read() {
     let image = Image::zeros(MIB).put(0, b"XFSB");
     for from in [4096, RAW_READ as u64] {
         let mut input = Counting::new(image.0.as_slice());

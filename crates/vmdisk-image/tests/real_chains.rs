@@ -107,7 +107,7 @@ fn a_chain_through_directories_and_links_is_walked_as_qemu_walks_it() {
 }
 
 #[test]
-fn a_loop_is_one_to_both_and_so_is_a_missing_file() {
+fn qemu_finds_the_same_loops_and_missing_files() {
     if !qemu::is_installed() {
         return;
     }
@@ -179,7 +179,7 @@ fn a_format_that_is_recorded_wrongly_is_seen_and_ends_the_chain_as_in_qemu() {
         "",
         &["-b", "middle.qcow2", "-F", "qcow2", "top.qcow2"],
     );
-    // qcow2 recorded as raw: nobody looks for the base any more.
+    // qcow2 recorded as raw: the base is not followed.
     qemu::succeed(
         directory,
         &[

@@ -230,7 +230,7 @@ fn signatures_alone_are_probed_as_qemu_probes_them() {
     for signature in signatures {
         std::fs::write(directory.join("image"), signature).unwrap();
         let output = qemu::run(directory, &["info", "--output=json", "image"]);
-        // A signature alone is no image: what is not raw does not open.
+        // A signature alone is not an image: only raw opens.
         let raw = output.status.success();
         let header = read(directory, "image");
         assert_eq!(

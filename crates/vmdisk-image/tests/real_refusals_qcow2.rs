@@ -107,7 +107,7 @@ fn qcow2_extensions_refuse_what_qemu_refuses() {
             let refused = refused_by_qemu_img(&damaged.header());
             std::fs::write(directory.join("damaged.img"), &damaged.0).unwrap();
             let opened = qemu::opens(directory, "qcow2", "damaged.img");
-            // What we refuse, QEMU refuses; it goes on to read the directory and refuses more.
+            // QEMU refuses everything that we refuse; it also reads the directory and refuses more.
             assert!(
                 !refused || opened.is_err(),
                 "{value:#x} at {}: {:?}",

@@ -314,7 +314,7 @@ pub enum DefectKind {
     #[error("the image depends on a parent, which QEMU does not support for this format")]
     ParentUnsupported,
     /// VHD: the image holds differences to a parent, and QEMU shows it as if it were all.
-    #[error("the image holds the differences to a parent, which QEMU leaves out without a word")]
+    #[error("the image holds the differences to a parent, which QEMU silently ignores")]
     ParentIgnored,
     /// VMDK: a descriptor that QEMU does not support.
     #[error("the descriptor {problem}")]

@@ -10,7 +10,7 @@ pub use kind::DefectKind;
 /// use vmdisk_image::{DefectKind, Effect, Header, probe};
 ///
 /// let mut image: &[u8] = b"QFI\xfb\x00\x00\x00\x09";
-/// let Header::Qcow2(header) = probe(&mut image).unwrap() else { panic!("the signature is that of qcow2") };
+/// let Header::Qcow2(header) = probe(&mut image).unwrap() else { panic!("the signature belongs to qcow2") };
 /// let defect = &header.defects[0];
 /// assert_eq!(defect.kind, DefectKind::UnsupportedVersion { found: 9 });
 /// assert_eq!(defect.effect(), Effect::Refused);

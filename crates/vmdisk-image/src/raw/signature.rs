@@ -1,6 +1,6 @@
 //! Signatures of file systems, volume managers, RAID members and archives.
 //!
-//! The offsets are those that util-linux' libblkid checks; each is part of the format.
+//! libblkid of util-linux checks the same offsets; each is part of the format.
 
 use crate::bytes::{be32, has, le32};
 use crate::defect::Defect;

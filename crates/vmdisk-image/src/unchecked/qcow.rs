@@ -1,6 +1,6 @@
 //! The header of qcow version 1, the predecessor of qcow2.
 //!
-//! The layout is that of `block/qcow.c` of QEMU. All fields are big endian.
+//! The layout follows `block/qcow.c` of QEMU. All fields are big endian.
 
 use super::UncheckedHeader;
 use crate::bytes::{be32, be64};

@@ -1,6 +1,6 @@
 //! The header of VDI, VirtualBox's format.
 //!
-//! The layout is that of `block/vdi.c` of QEMU. All fields are little endian.
+//! The layout follows `block/vdi.c` of QEMU. All fields are little endian.
 
 use super::UncheckedHeader;
 use crate::bytes::{le32, le64, slice};

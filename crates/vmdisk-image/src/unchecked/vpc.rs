@@ -1,6 +1,6 @@
 //! The footer and header of VHD, the format QEMU and libvirt call `vpc`.
 //!
-//! The layout is Microsoft's *Virtual Hard Disk Image Format Specification*; the rule for the disk's size is that of
+//! The layout is Microsoft's *Virtual Hard Disk Image Format Specification*; the rule for the disk's size follows
 //! `block/vpc.c` of QEMU. All fields are big endian.
 
 use super::UncheckedHeader;

@@ -82,7 +82,7 @@ fn hold(header: &Header) {
         }))
     });
     assert_eq!(chain.links.len(), 1);
-    // One that always stands on another of its kind: the walk ends, too.
+    // An image that always names another like itself: the walk still ends.
     let top = Top {
         identity: 0u32,
         location: "/images/a".into(),

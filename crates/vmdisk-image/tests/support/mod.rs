@@ -1,4 +1,4 @@
-//! What the tests of this crate share: builders of images, and access to the real qemu-img.
+//! Helpers of the tests of this crate: builders of images, and access to the real qemu-img.
 #![allow(
     dead_code,
     clippy::disallowed_methods,

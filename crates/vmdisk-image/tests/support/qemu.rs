@@ -13,8 +13,8 @@ pub(crate) fn is_installed() -> bool {
         .is_ok_and(|output| output.status.success());
     if !installed {
         let required = std::env::var("VMDISK_REAL").is_ok_and(|value| value == "require");
-        assert!(!required, "VMDISK_REAL=require, and there is no qemu-img");
-        eprintln!("skipped: there is no qemu-img");
+        assert!(!required, "VMDISK_REAL=require, and qemu-img is missing");
+        eprintln!("skipped: qemu-img is missing");
     }
     installed
 }
@@ -47,7 +47,7 @@ pub(crate) fn create(directory: &Path, format: &str, options: &str, rest: &[&str
     succeed(directory, &arguments);
 }
 
-/// `qemu-img create` with a LUKS key; the benchmark behind it fails at times on a busy machine, so it is repeated.
+/// `qemu-img create` with a LUKS key; its key benchmark sometimes fails on a busy machine, so it is repeated.
 pub(crate) fn create_encrypted(directory: &Path, format: &str, options: &str, rest: &[&str]) {
     let mut arguments = vec![
         "create",

@@ -75,7 +75,7 @@ pub(crate) fn compare(directory: &Path, format: &str, what: &str, image: &Image)
     }
     let opened = qemu::opens(directory, format, file);
     match (refused_by_qemu_img(&header), opened) {
-        // `qemu-img info` 7.2 does not check before it uses the header, and crashes without a word.
+        // `qemu-img info` 7.2 does not check before it uses the header, and crashes silently.
         _ if crashes(&header) => None,
         (true, Ok(_)) => Some(format!(
             "{what}: QEMU opens it, we say {:?}",
