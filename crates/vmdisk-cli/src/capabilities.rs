@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk::Target;
 use vmdisk::facts::capability::{Row, TABLE};
+use vmdisk::facts::known_bad;
 use vmdisk::facts::{Answer, Basis, Component, Introspection, Probe, Version};
 
 use crate::args::{CapabilitiesArgs, CapabilitiesCommand, CapabilitiesFormat};
@@ -36,6 +37,34 @@ struct Envelope {
     machines: Vec<String>,
     /// One row for each capability.
     capabilities: Vec<Capability>,
+    /// One row for each bug that a disk configuration can meet.
+    known_bugs: Vec<KnownBug>,
+}
+
+/// A bug, and the builds that have it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct KnownBug {
+    /// Its name.
+    name: &'static str,
+    /// The configuration that meets it and the consequence, in Markdown.
+    about: &'static str,
+    /// The program with the bug: `qemu`, `libvirt`, `kernel`, `virtio-win`.
+    program: &'static str,
+    /// The affected builds, the oldest first.
+    affected: Vec<Builds>,
+    /// Where the row comes from.
+    source: &'static str,
+    /// Whether the target has the bug: `yes`, `no`, `unknown`.
+    answer: &'static str,
+}
+
+/// A range of builds.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Builds {
+    /// The first affected build; null if all earlier builds are affected.
+    first: Option<Version>,
+    /// The first later build that is not affected or was not tried; null if no fix is known.
+    until: Option<Version>,
 }
 
 /// One capability.
@@ -103,6 +132,10 @@ fn json(target: &Target, asked: Option<&Introspection>) -> String {
             .map(|introspection| introspection.machines.clone())
             .unwrap_or_default(),
         capabilities: TABLE.iter().map(|row| capability(row, target)).collect(),
+        known_bugs: known_bad::TABLE
+            .iter()
+            .map(|row| known_bug(row, target))
+            .collect(),
     };
     let mut text =
         serde_json::to_string_pretty(&envelope).expect("text, numbers and lists can be written");
@@ -139,6 +172,30 @@ fn capability(row: &Row, target: &Target) -> Capability {
         source,
         answer,
         basis,
+    }
+}
+
+fn known_bug(row: &known_bad::Row, target: &Target) -> KnownBug {
+    let known_bad::Row {
+        bug,
+        name,
+        about,
+        program,
+        affected,
+        untried: _, // the answer tells
+        source,
+    } = row;
+    let affected = affected.iter().map(|range| Builds {
+        first: Some(range.start).filter(|first| *first != Version::default()),
+        until: Some(range.end).filter(|until| *until != known_bad::NEVER),
+    });
+    KnownBug {
+        name,
+        about,
+        program: program.word(),
+        affected: affected.collect(),
+        source,
+        answer: words(target.has_bug(*bug)).0,
     }
 }
 
@@ -207,14 +264,31 @@ fn table(target: &Target, asked: Option<&Introspection>) -> String {
             [answer, row.name.to_owned(), versions, row.about.to_owned()]
         })
         .collect();
+    write_columns(&mut out, &rows);
+    out.push_str("\nKnown bugs:\n");
+    let bugs: Vec<[String; 4]> = known_bad::TABLE
+        .iter()
+        .map(|row| {
+            let answer = match words(target.has_bug(row.bug)).0 {
+                "unknown" => "-".to_owned(),
+                word => format!("{word}, by version"),
+            };
+            let builds = format!("{} {}", row.program.word(), row.builds());
+            [answer, row.name.to_owned(), builds, row.about.to_owned()]
+        })
+        .collect();
+    write_columns(&mut out, &bugs);
+    crate::sanitize::lines(&out).into_owned()
+}
+
+fn write_columns(out: &mut String, rows: &[[String; 4]]) {
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
     let (answer, name, versions) = (width(0), width(1), width(2));
-    for row in &rows {
+    for row in rows {
         let _ = writeln!(
             out,
             "{:answer$}  {:name$}  {:versions$}  {}",
             row[0], row[1], row[2], row[3]
         );
     }
-    crate::sanitize::lines(&out).into_owned()
 }

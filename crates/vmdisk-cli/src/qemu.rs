@@ -51,7 +51,7 @@ pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
 pub(crate) fn target(asked: Option<&Target>, qemu: Option<&Introspection>) -> Result<Target, Stop> {
     let mut asked = asked.cloned().unwrap_or_default();
     let Some(introspection) = qemu else {
-        return Ok(asked);
+        return possible(asked);
     };
     if let Some(version) = asked.qemu {
         if !is_of(introspection.qemu, version) {
@@ -64,7 +64,18 @@ pub(crate) fn target(asked: Option<&Target>, qemu: Option<&Introspection>) -> Re
         // `7.2` matches 7.2.22.
         asked.qemu = None;
     }
-    Ok(asked.or(introspection.target()))
+    possible(asked.or(introspection.target()))
+}
+
+/// Refuses a target that no host can be.
+fn possible(target: Target) -> Result<Target, Stop> {
+    match target.impossible() {
+        None => Ok(target),
+        Some(why) => Err(
+            Stop::new(format!("the target {target} is impossible: {why}"))
+                .help("name a later QEMU or an earlier libvirt in --target"),
+        ),
+    }
 }
 
 /// True if a version matches the requested one, as far as it is given.
@@ -144,5 +155,16 @@ mod tests {
             stop.0[0].title,
             "--target asks for QEMU 10.0, and the QEMU of --qemu is 7.2.22"
         );
+    }
+
+    #[test]
+    fn a_libvirt_that_refuses_the_qemu_is_an_impossible_target() {
+        let asked = |text: &str| super::target(Some(&text.parse().unwrap()), None).is_ok();
+        assert!(!asked("libvirt=12.5,qemu=6.0"));
+        assert!(!asked("libvirt=11.2,qemu=6.1"));
+        assert!(asked("libvirt=11.2,qemu=6.2"));
+        assert!(asked("libvirt=9.0,qemu=5.2"));
+        let old = recorded("5.2");
+        assert!(super::target(Some(&"libvirt=11.3".parse().unwrap()), Some(&old)).is_err());
     }
 }

@@ -247,6 +247,8 @@ capabilities! {
     NvmeNamespaceDevice = "nvme-ns", Qemu (5, 2, 0), Probe::QomType("nvme-ns"), "tried on 5.2 and later";
     /// nvme namespaces that are plugged into a running guest.
     NvmeNamespaceHotplug = "nvme-ns-hotplug", Qemu (11, 1, 0), Probe::Trial, "tried: refused by 5.2, 7.2 and 10.0, accepted by 11.1; the versions between were not tried";
+    /// NVMe controllers refuse transfers that the host does not pass on in one request.
+    NvmeTransferSizeChecked = "nvme-transfer-size-checked", Qemu (10, 0, 4), Probe::Trial, "QEMU commit 53493c1f836f (10.1), in the announcement of 10.0.4; tried: 5.2 and 7.2 accept mdts=12, 10.0.13 and 11.1 refuse it";
     /// Disk devices keep averages over `stats-intervals`.
     StatsIntervals = "stats-intervals", Qemu (10, 2, 0), property("virtio-blk-pci", "stats-intervals"), "in the properties of 11.1 and not in those of 10.0; libvirt NEWS 11.9.0 names 10.2";
     /// scsi-hd `dpofua`, off until machine type 10.0.
@@ -335,6 +337,10 @@ capabilities! {
     LibvirtSlices = "libvirt-slices", Libvirt (6, 1, 0), Probe::Trial, "libvirt formatdomain";
     /// `discard_granularity`.
     LibvirtDiscardGranularity = "libvirt-discard-granularity", Libvirt (9, 8, 0), Probe::Trial, "absent in the schema of 9.0, in libvirt-go-xml between 9.7 and 9.8";
+    /// `discard_granularity='0'`, which disables discards; earlier versions leave the attribute out.
+    LibvirtDiscardGranularityZero = "libvirt-discard-granularity-zero", Libvirt (11, 6, 0), Probe::Trial, "libvirt NEWS 11.6.0: Allow specifying zero discard granularity";
+    /// Namespaces in RBD pools: `name='POOL/NAMESPACE/IMAGE'`.
+    LibvirtRbdNamespace = "libvirt-rbd-namespace", Libvirt (11, 6, 0), Probe::Trial, "libvirt NEWS 11.6.0: Add support for RBD namespaces";
     /// `rotation_rate`.
     LibvirtRotationRate = "libvirt-rotation-rate", Libvirt (7, 3, 0), Probe::Trial, "libvirt formatdomain";
     /// `<transient/>` disks on QEMU.

@@ -4,6 +4,8 @@
 //! [`DirectIo`] is the conclusion about O_DIRECT; [`Target`] and [`Capability`] have the capabilities of
 //! the QEMU, libvirt and kernel that will run a configuration. Nothing here inspects the machine it runs on.
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 pub mod access;
 mod backing;
 pub mod blockdev;
@@ -19,6 +21,9 @@ pub mod filesystem;
 pub mod host;
 mod index;
 mod introspection;
+pub mod io_uring;
+pub mod known_bad;
+mod least_qemu;
 pub mod libvirt;
 pub mod lvm_config;
 mod members;
@@ -40,6 +45,8 @@ pub use facts::{CollectError, Collector, Facts, Host, Redaction, SCHEMA, SCHEMA_
 pub use filesystem::{Btrfs, Filesystem, FsKind};
 pub use index::{HostIndex, Identity};
 pub use introspection::{INTROSPECTION_VERSION, Introspection, IntrospectionError};
+pub use known_bad::Bug;
+pub use least_qemu::LEAST_QEMU;
 pub use members::{Member, MemberTable, Owner, ValueKind, is_unstable};
 pub use mount::{Mount, OptionValue};
 pub use path::{Directory, File, FileKind, ImageHeader};

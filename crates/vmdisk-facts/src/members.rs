@@ -83,6 +83,16 @@ pub struct Member {
     releases: u32,
 }
 
+impl Member {
+    /// Adds a release that has it, with the kind of value there.
+    fn add(&mut self, kind: ValueKind, release: usize) {
+        if self.kind != kind {
+            self.kind = ValueKind::Any;
+        }
+        self.releases |= 1 << release;
+    }
+}
+
 /// The table of all recorded releases.
 #[derive(Debug, Default)]
 pub struct MemberTable {
@@ -185,10 +195,7 @@ impl MemberTable {
                     let member = owner
                         .entry(name.clone())
                         .or_insert(Member { kind, releases: 0 });
-                    if member.kind != kind {
-                        member.kind = ValueKind::Any;
-                    }
-                    member.releases |= 1 << nth;
+                    member.add(kind, nth);
                 }
             }
         }

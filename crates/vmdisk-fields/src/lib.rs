@@ -18,6 +18,8 @@
 //! assert_eq!(row.spelling(DeviceModel::IdeHd), Spelling::Unknown);
 //! ```
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod controller;
 mod device_model;
 mod disk;

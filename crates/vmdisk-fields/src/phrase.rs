@@ -253,15 +253,19 @@ impl Writer<'_> {
                 Some(text) => self.out.push_str(&text),
                 None => self.phrase(&both[1]),
             },
-            Form::List(phrases, last) => {
-                for (nth, phrase) in phrases.iter().enumerate() {
-                    if nth > 0 {
-                        let is_last = nth + 1 == phrases.len();
-                        self.out.push_str(if is_last { last } else { ", " });
-                    }
-                    self.phrase(phrase);
-                }
+            Form::List(phrases, last) => self.list(phrases, last),
+        }
+    }
+
+    fn list(&mut self, phrases: &[Phrase], last: &str) {
+        for (nth, phrase) in phrases.iter().enumerate() {
+            let is_last = nth + 1 == phrases.len();
+            match nth {
+                0 => {}
+                _ if is_last => self.out.push_str(last),
+                _ => self.out.push_str(", "),
             }
+            self.phrase(phrase);
         }
     }
 

@@ -24,6 +24,8 @@
 //! assert_eq!(domain.frontend_kind(&domain.disks[0]), FrontendKind::VirtioBlk);
 //! ```
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod value;
 mod wire_enum;
 

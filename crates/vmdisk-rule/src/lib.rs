@@ -4,6 +4,8 @@
 //! and a few fields. Rules about the model are in `vmdisk-rules`; rules about the text of a syntax are in the crate of
 //! that syntax.
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod comparison;
 mod context;
 mod evidence;

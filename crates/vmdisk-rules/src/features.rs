@@ -107,7 +107,9 @@ features! {
     LibvirtQueueSize: Text("sets the size of its queues"), Ignored, Disk(DiskField::QueueSize);
     LibvirtMetadataCache: Text("sets the size of its metadata cache"), Ignored, Disk(DiskField::MetadataCacheSize);
     LibvirtVhostUser: Text("is served by a daemon over vhost-user"), Refused, Other(vhost_user);
-    LibvirtDiscardGranularity: SetsField, Ignored, Disk(DiskField::DiscardGranularity);
+    LibvirtDiscardGranularity: SetsField, Ignored, Other(discard_granularity);
+    LibvirtDiscardGranularityZero: SetsField, Ignored, DiskValue(DiskField::DiscardGranularity, "0");
+    LibvirtRbdNamespace: Text("is in a namespace of its RBD pool"), Refused, InImage(ImageField::NetworkName, |image| network(image).is_some_and(in_rbd_namespace));
     LibvirtRotationRate: SetsField, Ignored, Disk(DiskField::RotationRate);
     LibvirtTransient: Text("is transient"), Refused, Disk(DiskField::Transient);
     MemoryBackendMemfd: Text("uses memfd memory"), Refused, Other(memfd);
@@ -172,6 +174,24 @@ fn engine(image: &Image) -> Option<EncryptionEngine> {
 
 fn format(image: &Image) -> Option<EncryptionFormat> {
     image.encryption.as_ref()?.format
+}
+
+/// True for `POOL/NAMESPACE/IMAGE`.
+fn in_rbd_namespace(network: &NetworkSource) -> bool {
+    network.protocol == NetworkProtocol::Rbd
+        && network
+            .name
+            .as_deref()
+            .is_some_and(|name| name.split('/').count() == 3)
+}
+
+/// Another value than 0, which has a row of its own.
+fn discard_granularity(domain: &Domain) -> Vec<FieldPath> {
+    disks(domain, DiskField::DiscardGranularity, |disk| {
+        disk.frontend
+            .discard_granularity
+            .is_some_and(|size| size > 0)
+    })
 }
 
 fn controller_mapping(domain: &Domain) -> Vec<FieldPath> {

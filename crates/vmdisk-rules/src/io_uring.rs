@@ -2,7 +2,7 @@
 
 use vmdisk_rule::{Context, Missing};
 
-use vmdisk_facts::HostIndex;
+use vmdisk_facts::{HostIndex, io_uring};
 use vmdisk_model::{AioMode, Disk, HostStorage, Image};
 
 /// libvirt writes `io` for files and devices only, and drops it for everything else.
@@ -10,8 +10,11 @@ pub(crate) const fn is_opened_by_path(image: &Image) -> bool {
     image.protocol.on_host().is_some()
 }
 
-/// Why QEMU gets no ring; `None` if it gets one.
+/// Why QEMU gets no ring, by the kernel or its settings; `None` if it gets one.
 pub(crate) fn denied(host: &HostIndex<'_>) -> Result<Option<String>, Missing> {
+    if let Some(why) = io_uring::lacking(&host.facts().kernel) {
+        return Ok(Some(why));
+    }
     let limits = &host.facts().limits;
     let what = || "kernel.io_uring_disabled".to_owned();
     let disabled = Context::known(limits.io_uring_disabled.clone(), what)?;

@@ -13,6 +13,8 @@
 //! assert_eq!(Span::new(start, start + 4).slice(text), Some("none"));
 //! ```
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod allowance;
 mod edit;
 mod later_word;

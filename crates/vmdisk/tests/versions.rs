@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use vmdisk::facts::{Introspection, MemberTable, Owner, Target, Version, is_unstable};
+use vmdisk::facts::{
+    Facts, HostIndex, Introspection, MemberTable, Owner, Target, Version, is_unstable,
+};
 use vmdisk::{LintOptions, Severity, lint, read};
 
 /// A recording in `fixtures/capabilities`.
@@ -15,12 +17,12 @@ fn recording(Version(major, minor, _): Version) -> Introspection {
     Introspection::from_json(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The owner with one property, as an option; `None` for an object.
-fn option(owner: Owner<'_>, name: &str) -> Option<String> {
+/// The owner with one property, as an option.
+fn option(owner: Owner<'_>, name: &str) -> String {
     match owner {
-        Owner::Device(driver) => Some(format!("-device {driver},{name}=1")),
-        Owner::Node(driver) => Some(format!("-blockdev driver={driver},node-name=n,{name}=1")),
-        Owner::Object(_) => None,
+        Owner::Device(driver) => format!("-device {driver},{name}=1"),
+        Owner::Node(driver) => format!("-blockdev driver={driver},node-name=n,{name}=1"),
+        Owner::Object(kind) => format!("-object {kind},id=o,{name}=1"),
     }
 }
 
@@ -40,7 +42,7 @@ fn is_reported(text: &str, name: &str, target: &Target) -> bool {
 #[test]
 fn a_property_is_reported_exactly_for_the_releases_and_programs_that_lack_it() {
     let table = MemberTable::recorded();
-    let mut walked = 0;
+    let (mut walked, mut objects) = (0, 0);
     let mut wrong = Vec::new();
     for release in table.releases() {
         let recording = recording(*release);
@@ -55,15 +57,15 @@ fn a_property_is_reported_exactly_for_the_releases_and_programs_that_lack_it() {
             };
             for name in members.keys().filter(|name| !is_unstable(name)) {
                 // `driver`, `bus` and `id` are the option's own, and the cache of a node is an object.
-                let Some(text) = option(owner, name).filter(|_| {
-                    !matches!(
-                        name.as_str(),
-                        "driver" | "node-name" | "bus" | "id" | "cache"
-                    )
-                }) else {
+                if matches!(
+                    name.as_str(),
+                    "driver" | "node-name" | "bus" | "id" | "cache"
+                ) {
                     continue;
-                };
+                }
+                let text = option(owner, name);
                 walked += 1;
+                objects += usize::from(matches!(owner, Owner::Object(_)));
                 for (how, target) in [("version", &by_version), ("program", &probed)] {
                     if is_reported(&text, name, target) == here.contains_key(name) {
                         wrong.push(format!("QEMU {release} by {how}: {text}"));
@@ -72,9 +74,16 @@ fn a_property_is_reported_exactly_for_the_releases_and_programs_that_lack_it() {
             }
         }
     }
-    println!("{walked} properties in {} releases", table.releases().len());
+    println!(
+        "{walked} properties in {} releases, {objects} of them of objects",
+        table.releases().len()
+    );
     assert!(wrong.is_empty(), "{} are wrong: {wrong:#?}", wrong.len());
     assert!(walked > 4000, "only {walked} properties were walked");
+    assert!(
+        objects > 200,
+        "only {objects} properties of objects were walked"
+    );
 }
 
 #[test]
@@ -121,42 +130,141 @@ fn a_writable_disk_on_a_web_server_is_an_error_unless_libvirt_may_use_nbdkit() {
     }
 }
 
-/// A disk whose chain has so many images.
+/// The severity of a rule's finding; `None` without one.
+fn severity_of(xml: &str, rule: &str, target: &str, facts: Option<&Facts>) -> Option<String> {
+    let document = read(xml).expect("the XML is well-formed");
+    let index = facts.map(HostIndex::new);
+    let options = LintOptions {
+        target: target.parse().expect("a target"),
+        host: index.as_ref(),
+        ..LintOptions::default()
+    };
+    let report = lint(&document, &options);
+    let found = report.diagnostics.iter().find(|it| it.rule.name == rule)?;
+    Some(found.severity.to_string())
+}
+
+/// A disk with a chain of so many images.
 fn chain(images: usize) -> String {
-    let lower: String = (1..images)
-        .map(|number| {
-            format!(
-                "<backingStore type='file'><format type='qcow2'/><source file='/srv/{number}.qcow2'/>"
-            )
-        })
-        .collect();
-    let ends = "</backingStore>".repeat(images - 1);
+    let below = (1..images).map(|nth| {
+        format!("<backingStore type='file'><format type='qcow2'/><source file='/srv/{nth}.qcow2'/>")
+    });
     format!(
-        "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/srv/0.qcow2'/>\
-         {lower}<backingStore/>{ends}<target dev='vda' bus='virtio'/></disk>"
+        "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/srv/0.qcow2'/>{}\
+         <backingStore/>{}<target dev='vda' bus='virtio'/></disk>",
+        below.collect::<String>(),
+        "</backingStore>".repeat(images - 1)
     )
 }
 
 #[test]
-fn a_chain_of_26_images_is_an_error_for_libvirt_10_8_to_11_10() {
-    for (images, target, severity) in [
-        (25, "libvirt=11.3", Severity::Warning),
-        (26, "libvirt=10.7", Severity::Warning),
-        (26, "libvirt=10.8", Severity::Error),
-        (26, "libvirt=11.3", Severity::Error),
-        (26, "libvirt=11.10", Severity::Error),
-        (26, "libvirt=12.0", Severity::Warning),
-        (26, "kernel=6.1", Severity::Warning),
+fn a_chain_of_26_images_is_an_error_for_each_libvirt_that_does_not_start_it() {
+    for (images, target, expected) in [
+        (26, "libvirt=10.7", "warning"),
+        (26, "libvirt=10.8", "error"),
+        (26, "libvirt=11.10", "error"),
+        (26, "libvirt=12.0", "warning"),
+        (26, "qemu=10.0", "warning"),
+        (25, "libvirt=11.3", "warning"),
     ] {
-        let document = read(&chain(images)).expect("a disk");
-        let options = LintOptions {
-            target: target.parse().expect(target),
-            ..LintOptions::default()
-        };
-        let report = lint(&document, &options);
-        let mut found = report.diagnostics.iter();
-        let found = found.find(|it| it.rule.name == "chain-too-long");
-        let found = found.map(|it| it.severity);
-        assert_eq!(found, Some(severity), "{images} images, {target}");
+        let severity = severity_of(&chain(images), "chain-too-long", target, None);
+        assert_eq!(severity.as_deref(), Some(expected), "{images} for {target}");
+    }
+}
+
+#[test]
+fn a_bug_of_a_file_system_is_reported_only_there() {
+    let xfs = "../../fixtures/facts/xfs-nvme.json";
+    let xfs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(xfs)).unwrap();
+    let disk = |driver: &str| {
+        format!(
+            "<disk type='file' device='disk'><driver name='qemu' type='raw' {driver}/>\
+             <source file='/srv/img/web1.img'/><target dev='vda' bus='virtio'/></disk>"
+        )
+    };
+    for (kind, driver, target, expected) in [
+        ("bcachefs", "cache='none'", "qemu=10.0.13", Some("error")),
+        ("bcachefs", "cache='none'", "qemu=11.1", None),
+        ("bcachefs", "cache='writeback'", "qemu=10.0.13", None),
+        ("xfs", "cache='none'", "qemu=10.0.13", None),
+        ("cifs", "io='io_uring'", "kernel=6.1", Some("warning")),
+        ("cifs", "io='io_uring'", "kernel=5.14", None),
+        ("cifs", "io='threads'", "kernel=6.1", None),
+        ("xfs", "io='io_uring'", "kernel=6.1", None),
+    ] {
+        let facts = xfs.replace("\"kind\": \"xfs\"", &format!("\"kind\": \"{kind}\""));
+        let facts = Facts::from_json(&facts).unwrap().facts;
+        let severity = severity_of(&disk(driver), "known-bad-build", target, Some(&facts));
+        assert_eq!(
+            severity.as_deref(),
+            expected,
+            "{driver} on {kind} for {target}"
+        );
+    }
+}
+
+#[test]
+fn words_of_libvirt_11_6_are_reported_for_the_release_before() {
+    let granularity = |value: u32| {
+        format!(
+            "<disk type='file' device='disk'><source file='/srv/a.img'/><target dev='vda' bus='virtio'/>\
+             <blockio discard_granularity='{value}'/></disk>"
+        )
+    };
+    let rbd = |name: &str| {
+        format!(
+            "<disk type='network' device='disk'><driver name='qemu' type='raw'/>\
+             <source protocol='rbd' name='{name}'><host name='mon.example'/></source>\
+             <target dev='vda' bus='virtio'/></disk>"
+        )
+    };
+    for (xml, target, expected) in [
+        (granularity(0), "libvirt=11.5", Some("warning")),
+        (granularity(0), "libvirt=11.6", None),
+        (granularity(4096), "libvirt=11.5", None),
+        (granularity(4096), "libvirt=9.7", Some("warning")),
+        (rbd("pool/space/image"), "libvirt=11.5", Some("error")),
+        (rbd("pool/space/image"), "libvirt=11.6", None),
+        (rbd("pool/image"), "libvirt=11.5", None),
+    ] {
+        let severity = severity_of(&xml, "unsupported-by-target", target, None);
+        assert_eq!(severity.as_deref(), expected, "{xml} for {target}");
+    }
+}
+
+#[test]
+fn io_uring_is_reported_for_kernels_of_rhel_that_lack_it() {
+    let xfs = "../../fixtures/facts/xfs-nvme.json";
+    let xfs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(xfs)).unwrap();
+    let disk = "<disk type='file' device='disk'><driver name='qemu' type='raw' io='io_uring'/>\
+                <source file='/srv/img/web1.img'/><target dev='vda' bus='virtio'/></disk>";
+    for (release, version, vendor, is_reported) in [
+        ("4.18.0-553.el8_10.x86_64", "[4, 18, 0]", "almalinux", true),
+        (
+            "5.14.0-284.11.1.el9_2.x86_64",
+            "[5, 14, 0]",
+            "almalinux",
+            true,
+        ),
+        (
+            "5.14.0-362.8.1.el9_3.x86_64",
+            "[5, 14, 0]",
+            "almalinux",
+            false,
+        ),
+        ("5.14.0-284-custom", "[5, 14, 0]", "debian", false),
+        ("6.12.77+deb13-amd64", "[6, 12, 77]", "debian", false),
+    ] {
+        let facts = xfs
+            .replace("6.12.77+deb13-amd64", release)
+            .replace("[6, 12, 77]", version)
+            .replace(
+                "\"vendor\": \"debian\"",
+                &format!("\"vendor\": \"{vendor}\""),
+            );
+        let facts = Facts::from_json(&facts).unwrap().facts;
+        let target = "qemu=7.2";
+        let severity = severity_of(disk, "io-uring-disabled", target, Some(&facts));
+        assert_eq!(severity.is_some(), is_reported, "{release} of {vendor}");
     }
 }

@@ -48,22 +48,12 @@ pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
         .btrfs
         .as_ref()
         .and_then(Btrfs::keeps_several_copies);
-    // The trial write distinguishes the two only if it did not have to wait.
-    if evidence.dio.nowait_overwrite.is(&Outcome::Ok) {
-        let verdict = match (&checksums, &redundant) {
-            (Fact::Known(false), Fact::Known(true)) => Some(Verdict::DirectUnstableMirrors),
-            (Fact::Known(true), _) | (Fact::Known(false), Fact::Known(false)) => {
-                Some(Verdict::Direct)
-            }
-            _ => None,
-        };
-        if let Some(verdict) = verdict {
-            return concluded(
-                verdict,
-                Confidence::Probed,
-                "a direct overwrite there did not have to wait (RWF_NOWAIT succeeded)".to_owned(),
-            );
-        }
+    if let Some(verdict) = tried(evidence, &checksums, &redundant) {
+        return concluded(
+            verdict,
+            Confidence::Probed,
+            "a direct overwrite there did not have to wait (RWF_NOWAIT succeeded)".to_owned(),
+        );
     }
     let row = match evidence.kernel.version.clone().and_then(|version| {
         let vendor = evidence.kernel.vendor.value().map(String::as_str);
@@ -79,46 +69,60 @@ pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
         let because = format!("btrfs has direct I/O since Linux 2.6.35 (Linux {version})");
         return concluded(Verdict::Unsupported, Confidence::FromVersionTable, because);
     }
-    let because = |what: String, written: Write| {
-        format!("{what}, and btrfs of Linux {version} {}", does(written))
-    };
+    by_kernel(evidence, checksums, redundant, version, row)
+}
+
+/// The verdict of a trial write, which distinguishes the two only if it did not have to wait.
+fn tried(
+    evidence: Evidence<'_>,
+    checksums: &Fact<bool>,
+    redundant: &Fact<bool>,
+) -> Option<Verdict> {
+    if !evidence.dio.nowait_overwrite.is(&Outcome::Ok) {
+        return None;
+    }
+    match (checksums, redundant) {
+        (Fact::Known(false), Fact::Known(true)) => Some(Verdict::DirectUnstableMirrors),
+        (Fact::Known(true), _) | (Fact::Known(false), Fact::Known(false)) => Some(Verdict::Direct),
+        _ => None,
+    }
+}
+
+/// The verdict of the table of kernels.
+fn by_kernel(
+    evidence: Evidence<'_>,
+    checksums: Fact<bool>,
+    redundant: Fact<bool>,
+    version: Version,
+    row: &btrfs_regime::Row,
+) -> Fact<DirectIo> {
     let (verdict, what, written) = match (checksums, redundant) {
-        (Fact::Known(true), _) => match row.checksummed {
-            Write::Direct => (
-                Verdict::DirectUnstableChecksums,
+        (Fact::Known(true), _) => {
+            let verdict = match row.checksummed {
+                Write::Direct => Verdict::DirectUnstableChecksums,
+                Write::Buffered => Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums),
+                Write::Bounced => Verdict::Direct,
+                Write::Refused | Write::NotVerified => return not_verified(version, row),
+            };
+            (
+                verdict,
                 "the file has checksums".to_owned(),
                 row.checksummed,
-            ),
-            Write::Buffered => (
-                Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums),
-                "the file has checksums".to_owned(),
-                row.checksummed,
-            ),
-            Write::Bounced => (
-                Verdict::Direct,
-                "the file has checksums".to_owned(),
-                row.checksummed,
-            ),
-            Write::Refused | Write::NotVerified => return not_verified(version, row),
-        },
-        (Fact::Known(false), Fact::Known(true)) => match row.plain_redundant {
-            Write::Direct => (
-                Verdict::DirectUnstableMirrors,
+            )
+        }
+        (Fact::Known(false), Fact::Known(true)) => {
+            let verdict = match row.plain_redundant {
+                Write::Direct => Verdict::DirectUnstableMirrors,
+                Write::Buffered => Verdict::AcceptedButBuffered(Buffered::BtrfsRedundant),
+                Write::Bounced => Verdict::Direct,
+                Write::Refused | Write::NotVerified => return not_verified(version, row),
+            };
+            (
+                verdict,
                 no_checksums(evidence.filesystem),
                 row.plain_redundant,
-            ),
-            Write::Buffered => (
-                Verdict::AcceptedButBuffered(Buffered::BtrfsRedundant),
-                no_checksums(evidence.filesystem),
-                row.plain_redundant,
-            ),
-            Write::Bounced => (
-                Verdict::Direct,
-                no_checksums(evidence.filesystem),
-                row.plain_redundant,
-            ),
-            Write::Refused | Write::NotVerified => return not_verified(version, row),
-        },
+            )
+        }
         (Fact::Known(false), Fact::Known(false)) => {
             let what = no_checksums(evidence.filesystem);
             (Verdict::Direct, what, row.plain)
@@ -137,7 +141,7 @@ pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
     concluded(
         verdict,
         Confidence::FromVersionTable,
-        because(what, written),
+        format!("{what}, and btrfs of Linux {version} {}", does(written)),
     )
 }
 

@@ -105,7 +105,7 @@ static NETWORK: ElementSpec = ElementSpec::new("source")
         child((6, 2, 0), &TIMEOUT).is(Image(ImageField::Timeout)),
         child((7, 0, 0), &IDENTITY).is(Image(ImageField::Identity)),
         child((9, 8, 0), &KNOWN_HOSTS).is(Image(ImageField::KnownHosts)),
-        child((9, 1, 0), &NBD_RECONNECT).is(Image(ImageField::ReconnectDelay)),
+        child((9, 2, 0), &NBD_RECONNECT).is(Image(ImageField::ReconnectDelay)),
         child((4, 4, 0), &RESERVATIONS).is(Image(ImageField::Reservations)),
         DATA_STORE_CHILD,
         child((5, 0, 0), &PRIVATE_DATA),
@@ -327,9 +327,9 @@ static RECONNECT: ElementSpec = ElementSpec::new("reconnect").attributes(&[
     attribute("timeout", (7, 1, 0), Unsigned32),
 ]);
 
-/// libvirt `<reconnect>` of NBD; absent in the schema of 9.0, and posted for review when it was released.
+/// libvirt `<reconnect>` of NBD (NEWS 9.2.0).
 static NBD_RECONNECT: ElementSpec =
-    ElementSpec::new("reconnect").attributes(&[attribute("delay", (9, 1, 0), Unsigned32)]);
+    ElementSpec::new("reconnect").attributes(&[attribute("delay", (9, 2, 0), Unsigned32)]);
 
 static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
     attribute("name", (0, 8, 7), Text),

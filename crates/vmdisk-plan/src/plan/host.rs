@@ -1,8 +1,8 @@
 //! What planning asks of the facts, each answer with the words for a reason.
 
 use vmdisk_facts::{
-    BlockDevice, BlockKind, Buffered, Capability, DirectIo, Fact, FsKind, HostIndex, Target,
-    Verdict, Version,
+    Answer, Basis, BlockDevice, BlockKind, Buffered, Bug, Capability, DirectIo, Fact, FsKind,
+    HostIndex, Target, Verdict, io_uring,
 };
 use vmdisk_model::{Bytes, Format, HostStorage, Image, LogicalVolumeName, Protocol};
 
@@ -51,10 +51,7 @@ impl<'a> Host<'a> {
     /// alignment for 4096 bytes where nothing is allocated.
     pub(crate) fn end_is_out_of_reach(&self, image: &Image) -> Option<String> {
         const SAFE: u64 = 4096;
-        let is_mended = self
-            .target
-            .qemu
-            .is_some_and(|qemu| qemu >= Version(11, 1, 0));
+        let is_mended = self.target.has_bug(Bug::RawEndUnaligned).is_no();
         let is_raw_file =
             matches!(image.protocol, Protocol::File { .. }) && image.format == Some(Format::Raw);
         let file = self.index.file(image.host_path()?)?;
@@ -141,10 +138,7 @@ impl<'a> Host<'a> {
     /// Direct I/O that is done, and goes wrong later.
     fn trouble_beyond_the_verdict(&self, path: &str) -> Option<Direct> {
         let kind = &self.index.filesystem_of(path).known()?.kind;
-        let is_older_qemu = self
-            .target
-            .qemu
-            .is_none_or(|version| version < Version(11, 0, 0));
+        let is_older_qemu = !self.target.has_bug(Bug::BcachefsWriteAlignment).is_no();
         if *kind == FsKind::Zfs {
             return Some(Direct::Fails {
                 because:
@@ -156,7 +150,7 @@ impl<'a> Host<'a> {
         }
         (*kind == FsKind::Bcachefs && is_older_qemu).then(|| Direct::Fails {
             because:
-                "QEMU before 11 learns alignment from reads, and bcachefs wants more of writes"
+                "QEMU before 11.1 learns alignment from reads, and bcachefs needs more for writes"
                     .to_owned(),
             is_refused: false,
             rule: None,
@@ -166,11 +160,14 @@ impl<'a> Host<'a> {
     /// Whether QEMU may use io_uring on this host, and the words for it.
     pub(crate) fn io_uring(&self) -> Result<String, String> {
         let limits = &self.index.facts().limits;
-        let kernel = self.index.facts().kernel.version.clone().known();
+        let kernel = &self.index.facts().kernel;
+        if let Some(why) = io_uring::lacking(kernel) {
+            return Err(why);
+        }
         match &limits.io_uring_disabled {
             Fact::Known(0) => {}
-            // The switch came with Linux 6.6; before it nothing restricts io_uring.
-            Fact::Absent if kernel.is_some() => {}
+            // A kernel without the switch does not restrict io_uring.
+            Fact::Absent if kernel.version.is_known() => {}
             Fact::Known(_) => return Err("kernel.io_uring_disabled forbids io_uring".to_owned()),
             Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => {
                 return Err("it is not known whether io_uring is allowed here".to_owned());
@@ -190,8 +187,8 @@ impl<'a> Host<'a> {
                 return Err(format!("the target lacks {}", capability.name()));
             }
         }
-        if self.target.qemu == Some(Version(7, 1, 0)) {
-            return Err("io_uring hangs in QEMU 7.1.0".to_owned());
+        if let Answer::Yes(Basis::Assumed(qemu)) = self.target.has_bug(Bug::IoUringInIothread) {
+            return Err(format!("io_uring hangs in QEMU {qemu}"));
         }
         Ok("the kernel, QEMU and libvirt allow io_uring".to_owned())
     }

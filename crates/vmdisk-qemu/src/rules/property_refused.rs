@@ -15,13 +15,14 @@ use crate::syntax::properties::{Kind, Properties, Property, Syntax};
 use crate::syntax::value::{is_on, is_open};
 
 declare_rule! {
-    /// A device or node does not have the property, or the value has the wrong type.
+    /// A device, node or object does not have a property, or needs another type of value.
     ///
     /// ## What it reports
-    /// Reports properties of disk devices, virtio-scsi and NVMe controllers and common nodes that no QEMU from 5.2 to
-    /// 11.1 has there, such as `iothread` on an IDE disk, `rotation_rate` on virtio-blk or `aio` on a format node. It
-    /// also reports removed device names and `-drive` options, and in JSON and key=value syntax values of the wrong
-    /// type: a quoted number, or `"on"` instead of `true`.
+    /// Reports properties of disk devices, of virtio-scsi and NVMe controllers, of nodes and of objects that the
+    /// target's QEMU does not have: `in_order` on a virtio disk for QEMU 7.2, `thread-pool-max` of an iothread for 5.2.
+    /// Without a target, it reports properties that no QEMU from 5.2 to 11.1 has there: `iothread` on an IDE disk,
+    /// `rotation_rate` on virtio-blk, `aio` on a format node. Also reports removed devices and removed words of
+    /// `-drive`, and values of another type for devices and nodes: a number between quotes, `"on"` for `true`.
     ///
     /// ## Why it matters
     /// QEMU exits at start with `Property 'virtio-blk-pci.rotation_rate' not found` or `Invalid parameter type for
@@ -41,6 +42,11 @@ declare_rule! {
     /// ```args,reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev '{"driver":"file","node-name":"f0","filename":"/srv/a.img","read-only":"off"}' \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    /// ```args,reported,qemu-5.2
+    /// qemu-system-x86_64 -nodefaults -machine q35 -object tls-creds-x509,id=tls0,dir=/etc/pki,sanity=on \
+    ///   -blockdev driver=nbd,node-name=f0,server.type=inet,server.host=store.example,server.port=10809,tls-creds=tls0 \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
     ///
@@ -112,6 +118,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     for (option, node) in line.index.of_name("blockdev") {
         check.nodes(report, option, node);
     }
+    check.objects(report);
     check_json_chardevs(line, report);
     check_limits_of_groups(line, report);
     check_drives(line, report);
@@ -166,6 +173,27 @@ impl Check<'_, '_> {
                 );
             }
             check_device_syntax(line, report, option, driver, device);
+        }
+    }
+
+    /// Checks the properties of objects of the recorded types.
+    fn objects(&mut self, report: &mut Report) {
+        let line = self.line;
+        for (option, object) in line.index.of_name("object") {
+            let owner = object.value("qom-type").map(Owner::Object);
+            let Some(owner @ Owner::Object(name)) = owner else {
+                continue;
+            };
+            if MemberTable::recorded().members(owner).is_none() {
+                continue;
+            }
+            for property in object.iter() {
+                let key = property.key.as_str();
+                let first = key.split('.').next().unwrap_or(key);
+                if !matches!(first, "qom-type" | "id") {
+                    self.member(report, option, property, first, owner, name);
+                }
+            }
         }
     }
 
@@ -261,7 +289,13 @@ impl Check<'_, '_> {
             }
             (Answer::Unknown | Answer::Yes(_), _) => {}
         }
-        let kind = member.map_or(ValueKind::Any, |member| member.kind);
+        let kind = match owner {
+            // The recorded types of objects have `int` for sizes and lists too.
+            Owner::Object(_) => ValueKind::Any,
+            Owner::Device(_) | Owner::Node(_) => {
+                member.map_or(ValueKind::Any, |member| member.kind)
+            }
+        };
         let is_node = matches!(owner, Owner::Node(_));
         let is_whole = property.key.ends_with(key)
             && table

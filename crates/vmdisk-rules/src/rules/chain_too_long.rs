@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Bug;
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Disk, FieldPath, Image, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
@@ -258,8 +258,7 @@ fn long(
 
 /// True for a libvirt that reads QEMU's answers with a limit of nested objects.
 fn limits_nesting(context: &Context<'_>) -> bool {
-    context.libvirt_is_before(Version(10, 8, 0)) == Some(false)
-        && context.libvirt_is_before(Version(12, 0, 0)) == Some(true)
+    context.is_taken_by_libvirt() && context.target.has_bug(Bug::DeepChain).is_yes()
 }
 
 fn disk_of(at: FieldPath) -> DiskName {

@@ -1,6 +1,6 @@
 //! `discard-missing-thin`
 
-use vmdisk_facts::{BlockKind, Fact, HostIndex};
+use vmdisk_facts::{BlockKind, Bug, Fact, HostIndex};
 use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{
     Bytes, Change, Device, Discard, Disk, DiskField, FieldPath, Format, HostStorage, Image,
@@ -9,7 +9,6 @@ use vmdisk_rule::{
     Confidence, Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule,
 };
 
-use super::qcow2_discard_corruption;
 use crate::{host, thin};
 
 declare_rule! {
@@ -144,7 +143,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let is_qcow2 = image.format == Some(Format::Qcow2);
         let qemu = context.target.qemu;
-        if is_qcow2 && qemu.is_some_and(qcow2_discard_corruption::is_affected) {
+        if is_qcow2 && context.target.has_bug(Bug::Qcow2DiscardDuringCow).is_yes() {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Discard);

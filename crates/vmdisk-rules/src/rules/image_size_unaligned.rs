@@ -1,5 +1,6 @@
 //! `image-size-unaligned`
 
+use vmdisk_facts::Bug;
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{FieldPath, Format, ImageField, Protocol};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, declare_rule};
@@ -68,11 +69,8 @@ declare_rule! {
 /// The alignment that QEMU uses if it cannot detect one.
 const SAFE: u64 = 4096;
 
-/// The first version that accepts such an image; 10.1 to 11.0 were not tried.
-const FIXED: vmdisk_facts::Version = vmdisk_facts::Version(11, 1, 0);
-
 fn check(context: &Context<'_>, report: &mut Report) {
-    if context.target.qemu.is_some_and(|qemu| qemu >= FIXED) {
+    if context.target.has_bug(Bug::RawEndUnaligned).is_no() {
         return;
     }
     for (index, disk, image) in context.images() {

@@ -1,6 +1,6 @@
 //! `io-uring-disabled`
 
-use vmdisk_facts::{Answer, Basis, Capability};
+use vmdisk_facts::{Answer, Basis, Capability, io_uring};
 use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{AioMode, Change, DiskField, FieldPath};
 use vmdisk_rule::{Confidence, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -8,16 +8,17 @@ use vmdisk_rule::{Confidence, Context, Evidence, Fix, Group, Report, Severity, d
 use crate::io_uring::{better, denied, is_opened_by_path};
 
 declare_rule! {
-    /// A disk uses io_uring, which the host denies.
+    /// A disk uses io_uring, which the host denies or does not have.
     ///
     /// ## What it reports
     /// Reports `io='io_uring'` if `kernel.io_uring_disabled` is 2, or is 1 and `kernel.io_uring_group` is unset or a
-    /// group without libvirt's QEMU user. For QEMU 10.0 it is a warning, because that version starts.
+    /// group without libvirt's QEMU user. Reports it too if the kernel has no io_uring: Linux before 5.1, and the
+    /// kernels of RHEL 9.0 to 9.2 and its rebuilds. For QEMU 10.0 it is a warning, because that version starts.
     ///
     /// ## Why it matters
-    /// RHEL 10 sets it to 2, and many hardening guides recommend that. QEMU gets no ring from the kernel and exits;
-    /// QEMU 7.2 then reports `Inappropriate ioctl for device`, which does not point to the sysctl. QEMU 10.0 starts,
-    /// and uses threads from the first request on, with one line in the log.
+    /// RHEL 10 sets it to 2, RHEL 9.3 denies io_uring by default too, and many hardening guides recommend that. QEMU gets
+    /// no ring from the kernel and exits; QEMU 7.2 then reports `Inappropriate ioctl for device`, which does not point to
+    /// the sysctl. QEMU 10.0 starts, and uses threads from the first request on, with one line in the log.
     ///
     /// ## Use instead
     /// Use `io='threads'`, which always works; for a block device with `cache='none'`, `native` works too. The guest
@@ -75,6 +76,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// The kernel is too old:
+    /// ```xml,reported,kernel-4.18
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none' io='io_uring'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported,facts-xfs-nvme
@@ -89,7 +98,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Linux before 6.6 does not have this setting:
+    /// A kernel without this setting allows io_uring; upstream, Linux has the setting since 6.6:
     /// ```xml,not-reported,facts-btrfs-checksums-6.1
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -124,6 +133,8 @@ declare_rule! {
             },
             Evidence::Source("QEMU 10.2.2 block/file-posix.c: refuses as 11.1 does"),
             Evidence::Source("Linux Documentation/admin-guide/sysctl/kernel.rst, io_uring_disabled (6.6)"),
+            Evidence::Source("liburing issue 611: io_uring_setup fails with ENOSYS on RHEL 9.0 to 9.2"),
+            Evidence::Source("liburing issue 989 and the release notes of RHEL 9.3: 5.14.0-362 has the setting, and denies io_uring by default"),
             Evidence::Source("kata-containers pull request 13803: RHEL 10 has kernel.io_uring_disabled=2"),
         ],
         supersedes: &[],
@@ -137,9 +148,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Aio);
-        let denied = context
-            .host(|| "kernel.io_uring_disabled".to_owned())
-            .and_then(denied);
+        let too_old = context.target.kernel.and_then(io_uring::lacking_in);
+        let denied = match too_old {
+            Some(why) => Ok(Some(why)),
+            None => context
+                .host(|| "kernel.io_uring_disabled".to_owned())
+                .and_then(denied),
+        };
         let Some(Some(why)) = report.require(at, denied) else {
             continue;
         };
@@ -149,18 +164,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .finding(
                 at,
                 phrase!(
-                    "{disk} sets {io_uring}, which this host denies",
+                    "{disk} sets {io_uring}, which is not available on this host",
                     disk = DiskName(index),
                     io_uring = setting(at, AioMode::IoUring),
                 ),
             )
-            .label("not available on this host")
+            .label("QEMU gets no ring")
             .severity(severity)
             .confidence(confidence)
             .note(why)
             .note(what_happens)
             .help(phrase!(
-                "use {better}; the guest sees no difference. Alternatively set kernel.io_uring_disabled to 0 on the host",
+                "use {better}; the guest sees no difference. Alternatively use a kernel with io_uring, and set kernel.io_uring_disabled to 0",
                 better = setting(at, better),
             ))
             .fix(Fix::safe([Change::set(at, better)]));

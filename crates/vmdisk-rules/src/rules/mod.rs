@@ -54,6 +54,7 @@ mod iothread_missing_fast_media;
 mod iothread_undefined;
 mod iothread_unsupported_bus;
 mod iothread_unused;
+mod known_bad_build;
 mod login_refused;
 mod lun_on_virtio_blk;
 mod lun_option_refused;
@@ -181,6 +182,7 @@ pub static RULES: &[&Rule] = &[
     &iothread_undefined::RULE,
     &iothread_unsupported_bus::RULE,
     &iothread_unused::RULE,
+    &known_bad_build::RULE,
     &login_refused::RULE,
     &lun_on_virtio_blk::RULE,
     &lun_option_refused::RULE,

@@ -1,6 +1,6 @@
 //! `qcow2-discard-corruption`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Bug;
 use vmdisk_fields::{DiskName, Piece, phrase, setting};
 use vmdisk_model::{DetectZeroes, Discard, DiskField, FieldPath, Format};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
@@ -71,11 +71,6 @@ declare_rule! {
     }
 }
 
-/// True for the versions without the fix.
-pub(super) fn is_affected(qemu: Version) -> bool {
-    qemu < Version(10, 0, 11) || (qemu >= Version(10, 1, 0) && qemu < Version(11, 0, 2))
-}
-
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
         if image.format != Some(Format::Qcow2) || !disk.is_writable() {
@@ -94,12 +89,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
             );
             continue;
         };
-        if is_affected(qemu) {
-            let fixed = if qemu < Version(10, 1, 0) {
-                "10.0.11, 11.0.2 or later"
-            } else {
-                "11.0.2 or later"
-            };
+        let row = Bug::Qcow2DiscardDuringCow.row();
+        if row.answer(qemu).is_yes() {
+            let fixed: Vec<String> = row
+                .fixed_in()
+                .into_iter()
+                .filter(|release| *release > qemu)
+                .map(|release| release.to_string())
+                .collect();
+            let fixed = format!("{} or later", fixed.join(", "));
             let ignore = setting(at, Discard::Ignore);
             let instead: Piece = if detects_zeroes {
                 let field = FieldPath::Disk(index, DiskField::DetectZeroes);
@@ -118,7 +116,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 )
                 .label("can collide with a copy-on-write")
                 .confidence(Confidence::Assumed)
-                .note("fixed in QEMU 10.0.11 and 11.0.2; distributions may have backported the fix")
+                .note(format!(
+                    "fixed in QEMU {}; distributions may have backported the fix",
+                    row.fix().unwrap_or_default()
+                ))
                 .help(phrase!(
                     "update QEMU to {fixed}, or use {instead} until then, which keeps deleted data allocated",
                     fixed,

@@ -1,0 +1,320 @@
+//! Known-bad builds: one row for each bug, with the builds that have it and the source.
+//!
+//! A row is typed by what a configuration must use to meet the bug. Rules, the planner and `vmdisk capabilities` ask
+//! this table; what O_DIRECT does on btrfs by kernel is a table of its own ([`crate::btrfs_regime`]).
+
+use std::ops::Range;
+
+use crate::capability::{Answer, Basis};
+use crate::target::Target;
+use crate::version::Version;
+
+/// The program with the bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Program {
+    /// QEMU.
+    Qemu,
+    /// libvirt.
+    Libvirt,
+    /// The host's kernel.
+    Kernel,
+    /// The drivers that Windows guests get from the virtio-win image.
+    VirtioWin,
+}
+
+impl Program {
+    /// The name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Program::Qemu => "QEMU",
+            Program::Libvirt => "libvirt",
+            Program::Kernel => "Linux",
+            Program::VirtioWin => "virtio-win",
+        }
+    }
+
+    /// The word in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Program::Qemu => "qemu",
+            Program::Libvirt => "libvirt",
+            Program::Kernel => "kernel",
+            Program::VirtioWin => "virtio-win",
+        }
+    }
+}
+
+/// One bug.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The bug.
+    pub bug: Bug,
+    /// Its name, never changed once released.
+    pub name: &'static str,
+    /// The configuration that meets it and the consequence, in Markdown.
+    pub about: &'static str,
+    /// The program with the bug.
+    pub program: Program,
+    /// The affected builds, each range up to but not including the build with the fix, the oldest first. A range that
+    /// ends at [`NEVER`] has no known fix.
+    pub affected: &'static [Range<Version>],
+    /// Builds about which nothing is known, between the affected ones and the first that was tried without the bug.
+    pub untried: Option<Range<Version>>,
+    /// Where the row comes from.
+    pub source: &'static str,
+}
+
+/// The end of a range without a known fix.
+pub const NEVER: Version = Version(u32::MAX, 0, 0);
+
+impl Row {
+    /// True if a build has the bug; unknown for builds that were not tried.
+    pub fn answer(&self, build: Version) -> Answer {
+        let is_in = |range: &Range<Version>| range.contains(&build);
+        if self.affected.iter().any(is_in) {
+            Answer::Yes(Basis::Assumed(build))
+        } else if self.untried.iter().any(is_in) {
+            Answer::Unknown
+        } else {
+            Answer::No(Basis::Assumed(build))
+        }
+    }
+
+    /// The builds that are known to have the fix, one for each stable series; empty if there is none.
+    pub fn fixed_in(&self) -> Vec<Version> {
+        let ends = self.affected.iter().map(|range| range.end);
+        let tried = self.untried.as_ref().map(|range| range.end);
+        let last = self.affected.last().map(|range| range.end);
+        // The end of the last range is not a fix if untried builds follow.
+        ends.filter(|end| *end != NEVER && !(self.untried_follows() && Some(*end) == last))
+            .chain(tried.filter(|_| self.untried_follows()))
+            .collect()
+    }
+
+    /// True if the builds right after the affected ones were not tried.
+    fn untried_follows(&self) -> bool {
+        match (&self.untried, self.affected.last()) {
+            (Some(untried), Some(last)) => untried.start == last.end,
+            (_, _) => false,
+        }
+    }
+
+    /// The builds with the fix for a sentence: `10.0.11 and 11.0.2`; `None` without a known fix.
+    pub fn fix(&self) -> Option<String> {
+        let fixed = self.fixed_in();
+        let (last, others) = fixed.split_last()?;
+        let others: Vec<String> = others.iter().map(Version::to_string).collect();
+        Some(match others.as_slice() {
+            [] => last.to_string(),
+            _ => format!("{} and {last}", others.join(", ")),
+        })
+    }
+
+    /// The affected builds for a list: `before 10.0.11, 10.1 to before 11.0.2`.
+    pub fn builds(&self) -> String {
+        let range = |Range { start, end }: &Range<Version>| match (*start, *end) {
+            (start, NEVER) => format!("{start} and later"),
+            (Version(0, 0, 0), end) => format!("before {end}"),
+            (start, end) => format!("{start} to before {end}"),
+        };
+        let ranges: Vec<String> = self.affected.iter().map(range).collect();
+        ranges.join(", ")
+    }
+}
+
+impl Bug {
+    /// Its row in the table.
+    pub fn row(self) -> &'static Row {
+        // The table is in the order of the enum; a test checks it.
+        &TABLE[self as usize]
+    }
+}
+
+impl Target {
+    /// The version of a program; `None` if unknown. The host does not know the drivers in a guest.
+    pub const fn version_of(&self, program: Program) -> Option<Version> {
+        match program {
+            Program::Qemu => self.qemu,
+            Program::Libvirt => self.libvirt,
+            Program::Kernel => self.kernel,
+            Program::VirtioWin => None,
+        }
+    }
+
+    /// True if this target has a bug; unknown without the version of the program, and for builds that were not tried.
+    ///
+    /// ```
+    /// use vmdisk_facts::{Target, known_bad::Bug};
+    /// let target: Target = "qemu=10.1,libvirt=12.0".parse()?;
+    /// assert!(target.has_bug(Bug::Qcow2DiscardDuringCow).is_yes());
+    /// assert!(target.has_bug(Bug::DeepChain).is_no());
+    /// # Ok::<(), vmdisk_facts::TargetError>(())
+    /// ```
+    pub fn has_bug(&self, bug: Bug) -> Answer {
+        let row = bug.row();
+        match self.version_of(row.program) {
+            Some(version) => row.answer(version),
+            None => Answer::Unknown,
+        }
+    }
+}
+
+macro_rules! known_bad {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident = $name:literal, $program:ident $($from:tt .. $to:tt)|+ $(, untried $tried:tt .. $first:tt)?, $source:literal;
+    )*) => {
+        /// A bug that a disk configuration can meet.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Bug {
+            $($(#[doc = $doc])+ $variant,)*
+        }
+
+        /// One row for each bug, in the order of [`Bug`].
+        pub const TABLE: &[Row] = &[
+            $(Row {
+                bug: Bug::$variant,
+                name: $name,
+                about: concat!($($doc),+).trim_ascii_start(),
+                program: Program::$program,
+                affected: &[$(version!($from)..version!($to)),+],
+                untried: range!($($tried .. $first)?),
+                source: $source,
+            },)*
+        ];
+    };
+}
+
+macro_rules! version {
+    (first) => {
+        Version(0, 0, 0)
+    };
+    (never) => {
+        NEVER
+    };
+    ($version:tt) => {
+        Version $version
+    };
+}
+
+macro_rules! range {
+    () => {
+        None
+    };
+    ($from:tt .. $to:tt) => {
+        Some(version!($from)..version!($to))
+    };
+}
+
+known_bad! {
+    /// A discard, or a write of zeroes that becomes one, loses data if it meets a copy-on-write in a qcow2 image.
+    Qcow2DiscardDuringCow = "qcow2-discard-during-cow", Qemu first..(10, 0, 11) | (10, 1, 0)..(11, 0, 2), "Debian changelogs of QEMU 10.0.11 and 11.0.2: qcow2: Fix corruption on discard during write with COW; Fix data loss on zero write with detect-zeroes=unmap; reproduced on 5.2 and 7.2.22, not on 10.0.13 and 11.1.3";
+    /// io_uring in an iothread hangs.
+    IoUringInIothread = "io-uring-in-iothread", Qemu (7, 1, 0)..(7, 1, 1), "QEMU issue 1193; openSUSE obs-build pull request 893: works on 7.0, hangs on 7.1.0";
+    /// Direct I/O on bcachefs fails: QEMU tries the alignment with reads, and bcachefs needs more for writes.
+    BcachefsWriteAlignment = "bcachefs-write-alignment", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "bcachefs issues 791 and 1095, bcachefs-tools pull request 653; block/file-posix.c asks statx(2) in 11.1 and not in 10.0.13; the releases between were not looked up";
+    /// Direct I/O does not write the last sectors of a raw file whose size is not a multiple of the alignment.
+    RawEndUnaligned = "raw-end-unaligned", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "tried: 5.2, 7.2 and 10.0 refuse it, 11.1 does not; the releases between were not tried";
+
+    /// Guests with chains of more than 25 images do not start.
+    DeepChain = "deep-chain", Libvirt (10, 8, 0)..(12, 0, 0), "libvirt NEWS 12.0.0: Fix startup of VMs with more than ~25 external snapshots; NEWS 10.8.0: Switch from YAJL to json-c; tried on 11.3";
+    /// Reverting to an internal snapshot fails.
+    InternalSnapshotRevert = "internal-snapshot-revert", Libvirt (11, 2, 0)..(11, 4, 0), "libvirt NEWS 11.4.0: Fix failure when reverting to internal snapshots";
+    /// Deleting an external snapshot after a revert to an internal one below it deletes the image with the internal one.
+    SnapshotDeletesImage = "snapshot-deletes-image", Libvirt (9, 0, 0)..(11, 0, 0), "libvirt NEWS 11.0.0: Fix snapshot to not delete disk image with internal snapshot; NEWS 9.0.0: external snapshots can be deleted";
+    /// The overlay of an external snapshot of an inactive guest is readable by everybody (CVE-2025-13193).
+    WorldReadableOverlay = "world-readable-overlay", Libvirt first..(11, 10, 0), "libvirt NEWS 11.10.0: CVE-2025-13193";
+
+    /// io_uring on CIFS fails or hangs.
+    IoUringOnCifs = "io-uring-on-cifs", Kernel (5, 15, 0)..never, "Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15; no fix is known";
+
+    /// The virtio-blk driver of Windows corrupts the page file.
+    ViostorPagefile = "viostor-pagefile", VirtioWin (0, 1, 285)..(0, 1, 295), "kvm-guest-drivers-windows issue 1614: 0.1.271 does not fail, 0.1.285 does, fixed in build 295; 0.1.272 to 0.1.284 were not tried";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_row_for_each_bug_in_order_with_ranges_that_do_not_meet() {
+        let mut names = std::collections::HashSet::new();
+        for (index, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.bug as usize, index);
+            assert_eq!(row.bug.row(), row);
+            assert!(names.insert(row.name), "{}", row.name);
+            assert!(!row.source.is_empty() && !row.about.is_empty());
+            assert!(row.affected.iter().all(|range| range.start < range.end));
+            assert!(
+                row.affected
+                    .windows(2)
+                    .all(|pair| pair[0].end < pair[1].start),
+                "{}",
+                row.name
+            );
+            if let Some(untried) = &row.untried {
+                let meets =
+                    |range: &Range<Version>| range.start < untried.end && untried.start < range.end;
+                assert!(!row.affected.iter().any(meets), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn each_series_is_fixed_where_its_source_says() {
+        let answers = |bug: Bug, versions: &[(u32, u32, u32)]| -> String {
+            let answer = |(major, minor, micro): &(u32, u32, u32)| match bug
+                .row()
+                .answer(Version(*major, *minor, *micro))
+            {
+                Answer::Yes(_) => 'x',
+                Answer::No(_) => '-',
+                Answer::Unknown => '?',
+            };
+            versions.iter().map(answer).collect()
+        };
+        let discard = [
+            (5, 2, 0),
+            (7, 2, 22),
+            (10, 0, 10),
+            (10, 0, 11),
+            (10, 0, 13),
+            (10, 1, 0),
+            (11, 0, 1),
+            (11, 0, 2),
+            (11, 1, 3),
+        ];
+        assert_eq!(answers(Bug::Qcow2DiscardDuringCow, &discard), "xxx--xx--");
+        let chain = [(9, 0, 0), (10, 7, 0), (10, 8, 0), (11, 10, 0), (12, 0, 0)];
+        assert_eq!(answers(Bug::DeepChain, &chain), "--xx-");
+        let bcachefs = [(10, 0, 13), (10, 1, 0), (11, 0, 9), (11, 1, 0)];
+        assert_eq!(answers(Bug::BcachefsWriteAlignment, &bcachefs), "x??-");
+        assert_eq!(
+            answers(
+                Bug::InternalSnapshotRevert,
+                &[(11, 1, 0), (11, 3, 0), (11, 4, 0)]
+            ),
+            "-x-"
+        );
+        assert_eq!(
+            answers(Bug::IoUringOnCifs, &[(5, 14, 21), (5, 15, 0), (7, 3, 0)]),
+            "-xx"
+        );
+    }
+
+    #[test]
+    fn the_fix_is_named_for_each_series() {
+        let fix = |bug: Bug| bug.row().fix();
+        assert_eq!(
+            fix(Bug::Qcow2DiscardDuringCow).as_deref(),
+            Some("10.0.11 and 11.0.2")
+        );
+        assert_eq!(fix(Bug::RawEndUnaligned).as_deref(), Some("11.1"));
+        assert_eq!(fix(Bug::IoUringOnCifs), None);
+        assert_eq!(
+            Bug::Qcow2DiscardDuringCow.row().builds(),
+            "before 10.0.11, 10.1 to before 11.0.2"
+        );
+        assert_eq!(Bug::IoUringOnCifs.row().builds(), "5.15 and later");
+    }
+}

@@ -1,0 +1,431 @@
+//! `known-bad-build`
+
+use vmdisk_facts::known_bad::Row;
+use vmdisk_facts::{Answer, Bug, FsKind, Version};
+use vmdisk_fields::{DiskName, Phrase, phrase, setting};
+use vmdisk_model::{
+    AioMode, Device, Disk, DiskField, FieldPath, FrontendKind, Image, ImageField, Protocol,
+    Snapshot,
+};
+use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
+
+use crate::chain::chains;
+use crate::iothreads;
+
+declare_rule! {
+    /// A disk uses a feature with a known bug in this version of QEMU, libvirt, Linux or virtio-win.
+    ///
+    /// ## What it reports
+    /// Compares the configuration with a table of known-bad builds, which `vmdisk capabilities` prints. A row is
+    /// reported only for a disk that uses the feature with the bug:
+    ///
+    /// - `io='io_uring'` in an iothread, QEMU 7.1.0;
+    /// - `cache='none'` on bcachefs, QEMU up to 10.0;
+    /// - internal snapshots, libvirt 11.2 and 11.3;
+    /// - an overlay on an image with internal snapshots, libvirt 9.0 to 10.10;
+    /// - `snapshot='external'`, libvirt before 11.10;
+    /// - `io='io_uring'` on CIFS, Linux 5.15 and later;
+    /// - a virtio disk beside the driver image virtio-win 0.1.285 to 0.1.294.
+    ///
+    /// `qcow2-discard-corruption`, `image-size-unaligned` and `chain-too-long` report the other rows of the table.
+    ///
+    /// ## Why it matters
+    /// The configuration is valid, and nothing reports the bug before it loses data, hangs the guest or fails. The
+    /// release notes that describe it are rarely read. A distribution can have backported a fix; the version number
+    /// does not show that.
+    ///
+    /// ## Use instead
+    /// Update the program to the version in the finding. If that is not possible, use what the finding suggests.
+    ///
+    /// ## Reported
+    /// ```xml,reported,libvirt-11.3
+    /// <disk type='file' device='disk' snapshot='internal'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,libvirt-11.9
+    /// <disk type='file' device='disk' snapshot='external'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,qemu-7.1
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <disk type='block' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='io_uring' iothread='1'/>
+    ///       <source dev='/dev/vg0/web1'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// The name of the driver image has the version:
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>win1</name>
+    ///   <devices>
+    ///     <disk type='block' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source dev='/dev/vg0/win1'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='cdrom'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/iso/virtio-win-0.1.285.iso'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///       <readonly/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,libvirt-11.4
+    /// <disk type='file' device='disk' snapshot='internal'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported,libvirt-11.3,qemu-7.1,facts-xfs-nvme
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none' io='io_uring'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>win1</name>
+    ///   <devices>
+    ///     <disk type='block' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source dev='/dev/vg0/win1'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='cdrom'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/iso/virtio-win-0.1.271.iso'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///       <readonly/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Not checked without a target, because the version of libvirt is unknown:
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk' snapshot='external'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "known-bad-build",
+        group: Group::DataSafety,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Source("openSUSE obs-build pull request 893 and QEMU issue 1193: iothreads with aio=io_uring hang in 7.1.0"),
+            Evidence::Source("bcachefs issues 791 and 1095, bcachefs-tools pull request 653: writes with O_DIRECT below the block size fail with EINVAL"),
+            Evidence::Source("libvirt NEWS 11.4.0: Fix failure when reverting to internal snapshots; a regression in 11.2 and 11.3"),
+            Evidence::Source("libvirt NEWS 11.0.0: Fix snapshot to not delete disk image with internal snapshot"),
+            Evidence::Source("libvirt NEWS 11.10.0: Incorrect permissions on images after external snapshot of an inactive VM"),
+            Evidence::Cve("CVE-2025-13193"),
+            Evidence::Source("Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15"),
+            Evidence::Source("kvm-guest-drivers-windows issue 1614: viostor corrupts the page file in 0.1.285, not in 0.1.271; fixed in build 295"),
+        ],
+        supersedes: &[],
+        check: Model(check),
+    }
+}
+
+/// A disk that uses the feature with a bug.
+struct Use {
+    disk: usize,
+    at: FieldPath,
+    /// The advice for hosts that cannot be updated.
+    instead: Phrase,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk, image) in context.images() {
+        io_uring_in_iothread(context, report, index, disk);
+        io_uring_on_cifs(context, report, index, disk, image);
+        bcachefs(context, report, index, disk, image);
+        snapshot_of_disk(context, report, index, disk);
+    }
+    overlays_on_snapshots(context, report);
+    viostor(context, report);
+}
+
+/// The row of a bug that a target has or may have.
+fn open_row(context: &Context<'_>, bug: Bug) -> Option<&'static Row> {
+    let answer = context.target.has_bug(bug);
+    (!answer.is_no()).then(|| bug.row())
+}
+
+/// Reports a use of a feature if the target has the bug, or that its version is unknown.
+fn report_use(context: &Context<'_>, report: &mut Report, row: &Row, it: Use) {
+    let program = row.program.name();
+    match (
+        context.target.version_of(row.program),
+        context.target.has_bug(row.bug),
+    ) {
+        (_, Answer::No(_)) => {}
+        (Some(version), Answer::Yes(_)) => report_bug(report, row, version, it),
+        (Some(version), Answer::Unknown) => {
+            let why = format!("{program} {version} was not tried");
+            let what = format!("the bug `{}`", row.name);
+            report.not_checked(it.at, Missing::new(what, why));
+        }
+        (None, _) => {
+            let what = format!("the version of {program}");
+            report.not_checked(it.at, Missing::new(what, "the target does not set it"));
+        }
+    }
+}
+
+fn report_bug(report: &mut Report, row: &Row, version: Version, it: Use) {
+    let program = row.program.name();
+    let fix = row.fix();
+    let finding = report.finding(
+        it.at,
+        phrase!(
+            "{disk} meets a bug of {program} {version}: {bug}",
+            disk = DiskName(it.disk),
+            program,
+            version = version.to_string(),
+            bug = in_sentence(row.about),
+        ),
+    );
+    finding
+        .label("uses the feature with the bug")
+        .confidence(Confidence::Assumed)
+        .severity(severity(row.bug));
+    match fix {
+        Some(fix) => finding
+            .note(format!(
+                "fixed in {program} {fix}; distributions may have backported the fix"
+            ))
+            .help(phrase!(
+                "update {program}, or {instead}",
+                program,
+                instead = it.instead
+            )),
+        None => finding
+            .note(format!("no {program} with a fix is known"))
+            .help(it.instead),
+    };
+}
+
+/// A sentence as the end of another one.
+fn in_sentence(about: &str) -> String {
+    let mut letters = about.trim_end_matches('.').chars();
+    let first = letters.next().into_iter().flat_map(char::to_lowercase);
+    first.chain(letters).collect()
+}
+
+/// Errors for guests that hang or cannot write.
+const fn severity(bug: Bug) -> Severity {
+    match bug {
+        Bug::IoUringInIothread | Bug::BcachefsWriteAlignment => Severity::Error,
+        Bug::InternalSnapshotRevert
+        | Bug::SnapshotDeletesImage
+        | Bug::WorldReadableOverlay
+        | Bug::IoUringOnCifs
+        | Bug::ViostorPagefile
+        // Reported by the rules qcow2-discard-corruption, image-size-unaligned and chain-too-long.
+        | Bug::Qcow2DiscardDuringCow
+        | Bug::RawEndUnaligned
+        | Bug::DeepChain => Severity::Warning,
+    }
+}
+
+fn io_uring_in_iothread(context: &Context<'_>, report: &mut Report, index: usize, disk: &Disk) {
+    let Some(row) = open_row(context, Bug::IoUringInIothread) else {
+        return;
+    };
+    let controller = iothreads::virtio_scsi_of(context.domain, disk);
+    let is_in_iothread = iothreads::of_disk(disk).next().is_some()
+        || controller.is_some_and(|(_, it)| iothreads::of_controller(it).next().is_some());
+    if disk.backend.aio != Some(AioMode::IoUring) || !is_in_iothread {
+        return;
+    }
+    let at = FieldPath::Disk(index, DiskField::Aio);
+    let instead = phrase!("use {threads}", threads = setting(at, AioMode::Threads));
+    report_use(
+        context,
+        report,
+        row,
+        Use {
+            disk: index,
+            at,
+            instead,
+        },
+    );
+}
+
+fn io_uring_on_cifs(
+    context: &Context<'_>,
+    report: &mut Report,
+    index: usize,
+    disk: &Disk,
+    image: &Image,
+) {
+    let Some(row) = open_row(context, Bug::IoUringOnCifs) else {
+        return;
+    };
+    if disk.backend.aio != Some(AioMode::IoUring) {
+        return;
+    }
+    let at = FieldPath::Disk(index, DiskField::Aio);
+    if is_on(context, report, at, image, &FsKind::Cifs) {
+        let instead = phrase!("use {threads}", threads = setting(at, AioMode::Threads));
+        report_use(
+            context,
+            report,
+            row,
+            Use {
+                disk: index,
+                at,
+                instead,
+            },
+        );
+    }
+}
+
+fn bcachefs(context: &Context<'_>, report: &mut Report, index: usize, disk: &Disk, image: &Image) {
+    let Some(row) = open_row(context, Bug::BcachefsWriteAlignment) else {
+        return;
+    };
+    if !disk.backend.is_direct() || !disk.is_writable() {
+        return;
+    }
+    let at = FieldPath::Disk(index, DiskField::Cache);
+    if is_on(context, report, at, image, &FsKind::Bcachefs) {
+        let writeback = setting(at, vmdisk_model::CacheMode::Writeback);
+        let instead = phrase!("use {writeback}", writeback);
+        report_use(
+            context,
+            report,
+            row,
+            Use {
+                disk: index,
+                at,
+                instead,
+            },
+        );
+    }
+}
+
+/// True if an image is a file on a kind of file system; reports that it was not checked if nothing is known.
+fn is_on(
+    context: &Context<'_>,
+    report: &mut Report,
+    at: FieldPath,
+    image: &Image,
+    kind: &FsKind,
+) -> bool {
+    let Protocol::File { path, .. } = &image.protocol else {
+        return false;
+    };
+    let what = || format!("the file system of {path}");
+    let filesystem = context
+        .host(what)
+        .and_then(|host| Context::known(host.filesystem_of(path), what));
+    let filesystem = report.require(at, filesystem).flatten();
+    filesystem.is_some_and(|filesystem| filesystem.kind == *kind)
+}
+
+fn snapshot_of_disk(context: &Context<'_>, report: &mut Report, index: usize, disk: &Disk) {
+    if !context.is_taken_by_libvirt() {
+        return;
+    }
+    let at = FieldPath::Disk(index, DiskField::Snapshot);
+    let (bug, instead) = match disk.backend.snapshot {
+        Some(Snapshot::Internal) => (
+            Bug::InternalSnapshotRevert,
+            phrase!("use {external}", external = setting(at, Snapshot::External)),
+        ),
+        Some(Snapshot::External) => (
+            Bug::WorldReadableOverlay,
+            Phrase::from(
+                "run `chmod 600` on the overlay after each snapshot of the inactive guest",
+            ),
+        ),
+        Some(Snapshot::No | Snapshot::Manual) | None => return,
+    };
+    if let Some(row) = open_row(context, bug) {
+        report_use(
+            context,
+            report,
+            row,
+            Use {
+                disk: index,
+                at,
+                instead,
+            },
+        );
+    }
+}
+
+/// Overlays above an image that has internal snapshots.
+fn overlays_on_snapshots(context: &Context<'_>, report: &mut Report) {
+    let Some(row) =
+        open_row(context, Bug::SnapshotDeletesImage).filter(|_| context.is_taken_by_libvirt())
+    else {
+        return;
+    };
+    for chain in chains(context) {
+        let Some(disk) = chain.at.disk() else {
+            continue;
+        };
+        if let Some(missing) = chain.unknown() {
+            report.not_checked(chain.at, missing.clone());
+        }
+        let has_snapshots = chain
+            .layers
+            .iter()
+            .skip(usize::from(chain.written_above == 0))
+            .filter_map(|layer| layer.header)
+            .any(|header| header.snapshots.value().is_some_and(|count| *count > 0));
+        if has_snapshots {
+            let instead = "copy the image before you delete a snapshot".into();
+            let at = FieldPath::Image(disk, 0, ImageField::Path);
+            report_use(context, report, row, Use { disk, at, instead });
+        }
+    }
+}
+
+/// Disks of the virtio-blk driver in a guest that has a driver image with the bug.
+fn viostor(context: &Context<'_>, report: &mut Report) {
+    let row = Bug::ViostorPagefile.row();
+    let Some(version) = context.images().find_map(|(_, disk, image)| {
+        let is_cdrom = disk.frontend.effective_device() == Device::Cdrom;
+        driver_image(image).filter(|_| is_cdrom)
+    }) else {
+        return;
+    };
+    if !row.answer(version).is_yes() {
+        return;
+    }
+    let is_virtio = |disk: &Disk| context.domain.frontend_kind(disk) == FrontendKind::VirtioBlk;
+    if let Some((disk, _)) = context.disks().find(|(_, disk)| is_virtio(disk)) {
+        let at = FieldPath::Disk(disk, DiskField::TargetBus);
+        let instead = "install the drivers of 0.1.271 in the guest".into();
+        report_bug(report, row, version, Use { disk, at, instead });
+    }
+}
+
+/// The version in the name of a driver image: 0.1.285 in `virtio-win-0.1.285.iso` and `virtio-win-0.1.285-1.iso`.
+fn driver_image(image: &Image) -> Option<Version> {
+    let name = image.host_path()?.rsplit('/').next()?;
+    Version::leading(name.strip_prefix("virtio-win-")?)
+}
